@@ -1,0 +1,56 @@
+# `make bench` and `make test` work on a machine with no more than Python 3.11 and make: scripts/setup.sh does the rest,
+# and takes milliseconds when nothing is to do. PYTHON= names an interpreter, ARGS= is passed on to the command:
+#   make bench ARGS="scan --n 2^20"
+#   make test ARGS="-k scan" PYTHON=python3.12
+
+BIN := .venv/bin
+SETUP := PYTHON="$(PYTHON)" sh scripts/setup.sh
+# Tests that find no adapter fail. Two workers: lavapipe itself has a thread per core.
+PYTEST := GRIDWISE_REQUIRE_GPU=1 $(BIN)/python -m pytest -n 2
+SUITE := -m "not slow and not tint"
+# The tests that compile under Tint need Chromium, which set-up does not install.
+ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint")
+
+# Unset, Mesa prints harmless lines that begin with "error:".
+export XDG_RUNTIME_DIR ?= /tmp
+
+.DEFAULT_GOAL := help
+.PHONY: help bench test test-all lint format dist clean
+
+help:  ## what there is
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 18
+	@echo 'ARGS="…" is passed on to gridwise bench or pytest; PYTHON=… makes .venv from that interpreter.'
+
+bench:  ## how long each kernel of vector add, reduce and scan takes here, in a table
+	@$(SETUP) run adapter
+	@$(BIN)/gridwise bench $(ARGS)
+
+test:  ## the tests, in at most 10 minutes on 2 cores
+	@$(SETUP) dev adapter
+	$(PYTEST) $(SUITE) $(ARGS)
+
+test-all:  ## all tests, then the suite with checked shader modules, then with no optional feature
+	@$(SETUP) dev adapter
+	@$(if $(ALL),echo "No chromium here (Debian: apt-get install chromium): NOTHING IS COMPILED UNDER TINT.")
+	$(PYTEST) $(ALL) $(ARGS)
+	GRIDWISE_SHADER_CHECKS=1 $(PYTEST) $(SUITE) $(ARGS)
+	GRIDWISE_TEST_REFUSE_FEATURES=1 $(PYTEST) $(SUITE) $(ARGS)
+
+lint:  ## ruff: faults and layout
+	@$(SETUP) dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format:  ## ruff: mend what it can
+	@$(SETUP) dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+dist:  ## wheel and source archive, in dist/
+	@$(SETUP) dev
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+
+clean:  ## remove what was built, and caches; .venv stays (rm -rf .venv for a fresh set-up)
+	rm -rf dist build .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -1,0 +1,117 @@
+"""What execute() costs on the CPU, against hand-written wgpu-py calls that encode and submit the same passes.
+
+Usage: python benchmarks/host_overhead.py [--json FILE]
+
+Both sides use the same pipelines and bind groups, made beforehand; the hand-written side has them in local variables.
+The two are interleaved call by call, and the queue is idle before each. Timed are the calls alone, and then the calls
+with the wait for their end, which is the latency of a small job.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import numpy as np
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py._wgpu_native import wait_idle
+from gridwise_py.bench.results import run_context, write_results
+
+N = 1 << 10
+
+
+def hand_written(device: wgpu.GPUDevice, primitive: gw.Primitive) -> Callable[[], None]:
+    """Return a function that does by hand what primitive.execute() does."""
+    dispatches = [(s.pipeline, s.group, *s.workgroups) for s in primitive.bind().steps]
+
+    def run() -> None:
+        encoder = device.create_command_encoder()
+        compute = encoder.begin_compute_pass()
+        for pipeline, group, x, y, z in dispatches:
+            compute.set_pipeline(pipeline)
+            compute.set_bind_group(0, group)
+            compute.dispatch_workgroups(x, y, z)
+        compute.end()
+        device.queue.submit([encoder.finish()])
+
+    return run
+
+
+def measure(
+    device: wgpu.GPUDevice, functions: dict[str, Callable[[], object]], rounds: int, *, with_wait: bool
+) -> dict[str, float]:
+    """Return the median time of each function in ns, interleaved."""
+    samples: dict[str, list[int]] = {name: [] for name in functions}
+    gc.disable()
+    for i in range(rounds + 20):
+        for name, function in functions.items():
+            wait_idle(device)
+            begin = time.perf_counter_ns()
+            function()
+            if with_wait:
+                wait_idle(device)
+            if i >= 20:
+                samples[name].append(time.perf_counter_ns() - begin)
+    gc.enable()
+    wait_idle(device)
+    return {name: statistics.median(times) for name, times in samples.items()}
+
+
+@click.command()
+@click.option("--adapter", help="Adapter by index or part of its name.")
+@click.option("--rounds", default=500, show_default=True)
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
+def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
+    """Measure and print the cost of execute() for each primitive."""
+    device = gw.request_device(adapter)
+    x = gw.asarray(np.arange(N, dtype=np.uint32), device)
+    y = gw.empty_like(x)
+    one = gw.empty(1, "u32", device)
+    cases = {
+        "vector_add": (gw.VectorAdd(device), {"a": x, "b": x, "output": y}),
+        "reduce": (gw.Reduce(device), {"input": x, "output": one}),
+        "scan": (gw.Scan(device), {"input": x, "output": y}),
+        # Several dispatches in one pass.
+        "scan, 3 dispatches": (
+            gw.Scan(device, strategy="reduce_then_scan", workgroup_size=64, vecs=1),
+            {"input": x, "output": y},
+        ),
+    }
+    rows = []
+    print(f"{gw.capabilities(device).adapter}; n = {N}; median CPU time of a call, µs")
+    print(f"{'':26} {'by hand':>9} {'execute()':>10} {'ratio':>6} {'execute(arrays)':>16} {'ratio':>6}")
+    for with_wait in (False, True):
+        for name, (primitive, arrays) in cases.items():
+            primitive.execute(**arrays)
+            functions = {
+                "by_hand": hand_written(device, primitive),
+                "execute": primitive.execute,
+                "execute_arrays": lambda p=primitive, a=arrays: p.execute(**a),
+            }
+            medians = measure(device, functions, rounds, with_wait=with_wait)
+            row = {
+                "primitive": name,
+                "n": N,
+                "with_wait": with_wait,
+                **{f"{key}_ns": value for key, value in medians.items()},
+                "ratio_execute": medians["execute"] / medians["by_hand"],
+                "ratio_execute_arrays": medians["execute_arrays"] / medians["by_hand"],
+            }
+            rows.append(row)
+            hand, bare, named = (medians[key] / 1e3 for key in functions)
+            print(
+                f"{name:20} {'wait' if with_wait else '':5} {hand:9.1f} {bare:10.1f} {row['ratio_execute']:6.2f} "
+                f"{named:16.1f} {row['ratio_execute_arrays']:6.2f}"
+            )
+    if json_path is not None:
+        write_results(json_path, {**run_context(device), "rounds": rounds, "results": rows})
+
+
+if __name__ == "__main__":
+    main()

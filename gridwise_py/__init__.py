@@ -1,0 +1,110 @@
+"""Data-parallel GPU primitives in WGSL, on every GPU, and a stopwatch for them that can be trusted."""
+
+from .arguments import Argument
+from .array import Array, asarray, empty, empty_like
+from .bench.benchmark import BenchmarkResult, benchmark
+from .bench.measure import measure
+from .bench.measurement import Measurement
+from .bench.protocol import SamplingProtocol
+from .binop import Add, BinOp, Max, Min, Multiply
+from .capabilities import Capabilities
+from .context import capabilities, timing_helper
+from .datatype import DATATYPES, Datatype
+from .device import AdapterDescription, default_device, list_adapters, request_device
+from .errors import (
+    AdapterError,
+    ArgumentError,
+    BadResultsFile,
+    BufferUsageError,
+    DatatypeError,
+    DeviceError,
+    EmptyReductionError,
+    GridwiseError,
+    GridwiseWarning,
+    ImplicitConversionError,
+    LengthError,
+    LimitError,
+    OverlapError,
+    ShaderError,
+    TimingError,
+    TimingNotReady,
+    TimingUnavailable,
+)
+from .functions import add, cumsum, max, min, prod, reduce, scan, sum
+from .layout import Layout, Operand
+from .plan import Plan, Work
+from .primitive import Primitive
+from .primitives import Copy, Kernel, Reduce, Scan, VectorAdd
+from .run import Run
+from .timing import TimingHelper, TimingSession
+from .timing_result import PerTrial, Span, TimingResult
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DATATYPES",
+    "AdapterDescription",
+    "AdapterError",
+    "Add",
+    "Argument",
+    "ArgumentError",
+    "Array",
+    "BadResultsFile",
+    "BenchmarkResult",
+    "BinOp",
+    "BufferUsageError",
+    "Capabilities",
+    "Copy",
+    "Datatype",
+    "DatatypeError",
+    "DeviceError",
+    "EmptyReductionError",
+    "GridwiseError",
+    "GridwiseWarning",
+    "ImplicitConversionError",
+    "Kernel",
+    "Layout",
+    "LengthError",
+    "LimitError",
+    "Max",
+    "Measurement",
+    "Min",
+    "Multiply",
+    "Operand",
+    "OverlapError",
+    "PerTrial",
+    "Plan",
+    "Primitive",
+    "Reduce",
+    "Run",
+    "SamplingProtocol",
+    "Scan",
+    "ShaderError",
+    "Span",
+    "TimingError",
+    "TimingHelper",
+    "TimingNotReady",
+    "TimingResult",
+    "TimingSession",
+    "TimingUnavailable",
+    "VectorAdd",
+    "Work",
+    "add",
+    "asarray",
+    "benchmark",
+    "capabilities",
+    "cumsum",
+    "default_device",
+    "empty",
+    "empty_like",
+    "list_adapters",
+    "max",
+    "measure",
+    "min",
+    "prod",
+    "reduce",
+    "request_device",
+    "scan",
+    "sum",
+    "timing_helper",
+]

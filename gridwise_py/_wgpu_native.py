@@ -1,0 +1,247 @@
+"""Everything that touches what wgpu-py keeps private, each with its reason and its way round.
+
+wgpu-py 0.32 has no working public call for four things that this library cannot do without: waiting until the
+queue is idle, the length of a timestamp's tick, shader modules without run-time checks, and knowing that a buffer
+was destroyed. Nothing else in this package uses a private name of wgpu-py.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import wgpu
+
+from .errors import ShaderError
+
+__all__ = [
+    "EncoderFate",
+    "create_shader_module",
+    "destroyed_flag",
+    "device_of",
+    "encoder_fate",
+    "is_destroyed",
+    "tick_period_ns",
+    "wait_idle",
+    "wait_method",
+    "watch_errors",
+]
+
+_WAIT_PUBLIC = "on_submitted_work_done"
+_WAIT_POLL = "device_poll"
+_WAIT_READ = "read_buffer"
+
+
+def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
+    # queue.on_submitted_work_done_sync raises TypeError in 0.32.0 (wgpu-py #834); it is the right call where it works.
+    try:
+        device.queue.on_submitted_work_done_sync()
+    except Exception:
+        pass
+    else:
+        return _WAIT_PUBLIC, device.queue.on_submitted_work_done_sync
+    poll = getattr(device, "_poll_wait", None)
+    if poll is not None:
+        return _WAIT_POLL, poll
+    scratch = device.create_buffer(
+        label="gridwise wait", size=4, usage=wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+    )
+    return _WAIT_READ, lambda: device.queue.read_buffer(scratch)
+
+
+def wait_method(device: wgpu.GPUDevice) -> str:
+    """Return how `wait_idle` waits: ``"on_submitted_work_done"``, ``"device_poll"`` or ``"read_buffer"``.
+
+    The last one costs over 130 µs and makes walls coarse.
+    """
+    return _wait(device)[0]
+
+
+def wait_idle(device: wgpu.GPUDevice) -> None:
+    """Return when everything that was submitted to the device's queue is done."""
+    _wait(device)[1]()
+
+
+def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
+    try:
+        return device.__dict__["_gridwise_wait"]
+    except KeyError:
+        return device.__dict__.setdefault("_gridwise_wait", _choose_wait(device))
+
+
+def tick_period_ns(device: wgpu.GPUDevice) -> float:
+    """Return the nanoseconds per tick of a timestamp; resolved queries are ticks, whatever WebGPU says."""
+    try:
+        from wgpu.backends.wgpu_native import lib
+
+        return float(lib.wgpuQueueGetTimestampPeriod(device.queue._internal))
+    except (ImportError, AttributeError):
+        # A backend that follows the WebGPU specification resolves to nanoseconds.
+        return 1.0
+
+
+def create_shader_module(device: wgpu.GPUDevice, *, label: str, code: str, trusted: bool) -> wgpu.GPUShaderModule:
+    """Compile WGSL; `trusted` leaves out the run-time checks of loops and indices.
+
+    Raises
+    ------
+    ShaderError
+        With the compiler's message.
+    """
+    try:
+        if trusted:
+            module = _create_trusted(device, label, code)
+            if module is not None:
+                return module
+        return device.create_shader_module(label=label, code=code)
+    except (wgpu.GPUError, ValueError) as error:  # ValueError: wgpu-py takes the text for GLSL
+        raise ShaderError(f"shader {label!r} does not compile: {error}") from error
+
+
+def _create_trusted(device: wgpu.GPUDevice, label: str, code: str) -> wgpu.GPUShaderModule | None:
+    # wgpu-py has no wrapper for modules without run-time checks. libf is lib with wgpu-py's error check around each
+    # call: without it a broken text would only be logged.
+    try:
+        from wgpu.backends.wgpu_native import _api, ffi, lib
+
+        create = _api.libf.wgpuDeviceCreateShaderModuleTrusted
+        source = _api.new_struct_p("WGPUShaderSourceWGSL *", code=_api.to_c_string_view(code))
+        source[0].chain.sType = lib.WGPUSType_ShaderSourceWGSL
+        descriptor = _api.new_struct_p(
+            "WGPUShaderModuleDescriptor *",
+            nextInChain=ffi.cast("WGPUChainedStruct *", source),
+            label=_api.to_c_string_view(label),
+        )
+    except (ImportError, AttributeError):
+        return None  # another version of wgpu-py: the checked module is right, too, only slower
+    internal = create(device._internal, descriptor, 0)
+    return _api.GPUShaderModule(label, internal, device)
+
+
+def device_of(thing: wgpu.GPUBuffer | wgpu.GPUCommandEncoder) -> wgpu.GPUDevice | None:
+    """Return the device that a buffer or an encoder was made on, or None where that cannot be told."""
+    return getattr(thing, "_device", None)
+
+
+def destroyed_flag(buffer: wgpu.GPUBuffer, *, fresh: bool = False) -> list[bool]:
+    """Return a list whose one item tells whether `destroy` was called on a buffer since the first call of this.
+
+    wgpu-py does not tell, and submitting a destroyed buffer aborts the process (wgpu-native 29). So the first
+    call puts a note-taking `destroy` on the buffer, and finds out whether it was destroyed before by trying to bind
+    it, which only a buffer with the usage STORAGE allows.
+
+    Parameters
+    ----------
+    buffer : wgpu.GPUBuffer
+    fresh : bool, default False
+        The buffer was made just now: spare the try.
+    """
+    flag = buffer.__dict__.get("_gridwise_destroyed")
+    if flag is None:
+        flag = buffer.__dict__["_gridwise_destroyed"] = [not fresh and not _can_be_bound(buffer)]
+        buffer.destroy = _NotingDestroy(buffer, flag)
+    return flag
+
+
+def _can_be_bound(buffer: wgpu.GPUBuffer) -> bool:
+    device = device_of(buffer)
+    if device is None or not buffer.usage & wgpu.BufferUsage.STORAGE or buffer.size < 4:
+        return True  # nothing can be found out
+    layout = device.__dict__.get("_gridwise_probe_layout")
+    if layout is None:
+        entry = {"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "read-only-storage"}}
+        layout = device.__dict__["_gridwise_probe_layout"] = device.create_bind_group_layout(entries=[entry])
+    try:
+        device.create_bind_group(
+            layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]
+        )
+    except wgpu.GPUError:
+        return False
+    return True
+
+
+class _NotingDestroy:
+    """Stands in for the method `destroy` of one buffer, without keeping the buffer alive."""
+
+    def __init__(self, buffer: wgpu.GPUBuffer, flag: list[bool]):
+        self._buffer = weakref.ref(buffer)
+        self._flag = flag
+
+    def __call__(self) -> None:
+        self._flag[0] = True
+        buffer = self._buffer()
+        if buffer is not None:
+            type(buffer).destroy(buffer)
+
+
+def is_destroyed(buffer: wgpu.GPUBuffer) -> bool:
+    """Whether `destroy` was called on a buffer since this library first saw it; see `destroyed_flag`."""
+    return destroyed_flag(buffer)[0]
+
+
+class EncoderFate:
+    """Whether what was recorded on an encoder can still be submitted.
+
+    It can as long as somebody holds the encoder, or the command buffer that it was finished into; wgpu-py has no
+    link from the one to the other, so a `finish` of the encoder's own takes note.
+    """
+
+    def __init__(self, encoder: wgpu.GPUCommandEncoder):
+        self._encoder = weakref.ref(encoder)
+        self._commands: weakref.ref[wgpu.GPUCommandBuffer] | None = None
+        finish = type(encoder).finish
+
+        def noting_finish(*args: Any, **kwargs: Any) -> wgpu.GPUCommandBuffer:
+            target = self._encoder()
+            assert target is not None
+            commands = finish(target, *args, **kwargs)
+            self._commands = weakref.ref(commands)
+            return commands
+
+        encoder.finish = noting_finish
+
+    def can_be_submitted(self) -> bool:
+        """Whether somebody still could."""
+        if self._commands is not None:
+            return self._commands() is not None
+        return self._encoder() is not None
+
+
+def encoder_fate(encoder: wgpu.GPUCommandEncoder) -> EncoderFate:
+    """Return the fate of an encoder, one per encoder."""
+    fate = encoder.__dict__.get("_gridwise_fate")
+    if fate is None:
+        fate = encoder.__dict__["_gridwise_fate"] = EncoderFate(encoder)
+    return fate
+
+
+class _ErrorWatch(logging.Handler):
+    """Keeps the last errors that wgpu only logs (device loss, errors outside calls)."""
+
+    def __init__(self) -> None:
+        super().__init__(level=logging.ERROR)
+        self._lock_messages = threading.Lock()
+        self._messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with self._lock_messages:
+            self._messages.append(record.getMessage())
+            del self._messages[:-20]
+
+    def take(self) -> list[str]:
+        """Return the messages since the last call."""
+        with self._lock_messages:
+            messages, self._messages = self._messages, []
+        return messages
+
+
+@functools.lru_cache(maxsize=1)
+def watch_errors() -> _ErrorWatch:
+    """Return the process's watch on wgpu's logger, installing it at the first call."""
+    watch = _ErrorWatch()
+    logging.getLogger("wgpu").addHandler(watch)
+    return watch

@@ -1,0 +1,93 @@
+"""Measures one case in a process of its own, so that one that brings its process down takes nothing along.
+
+The parent calls `measure_isolated`; the child is ``python -m gridwise_py.bench.isolate OUT``, gets the case as JSON on
+its standard input, and writes the result to OUT.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from .case import Case, Protocol
+from .measurement import Mode
+from .suite import Job
+
+__all__ = ["CHILD_TIMEOUT_S", "IsolationError", "measure_isolated"]
+
+#: A case that takes longer hangs.
+CHILD_TIMEOUT_S = 600.0
+
+
+class IsolationError(Exception):
+    """The child process ended without a result."""
+
+
+def child_command(out: Path) -> list[str]:
+    """Return what starts the child."""
+    return [sys.executable, "-m", "gridwise_py.bench.isolate", str(out)]
+
+
+def measure_isolated(adapter: int | str | None, job: Job, protocol: Protocol) -> dict[str, Any]:
+    """Measure a job in a child process, and return its entry for a results file.
+
+    Raises
+    ------
+    IsolationError
+        If the child died or hung; the message says how, and what it last said.
+    """
+    request = {
+        "adapter": adapter,
+        "case": asdict(job.case),
+        "mode": job.mode.value,
+        "position": job.position,
+        "protocol": asdict(protocol),
+    }
+    with tempfile.TemporaryDirectory(prefix="gridwise-") as folder:
+        out = Path(folder) / "entry.json"
+        try:
+            done = subprocess.run(
+                child_command(out), input=json.dumps(request), text=True, capture_output=True,
+                timeout=CHILD_TIMEOUT_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise IsolationError(f"the child process was ended after {CHILD_TIMEOUT_S:g} s without a result") from error
+        how = _ending(done.returncode)
+        if out.is_file():
+            entry = json.loads(out.read_text(encoding="utf-8"))
+            if done.returncode:
+                entry["warnings"].append(f"the child process wrote its result, and then {how}")
+            return entry
+    said = done.stderr.strip().splitlines()
+    raise IsolationError(f"the child process {how}" + (f": {said[-1][:500]}" if said else ""))
+
+
+def _ending(returncode: int) -> str:
+    if returncode >= 0:
+        return f"ended with {returncode}"
+    try:
+        return f"was ended by {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"was ended by signal {-returncode}"
+
+
+def _child(request: Mapping[str, Any], out: Path) -> None:
+    from ..device import request_device
+    from .runner import measure_job
+
+    job = Job(Case(**request["case"]), Mode(request["mode"]), request["position"])
+    entry = measure_job(request_device(request["adapter"]), job, Protocol(**request["protocol"]))
+    beside = out.with_suffix(".part")
+    beside.write_text(json.dumps(entry, allow_nan=False), encoding="utf-8")
+    beside.replace(out)
+
+
+if __name__ == "__main__":
+    _child(json.load(sys.stdin), Path(sys.argv[1]))

@@ -1,0 +1,320 @@
+"""`measure`: one primitive, on one device, in one mode, as a `Measurement`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from .._wgpu_native import wait_idle, wait_method
+from ..array import Array, asarray
+from ..context import context_of
+from ..errors import ArgumentError, GridwiseError, OverlapError, TimingUnavailable
+from ..primitive import Primitive
+from .calibration import cache_bytes, unit_warnings
+from .case import Case, Protocol
+from .check import Mismatch, mismatch
+from .kernels import bind_flush
+from .measurement import MODES, Measurement, Mode, StopReason
+from .observers import observe
+from .protocol import SamplingProtocol
+from .sampling import Block, CanaryTime, Sampler, WarmUp, clock_moved
+from .series import Samples
+
+__all__ = ["measure", "measure_case"]
+
+_FLUSH_BYTES = 256 << 20
+_MAX_FLUSH_BYTES = 1 << 30
+_FLUSH_FACTOR = 4
+
+Check = bool | Callable[[dict[str, Array]], Mismatch | None]
+
+
+def measure(
+    primitive: Primitive,
+    /,
+    *,
+    mode: str = "hot",
+    protocol: SamplingProtocol | None = None,
+    restore: Iterable[str] | None = None,
+    check: Check = True,
+    case: Mapping[str, Any] | None = None,
+    **arrays: Any,
+) -> Measurement:
+    """Measure a primitive: warm it up, sample it, judge every timestamp, and check the first and the last result.
+
+    Parameters
+    ----------
+    primitive : Primitive
+    mode : {"hot", "cold", "batch", "latency"}
+        How trials are laid out on the GPU, and in which state of the caches; see `Mode` and docs/timing.md.
+    protocol : SamplingProtocol, optional
+    restore : iterable of str, optional
+        Arguments whose contents are put back, untimed, before each trial, because the primitive changes them. By
+        default those inputs that share memory with an output.
+    check : bool or callable, default True
+        Whether the first and the last result are compared with the primitive's numpy reference, where it has one; or
+        a function of the outputs by name that returns a `Mismatch` or None.
+    case : mapping, optional
+        What identifies the measurement beside primitive, n and mode.
+    **arrays : Array, numpy.ndarray or wgpu.GPUBuffer
+        The arguments; numpy arrays are uploaded. Those left out are the ones of the call before.
+
+    Returns
+    -------
+    Measurement
+
+    Raises
+    ------
+    ArgumentError
+        If the mode or an argument does not fit.
+    TimingUnavailable
+        If the mode needs timestamps and the device has none.
+    """
+    if mode not in MODES:
+        raise ArgumentError(f"mode {mode!r} is unknown; known are {', '.join(MODES)}")
+    mode = Mode(mode)
+    protocol = SamplingProtocol.of(protocol)
+    device = primitive.device
+    context = context_of(device)
+    if mode is Mode.COLD and not context.has_timestamps:
+        raise TimingUnavailable(
+            "mode 'cold' needs GPU timestamps, since its flushes are not to be counted, but this device was made "
+            "without the feature 'timestamp-query'; use mode 'hot', or a device of gridwise_py.request_device()"
+        )
+    warnings: list[str] = []
+    if context.has_timestamps and protocol.check_unit:
+        warnings += unit_warnings(device)
+    arrays = {k: asarray(v, device) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+    executor = context.executor
+    wait_idle(device)
+    begin, compiled = time.perf_counter_ns(), executor.counts["pipelines"]
+    ready = primitive._bind(arrays)
+    bind_ns, fresh = time.perf_counter_ns() - begin, executor.counts["pipelines"] > compiled
+    bound, plan = ready.bound, ready.bound.plan
+    names = _to_restore(primitive, ready, restore)
+    if mode is Mode.BATCH and names:
+        raise OverlapError(
+            f"{primitive.name}: mode 'batch' repeats the work without a pause, but {', '.join(names)} must be put back "
+            f"before each trial; use mode 'hot', or an output of its own"
+        )
+    checker = _Checker(primitive, ready, check)
+    pristine = _Pristine(device, [ready.arrays[name] for name in names])
+    cold_start_ns = _first_run(device, bound) + bind_ns
+    common = {
+        "primitive": plan.primitive,
+        "mode": mode,
+        "n": plan.work.items,
+        "case": dict(case or {}),
+        "parameters": dict(plan.parameters),
+        "work": asdict(plan.work),
+        "shaders_sha256": tuple(sorted(plan.shaders)),
+        "cold_start_ns": float(cold_start_ns) if fresh else None,
+    }
+    wrong = checker.wrong()
+    in_force = {**protocol.to_dict(), "mode": mode.value, "restored": list(names)}
+    if not bound.labels:
+        return Measurement(**common, mismatches=wrong, warnings=tuple(warnings), protocol=in_force)
+
+    before_trial: list[Callable[[wgpu.GPUCommandEncoder], None]] = [pristine.restore] if names else []
+    if mode is Mode.COLD:
+        size = _flush_bytes(device, protocol)
+        flush, flush_buffer = bind_flush(device, size)
+        before_trial.append(flush.encode)
+        in_force["flush_bytes"] = flush_buffer.size
+    sampler = Sampler(device, bound, mode, protocol, before_trial)
+    warm = sampler.warm_up()
+    taken = _sample(sampler, protocol, Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial)))
+    samples, canaries, observations, reason, sampling_s = taken
+    wrong += checker.wrong()
+    in_force |= {
+        "submission_trials": sampler.submission_trials,
+        "batch_trials": sampler.batch_trials if mode is Mode.BATCH else None,
+        "block_trials": sampler.block_samples,
+        "warmup_measured_s": warm.seconds,
+        "sampling_measured_s": sampling_s,
+        "stationary": warm.stationary,
+        "wait_method": wait_method(device),
+    }
+    moved = clock_moved(canaries)
+    warnings += _warnings(device, samples, protocol, sampler, warm, moved, mode)
+    return Measurement(
+        **common,
+        protocol=in_force,
+        kernels=samples.kernels(),
+        whole=samples.whole(),
+        stop_reason=reason,
+        clock_moved=moved,
+        canary_ns=tuple(c.median_ns for c in canaries),
+        mismatches=wrong,
+        warnings=tuple(warnings),
+        observations=observations,
+        ticks=samples.ticks(),
+        tick_period_ns=context.timing_helper.tick_period_ns if context.has_timestamps else None,
+    )
+
+
+def measure_case(
+    device: wgpu.GPUDevice, case: Case, protocol: SamplingProtocol | Protocol | None = None, mode: str = "hot"
+) -> Measurement:
+    """Measure a case of a sweep on seeded random data; what goes wrong becomes `Measurement.error`."""
+    protocol = SamplingProtocol.of(protocol)
+    labels = {"datatype": case.datatype, "op": case.op}
+    try:
+        primitive = case.make(device)
+        inputs = case.inputs(primitive, protocol.seed)
+        return replace(
+            measure(primitive, mode=mode, protocol=protocol, case=labels, **inputs), primitive=case.primitive, n=case.n
+        )
+    except (GridwiseError, wgpu.GPUError, MemoryError) as error:
+        return Measurement(
+            case.primitive, Mode(mode) if mode in MODES else Mode.HOT, case.n, labels,
+            protocol=protocol.to_dict(), error=f"{type(error).__name__}: {error}",
+        )  # fmt: skip
+
+
+def _first_run(device: wgpu.GPUDevice, bound: Any) -> int:
+    begin = time.perf_counter_ns()
+    encoder = device.create_command_encoder()
+    bound.encode(encoder)
+    device.queue.submit([encoder.finish()])
+    wait_idle(device)
+    return time.perf_counter_ns() - begin
+
+
+def _sample(
+    sampler: Sampler, protocol: SamplingProtocol, samples: Samples
+) -> tuple[Samples, list[CanaryTime], dict[str, Any], StopReason, float]:
+    canaries: list[CanaryTime] = []
+    observations: list[Any] = []
+    stopping = protocol.stopping()
+    device = sampler.device
+    start = time.perf_counter()
+    while True:
+        count = sampler.block_samples
+        if protocol.samples is not None:
+            count = min(count, protocol.samples - samples.count)
+        before = observe(device)
+        block: Block = sampler.block(count)
+        samples.add(block, sampler.period_ns)
+        if before:
+            observations.append({"before": before, "after": observe(device)})
+        canaries += [c for c in block.canaries if c is not None]
+        elapsed = time.perf_counter() - start
+        if protocol.samples is not None:
+            reason = StopReason.COUNT if samples.count >= protocol.samples else None
+        else:
+            reason = stopping.reason(samples.headline(), elapsed)
+        if reason is None and elapsed >= protocol.timeout_s:
+            reason = StopReason.TIMEOUT
+        if reason is not None:
+            return samples, canaries, {"blocks": observations} if observations else {}, reason, elapsed
+
+
+def _warnings(
+    device: wgpu.GPUDevice,
+    samples: Samples,
+    protocol: SamplingProtocol,
+    sampler: Sampler,
+    warm: WarmUp,
+    moved: bool,
+    mode: Mode,
+) -> list[str]:
+    found = []
+    capabilities = context_of(device).capabilities
+    if not warm.stationary:
+        found.append(f"times were not stationary after {warm.seconds:.2f} s of warm-up")
+    if moved:
+        found.append("the clock moved: the canary kernel changed its speed by more than 3 % beyond its noise")
+    if not context_of(device).has_timestamps:
+        found.append("the device has no timestamp-query: times are walls on the CPU's clock")
+    if wait_method(device) == "read_buffer":
+        found.append("waiting reads a buffer, which costs over 130 µs: walls are coarse")
+    if protocol.batch_trials is not None and mode is Mode.BATCH and sampler.batch_trials < protocol.batch_trials:
+        found.append(
+            f"batch_trials={protocol.batch_trials} was cut to {sampler.batch_trials}, to keep a submission below "
+            f"{protocol.max_submission_gpu_s:g} s of GPU time (max_submission_gpu_s)"
+        )
+    if warm.trial_ns > protocol.max_submission_gpu_s * 1e9:
+        found.append(
+            f"one trial takes {warm.trial_ns * 1e-9:.2f} s, more than the {protocol.max_submission_gpu_s:g} s of GPU "
+            f"time that a submission should have"
+        )
+    return found + samples.warnings(capabilities.tick_step_ns)
+
+
+def _flush_bytes(device: wgpu.GPUDevice, protocol: SamplingProtocol) -> int:
+    wanted = protocol.flush_bytes
+    if wanted is None:
+        cache = cache_bytes(device)
+        wanted = _FLUSH_BYTES if cache is None else min(_FLUSH_FACTOR * cache, _MAX_FLUSH_BYTES)
+    limits = device.limits
+    return min(wanted, limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])
+
+
+def _to_restore(primitive: Primitive, ready: Any, restore: Iterable[str] | None) -> tuple[str, ...]:
+    if restore is not None:
+        names = (restore,) if isinstance(restore, str) else tuple(restore)
+        for name in names:
+            if name not in ready.arrays:
+                raise ArgumentError(
+                    f"restore names {name!r}, which {primitive.name} does not have; it has {', '.join(ready.arrays)}"
+                )
+        return names
+    if not ready.in_place:
+        return ()
+    return tuple(name for name in ready.arrays if name not in ready.outputs)
+
+
+class _Pristine:
+    """Copies of arguments on the GPU, from which they are put back."""
+
+    def __init__(self, device: wgpu.GPUDevice, arrays: list[Array]):
+        usage = wgpu.BufferUsage
+        self._copies = []
+        encoder = device.create_command_encoder()
+        for array in arrays:
+            if not array.nbytes:
+                continue
+            copy = device.create_buffer(
+                label="gridwise pristine", size=array.nbytes, usage=usage.COPY_SRC | usage.COPY_DST
+            )
+            encoder.copy_buffer_to_buffer(array.buffer, array.offset_bytes, copy, 0, array.nbytes)
+            self._copies.append((copy, array))
+        device.queue.submit([encoder.finish()])
+
+    def restore(self, encoder: wgpu.GPUCommandEncoder) -> None:
+        """Record that all of them are put back."""
+        for copy, array in self._copies:
+            encoder.copy_buffer_to_buffer(copy, 0, array.buffer, array.offset_bytes, array.nbytes)
+
+
+class _Checker:
+    """Compares outputs with what they must be."""
+
+    def __init__(self, primitive: Primitive, ready: Any, check: Check):
+        self._primitive, self._outputs = primitive, ready.outputs
+        self._check = check
+        self._first: np.ndarray | None = None
+        self._inputs: dict[str, np.ndarray] | None = None
+        if check is True and hasattr(primitive, "reference"):
+            # Read back now: the first run may change them.
+            self._inputs = {k: a.to_numpy() for k, a in ready.arrays.items() if k not in ready.outputs}
+
+    def wrong(self) -> tuple[Mismatch, ...]:
+        """Return what is wrong by now."""
+        if callable(self._check):
+            found = self._check(dict(self._outputs))
+            return () if found is None else (found,)
+        if self._inputs is None:
+            return ()
+        output = next(iter(self._outputs.values())).to_numpy()
+        if self._first is not None and self._first.tobytes() == output.tobytes():
+            return ()  # what it was the first time, which was judged then
+        self._first = output
+        found = mismatch(self._primitive, self._inputs, output)
+        return () if found is None else (found,)

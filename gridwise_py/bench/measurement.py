@@ -1,0 +1,197 @@
+"""What a measurement is: plain data, made by `measure`, judged by `compare`, kept in a results file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from .check import Mismatch
+
+__all__ = ["MODES", "Measurement", "Mode", "SampleClass", "Series", "StopReason", "Summary"]
+
+
+class Mode(StrEnum):
+    """How trials are laid out on the GPU, and in which state of the caches."""
+
+    COLD = "cold"  #: a pass per kernel and trial, in ABC ABC order; the last-level cache is flushed before each trial
+    HOT = "hot"  #: the same without a flush
+    BATCH = "batch"  #: all trials of a kernel in one pass: only a mean, for kernels near the step of the clock
+    LATENCY = "latency"  #: a submission per trial: what a single call costs its caller
+
+
+MODES = tuple(mode.value for mode in Mode)
+
+
+class SampleClass(StrEnum):
+    """What a pair of timestamps is worth."""
+
+    VALID = "valid"
+    ZERO = "zero"  #: a stamp is 0: it was never written
+    REVERSED = "reversed"  #: the end lies before the begin: the counter was reset or wrapped
+    EQUAL = "equal"  #: begin and end are the same: below the step of the clock
+    LONGER_THAN_WALL = "longer_than_wall"  #: longer than its submission took on the CPU's clock
+    STALE = "stale"  #: begins before the submission before it ended
+    OVERLAPPING = "overlapping"  #: begins before its neighbour in the same submission ended
+
+
+class StopReason(StrEnum):
+    """Why no more samples were taken."""
+
+    INTERVAL = "interval"  #: the 95 % interval of the median is narrow enough
+    PLATEAU = "plateau"  #: more samples make the interval no narrower
+    TIMEOUT = "timeout"  #: the time was up
+    COUNT = "count"  #: the number of samples that was asked for is reached
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Statistics of a series of times, in ns. Outliers are in it: they are counted, not dropped.
+
+    Attributes
+    ----------
+    median_ns, ci_low_ns, ci_high_ns : float
+        The median and its 95 % bootstrap interval.
+    min_ns, q1_ns, q3_ns, mean_ns, std_ns, mad_ns : float
+        Least, quartiles, mean, standard deviation, median absolute deviation.
+    count : int
+        Valid samples.
+    outliers : int
+        Samples more than 1.5 interquartile ranges outside the quartiles.
+    """
+
+    median_ns: float
+    ci_low_ns: float
+    ci_high_ns: float
+    min_ns: float
+    q1_ns: float
+    q3_ns: float
+    mean_ns: float
+    std_ns: float
+    mad_ns: float
+    count: int
+    outliers: int = 0
+
+
+@dataclass(frozen=True)
+class Series:
+    """The samples of one quantity, per trial, in the order in which they were taken.
+
+    Attributes
+    ----------
+    name : str
+        A kernel's label, or ``"gpu_span"``, ``"gpu_sum"``, ``"gaps"``, ``"cpu_wall"``, ``"submit"``, ``"encode"``.
+    samples_ns : tuple of float
+        Valid samples only.
+    summary : Summary or None
+        None where no sample is valid.
+    invalid : mapping from str to int
+        How many samples of each `SampleClass` were discarded.
+    """
+
+    name: str
+    samples_ns: tuple[float, ...]
+    summary: Summary | None
+    invalid: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def median_ns(self) -> float | None:
+        """The median, or None."""
+        return None if self.summary is None else self.summary.median_ns
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One primitive, on one device, in one mode.
+
+    Attributes
+    ----------
+    primitive : str
+    mode : Mode
+    n : int
+        Input items.
+    case : mapping
+        What identifies it beside primitive, n and mode: datatype, op, and whatever an axis of a sweep set.
+    parameters : mapping
+        The choices that the plan made.
+    protocol : mapping
+        How it was sampled: every number that was in force.
+    kernels : tuple of Series
+        One per kernel, in dispatch order.
+    whole : mapping from str to Series
+        ``gpu_span`` (first begin to last end), ``gpu_sum`` (of the kernels), ``gaps``, ``cpu_wall``, ``submit``,
+        ``encode``; only what was measured.
+    work : mapping
+        ``items``, ``read_bytes``, ``write_bytes``, ``flops`` of the plan's `Work`.
+    shaders_sha256 : tuple of str
+    cold_start_ns : float or None
+        The first call with compilation, on the CPU's clock.
+    stop_reason : StopReason or None
+    clock_moved : bool
+        Whether the canary kernel ran at another speed after the samples than before them.
+    canary_ns : tuple of float
+        The canary's times: before, after each block.
+    mismatches : tuple of Mismatch
+        What was wrong in the first or the last trial.
+    warnings : tuple of str
+    observations : mapping
+        From optional observers: clocks, power, temperature, throttle reasons.
+    ticks : tuple
+        Raw stamps: per sample, per kernel, begin and end.
+    tick_period_ns : float or None
+    error : str or None
+        Why there is no measurement.
+    """
+
+    primitive: str
+    mode: Mode
+    n: int
+    case: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+    kernels: tuple[Series, ...] = ()
+    whole: Mapping[str, Series] = field(default_factory=dict)
+    work: Mapping[str, int] = field(default_factory=dict)
+    shaders_sha256: tuple[str, ...] = ()
+    cold_start_ns: float | None = None
+    stop_reason: StopReason | None = None
+    clock_moved: bool = False
+    canary_ns: tuple[float, ...] = ()
+    mismatches: tuple[Mismatch, ...] = ()
+    warnings: tuple[str, ...] = ()
+    observations: Mapping[str, Any] = field(default_factory=dict)
+    ticks: tuple[tuple[tuple[int, int], ...], ...] = ()
+    tick_period_ns: float | None = None
+    error: str | None = None
+
+    @property
+    def correct(self) -> bool:
+        """Whether it ran, and what was checked was right."""
+        return self.error is None and not self.mismatches
+
+    @property
+    def time_ns(self) -> float | None:
+        """What rates are made from: the median GPU span, or the CPU wall where there are no timestamps."""
+        for name in ("gpu_span", "cpu_wall"):
+            series = self.whole.get(name)
+            if series is not None and series.median_ns:
+                return series.median_ns
+        return None
+
+    @property
+    def gbytes_per_s(self) -> float | None:
+        """Bytes that had to move, per second, in units of 10^9."""
+        moved = self.work.get("read_bytes", 0) + self.work.get("write_bytes", 0)
+        return moved / self.time_ns if moved and self.time_ns else None
+
+    @property
+    def gitems_per_s(self) -> float | None:
+        """Items per second, in units of 10^9."""
+        items = self.work.get("items", 0)
+        return items / self.time_ns if items and self.time_ns else None
+
+    def __repr__(self) -> str:
+        time = "no time" if self.time_ns is None else f"{self.time_ns:.0f} ns"
+        verdict = self.error or ("right" if self.correct else "WRONG")
+        return f"Measurement({self.primitive}, n={self.n}, {self.mode.value}: {time}, {verdict})"

@@ -1,0 +1,348 @@
+"""Pictures of results files, by matplotlib.
+
+A column per primitive. In it, from the top: GB/s over n, time over n, both with the 95 % interval of the median; the
+kernels stacked, against the whole; the CPU wall against the GPU time. Colour and marker are the case (datatype,
+operator, mode), line style and filling are the file, so that nothing is told by colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError
+from .table import format_count, format_ns
+
+__all__ = ["SUFFIXES", "plot_results"]
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+# Okabe and Ito: told apart also by the colour-blind, and, in this order, mostly by lightness in print.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_LINES = ("-", "--", ":", "-.")
+_HATCHES = ("", "///", "...", "xxx", "\\\\\\")
+_YARDSTICK = "copy"
+_MOST_BARS = 12
+# Files whose rates differ by more cannot share a linear axis.
+_FAR_APART = 8.0
+_STYLE = {
+    "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+    "grid.color": "#d9d9d9", "grid.linewidth": 0.6, "axes.axisbelow": True, "legend.frameon": False,
+    "legend.fontsize": 8, "lines.linewidth": 1.4, "lines.markersize": 5, "savefig.dpi": 160,
+    "svg.hashsalt": "gridwise", "svg.fonttype": "none", "hatch.linewidth": 0.6,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The results of one variant of a primitive in one file, by n."""
+
+    name: str
+    primitive: str
+    variant: int
+    file: int
+    entries: tuple[Mapping[str, Any], ...]
+
+    def style(self) -> dict[str, Any]:
+        colour = _COLOURS[self.variant % len(_COLOURS)]
+        return {
+            "color": colour,
+            # Beyond eight variants the colours come again, with other markers.
+            "marker": _MARKERS[(self.variant + self.variant // len(_COLOURS)) % len(_MARKERS)],
+            "linestyle": _LINES[self.file % len(_LINES)],
+            "markerfacecolor": colour if self.file == 0 else "white",
+            "label": self.name,
+        }
+
+
+def _variant(entry: Mapping[str, Any]) -> str:
+    words = [str(value) for value in entry["case"].values() if value is not None]
+    return " ".join([*words, *([] if entry["mode"] == "batch" else [entry["mode"]])])
+
+
+def _lines(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[_Line]:
+    found: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
+    for number, document in enumerate(documents):
+        for entry in document["results"]:
+            if entry["correct"] and _timed(entry) is not None:
+                found.setdefault((entry["primitive"], _variant(entry), number), []).append(entry)
+    variants: dict[str, list[str]] = {}
+    for primitive, variant, _ in sorted(found):
+        # The copy kernel is a reference in grey; it takes no colour from the others.
+        known = variants.setdefault(primitive, [])
+        if variant not in known:
+            known.append(variant)
+    lines = []
+    for (primitive, variant, number), entries in sorted(found.items()):
+        name = variant if len(documents) == 1 else f"{variant}, {names[number]}"
+        ordered = tuple(sorted(entries, key=lambda entry: entry["n"]))
+        lines.append(_Line(name, primitive, variants[primitive].index(variant), number, ordered))
+    return lines
+
+
+def _timed(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The statistics that rates are made from: of the GPU span, or of the CPU wall where there is none."""
+    for name in ("gpu_span", "cpu_wall"):
+        series = entry["whole"]["series"].get(name)
+        if series is not None and series["summary"] is not None and series["summary"]["median_ns"] > 0:
+            return series["summary"]
+    return None
+
+
+def _summary(entry: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    series = entry["whole"]["series"].get(name)
+    return None if series is None else series["summary"]
+
+
+def _bytes(entry: Mapping[str, Any]) -> int:
+    work = entry["work"] or {}
+    return work.get("read_bytes", 0) + work.get("write_bytes", 0)
+
+
+def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], out: str | Path) -> None:
+    """Draw results and write the picture.
+
+    Parameters
+    ----------
+    documents : sequence of mapping
+        As `read_results` returns them.
+    names : sequence of str
+        What each is called in the legend.
+    out : str or Path
+        ``.png``, ``.svg`` or ``.pdf``.
+
+    Raises
+    ------
+    ArgumentError
+        If matplotlib is not installed, the suffix is another, or there is nothing to draw.
+    """
+    out = Path(out)
+    if out.suffix.lower() not in SUFFIXES:
+        raise ArgumentError(f"{out.name}: a picture ends in {', '.join(SUFFIXES)}")
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ArgumentError(
+            "plotting needs matplotlib, the extra 'plot' of this package: pip install 'gridwise-py[plot]'"
+        ) from error
+    lines = _lines(documents, names)
+    if not lines:
+        raise ArgumentError(f"{', '.join(names)}: no result with a time that was right, so there is nothing to draw")
+    primitives = list(dict.fromkeys(line.primitive for line in lines))
+    # The yardstick is a line in the others' panels, and has a column of its own only where it is alone.
+    columns = [name for name in primitives if name != _YARDSTICK] or primitives
+    with matplotlib.rc_context(_STYLE):
+        most = max(sum(line.primitive == primitive for line in lines) for primitive in columns) + len(documents)
+        legend_inches = 0.4 + 0.19 * ((most + 2) // 2)
+        figure = Figure(figsize=(1.2 + 4.1 * len(columns), 12.5 + legend_inches), layout="constrained")
+        axes = figure.subplots(5, len(columns), squeeze=False, height_ratios=[legend_inches, 2.9, 2.9, 3, 2.9])
+        for column, primitive in enumerate(columns):
+            own = [line for line in lines if line.primitive == primitive]
+            _rates(axes[1][column], own, [] if primitive == _YARDSTICK else _yardsticks(lines))
+            _times(axes[2][column], own)
+            _kernels(axes[3][column], own)
+            _cpu_against_gpu(axes[4][column], own)
+            # One legend above the column, where it covers no data.
+            axes[0][column].set_axis_off()
+            handles, labels = axes[1][column].get_legend_handles_labels()
+            axes[0][column].legend(handles, labels, loc="upper left", ncols=2, borderaxespad=0, columnspacing=1.2)
+            axes[0][column].set_title(primitive, fontweight="bold")
+        figure.suptitle("\n".join(_titles(documents, names)), fontsize=9, x=0.01, ha="left")
+        # Without a date the same results make the same file.
+        metadata = {"Date": None} if out.suffix.lower() == ".svg" else None
+        figure.savefig(out, metadata=metadata)
+
+
+def _titles(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[str]:
+    for document, name in zip(documents, names, strict=True):
+        device, context = document["device"], document["context"]
+        software = ", software on the CPU" if device["adapter_type"] == "CPU" else ""
+        yield (
+            f"{name}: {device['adapter']} ({device['backend']}, {device['driver']}{software}), "
+            f"gridwise_py {context['versions']['gridwise_py']}, {context['time'][:10]}"
+        )
+
+
+def _yardsticks(lines: Sequence[_Line]) -> list[_Line]:
+    """The copy kernel of each file, once: it is no news in every mode."""
+    files: dict[int, _Line] = {}
+    for line in lines:
+        if line.primitive == _YARDSTICK:
+            known = files.get(line.file)
+            if known is None or _rank(line) < _rank(known):
+                files[line.file] = line
+    return list(files.values())
+
+
+def _rank(line: _Line) -> int:
+    return ("batch", "hot", "cold", "latency").index(line.entries[0]["mode"])
+
+
+def _places(lines: Sequence[_Line]) -> dict[tuple[str, str], float]:
+    """Factors on n that put lines side by side where they would be points on top of each other."""
+    if len({entry["n"] for line in lines for entry in line.entries}) > 1:
+        return {(line.primitive, line.name): 1.0 for line in lines}
+    middle = (len(lines) - 1) / 2
+    return {(line.primitive, line.name): 2 ** ((i - middle) / max(2, len(lines))) for i, line in enumerate(lines)}
+
+
+def _time_axis(axis: Any, scale: Callable[[str], None], values: Sequence[float]) -> None:
+    """Ticks with their units; logarithmic only where the values spread over more than a decade."""
+    from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    if values and min(values) > 0 and max(values) > 10 * min(values):
+        scale("log")
+        axis.set_major_locator(LogLocator(numticks=6))
+        axis.set_minor_formatter(NullFormatter())
+    else:
+        axis.set_major_locator(MaxNLocator(5))
+    axis.set_major_formatter(EngFormatter(unit="s"))
+
+
+def _over_n(axes: Any, points: Sequence[tuple[float, float, float, float]], style: Mapping[str, Any]) -> None:
+    """Draw (n, value, low, high): the interval as a bar at each point."""
+    if points:
+        ns, values, lows, highs = (list(column) for column in zip(*points, strict=True))
+        below = [max(0.0, value - low) for value, low in zip(values, lows, strict=True)]
+        above = [max(0.0, high - value) for value, high in zip(values, highs, strict=True)]
+        axes.errorbar(ns, values, yerr=[below, above], capsize=2.5, elinewidth=1, **style)
+
+
+def _n_axis(axes: Any, lines: Sequence[_Line]) -> None:
+    ns = sorted({entry["n"] for line in lines for entry in line.entries if entry["n"]})
+    if not ns:
+        return
+    axes.set_xscale("log", base=2)
+    powers = [n for n in ns if n & (n - 1) == 0] or ns
+    # Labels nearer to each other than this would overprint each other.
+    least = max(1.6, (powers[-1] / powers[0]) ** (1 / 7))
+    apart: list[int] = []
+    for n in powers:
+        if not apart or n >= least * apart[-1]:
+            apart.append(n)
+    axes.set_xticks(apart, [_count_label(n) for n in apart])
+    axes.minorticks_off()
+    if len(ns) == 1:
+        axes.set_xlim(ns[0] / 2, ns[0] * 2)
+    axes.set_xlabel("n, items")
+
+
+def _count_label(n: int) -> str:
+    text = format_count(n)
+    return f"$2^{{{text[2:]}}}$" if text.startswith("2^") else text
+
+
+def _rates(axes: Any, lines: Sequence[_Line], copies: Sequence[_Line]) -> None:
+    best: dict[int, float] = {}
+    places = _places([*copies, *lines])
+    grey = {"color": "#7f7f7f", "marker": "_", "markersize": 9, "linewidth": 2.5, "alpha": 0.55}
+    for line in (*copies, *lines):
+        style = line.style()
+        if line in copies:
+            style |= {**grey, "label": f"copy {line.name}"}
+        place, keys = places[line.primitive, line.name], ("median_ns", "ci_high_ns", "ci_low_ns")
+        points = [
+            (entry["n"] * place, *(_bytes(entry) / timed[key] for key in keys))
+            for entry in line.entries
+            if (timed := _timed(entry)) is not None and _bytes(entry)
+        ]
+        _over_n(axes, points, style)
+        if points:
+            best[line.file] = max(best.get(line.file, 0.0), *(point[1] for point in points))
+    _n_axis(axes, [*lines, *copies])
+    if best and max(best.values()) > _FAR_APART * min(best.values()):
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_ylabel("rate, GB/s (bytes that had to move)")
+
+
+def _times(axes: Any, lines: Sequence[_Line]) -> None:
+    seen = []
+    places = _places(lines)
+    for line in lines:
+        points = [
+            (
+                entry["n"] * places[line.primitive, line.name],
+                *(timed[key] / 1e9 for key in ("median_ns", "ci_low_ns", "ci_high_ns")),
+            )
+            for entry in line.entries
+            if (timed := _timed(entry)) is not None
+        ]
+        _over_n(axes, points, line.style())
+        seen += [point[1] for point in points]
+    _n_axis(axes, lines)
+    _time_axis(axes.yaxis, axes.set_yscale, seen)
+    if axes.get_yscale() == "linear":
+        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
+    axes.set_ylabel("time per trial")
+
+
+def _kernels(axes: Any, lines: Sequence[_Line]) -> None:
+    """Stacked bars of the kernels at the n that most lines have, the largest of these; a mark where the whole ends."""
+    ns = [entry["n"] for line in lines for entry in line.entries]
+    largest = max(set(ns), key=lambda n: (ns.count(n), n))
+    bars = [(line, entry) for line in lines for entry in line.entries if entry["n"] == largest][:_MOST_BARS]
+    labels = list(dict.fromkeys(kernel["label"] for _, entry in bars for kernel in entry["kernels"]))
+    if not labels:
+        _no_gpu_times(axes)
+        return
+    used = set()
+    for row, (_, entry) in enumerate(bars):
+        left = 0.0
+        for kernel in entry["kernels"]:
+            time_s = (kernel["gpu_ns"] or 0.0) / 1e9
+            i = labels.index(kernel["label"])
+            axes.barh(
+                row, time_s, left=left, height=0.62, color=_COLOURS[i % len(_COLOURS)], edgecolor="white",
+                hatch=_HATCHES[i % len(_HATCHES)], label=None if i in used else kernel["label"],
+            )  # fmt: skip
+            used.add(i)
+            left += time_s
+        whole = _summary(entry, "gpu_span")
+        if whole is not None:
+            axes.plot([whole["median_ns"] / 1e9] * 2, [row - 0.42, row + 0.42], color="black", linewidth=2,
+                      label=None if "whole" in used else "whole: first begin to last end")  # fmt: skip
+            used.add("whole")
+            # The number, too: beside a slower file a bar can be too short to be seen.
+            axes.annotate(format_ns(whole["median_ns"]), (whole["median_ns"] / 1e9, row), xytext=(5, 0),
+                          textcoords="offset points", va="center", fontsize=8)  # fmt: skip
+    axes.set_yticks(range(len(bars)), [line.name for line, _ in bars])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set_xlim(0, 1.22 * axes.get_xlim()[1])
+    _time_axis(axes.xaxis, axes.set_xscale, [])
+    axes.set_xlabel(f"GPU time per trial at n = {_count_label(largest)}")
+    axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.16), ncols=2, columnspacing=1.2, borderaxespad=0.3)
+
+
+def _no_gpu_times(axes: Any) -> None:
+    axes.text(0.5, 0.5, "no GPU times", ha="center", va="center", transform=axes.transAxes)
+
+
+def _cpu_against_gpu(axes: Any, lines: Sequence[_Line]) -> None:
+    seen = []
+    for line in lines:
+        points = [
+            (gpu["median_ns"] / 1e9, cpu["median_ns"] / 1e9)
+            for entry in line.entries
+            if (gpu := _summary(entry, "gpu_span")) and (cpu := _summary(entry, "cpu_wall")) and gpu["median_ns"] > 0
+        ]
+        if points:
+            axes.plot(*zip(*points, strict=True), **line.style())
+            seen += [value for point in points for value in point]
+    if not seen:
+        _no_gpu_times(axes)
+        return
+    ends = [min(seen) / 1.3, max(seen) * 1.3]
+    axes.plot(ends, ends, color="#7f7f7f", linewidth=1, linestyle=(0, (6, 3)))
+    axes.text(0.98, 0.02, "dashed: all of it on the GPU", transform=axes.transAxes, ha="right", va="bottom",
+              fontsize=8, color="#595959")  # fmt: skip
+    _time_axis(axes.xaxis, axes.set_xscale, seen)
+    _time_axis(axes.yaxis, axes.set_yscale, seen)
+    axes.set_xlabel("GPU span per trial")
+    axes.set_ylabel("CPU wall per trial")

@@ -1,0 +1,109 @@
+"""How a measurement is taken: every number that is in force."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..errors import ArgumentError
+from .case import Protocol
+from .statistics import Stopping
+
+__all__ = ["SamplingProtocol"]
+
+
+@dataclass(frozen=True)
+class SamplingProtocol:
+    """How a primitive is sampled.
+
+    Parameters
+    ----------
+    samples : int, optional
+        Take exactly so many, unless the time is up. By default there are enough when the 95 % interval of the
+        median is narrow, or becomes no narrower; see `Stopping`.
+    relative_interval : float
+        Narrow is this share of the median, from end to end.
+    min_samples, max_samples, plateau_samples : int
+        Fewest samples, most samples, and fewest before it is said that an interval becomes no narrower.
+    timeout_s : float
+        Sampling ends after this time at the latest, warm-up not included.
+    warmup_s, max_warmup_s : float
+        The same work runs continuously for at least the first, and until its times are stationary, at most for the
+        second: an idle GPU clocks down and needs some hundred milliseconds of work to come back.
+    block_trials : int
+        Trials between two looks at the canary and at the rule that stops.
+    submission_trials : int
+        Trials of one submission, at most (cold and hot).
+    max_submission_gpu_s : float
+        GPU time of one submission, at most: watchdogs kill what is longer. A single trial may be longer.
+    batch_trials : int, optional
+        Dispatches per pass in mode batch. By default as many as make a pass 100 tick steps and 1 ms long.
+    flush_bytes : int, optional
+        Size of the buffer that empties the caches in mode cold. By default four times the cache that `gridwise
+        calibrate` found on this device, else 256 MiB; at most what the device binds.
+    canary_passes : int
+        Runs of the canary before and after each block.
+    check_unit : bool
+        Whether the unit of the tick is checked, once per device and process.
+    seed : int
+        Of random data, where the measurement makes them.
+    """
+
+    samples: int | None = None
+    relative_interval: float = 0.01
+    min_samples: int = 50
+    max_samples: int = 10_000
+    plateau_samples: int = 500
+    timeout_s: float = 5.0
+    warmup_s: float = 0.3
+    max_warmup_s: float = 1.0
+    block_trials: int = 100
+    submission_trials: int = 50
+    max_submission_gpu_s: float = 0.1
+    batch_trials: int | None = None
+    flush_bytes: int | None = None
+    canary_passes: int = 9
+    check_unit: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        counts = ("samples", "min_samples", "max_samples", "plateau_samples", "block_trials", "submission_trials")
+        for name in (*counts, "batch_trials", "flush_bytes", "canary_passes"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise ArgumentError(f"{name} is {value!r}, but must be an integer of at least 1")
+        for name in ("relative_interval", "timeout_s", "warmup_s", "max_warmup_s", "max_submission_gpu_s"):
+            value = getattr(self, name)
+            if not 0 <= value < float("inf"):
+                raise ArgumentError(f"{name} is {value!r}, but must be a finite number of at least 0")
+        if not (self.relative_interval and self.timeout_s and self.max_submission_gpu_s):
+            raise ArgumentError(
+                f"relative_interval={self.relative_interval}, timeout_s={self.timeout_s} and max_submission_gpu_s="
+                f"{self.max_submission_gpu_s} must be more than 0, or sampling would never or always stop"
+            )
+
+    @classmethod
+    def of(cls, protocol: SamplingProtocol | Protocol | None) -> SamplingProtocol:
+        """Return a protocol as it is, that of `gridwise bench` as this one, or the default for None."""
+        if protocol is None or isinstance(protocol, SamplingProtocol):
+            return protocol or cls()
+        return cls(
+            warmup_s=protocol.warmup_s,
+            max_warmup_s=max(cls.max_warmup_s, 2 * protocol.warmup_s),
+            timeout_s=protocol.sampling_s,
+            seed=protocol.seed,
+        )
+
+    def stopping(self) -> Stopping:
+        """Return the rule that stops one measurement."""
+        return Stopping(
+            relative_interval=self.relative_interval,
+            timeout_s=self.timeout_s,
+            max_samples=self.max_samples,
+            min_samples=self.min_samples,
+            plateau_samples=self.plateau_samples,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON data."""
+        return asdict(self)

@@ -1,0 +1,123 @@
+"""Reads results files, and says where one is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..errors import BadResultsFile
+from .results import SCHEMA, SCHEMA_VERSION
+
+__all__ = ["SCHEMA_FILE", "check_document", "read"]
+
+SCHEMA_FILE = Path(__file__).resolve().parent / "schema" / "gridwise.bench.schema.json"
+
+# Strings are skipped: only a number or a word outside of them can be wrong.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[\d.eE+-]*')
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read and check a file; see `read_results`."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadResultsFile(f"{path.name}: cannot be read: {error.strerror or error}") from error
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadResultsFile(
+            f"{path.name}: byte {error.start} is not UTF-8: no results file of gridwise bench"
+        ) from error
+    return check_document(_parse(path.name, text), path.name)
+
+
+def _place(text: str, position: int) -> str:
+    line_begin = text.rfind("\n", 0, position) + 1
+    return f"line {text.count(chr(10), 0, position) + 1}, column {position - line_begin + 1}"
+
+
+def _parse(name: str, text: str) -> Any:
+    bad: list[str] = []
+
+    def number(word: str) -> float:
+        value = float(word)
+        if not math.isfinite(value):
+            bad.append(word)
+        return value
+
+    def constant(word: str) -> float:
+        bad.append(word)
+        return 0.0
+
+    try:
+        document = json.loads(text, parse_float=number, parse_constant=constant)
+    except json.JSONDecodeError as error:
+        # Whatever the parser missed, it missed it where the text ends; an open string is reported where it begins.
+        cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated string")
+        what = "the file is empty" if not text.strip() else "the file is cut off" if cut else "this is not JSON"
+        place = _place(text, error.pos)
+        remedy = "; measure again, or copy it again" if cut else ""
+        raise BadResultsFile(f"{name}: {place}: {what} ({error.msg}){remedy}") from error
+    except RecursionError as error:
+        raise BadResultsFile(f"{name}: nested too deeply: no results file of gridwise bench") from error
+    except ValueError as error:  # an integer of thousands of digits
+        raise BadResultsFile(f"{name}: a number cannot be read: {error}") from error
+    if bad:
+        at = next(token.start() for token in _TOKEN.finditer(text) if token[0] == bad[0])
+        raise BadResultsFile(
+            f"{name}: {_place(text, at)}: {bad[0]} is no time and no rate; a results file has null for what is unknown"
+        )
+    return document
+
+
+def check_document(document: Any, name: str) -> dict[str, Any]:
+    """Return a document in the newest version of the schema; raise BadResultsFile where it is not one."""
+
+    def fail(where: str, problem: str) -> NoReturn:
+        raise BadResultsFile(f"{name}: {where}: {problem}")
+
+    other_tool = f"this is no results file of gridwise bench, whose 'schema' is {SCHEMA!r}"
+    if not isinstance(document, dict):
+        fail("$", f"a {type(document).__name__}, not an object: {other_tool}")
+    if document.get("schema") != SCHEMA:
+        found = repr(document["schema"])[:40] if "schema" in document else "missing"
+        fail("$.schema", f"{found}: {other_tool}")
+    version = document.get("schema_version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        fail("$.schema_version", f"{version!r} is no version; this gridwise_py reads 1 to {SCHEMA_VERSION}")
+    if version > SCHEMA_VERSION:
+        fail(
+            "$.schema_version",
+            f"{version} is newer than {SCHEMA_VERSION}, the newest that this gridwise_py reads; update it: "
+            f"pip install --upgrade gridwise-py",
+        )
+    if version == 1:
+        from .results_upgrade import from_version_1
+
+        try:
+            document = from_version_1(document)
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+            fail("$", f"not a results file of version 1: {type(error).__name__} {error}")
+    error = _first_error(document)
+    if error is not None:
+        message = error.message if len(error.message) < 200 else f"{error.message[:200]}…"
+        fail(error.json_path, message)
+    return document
+
+
+def _first_error(document: dict[str, Any]) -> Any:
+    from jsonschema.exceptions import best_match
+
+    return best_match(_validator().iter_errors(document))
+
+
+@lru_cache(maxsize=1)
+def _validator() -> Any:
+    import jsonschema
+
+    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    return jsonschema.Draft202012Validator(schema)

@@ -1,0 +1,169 @@
+"""Runs the jobs of a benchmark on one adapter, keeps what is finished, and goes on after a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import wgpu
+
+from ..device import request_device
+from ..errors import ArgumentError
+from . import adapter as measuring
+from .case import Protocol
+from .isolate import IsolationError, measure_isolated
+from .measurement import Measurement
+from .results import case_key, read_results, result_entry, run_header
+from .results_writer import ResultsWriter, read_ticks
+from .suite import Job
+
+__all__ = ["Request", "measure_job", "run_jobs"]
+
+# After these a device may be broken, and would fail all cases to come. By name: what measures may have caught it.
+_DEVICE_ERRORS = ("DeviceError", "GPU")
+_SAME_DEVICE = ("adapter", "adapter_type", "backend", "driver", "subgroup_size", "tick_period_ns")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run does, on whichever adapter.
+
+    Attributes
+    ----------
+    jobs : sequence of Job
+        In the order in which they are measured.
+    protocol : Protocol
+    command : sequence of str or None
+        The words of the command line, for the file.
+    suite : str or None
+    isolate : bool
+        Each job in a process of its own.
+    """
+
+    jobs: Sequence[Job]
+    protocol: Protocol
+    command: Sequence[str] | None = None
+    suite: str | None = None
+    isolate: bool = False
+
+
+def measure_job(device: wgpu.GPUDevice, job: Job, protocol: Protocol) -> dict[str, Any]:
+    """Measure a job and return its entry for a results file."""
+    measured = measuring.run_measurement(device, job.case, protocol, job.mode)
+    return result_entry(measured, position=job.position)
+
+
+def _identity(job: Job, protocol: Protocol, error: str | None = None) -> dict[str, Any]:
+    """Return the entry of a job without times."""
+    case = job.case
+    nothing = Measurement(
+        case.primitive, job.mode, case.n, measuring.case_axes(case), protocol=asdict(protocol), error=error
+    )
+    return result_entry(nothing, position=job.position)
+
+
+def run_jobs(
+    request: Request,
+    adapter: int | str | None,
+    *,
+    json_path: Path | None = None,
+    resume_from: Path | None = None,
+    progress: Callable[[Job], None] = lambda job: None,
+) -> dict[str, Any]:
+    """Run jobs on an adapter and return the document, its results in the order in which they were asked for.
+
+    Parameters
+    ----------
+    request : Request
+    adapter : int, str or None
+        As `request_device` takes it.
+    json_path : Path, optional
+        The results file. Finished cases are beside it until the run is done.
+    resume_from : Path, optional
+        A results file, whose finished cases are kept and not measured again.
+    progress : callable
+        Called before each job, also before one that is not measured again.
+
+    Raises
+    ------
+    ArgumentError
+        If the file to resume from is of another device, protocol or version.
+    """
+    device = request_device(adapter)
+    protocol = request.protocol
+    header = run_header(
+        device, protocol=asdict(protocol), seed=protocol.seed, command=request.command, suite=request.suite
+    )
+    kept = _Kept(resume_from, header) if resume_from is not None else None
+    writer = None if json_path is None else ResultsWriter(json_path, header, len(request.jobs))
+    entries: list[dict[str, Any]] = []
+
+    def keep(entry: dict[str, Any], ticks: Any = None) -> None:
+        entries.append(entry)
+        if writer is not None:
+            writer.add(entry, ticks)
+
+    todo = []
+    for job in request.jobs:
+        key = case_key(_identity(job, protocol))
+        if kept is not None and key in kept.entries:
+            progress(job)
+            keep({**kept.entries[key], "position": job.position}, kept.ticks[key])
+        else:
+            todo.append(job)
+    for job in todo:
+        progress(job)
+        try:
+            if request.isolate:
+                entry = measure_isolated(adapter, job, protocol)
+            else:
+                entry = measure_job(device, job, protocol)
+        except IsolationError as error:
+            entry = _identity(job, protocol, error=str(error))
+        except Exception as error:
+            # Whatever one case does, the others are measured.
+            entry = _identity(job, protocol, error=f"{type(error).__name__}: {error}"[:2000])
+        if not request.isolate and (entry["error"] or "").startswith(_DEVICE_ERRORS):
+            device = request_device(adapter)
+        keep(entry)
+        if writer is not None:
+            writer.save()
+    if writer is not None:
+        writer.finish()
+    return {**header, "results": sorted(entries, key=lambda entry: entry["position"])}
+
+
+class _Kept:
+    """The finished cases of an earlier run, which must be of the same kind as this one."""
+
+    def __init__(self, path: Path, header: Mapping[str, Any]):
+        document = read_results(path)
+        then, now = document["context"], header["context"]
+        _need_same(path, "device", _part(document["device"], _SAME_DEVICE), _part(header["device"], _SAME_DEVICE))
+        _need_same(path, "protocol", document["protocol"], header["protocol"])
+        versions = ("gridwise_py", "wgpu")
+        _need_same(path, "versions", _part(then["versions"], versions), _part(now["versions"], versions))
+        _need_same(path, "commit", _part(then["git"] or {}, ["commit"]), _part(now["git"] or {}, ["commit"]))
+        finished = [entry for entry in document["results"] if entry["error"] is None]
+        self.entries = {case_key(entry): {**entry, "ticks": None} for entry in finished}
+        # Only those that lie beside the file; the others are in the entries.
+        self.ticks = {
+            case_key(entry): None if entry["ticks"] is None else read_ticks(path, document, entry)
+            for entry in finished
+        }  # fmt: skip
+        now["resumed"] = [*then.get("resumed", []), then["time"]]
+
+
+def _part(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    return {key: values.get(key) for key in keys}
+
+
+def _need_same(path: Path, what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    for key in {**then, **now}:
+        if then.get(key) != now.get(key):
+            raise ArgumentError(
+                f"--resume {path.name}: its {what} has {key} = {then.get(key)!r}, this run {now.get(key)!r}; "
+                f"give the same options on the same machine, or begin a new file"
+            )

@@ -1,0 +1,265 @@
+"""Taking samples: trials laid out in submissions, a canary around each block of them, ticks and walls as they come."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import wgpu
+
+from .._wgpu_native import wait_idle
+from ..context import context_of
+from ..executor import BoundPlan
+from ..run import bracket
+from ..timing import TimingSession
+from .kernels import bind_canary
+from .measurement import Mode
+from .protocol import SamplingProtocol
+from .statistics import is_stationary
+
+__all__ = ["Block", "CanaryTime", "Sampler", "WarmUp", "clock_moved"]
+
+_CHUNK_S = 0.004  # of warm-up work in a submission: the gaps between are short, and there are many samples of it
+_MAX_CHUNK_TRIALS = 2048
+_STATIONARY_WINDOW = 20  # latest chunks that are looked at
+_MAX_BLOCK_PAIRS = 4096  # of the 8,192 pairs of queries that a device has: a block is resolved at once
+_CLOCK_TOLERANCE = 0.03
+_BLOCK_S = 0.5  # a block of slow work is cut, so that the rule that stops is asked in time
+
+
+@dataclass(frozen=True)
+class CanaryTime:
+    """The canary's median, and its noise (the deviation of a sample that is usual, at least a tick), in ns."""
+
+    median_ns: float
+    noise_ns: float
+
+
+def clock_moved(canaries: Sequence[CanaryTime | None]) -> bool:
+    """Whether a canary differs from the first by more than 3 % beyond the noise of both."""
+    known = [c for c in canaries if c is not None and c.median_ns > 0]
+    return any(
+        abs(c.median_ns - known[0].median_ns) > _CLOCK_TOLERANCE * known[0].median_ns + c.noise_ns + known[0].noise_ns
+        for c in known[1:]
+    )
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """What the warm-up found: seconds of it, the time of a trial, and whether that was stationary at the end."""
+
+    seconds: float
+    trial_ns: float
+    stationary: bool
+
+
+@dataclass(frozen=True)
+class Block:
+    """Samples as they come.
+
+    Attributes
+    ----------
+    ticks : numpy.ndarray or None
+        Shape (samples, kernels, 2), uint64; None without timestamps.
+    submissions : tuple of int
+        For each sample the index of its submission in this block.
+    walls_ns, submits_ns, encodes_ns : tuple of float
+        Per submission.
+    canaries : tuple of CanaryTime or None
+        Before and after.
+    previous_end_ticks : int or None
+        The last stamp of the canary before: a sample that begins before it is stale.
+    """
+
+    ticks: np.ndarray | None
+    submissions: tuple[int, ...]
+    walls_ns: tuple[float, ...]
+    submits_ns: tuple[float, ...]
+    encodes_ns: tuple[float, ...]
+    canaries: tuple[CanaryTime | None, CanaryTime | None]
+    previous_end_ticks: int | None = None
+
+
+class Sampler:
+    """Samples one bound plan in one mode.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    bound : BoundPlan
+        With at least one kernel.
+    mode : Mode
+    protocol : SamplingProtocol
+    before_trial : sequence of callables
+        Each records untimed work on the encoder that it is given: restoring inputs, flushing caches.
+    """
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice,
+        bound: BoundPlan,
+        mode: Mode,
+        protocol: SamplingProtocol,
+        before_trial: Sequence[Callable[[wgpu.GPUCommandEncoder], None]] = (),
+    ):
+        self.device = device
+        self._bound = bound
+        self._mode = mode
+        self._protocol = protocol
+        self._before_trial = tuple(before_trial)
+        context = context_of(device)
+        self._helper = context.timing_helper if context.has_timestamps else None
+        self._canary = bind_canary(device)
+        self._chunk = 1
+        self.kernels = len(bound.labels)
+        self.period_ns = None if self._helper is None else self._helper.tick_period_ns
+        #: Trials in one submission of modes cold and hot, and dispatches in one pass of mode batch.
+        self.submission_trials = 1
+        self.batch_trials = 1
+        #: Samples between two looks at the canary.
+        self.block_samples = 1
+
+    # ---- recording ----
+
+    def _trial(self, encoder: wgpu.GPUCommandEncoder, session: TimingSession | None) -> None:
+        for record in self._before_trial:
+            record(encoder)
+        self._bound.encode(encoder, trials=self.batch_trials, timing=session)
+
+    def _submit_chunk(self) -> None:
+        """Submit some untimed trials and do not wait."""
+        encoder = self.device.create_command_encoder()
+        if self._before_trial:
+            for _ in range(self._chunk):
+                for record in self._before_trial:
+                    record(encoder)
+                self._bound.encode(encoder)
+        else:
+            self._bound.encode(encoder, trials=self._chunk)
+        self.device.queue.submit([encoder.finish()])
+
+    def _canary_commands(self, session: TimingSession) -> wgpu.GPUCommandBuffer:
+        encoder = self.device.create_command_encoder()
+        for _ in range(self._protocol.canary_passes):
+            self._canary.encode(encoder, timing=session)
+        return encoder.finish()
+
+    # ---- warming up ----
+
+    def warm_up(self) -> WarmUp:
+        """Run the same dispatches continuously until their times are stationary, and size submissions by them."""
+        protocol = self._protocol
+        start = time.perf_counter()
+        chunks: list[float] = []
+        while True:
+            begin = time.perf_counter_ns()
+            # Two, so that the second is queued before the first is done: an idle GPU clocks down.
+            self._submit_chunk()
+            self._submit_chunk()
+            wait_idle(self.device)
+            took_ns = time.perf_counter_ns() - begin
+            trial_ns = took_ns / (2 * self._chunk)
+            elapsed = time.perf_counter() - start
+            if took_ns < _CHUNK_S * 1e9 and self._chunk < _MAX_CHUNK_TRIALS:
+                self._chunk *= 2
+                chunks.clear()
+            else:
+                chunks.append(trial_ns)
+            stationary = len(chunks) >= 3 and is_stationary(chunks[-_STATIONARY_WINDOW:])
+            if elapsed >= (protocol.warmup_s if stationary else max(protocol.max_warmup_s, protocol.warmup_s)):
+                break
+        # The canary's own first run compiles it, perhaps.
+        if self._helper is not None:
+            encoder = self.device.create_command_encoder()
+            self._canary.encode(encoder)
+            self.device.queue.submit([encoder.finish()])
+            wait_idle(self.device)
+        self._size(trial_ns)
+        return WarmUp(elapsed, trial_ns, stationary)
+
+    def _size(self, trial_ns: float) -> None:
+        protocol = self._protocol
+        most = max(1, int(protocol.max_submission_gpu_s * 1e9 / trial_ns))
+        if self._mode is Mode.BATCH:
+            wanted = protocol.batch_trials
+            if wanted is None:
+                step_ns = (context_of(self.device).capabilities.tick_step_ns or 0) if self._helper else 0
+                # Spans of 100 steps, and a pass's own floor of some µs below a percent.
+                wanted = max(1, math.ceil(max(1e6, 100 * step_ns) / trial_ns))
+            self.batch_trials = min(wanted, most)
+        elif self._mode is not Mode.LATENCY:
+            self.submission_trials = min(protocol.submission_trials, most)
+        per_sample_ns = trial_ns * self.batch_trials
+        slow = max(1, int(_BLOCK_S * 1e9 / per_sample_ns))
+        self.block_samples = max(1, min(protocol.block_trials, slow, _MAX_BLOCK_PAIRS // max(1, self.kernels)))
+
+    # ---- sampling ----
+
+    def block(self, samples: int) -> Block:
+        """Take `samples` samples, in as many submissions as the mode wants, with the canary before and after."""
+        session = self._helper.session() if self._helper is not None else None
+        try:
+            return self._block(samples, session)
+        except BaseException:
+            if session is not None and not session.is_submitted():
+                wait_idle(self.device)
+                session.abandon()
+            raise
+
+    def _block(self, samples: int, session: TimingSession | None) -> Block:
+        counts = [self.submission_trials] * (samples // self.submission_trials)
+        if samples % self.submission_trials:
+            counts.append(samples % self.submission_trials)
+        device = self.device
+        # The GPU works while the CPU records, so that its clock stays up.
+        self._submit_chunk()
+        before = [] if session is None else [self._canary_commands(session)]
+        encoded = [] if self._mode is Mode.LATENCY else [self._encode(count, session) for count in counts]
+        wait_idle(device)
+        if before:
+            bracket(device, lambda: device.queue.submit(before))
+        walls: list[tuple[int, int, int, int]] = []
+        for i, count in enumerate(counts):
+            commands, encode_ns = encoded[i] if encoded else self._encode(count, session)
+            t0, t1, t2 = bracket(device, lambda commands=commands: device.queue.submit([commands]))
+            walls.append((t2 - t0, t1 - t0, encode_ns, count))
+        ticks, canaries, previous_end = None, (None, None), None
+        if session is not None:
+            after = self._canary_commands(session)
+            device.queue.submit([after])
+            session.submitted()
+            stamps = session.ticks()
+            passes, period = self._protocol.canary_passes, self._helper.tick_period_ns
+            canaries = (_canary_time(stamps[:passes], period), _canary_time(stamps[-passes:], period))
+            begin, end = (int(stamp) for stamp in stamps[passes - 1])
+            previous_end = end if 0 < begin < end else None
+            ticks = stamps[passes:-passes].reshape(samples, self.kernels, 2)
+        return Block(
+            ticks,
+            tuple(i for i, count in enumerate(counts) for _ in range(count)),
+            tuple(float(wall) for wall, *_ in walls),
+            tuple(float(submit) for _, submit, *_ in walls),
+            tuple(float(encode) for *_, encode, _ in walls),
+            canaries,
+            previous_end,
+        )
+
+    def _encode(self, count: int, session: TimingSession | None) -> tuple[wgpu.GPUCommandBuffer, int]:
+        begin = time.perf_counter_ns()
+        encoder = self.device.create_command_encoder()
+        for _ in range(count):
+            self._trial(encoder, session)
+        commands = encoder.finish()
+        return commands, time.perf_counter_ns() - begin
+
+
+def _canary_time(stamps: np.ndarray, period_ns: float) -> CanaryTime | None:
+    times = [(int(end) - int(begin)) * period_ns for begin, end in stamps if begin and end > begin]
+    if not times:
+        return None
+    median = float(np.median(times))
+    # The median absolute deviation, as a standard deviation of normal noise.
+    return CanaryTime(median, max(period_ns, 1.4826 * float(np.median(np.abs(np.array(times) - median)))))

@@ -1,0 +1,239 @@
+"""Statistics of times: summary, digits worth printing, when to stop, whether a warm-up is over.
+
+numpy only: loading scipy.stats takes longer than a short measurement is allowed to. docs/statistics.md explains.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import ArgumentError
+from .measurement import StopReason, Summary
+from .resampling import autocorrelation_time, bootstrap_medians, median_interval
+
+__all__ = [
+    "Stopping",
+    "is_stationary",
+    "significant",
+    "summarize",
+]
+
+_OUTLIER_RANGES = 1.5
+
+
+def _checked(samples_ns: Sequence[float]) -> np.ndarray:
+    x = np.asarray(samples_ns, dtype=np.float64)
+    if x.ndim != 1 or not x.size:
+        raise ArgumentError(f"samples of shape {x.shape} were given; statistics need one row of at least one sample")
+    if not np.isfinite(x).all():
+        where = int(np.flatnonzero(~np.isfinite(x))[0])
+        raise ArgumentError(f"sample {where} is {x[where]}; discard invalid samples first, and count them")
+    return x
+
+
+def summarize(samples_ns: Sequence[float], *, confidence: float = 0.95, seed: int = 0) -> Summary:
+    """Summarise times, outliers included.
+
+    Parameters
+    ----------
+    samples_ns : sequence of float
+        Valid samples, in the order in which they were taken: where neighbours depend on each other, the interval is
+        as wide as that makes it.
+    confidence : float
+        Of the interval of the median.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    Summary
+    """
+    x = _checked(samples_ns)
+    if not 0 < confidence < 1:
+        raise ArgumentError(f"confidence is {confidence!r}; it must lie between 0 and 1, such as 0.95")
+    q1, median, q3 = (float(q) for q in np.percentile(x, (25, 50, 75)))
+    low = high = median
+    if x.size > 1 and x.min() != x.max():
+        tail = (1 - confidence) / 2
+        medians = bootstrap_medians(x, rng=np.random.default_rng(seed))
+        low, high = (float(q) for q in np.quantile(medians, (tail, 1 - tail)))
+    reach = _OUTLIER_RANGES * (q3 - q1)
+    return Summary(
+        median_ns=median,
+        ci_low_ns=min(low, median),
+        ci_high_ns=max(high, median),
+        min_ns=float(x.min()),
+        q1_ns=q1,
+        q3_ns=q3,
+        mean_ns=float(x.mean()),
+        std_ns=float(x.std(ddof=1)) if x.size > 1 else 0.0,
+        mad_ns=float(np.median(np.abs(x - median))),
+        count=int(x.size),
+        outliers=int(np.count_nonzero((x < q1 - reach) | (x > q3 + reach))),
+    )
+
+
+# ---- digits
+
+
+def significant(value_ns: float, summary: Summary | None = None, tick_step_ns: float | None = None) -> str:
+    """Format a time with its unit, and without digits that mean nothing.
+
+    Parameters
+    ----------
+    value_ns : float
+    summary : Summary, optional
+        Digits below half the width of its interval are cut.
+    tick_step_ns : float, optional
+        Digits below the step of the clock are cut; divide it by the number of trials in a pass.
+
+    Returns
+    -------
+    str
+        ``"187.2 µs"``; the last digit is of the order of what is unsure.
+    """
+    if not math.isfinite(value_ns):
+        raise ArgumentError(f"a time of {value_ns} ns cannot be shown; show «–» where there is none")
+    unsure_ns = max(tick_step_ns or 0.0, (summary.ci_high_ns - summary.ci_low_ns) / 2 if summary is not None else 0.0)
+    # Without anything to go by, four digits.
+    unsure_ns = max(unsure_ns, abs(value_ns) * 1e-4)
+    if not unsure_ns:
+        return "0 ns"
+    place = math.floor(math.log10(unsure_ns) + 1e-9)
+    rounded = round(value_ns / 10**place) * 10.0**place
+    scale, unit = next(
+        ((scale, unit) for scale, unit in ((9, "s"), (6, "ms"), (3, "µs")) if abs(rounded) >= 10**scale), (0, "ns")
+    )
+    decimals = max(scale - place, 0)
+    return f"{rounded / 10**scale:.{decimals}f} {unit}"
+
+
+# ---- stopping
+
+
+@dataclass
+class _Seen:
+    count: int = 0
+    next_look: int = 0
+    narrow: bool = False
+    widths: list[tuple[int, float]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """The rule for when enough samples were taken.
+
+    It looks closely only when the samples have grown by an eighth since, so that asking after each sample costs
+    little: O(n log n) in all. It notes what it saw; shorter samples than before begin anew.
+
+    Attributes
+    ----------
+    min_samples : int
+        No other reason than the timeout and `max_samples` holds before.
+    max_samples : int
+    timeout_s : float
+    relative_interval : float
+        Enough when the 95 % interval of the median, from end to end, is no wider than this share of the median at
+        two looks in a row.
+    plateau_samples : int
+        No plateau is seen before: with fewer samples the width of an interval is itself too unsure.
+    """
+
+    min_samples: int = 50
+    max_samples: int = 10_000
+    timeout_s: float = 15.0
+    relative_interval: float = 0.01
+    plateau_samples: int = 500
+
+    def __post_init__(self) -> None:
+        if not (self.relative_interval > 0 and self.timeout_s > 0 and self.max_samples >= 1):
+            raise ArgumentError(
+                f"stopping at relative_interval={self.relative_interval}, timeout_s={self.timeout_s}, "
+                f"max_samples={self.max_samples}: each must be positive, or sampling would never or always stop"
+            )
+        # Not a field: what was seen is no part of the rule.
+        object.__setattr__(self, "_seen", _Seen())
+
+    def reason(self, samples_ns: Sequence[float], elapsed_s: float) -> StopReason | None:
+        """Return why to stop, or None to go on.
+
+        Parameters
+        ----------
+        samples_ns : sequence of float
+            All samples so far; the same series, grown, at every call.
+        elapsed_s : float
+            Since the first sample was begun.
+        """
+        count = len(samples_ns)
+        seen = self._seen
+        if count < seen.count:
+            vars(seen).update(vars(_Seen()))
+        seen.count = count
+        if count >= self.min_samples and count >= seen.next_look:
+            seen.next_look = count + max(count // 8, 4)
+            found = self._look(np.asarray(samples_ns, dtype=np.float64))
+            if found is not None:
+                return found
+        if count >= self.max_samples:
+            return StopReason.COUNT
+        return StopReason.TIMEOUT if elapsed_s >= self.timeout_s else None
+
+    def _look(self, x: np.ndarray) -> StopReason | None:
+        seen = self._seen
+        ordered = np.sort(x)
+        tau = autocorrelation_time(x)
+        if tau > 1:
+            # Looking often and stopping at the first narrow interval picks moments at which dependence was
+            # underestimated: take it as large as it may well be (Sokal's error of the estimate).
+            tau *= 1 + math.sqrt(2 * (10 * tau + 1) / x.size)
+        low, high = median_interval(ordered, tau)
+        width = (high - low) / max(float(np.median(ordered)), 1e-9)
+        narrow, seen.narrow = seen.narrow, width <= self.relative_interval
+        if seen.narrow and (narrow or width == 0):
+            return StopReason.INTERVAL
+        seen.widths.append((x.size, width))
+        return StopReason.PLATEAU if self._on_plateau(x.size) else None
+
+    def _on_plateau(self, count: int) -> bool:
+        """Whether over the last fourfold growth the interval narrowed far less than by 1/√count."""
+        if count < self.plateau_samples or self._seen.widths[0][0] > count / 4:
+            return False
+        recent = [(n, width) for n, width in self._seen.widths if n >= count / 4]
+        logs = np.log(np.maximum(np.array(recent, dtype=np.float64), 1e-12))
+        slope = np.polyfit(logs[:, 0], logs[:, 1], 1)[0]
+        # -0.5 is what independent samples give.
+        return bool(slope > -0.1)
+
+
+def is_stationary(samples_ns: Sequence[float], *, tolerance: float = 0.01) -> bool:
+    """Return whether a warm-up is over: no trend, and the second half as fast as the first.
+
+    A difference counts only when it is over `tolerance` and stands out of the spread of the samples, for noise must
+    not keep a warm-up going.
+
+    Parameters
+    ----------
+    samples_ns : sequence of float
+        At least 8; fewer cannot show it.
+    tolerance : float
+        As a share of the median.
+    """
+    x = np.asarray(samples_ns, dtype=np.float64)
+    n = x.size
+    if n < 8:
+        return False
+    first, second = x[: n // 2], x[n // 2 :]
+    q1, median, q3 = np.percentile(second, (25, 50, 75))
+    small = tolerance * median
+    if abs(float(np.median(first)) - median) > max(small, q3 - q1):
+        return False
+    # A slow, steady trend hides in the spread that it makes itself; time and value then have one order.
+    ranks = np.argsort(np.argsort(x, kind="stable"), kind="stable")
+    agreement = float(np.corrcoef(np.arange(n), ranks)[0, 1]) if x.min() != x.max() else 0.0
+    third = n // 3
+    change = abs(float(np.median(x[-third:]) - np.median(x[:third])))
+    return not (abs(agreement) > max(0.5, 2.6 / math.sqrt(n - 1)) and change > small)

@@ -1,0 +1,157 @@
+"""Which cases a run has, and in which order: sweeps over axes, suites in TOML files, and shuffling."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError
+from ..primitives import REGISTRY
+from .axes import Axis, collect_axes, points
+from .case import Case, Protocol
+from .measurement import Mode
+
+__all__ = ["DEFAULT_AXES", "YARDSTICK", "Job", "Suite", "Sweep", "load_suite", "plan_jobs", "shuffled", "suite_names"]
+
+#: Always runs: its rate is what others are compared with.
+YARDSTICK = "copy"
+
+DEFAULT_AXES: Mapping[str, str] = {"n": "2^24", "mode": "batch", "datatype": "u32,f32", "op": "add"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A case in a mode, and its place in the order in which they were asked for."""
+
+    case: Case
+    mode: Mode
+    position: int
+
+    def __str__(self) -> str:
+        return f"{self.case} {self.mode.value}"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Primitives, and the axes that each of them goes through."""
+
+    primitives: tuple[str, ...]
+    axes: Mapping[str, Axis]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What a suite's file says."""
+
+    name: str
+    sweeps: tuple[Sweep, ...]
+    description: str = ""
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+
+
+def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
+    """Return the jobs of sweeps, each once, the copy kernel first at each n and mode."""
+    wanted: dict[tuple[Case, Mode], None] = {}
+    for sweep in sweeps:
+        outer = {name: sweep.axes[name] for name in ("n", "mode")}
+        inner = {name: axis for name, axis in sweep.axes.items() if name not in outer}
+        for place in points(outer):
+            n, mode = int(place["n"]), Mode(place["mode"])
+            if n:
+                wanted[Case.build(YARDSTICK, n, "u32", "add"), mode] = None
+            for primitive in sweep.primitives:
+                for choice in points(inner):
+                    wanted[Case.build(primitive, n, str(choice["datatype"]), str(choice["op"])), mode] = None
+    return [Job(case, mode, position) for position, (case, mode) in enumerate(wanted)]
+
+
+def shuffled(jobs: Sequence[Job], seed: int) -> list[Job]:
+    """Return jobs in random order, the same for the same seed.
+
+    A drift of the machine over the run (heat, neighbours) then falls on all cases alike, not on the last ones.
+    """
+    return random.Random(seed).sample(list(jobs), len(jobs))
+
+
+# ---- suites ------------------------------------------------------------------------------------------------------
+
+
+def _suite_folder() -> Path:
+    """Return the folder with the suites: in the wheel inside the package, in a checkout in benchmarks."""
+    package = Path(__file__).resolve().parent.parent
+    inside = package / "_suites"
+    return inside if inside.is_dir() else package.parent / "benchmarks" / "suites"
+
+
+def suite_names() -> list[str]:
+    """Return the names of the suites that come with this package."""
+    return sorted(path.stem for path in _suite_folder().glob("*.toml"))
+
+
+def load_suite(name: str) -> Suite:
+    """Read a suite.
+
+    Parameters
+    ----------
+    name : str
+        One of `suite_names`, or the path of a TOML file.
+
+    Raises
+    ------
+    ArgumentError
+        If there is none, or it cannot be understood; the message has the file and the place.
+    """
+    is_path = name.endswith(".toml") or "/" in name or "\\" in name
+    path = Path(name) if is_path else _suite_folder() / f"{name}.toml"
+    if not is_path and name not in suite_names():
+        raise ArgumentError(
+            f"there is no suite {name!r}; there are {', '.join(suite_names())}, or give the path of a .toml file"
+        )
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ArgumentError(f"suite {path.name}: cannot be read: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"suite {path.name}: this is not TOML: {error}") from error
+    return _suite(path, content)
+
+
+def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
+    def need(condition: bool, where: str, problem: str) -> None:
+        if not condition:
+            raise ArgumentError(f"suite {path.name}: {where}: {problem}")
+
+    for key in content:
+        need(key in ("description", "protocol", "sweep"), key, "unknown; there are description, protocol, sweep")
+    protocol = content.get("protocol", {})
+    need(isinstance(protocol, dict), "protocol", "must be a table, [protocol]")
+    known = {f.name: f.default for f in fields(Protocol)}
+    for key, value in protocol.items():
+        need(key in known, f"protocol.{key}", f"unknown; there are {', '.join(known)}")
+        kinds, called = ((int, float), "number") if isinstance(known[key], float) else ((int,), "whole number")
+        right = isinstance(value, kinds) and not isinstance(value, bool) and value >= 0
+        need(right, f"protocol.{key}", f"{value!r} is not a {called} from 0 on")
+    tables = content.get("sweep", [])
+    need(isinstance(tables, list) and bool(tables), "sweep", "there must be at least one table, [[sweep]]")
+    sweeps = []
+    for i, table in enumerate(tables):
+        where = f"sweep[{i}]"
+        need(isinstance(table, dict), where, "must be a table, [[sweep]]")
+        for key in table:
+            need(key in ("primitives", "axes"), f"{where}.{key}", "unknown; there are primitives, axes")
+        primitives = table.get("primitives", [name for name in REGISTRY if name != YARDSTICK])
+        axes = table.get("axes", [])
+        for key, words in (("primitives", primitives), ("axes", axes)):
+            texts = isinstance(words, list) and all(isinstance(word, str) for word in words)
+            need(texts, f"{where}.{key}", "must be a list of texts")
+        for name in primitives:
+            need(name in REGISTRY, f"{where}.primitives", f"{name!r} is not one of {', '.join(REGISTRY)}")
+        try:
+            sweeps.append(Sweep(tuple(primitives), collect_axes(axes, {}, DEFAULT_AXES)))
+        except ArgumentError as error:
+            raise ArgumentError(f"suite {path.name}: {where}.axes: {error}") from error
+    return Suite(path.stem, tuple(sweeps), str(content.get("description", "")), protocol)

@@ -1,0 +1,129 @@
+"""What a device can really do, as plain data: measured on a device, or invented in a test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .errors import ArgumentError
+
+__all__ = ["Capabilities", "SubgroupMode"]
+
+# WebGPU's default limits: what every device has.
+_DEFAULT_LIMITS = {
+    "max-storage-buffer-binding-size": 134_217_728,
+    "max-buffer-size": 268_435_456,
+    "max-compute-workgroups-per-dimension": 65_535,
+    "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256,
+    "max-compute-workgroup-storage-size": 16_384,
+    "max-storage-buffers-per-shader-stage": 8,
+    "min-storage-buffer-offset-alignment": 256,
+}
+
+
+@dataclass(frozen=True)
+class SubgroupMode:
+    """Which form of the subgroup building blocks kernels use.
+
+    Attributes
+    ----------
+    kind : {"native", "none", "emulated"}
+    size : int
+        Lanes; 1 for none.
+    """
+
+    kind: str
+    size: int
+
+    def __str__(self) -> str:
+        return "none" if self.kind == "none" else f"{self.kind}-{self.size}"
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What plans and reports need to know of a device.
+
+    Attributes
+    ----------
+    adapter : str
+        The adapter's name.
+    adapter_type : str
+        ``"DiscreteGPU"``, ``"IntegratedGPU"``, ``"CPU"`` or ``"Unknown"``.
+    backend : str
+        ``"Vulkan"``, ``"Metal"``, ``"D3D12"`` or ``"OpenGL"``.
+    vendor, driver : str
+        As the adapter gives them.
+    features : frozenset of str
+        wgpu features that the device was made with.
+    limits : mapping from str to int
+        The device's limits, by wgpu's names.
+    subgroup_size : int or None
+        Measured by a kernel; None where the device has no subgroups.
+    tick_period_ns : float or None
+        Nanoseconds per tick of a timestamp; None without timestamps.
+    tick_step_ns : float or None
+        Smallest step between timestamps that was seen, in nanoseconds; None without timestamps.
+    """
+
+    adapter: str = "invented"
+    adapter_type: str = "DiscreteGPU"
+    backend: str = "Vulkan"
+    vendor: str = ""
+    driver: str = ""
+    features: frozenset[str] = frozenset()
+    limits: Mapping[str, int] = field(default_factory=lambda: dict(_DEFAULT_LIMITS))
+    subgroup_size: int | None = None
+    tick_period_ns: float | None = None
+    tick_step_ns: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", frozenset(self.features))
+        object.__setattr__(self, "limits", {**_DEFAULT_LIMITS, **self.limits})
+
+    def __hash__(self) -> int:
+        return hash((self.adapter, self.adapter_type, self.backend, self.features, self.subgroup_size))
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the "GPU" is software on the CPU; its figures say nothing about any GPU."""
+        return self.adapter_type == "CPU"
+
+    def subgroup_mode(self, requested: str | bool | None) -> SubgroupMode:
+        """Resolve what a caller asked for.
+
+        Parameters
+        ----------
+        requested : None, bool, or str
+            None chooses; True and ``"native"`` insist on the hardware's subgroups; False and ``"none"`` do
+            without; ``"emulated-64"`` emulates that size in workgroup memory, for tests.
+
+        Raises
+        ------
+        ArgumentError
+            If the device cannot do it.
+        """
+        if requested is None:
+            requested = "native" if self.subgroup_size is not None else "none"
+        if requested in (False, "none"):
+            return SubgroupMode("none", 1)
+        if requested in (True, "native"):
+            if self.subgroup_size is None:
+                raise ArgumentError(
+                    f"subgroups={requested!r}, but the device of {self.adapter!r} has no feature 'subgroup'; "
+                    f"use subgroups=False, or request a device with it"
+                )
+            return SubgroupMode("native", self.subgroup_size)
+        if isinstance(requested, str) and requested.startswith("emulated-"):
+            size = requested.removeprefix("emulated-")
+            if size.isdigit() and int(size) in (2, 4, 8, 16, 32, 64, 128):
+                return SubgroupMode("emulated", int(size))
+        raise ArgumentError(
+            f"subgroups={requested!r} is unknown; give None, True, False, 'native', 'none' or 'emulated-N' "
+            f"with N a power of two from 2 to 128"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON data."""
+        return {**asdict(self), "features": sorted(self.features), "limits": dict(self.limits)}

@@ -1,0 +1,46 @@
+"""The command ``gridwise``. Exit codes: see exit_codes.py."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from .bench import bench
+from .calibrate import calibrate
+from .compare import compare
+from .exit_codes import BAD_INPUT, NO_ADAPTER
+from .info import info
+from .plot import plot
+
+__all__ = ["main"]
+
+
+class _Group(click.Group):
+    """Turns the library's errors into a message and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from ..errors import AdapterError, GridwiseError
+
+        try:
+            return super().invoke(ctx)
+        except AdapterError as error:
+            click.echo(f"gridwise: {error}", err=True)
+            sys.exit(NO_ADAPTER if "no GPU adapter was found" in str(error) else BAD_INPUT)
+        except GridwiseError as error:
+            click.echo(f"gridwise: {error}", err=True)
+            sys.exit(BAD_INPUT)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="gridwise-py", prog_name="gridwise")
+def main() -> None:
+    """Data-parallel GPU primitives, timed kernel by kernel."""
+
+
+main.add_command(bench)
+main.add_command(calibrate)
+main.add_command(compare)
+main.add_command(info)
+main.add_command(plot)

@@ -1,0 +1,166 @@
+"""``gridwise bench``: run, check and time primitives."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .exit_codes import BAD_INPUT, NO_ADAPTER, WRONG_RESULT
+from .options import AxisText, AxisValues, PrimitiveName, RawArguments, adapter_option
+
+__all__ = ["bench"]
+
+_PROTOCOL_OPTIONS = ("trials", "warmup_s", "sampling_s", "seed")
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(cls=RawArguments)
+@click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE]…")
+@click.option("--n", type=AxisValues("n"), help="Items, a list: 2^20,2^24  [default: 2^24]")
+@click.option("--datatype", type=AxisValues("datatype", ("u32", "i32", "f32")), help="[default: u32,f32]")
+@click.option("--op", type=AxisValues("op", ("add", "min", "max", "multiply")), help="[default: add]")
+@click.option(
+    "--mode", type=AxisValues("mode", ("cold", "hot", "batch", "latency")), help="How trials run.  [default: batch]"
+)
+@click.option(
+    "-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS",
+    help="An axis of a sweep: n[pow2]=[16:28:2], datatype=u32,f32. Repeat for more axes.",
+)  # fmt: skip
+@click.option("--suite", metavar="NAME|FILE", help="Cases and protocol of a suite: quick, full, or a TOML file.")
+@click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Dispatches per sample.")
+@click.option("--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Per case.")
+@click.option("--sampling-s", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Per case.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data and the order.")
+@click.option("--order", type=click.Choice(("random", "given")), default="random", show_default=True, help="Of cases.")
+@click.option("--isolate", is_flag=True, help="Each case in a process of its own: one that crashes is an error of it.")
+@adapter_option
+@click.option("--json", "json_path", type=_FILE, help="Write results here.")
+@click.option("--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Go on with this file.")
+@click.pass_context
+def bench(ctx: click.Context, /, **options: Any) -> None:
+    """Run PRIMITIVEs (all by default), check them against numpy, and show what each kernel took.
+
+    PRIMITIVE is one of vector_add, reduce, scan, copy. The copy kernel always runs: it is the yardstick. With --adapter
+    all, every adapter has its turn, and a results file of its own: NAME.adapter0.json.
+    """
+    from ..bench.runner import Request
+    from ..bench.suite import plan_jobs, shuffled
+    from ..device import list_adapters
+
+    json_path, resume = options["json_path"], options["resume"]
+    if resume is not None and json_path is None:
+        from ..bench.results_writer import final_path
+
+        json_path = final_path(resume)
+    if json_path is not None and not json_path.absolute().parent.is_dir():
+        click.echo(f"gridwise: --json: the folder {json_path.parent} does not exist; make it first", err=True)
+        sys.exit(BAD_INPUT)
+    sweeps, protocol = _what(ctx, options)
+    jobs = plan_jobs(sweeps)
+    request = Request(
+        jobs=shuffled(jobs, protocol.seed) if options["order"] == "random" else jobs,
+        protocol=protocol,
+        command=ctx.meta["words"],
+        suite=options["suite"] and Path(options["suite"]).stem,
+        isolate=options["isolate"],
+    )
+    if options["adapter"] != "all":
+        sys.exit(_one_adapter(request, options["adapter"], json_path, resume))
+    if resume is not None:
+        raise click.UsageError("--resume takes one adapter, not --adapter all: each adapter has a file of its own")
+    adapters = list_adapters()
+    if not adapters:
+        # The same message as for any other adapter.
+        _one_adapter(request, None, None, None)
+    codes = []
+    for adapter in adapters:
+        own = json_path and json_path.with_name(f"{json_path.name.removesuffix('.json')}.adapter{adapter.index}.json")
+        codes.append(_next_adapter(request, adapter.index, own))
+    sys.exit(next((code for code in (WRONG_RESULT, BAD_INPUT, NO_ADAPTER) if code in codes), 0))
+
+
+def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
+    """Return the sweeps and the protocol, from a suite or from the axes."""
+    from ..bench.axes import collect_axes
+    from ..bench.case import Protocol
+    from ..bench.suite import DEFAULT_AXES, YARDSTICK, Sweep, load_suite
+    from ..primitives import REGISTRY
+
+    short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
+    chosen = {name: options[name] for name in _PROTOCOL_OPTIONS}
+    if options["suite"] is None:
+        axes = collect_axes(options["axes"], short, DEFAULT_AXES)
+        primitives = options["primitives"] or tuple(name for name in REGISTRY if name != YARDSTICK)
+        return (Sweep(primitives, axes),), Protocol(**chosen)
+    given = [f"--{name}" for name, value in short.items() if value is not None]
+    given += ["-a"] * bool(options["axes"]) + ["PRIMITIVE"] * bool(options["primitives"])
+    if given:
+        raise click.UsageError(f"--suite says which cases there are, and so does {given[0]}; give one of them")
+    suite = load_suite(options["suite"])
+    typed = {
+        name: value
+        for name, value in chosen.items()
+        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+    }
+    return suite.sweeps, replace(Protocol(), **{**suite.protocol, **typed})
+
+
+def _next_adapter(request: Any, adapter: int, json_path: Path | None) -> int:
+    """Run on one of several adapters: if it cannot be used, the others can."""
+    from ..errors import GridwiseError
+
+    try:
+        return _one_adapter(request, adapter, json_path, None)
+    except GridwiseError as error:
+        click.echo(f"gridwise: adapter {adapter}: {error}", err=True)
+        return BAD_INPUT
+
+
+def _one_adapter(request: Any, adapter: int | str | None, json_path: Path | None, resume: Path | None) -> int:
+    """Run, show, and return the exit code."""
+    from rich.console import Console
+
+    from ..bench.results_writer import partial_path
+    from ..bench.runner import run_jobs
+    from ..bench.suite import YARDSTICK
+    from ..bench.table import results_table
+
+    partial = json_path and partial_path(json_path)
+    try:
+        document = _with_progress(
+            len(request.jobs),
+            lambda progress: run_jobs(request, adapter, json_path=json_path, resume_from=resume, progress=progress),
+        )
+    except KeyboardInterrupt:
+        if partial is not None and partial.is_file():
+            click.echo(f"gridwise: finished cases are in {partial}; --resume {partial} goes on with it", err=True)
+        raise
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
+    console.print(results_table(document, YARDSTICK))
+    if json_path is not None:
+        click.echo(f"wrote {json_path}", err=True)
+    if any(entry["mismatch"] is not None for entry in document["results"]):
+        return WRONG_RESULT
+    return BAD_INPUT if any(entry["error"] is not None for entry in document["results"]) else 0
+
+
+def _with_progress(total: int, work: Callable[[Callable[[Any], None]], Any]) -> Any:
+    """Call `work` with a function that shows which job is next."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("", total=total)
+        started = iter(range(total + 1))
+        return work(lambda job: bar.update(task, description=str(job), completed=next(started)))

@@ -1,0 +1,101 @@
+"""``gridwise calibrate``: the clock, the floors and the ceilings of a device."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from .options import adapter_option
+
+__all__ = ["calibrate"]
+
+_FLOORS = {
+    "empty_pass": ("a pass with one workgroup that does nothing", "GPU"),
+    "further_dispatch": ("a further dispatch in a pass", "GPU"),
+    "gap_between_passes": ("the gap between two passes", "GPU"),
+    "submission": ("submit such a pass and wait for it", "CPU"),
+}
+_SYNCHRONISING = {
+    "submit": ("submit", "CPU"),
+    "wait_when_idle": ("wait when idle", "CPU"),
+    "wait_after_work": ("wait after work", "CPU"),
+    "readback_4_bytes": ("read back 4 bytes", "CPU"),
+}
+
+
+@click.command()
+@adapter_option
+@click.option("--refresh", is_flag=True, help="Measure again, whatever is known from before.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def calibrate(adapter: str | None, refresh: bool, as_json: bool) -> None:
+    """Check the unit of GPU times, and measure floors, ceilings and what synchronising costs.
+
+    What was found is kept for the user, until adapter, driver or version change.
+    """
+    from rich.console import Console
+
+    from .. import request_device
+    from ..bench.calibration import calibrate as run
+
+    device = request_device(adapter)
+    console = Console(stderr=True)
+    with console.status("") as status:
+        found = run(device, refresh=refresh, progress=lambda step: status.update(step))
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), indent=1))
+        return
+    _show(found)
+
+
+def _show(found: Any) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ..timing_result import _format_ns
+
+    console = Console()
+    check = found.tick_check
+    console.print(f"[bold]{escape(found.device['adapter'])}[/bold] ({escape(found.device['driver'])})")
+    step = "unknown" if found.tick_step_ns is None else f"{found.tick_step_ns:g} ns"
+    console.print(f"tick: {found.tick_period_ns:g} ns, step {step}")
+    verdict = "right" if check.ok else "[bold red]doubtful: GPU times cannot be trusted[/bold red]"
+    console.print(
+        f"unit: {check.span_ns * 1e-6:.2f} ms by timestamps, {check.wall_ns * 1e-6:.2f} ms on the CPU's clock, "
+        f"ratio {check.ratio:.4f}: {verdict}"
+    )
+    for title, rows, values in (
+        ("Floors (in every time; never subtracted)", _FLOORS, found.floors_ns),
+        (f"What synchronising costs (waits by {found.wait_method})", _SYNCHRONISING, found.synchronising_ns),
+    ):
+        console.print(f"[bold]{title}[/bold]")
+        table = Table("what", "time", "clock", box=box.SIMPLE_HEAD)
+        for name, (words, clock) in rows.items():
+            table.add_row(words, _format_ns(values.get(name)), clock)
+        console.print(table)
+    console.print("[bold]Ceilings[/bold]")
+    table = Table("array", "copy, GB/s", "triad, GB/s", box=box.SIMPLE_HEAD)
+    triads = {point["array_bytes"]: point["gbytes_per_s"] for point in found.triad}
+    for point in found.copy:
+        triad = triads.get(point["array_bytes"])
+        table.add_row(
+            _bytes(point["array_bytes"]),
+            f"{point['gbytes_per_s']:.1f}",
+            "not measured" if triad is None else f"{triad:.1f}",
+        )
+    console.print(table)
+    cache = "no knee seen" if found.cache_bytes is None else f"at most about {_bytes(found.cache_bytes)}"
+    console.print(f"last-level cache: {cache}")
+    gflops = "not measured" if found.fma_gflops is None else f"{found.fma_gflops:,.0f} GFLOP/s"
+    console.print(f"multiply-adds in f32 (two operations each): {gflops}")
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:g} {unit}"
+        count /= 1024
+    return f"{count:g} GiB"

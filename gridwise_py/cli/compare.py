@@ -1,0 +1,107 @@
+"""``gridwise compare``: two results files of one device judged against each other, or two devices ranked."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .exit_codes import BAD_INPUT, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
+
+__all__ = ["compare"]
+
+
+class Share(click.ParamType):
+    """A share: ``2%`` or ``0.02``."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse."""
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        try:
+            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            self.fail(f"{value!r} is not a share; write 2% or 0.02", param, ctx)
+        if not 0 <= share < 1:
+            self.fail(f"{value!r} is not between 0 and 100 %; write 2% or 0.02", param, ctx)
+        return share
+
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("old", type=_PATH)
+@click.argument("new", type=_PATH)
+@click.option("--threshold", type=Share(), default="2%", show_default=True, help="Below this it is the same.")
+@click.option("--gate", type=Share(), default="5%", show_default=True, help="Slower by more than this: exit with 1.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "markdown", "json", "junit"]),
+    default="table",
+    show_default=True,
+    help="Of what is written.",
+)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write it here.")
+@click.option("--force", is_flag=True, help="Compare although device, driver, backend, modes or schema differ.")
+@click.option("--across", is_flag=True, help="Rank two devices instead.")
+def compare(
+    old: Path, new: Path, threshold: float, gate: float, form: str, output: Path | None, force: bool, across: bool
+) -> None:
+    """Judge the results file NEW against OLD, row by row: faster, slower, same or ambiguous.
+
+    Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
+    the files cannot be compared, 4 if a result in them is wrong.
+    """
+    from ..bench.compare import compare as compare_documents
+    from ..bench.compare_render import render, render_rich
+    from ..bench.documents import read_document
+
+    if not threshold:
+        raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
+    if output is not None:
+        if not output.absolute().parent.is_dir():
+            click.echo(f"gridwise: --output: the folder {output.parent} does not exist; make it first", err=True)
+            sys.exit(BAD_INPUT)
+        if output.resolve() in (old.resolve(), new.resolve()):
+            click.echo(f"gridwise: --output: {output} is one of the files to compare; name another", err=True)
+            sys.exit(BAD_INPUT)
+    documents = read_document(old), read_document(new)
+    found = compare_documents(*documents, threshold=threshold, gate=gate, force=force, across=across)
+    if output is not None:
+        _write(output, render(found, form))
+    elif form == "table":
+        from rich.console import Console
+
+        console = Console()
+        render_rich(found, console if console.is_terminal else Console(width=140))
+    else:
+        click.echo(render(found, form), nl=False)
+    if not found.comparable:
+        for text in found.obstacles:
+            click.echo(f"gridwise: not comparable: {text}", err=True)
+        sys.exit(NOT_COMPARABLE)
+    if found.wrong:
+        sys.exit(WRONG_RESULT)
+    if found.regressed:
+        sys.exit(REGRESSION)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write whole or not at all: beside, then renamed."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        click.echo(f"gridwise: --output: {path} cannot be written: {error}", err=True)
+        sys.exit(BAD_INPUT)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,66 @@
+"""``gridwise info``: the adapters, and what the chosen one can really do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from .options import adapter_option
+
+__all__ = ["info"]
+
+
+@click.command()
+@adapter_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def info(adapter: str | None, as_json: bool) -> None:
+    """List the adapters, and measure what the chosen one can do."""
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    import gridwise_py as gw
+
+    adapters = gw.list_adapters()
+    device = gw.request_device(adapter)
+    capabilities = gw.capabilities(device)
+    scan = gw.Scan(device)
+    strategy = scan.choose_strategy(in_place=False)
+    if as_json:
+        document = {
+            "adapters": [asdict(a) for a in adapters],
+            "device": capabilities.to_dict(),
+            "scan": {"strategy": strategy, "state": scan.state, "subgroups": str(scan.mode)},
+        }
+        click.echo(json.dumps(document, indent=1))
+        return
+    console = Console()
+    table = Table("index", "adapter", "type", "backend", "driver", box=box.SIMPLE_HEAD, title="Adapters")
+    for a in adapters:
+        table.add_row(*(escape(str(v)) for v in (a.index, a.name, a.type, a.backend, a.driver)))
+    console.print(table)
+    limits = capabilities.limits
+    rows = {
+        "chosen": capabilities.adapter + (" (software on the CPU)" if capabilities.is_cpu else ""),
+        "subgroup size, measured": capabilities.subgroup_size or "no subgroups",
+        "timestamps": "none"
+        if capabilities.tick_period_ns is None
+        else f"{capabilities.tick_period_ns:g} ns a tick, steps of {_optional(capabilities.tick_step_ns)} ns",
+        "largest storage binding": f"{limits['max-storage-buffer-binding-size']:,} bytes",
+        "largest buffer": f"{limits['max-buffer-size']:,} bytes",
+        "workgroup memory": f"{limits['max-compute-workgroup-storage-size']:,} bytes",
+        "invocations per workgroup": f"{limits['max-compute-invocations-per-workgroup']:,}",
+        "scan": f"{strategy}, state {scan.state}, subgroups {scan.mode}",
+        "features": ", ".join(sorted(capabilities.features)) or "none",
+    }
+    details = Table(show_header=False, box=None, pad_edge=False)
+    for key, value in rows.items():
+        details.add_row(f"[bold]{key}[/bold]", escape(str(value)))
+    console.print(details)
+
+
+def _optional(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:g}"

@@ -1,0 +1,82 @@
+"""Parameter types and options that commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+__all__ = ["AxisText", "AxisValues", "PrimitiveName", "RawArguments", "adapter_option"]
+
+
+class AxisValues(click.ParamType):
+    """The values of one axis, as ``-a NAME=VALUES`` takes them."""
+
+    def __init__(self, axis: str, choices: Sequence[str] | None = None):
+        self.name = axis
+        self.choices = choices
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return what help shows."""
+        return f"[{'|'.join(self.choices)}],…" if self.choices else "COUNT,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check; the text is kept, since all axes are put together later."""
+        from ..bench.axes import parse_axis
+        from ..errors import ArgumentError
+
+        try:
+            parse_axis(f"{self.name}={value}")
+        except ArgumentError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
+class AxisText(click.ParamType):
+    """A whole axis: ``NAME[MODIFIER]=VALUES``."""
+
+    name = "axis"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check; the text is kept."""
+        from ..bench.axes import parse_axis
+        from ..errors import ArgumentError
+
+        try:
+            parse_axis(str(value))
+        except ArgumentError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
+class RawArguments(click.Command):
+    """Keeps the words it was called with in ``ctx.meta["words"]``, for a results file."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep, and parse."""
+        ctx.meta["words"] = [ctx.info_name or "", *args]
+        return super().parse_args(ctx, args)
+
+
+class PrimitiveName(click.ParamType):
+    """A name in the registry of primitives, which is not loaded before it is needed."""
+
+    name = "primitive"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check."""
+        from ..primitives import REGISTRY
+
+        if value not in REGISTRY:
+            self.fail(f"{value!r} is not one of {', '.join(REGISTRY)}", param, ctx)
+        return value
+
+
+def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--adapter``."""
+    return click.option(
+        "--adapter",
+        metavar="INDEX|NAME",
+        help="Adapter by index or part of its name (`gridwise info` lists them); else GRIDWISE_ADAPTER.",
+    )(command)

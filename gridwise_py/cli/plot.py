@@ -1,0 +1,34 @@
+"""``gridwise plot``: pictures of results files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from .exit_codes import BAD_INPUT
+
+__all__ = ["plot"]
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE…")
+@click.option("-o", "--out", required=True, type=_FILE, help="The picture: .png, .svg or .pdf.")
+def plot(files: tuple[Path, ...], out: Path) -> None:
+    """Draw results FILEs of `gridwise bench --json`, several on the same axes.
+
+    A column per primitive: GB/s and time over n with 95 % intervals, its kernels against the whole, CPU against GPU
+    time. Needs matplotlib: pip install 'gridwise-py[plot]'.
+    """
+    from ..bench.plot import plot_results
+    from ..bench.results import read_results
+
+    if not out.absolute().parent.is_dir():
+        click.echo(f"gridwise: --out: the folder {out.parent} does not exist; make it first", err=True)
+        sys.exit(BAD_INPUT)
+    documents = [read_results(file) for file in files]
+    plot_results(documents, [file.name.removesuffix(".json") for file in files], out)
+    click.echo(f"wrote {out}", err=True)

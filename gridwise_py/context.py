@@ -1,0 +1,140 @@
+"""What this library keeps per device: capabilities, caches, the timing helper, a staging buffer.
+
+It hangs on the device object itself, so that two devices never share anything, a user's own device works like ours,
+and all of it goes when the device goes.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+import weakref
+from functools import cached_property
+
+import numpy as np
+import wgpu
+
+from ._wgpu_native import watch_errors
+from .capabilities import Capabilities
+from .device import measure_capabilities
+from .errors import ArgumentError, GridwiseWarning
+from .timing import TimingHelper
+
+__all__ = ["DeviceContext", "capabilities", "context_of", "timing_helper"]
+
+# Large enough that the copy, not the calls, is what takes time; larger ones gain nothing.
+_STAGING_BYTES = 32 << 20
+
+
+class DeviceContext:
+    """Everything that belongs to one device; get it with `context_of`."""
+
+    def __init__(self, device: wgpu.GPUDevice):
+        self._device_reference = weakref.ref(device)
+        self.lock = threading.RLock()
+        self.has_timestamps = "timestamp-query" in device.features
+        self._warned_no_timestamps = False
+        self._staging: wgpu.GPUBuffer | None = None
+        watch_errors()
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device."""
+        device = self._device_reference()
+        assert device is not None, "a context outlived its device"
+        return device
+
+    @cached_property
+    def timing_helper(self) -> TimingHelper:
+        """The device's one timing helper."""
+        return TimingHelper(self.device)
+
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        """Measured at first use."""
+        with self.lock:
+            return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
+
+    @cached_property
+    def executor(self):
+        """The device's one executor."""
+        from .executor import Executor
+
+        return Executor(self.device)
+
+    def warn_no_timestamps(self) -> None:
+        """Warn, once per device, that GPU times will be None."""
+        if not self._warned_no_timestamps:
+            self._warned_no_timestamps = True
+            warnings.warn(
+                "this device has no feature 'timestamp-query': GPU times will be None "
+                "(request_device() of gridwise_py asks for it where the adapter has it)",
+                GridwiseWarning,
+                stacklevel=3,
+            )
+
+    def read_buffer(self, buffer: wgpu.GPUBuffer, offset_bytes: int, out: np.ndarray) -> None:
+        """Copy from a GPU buffer into a contiguous numpy array of 4-byte items, through a staging buffer.
+
+        ``queue.read_buffer`` copies several times; this maps once and copies once per part.
+        """
+        target = out.view(np.uint8).reshape(-1)
+        with self.lock:
+            wanted = min(_STAGING_BYTES, 1 << max(16, (target.nbytes - 1).bit_length()))
+            if self._staging is None or self._staging.size < wanted:
+                self._staging = self.device.create_buffer(
+                    label="gridwise staging",
+                    size=wanted,
+                    usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST,
+                )
+            staging = self._staging
+            for start in range(0, target.nbytes, staging.size):
+                size = min(staging.size, target.nbytes - start)
+                encoder = self.device.create_command_encoder(label="gridwise read")
+                encoder.copy_buffer_to_buffer(buffer, offset_bytes + start, staging, 0, size)
+                self.device.queue.submit([encoder.finish()])
+                staging.map_sync("READ_NOSYNC", 0, size)
+                try:
+                    target[start : start + size] = np.frombuffer(
+                        staging.read_mapped(0, size, copy=False), dtype=np.uint8
+                    )
+                finally:
+                    staging.unmap()
+
+
+_creation_lock = threading.Lock()
+
+
+def context_of(device: wgpu.GPUDevice) -> DeviceContext:
+    """Return the context of a device, making it at first use.
+
+    Raises
+    ------
+    ArgumentError
+        If `device` is not a wgpu device.
+    """
+    if not isinstance(device, wgpu.GPUDevice):
+        raise ArgumentError(
+            f"device must be a wgpu.GPUDevice (gridwise_py.request_device() makes one), not {type(device).__name__}"
+        )
+    context = device.__dict__.get("_gridwise_context")
+    if context is None:
+        with _creation_lock:
+            context = device.__dict__.setdefault("_gridwise_context", DeviceContext(device))
+    return context
+
+
+def capabilities(device: wgpu.GPUDevice) -> Capabilities:
+    """Return what a device can do, measured once per device."""
+    return context_of(device).capabilities
+
+
+def timing_helper(device: wgpu.GPUDevice) -> TimingHelper:
+    """Return the device's `TimingHelper`, which everything that times on it shares.
+
+    Raises
+    ------
+    TimingUnavailable
+        If the device was made without ``timestamp-query``.
+    """
+    return context_of(device).timing_helper

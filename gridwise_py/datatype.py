@@ -1,0 +1,108 @@
+"""Datatypes that kernels compute with, and their names in numpy and in WGSL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import DatatypeError
+
+__all__ = ["DATATYPES", "Datatype", "as_datatype"]
+
+
+@dataclass(frozen=True)
+class Datatype:
+    """A type of items: its names in numpy and in WGSL, its size and its range.
+
+    Attributes
+    ----------
+    name : str
+        ``"u32"``, ``"i32"``, ``"f32"``.
+    numpy_name : str
+        Name of the numpy dtype, ``"uint32"`` and so on.
+    wgsl : str
+        The WGSL type.
+    feature : str or None
+        The wgpu feature that a device must have, if any.
+    """
+
+    name: str
+    numpy_name: str
+    wgsl: str
+    feature: str | None = None
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The numpy dtype."""
+        return np.dtype(self.numpy_name)
+
+    @property
+    def itemsize_bytes(self) -> int:
+        """Size of one item in bytes."""
+        return self.dtype.itemsize
+
+    @property
+    def lowest(self) -> Any:
+        """The value that is the identity of max: −inf for floats."""
+        return -np.inf if self.dtype.kind == "f" else int(np.iinfo(self.dtype).min)
+
+    @property
+    def highest(self) -> Any:
+        """The value that is the identity of min: +inf for floats."""
+        return np.inf if self.dtype.kind == "f" else int(np.iinfo(self.dtype).max)
+
+    def bits(self, value: Any) -> int:
+        """Return the 32 bits of `value` in this datatype, as an unsigned integer.
+
+        Raises
+        ------
+        DatatypeError
+            If `value` is not a number of this datatype.
+        """
+        try:
+            return int(np.array(value, dtype=self.dtype).reshape(()).view(np.uint32))
+        except (OverflowError, ValueError, TypeError) as error:
+            raise DatatypeError(f"{value!r} is not a value of datatype {self.name}: {error}") from error
+
+    def __str__(self) -> str:
+        return self.name
+
+
+DATATYPES: dict[str, Datatype] = {
+    d.name: d
+    for d in (
+        Datatype("u32", "uint32", "u32"),
+        Datatype("i32", "int32", "i32"),
+        Datatype("f32", "float32", "f32"),
+    )
+}
+
+
+def as_datatype(value: Any) -> Datatype:
+    """Return the `Datatype` for its name, a numpy dtype, or a Datatype.
+
+    Raises
+    ------
+    DatatypeError
+        If there is no kernel datatype for it; the message lists what there is.
+    """
+    if isinstance(value, Datatype):
+        return value
+    if isinstance(value, str) and value in DATATYPES:
+        return DATATYPES[value]
+    try:
+        dtype = np.dtype(value)
+    except TypeError:
+        dtype = None
+    for datatype in DATATYPES.values():
+        if dtype is not None and datatype.dtype == dtype:
+            return datatype
+    known = ", ".join(f"{d.name} (numpy {d.numpy_name})" for d in DATATYPES.values())
+    remedy = f" Convert first, for example with x.astype(numpy.{_nearest(dtype)})." if dtype is not None else ""
+    raise DatatypeError(f"datatype {value!r} is not supported; supported are {known}.{remedy}")
+
+
+def _nearest(dtype: np.dtype) -> str:
+    return {"f": "float32", "u": "uint32", "b": "uint32"}.get(dtype.kind, "int32")

@@ -1,0 +1,373 @@
+"""Turns plans into wgpu commands. The only module that makes pipelines, bind groups and scratch buffers.
+
+Everything made is kept: a repeated call with the same shapes finds all of it, allocates nothing and composes no text.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import wgpu
+
+from ._wgpu_native import create_shader_module, wait_idle, watch_errors
+from .errors import BufferUsageError, DeviceError, ShaderError
+from .plan import Copy, Fill, Kernel, Plan, Shader
+from .shaders import dump, numbered, prologue, refuse_element_pointers
+from .timing import TimingSession
+
+__all__ = ["BoundPlan", "BufferRange", "Executor"]
+
+_BINDING_TYPES = {"uniform": "uniform", "read": "read-only-storage", "read_write": "storage"}
+_USAGE = wgpu.BufferUsage
+_OWN_USAGE = {
+    "scratch": _USAGE.STORAGE | _USAGE.COPY_SRC | _USAGE.COPY_DST,
+    "params": _USAGE.UNIFORM | _USAGE.COPY_DST,
+    "constant": _USAGE.STORAGE | _USAGE.COPY_SRC | _USAGE.COPY_DST,
+}
+_MAX_PLANS = 256
+_MAX_BINDINGS = 16
+
+
+def launch_blocking() -> bool:
+    """Whether ``GRIDWISE_LAUNCH_BLOCKING=1`` asks to wait and check after each dispatch."""
+    return os.environ.get("GRIDWISE_LAUNCH_BLOCKING", "") not in ("", "0")
+
+
+def shader_checks() -> bool:
+    """Whether ``GRIDWISE_SHADER_CHECKS=1`` asks for run-time checks in this library's own shaders, too."""
+    return os.environ.get("GRIDWISE_SHADER_CHECKS", "") not in ("", "0")
+
+
+@dataclass(frozen=True)
+class BufferRange:
+    """The part of a caller's buffer that a plan's argument is bound to."""
+
+    buffer: wgpu.GPUBuffer
+    offset_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class _Dispatch:
+    label: str
+    pipeline: wgpu.GPUComputePipeline
+    group: wgpu.GPUBindGroup
+    workgroups: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class _Transfer:
+    """A fill (no source) or a copy, on real buffers."""
+
+    # Weak, as in a bind group: a cached plan must not keep the caller's buffers.
+    source: weakref.ref[wgpu.GPUBuffer] | None
+    source_offset_bytes: int
+    destination: weakref.ref[wgpu.GPUBuffer]
+    destination_offset_bytes: int
+    size_bytes: int
+
+
+class BoundPlan:
+    """A plan with real buffers: ready to be encoded any number of times."""
+
+    __slots__ = ("__weakref__", "_own", "labels", "plan", "steps")
+
+    def __init__(self, plan: Plan, steps: list[_Dispatch | _Transfer], own: tuple[wgpu.GPUBuffer, ...] = ()):
+        self.plan = plan
+        self._own = own  # kept alive
+        self.steps = steps
+        self.labels = tuple(step.label for step in steps if isinstance(step, _Dispatch))
+
+    def encode(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> None:
+        """Record the plan, each dispatch `trials` times.
+
+        With `timing`, each kernel gets a pass of its own, with timestamps; without, neighbouring dispatches share
+        one pass.
+        """
+        compute = None
+        for step in self.steps:
+            if isinstance(step, _Transfer):
+                if compute is not None:
+                    compute.end()
+                    compute = None
+                _transfer(encoder, step)
+                continue
+            if compute is None or timing is not None:
+                if compute is not None:
+                    compute.end()
+                if timing is None:
+                    compute = encoder.begin_compute_pass(label=step.label)
+                else:
+                    compute = encoder.begin_compute_pass(label=step.label, timestamp_writes=timing.span(step.label))
+            compute.set_pipeline(step.pipeline)
+            compute.set_bind_group(0, step.group)
+            x, y, z = step.workgroups
+            for _ in range(trials):
+                compute.dispatch_workgroups(x, y, z)
+        if compute is not None:
+            compute.end()
+
+    def run_blocking(self, device: wgpu.GPUDevice, *, trials: int, timing: TimingSession | None) -> None:
+        """Submit step by step and wait after each, so that an error surfaces at the step that made it."""
+        watch = watch_errors()
+        watch.take()
+        for step in self.steps:
+            encoder = device.create_command_encoder(label="gridwise blocking")
+            BoundPlan(self.plan, [step]).encode(encoder, trials=trials, timing=timing)
+            device.queue.submit([encoder.finish()])
+            wait_idle(device)
+            errors = watch.take()
+            if errors:
+                label = step.label if isinstance(step, _Dispatch) else "transfer"
+                raise DeviceError(f"{self.plan.primitive}, step {label!r} failed: {'; '.join(errors)}")
+
+
+def _transfer(encoder: wgpu.GPUCommandEncoder, step: _Transfer) -> None:
+    destination = step.destination()
+    source = None if step.source is None else step.source()
+    assert destination is not None, "the caller holds the arguments of a call while it is encoded"
+    if source is None:
+        encoder.clear_buffer(destination, step.destination_offset_bytes, step.size_bytes)
+    else:
+        encoder.copy_buffer_to_buffer(
+            source,
+            step.source_offset_bytes,
+            destination,
+            step.destination_offset_bytes,
+            step.size_bytes,
+        )
+
+
+@dataclass(frozen=True)
+class _Binding:
+    """A bound plan in the cache, and what drops it when a caller's buffer goes."""
+
+    bound: BoundPlan
+    finalizers: tuple[weakref.finalize, ...]
+
+    def detach(self) -> None:
+        for finalizer in self.finalizers:
+            finalizer.detach()
+
+
+class _PlanInstance:
+    """A plan on a device: pipelines, and the buffers that belong to the plan and not to the caller."""
+
+    def __init__(self, executor: Executor, plan: Plan):
+        self.plan = plan
+        self.pipelines = [executor.pipeline(plan, kernel) for kernel in plan.kernels]
+        self.own = {
+            spec.name: executor.make_buffer(f"{plan.primitive} {spec.name}", spec)
+            for spec in plan.buffers
+            if spec.role != "argument"
+        }
+        self.bindings: OrderedDict[tuple, _Binding] = OrderedDict()
+
+
+class Executor:
+    """Makes and keeps wgpu objects for plans on one device."""
+
+    def __init__(self, device: wgpu.GPUDevice):
+        self._device_reference = weakref.ref(device)
+        self._lock = threading.RLock()
+        self._modules: dict[tuple[str, bool], wgpu.GPUShaderModule] = {}
+        self._layouts: dict[tuple[str, ...], tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]] = {}
+        self._pipelines: dict[tuple, tuple[wgpu.GPUComputePipeline, wgpu.GPUBindGroupLayout]] = {}
+        self._plans: OrderedDict[Plan, _PlanInstance] = OrderedDict()
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device."""
+        device = self._device_reference()
+        assert device is not None, "an executor outlived its device"
+        return device
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many objects of each kind are kept."""
+        return {
+            "modules": len(self._modules),
+            "pipelines": len(self._pipelines),
+            "plans": len(self._plans),
+            "bindings": sum(len(instance.bindings) for instance in self._plans.values()),
+        }
+
+    def clear(self) -> None:
+        """Forget everything; it is made again when needed."""
+        with self._lock:
+            for cache in (self._modules, self._layouts, self._pipelines, self._plans):
+                cache.clear()
+
+    def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
+        """Return `plan` on the given buffers, making what is missing.
+
+        Parameters
+        ----------
+        plan : Plan
+        arguments : mapping from str to BufferRange
+            For each of the plan's buffers with the role "argument".
+
+        Raises
+        ------
+        ShaderError
+            If a text does not compile.
+        BufferUsageError
+            If wgpu refuses a buffer, such as one that was destroyed before this library saw it.
+        """
+        key = tuple((name, r.buffer.uid, r.offset_bytes, r.size_bytes) for name, r in sorted(arguments.items()))
+        with self._lock:
+            instance = self._plans.get(plan)
+            if instance is None:
+                instance = self._plans[plan] = _PlanInstance(self, plan)
+                while len(self._plans) > _MAX_PLANS:
+                    self._plans.popitem(last=False)
+            else:
+                self._plans.move_to_end(plan)
+            binding = instance.bindings.get(key)
+            if binding is None:
+                bound = self._make_binding(instance, arguments)
+                # A bind group keeps its buffers' memory: it goes when the caller drops one of them.
+                drop = instance.bindings.pop
+                finalizers = tuple(weakref.finalize(r.buffer, drop, key, None) for r in arguments.values())
+                for finalizer in finalizers:
+                    finalizer.atexit = False
+                binding = instance.bindings[key] = _Binding(bound, finalizers)
+                while len(instance.bindings) > _MAX_BINDINGS:
+                    instance.bindings.popitem(last=False)[1].detach()
+            else:
+                instance.bindings.move_to_end(key)
+            return binding.bound
+
+    def _make_binding(self, instance: _PlanInstance, arguments: Mapping[str, BufferRange]) -> BoundPlan:
+        ranges = {name: (buffer, 0, buffer.size) for name, buffer in instance.own.items()} | {
+            name: (r.buffer, r.offset_bytes, r.size_bytes) for name, r in arguments.items()
+        }
+        steps: list[_Dispatch | _Transfer] = []
+        pipelines = iter(instance.pipelines)
+        for step in instance.plan.steps:
+            if isinstance(step, Kernel):
+                pipeline, layout = next(pipelines)
+                steps.append(self._dispatch(step, pipeline, layout, ranges))
+            elif isinstance(step, Fill):
+                buffer, offset, _ = ranges[step.buffer]
+                steps.append(_Transfer(None, 0, weakref.ref(buffer), offset + step.offset_bytes, step.size_bytes))
+            else:
+                assert isinstance(step, Copy)
+                source, source_offset, _ = ranges[step.source]
+                destination, offset, _ = ranges[step.destination]
+                steps.append(
+                    _Transfer(
+                        weakref.ref(source),
+                        source_offset + step.source_offset_bytes,
+                        weakref.ref(destination),
+                        offset + step.destination_offset_bytes,
+                        step.size_bytes,
+                    )
+                )
+        return BoundPlan(instance.plan, steps, tuple(instance.own.values()))
+
+    def _dispatch(self, kernel: Kernel, pipeline, layout, ranges) -> _Dispatch:
+        entries = []
+        for binding in kernel.bindings:
+            buffer, offset, size = ranges[binding.buffer]
+            entries.append({"binding": binding.index, "resource": {"buffer": buffer, "offset": offset, "size": size}})
+        try:
+            group = self.device.create_bind_group(label=kernel.label, layout=layout, entries=entries)
+        except wgpu.GPUError as error:
+            raise BufferUsageError(
+                f"kernel {kernel.label!r} cannot be bound to its buffers "
+                f"({', '.join(b.buffer for b in kernel.bindings)}): {error}"
+            ) from error
+        return _Dispatch(kernel.label, pipeline, group, kernel.workgroups)
+
+    def pipeline(self, plan: Plan, kernel: Kernel) -> tuple[wgpu.GPUComputePipeline, wgpu.GPUBindGroupLayout]:
+        """Return the compute pipeline of a kernel and its bind group layout."""
+        shader = plan.shaders[kernel.shader]
+        trusted = shader.trusted and not shader_checks()
+        access = tuple(binding.access for binding in kernel.bindings)
+        key = (
+            kernel.shader,
+            trusted,
+            access,
+            tuple(b.index for b in kernel.bindings),
+            kernel.entry_point,
+            tuple(sorted(kernel.constants.items())),
+        )
+        with self._lock:
+            found = self._pipelines.get(key)
+            if found is not None:
+                return found
+            label = f"{plan.primitive} {kernel.label}" if kernel.label != plan.primitive else kernel.label
+            module = self._module(kernel.shader, shader, trusted, label)
+            group_layout, pipeline_layout = self._layout(kernel)
+            try:
+                pipeline = self.device.create_compute_pipeline(
+                    label=label,
+                    layout=pipeline_layout,
+                    compute={
+                        "module": module,
+                        "entry_point": kernel.entry_point,
+                        "constants": dict(kernel.constants),
+                    },
+                )
+            except wgpu.GPUError as error:
+                raise ShaderError(
+                    f"the pipeline of kernel {kernel.label!r} cannot be made: {error}\n{numbered(shader.text)}"
+                ) from error
+            self._pipelines[key] = (pipeline, group_layout)
+            return pipeline, group_layout
+
+    def _module(self, key: str, shader: Shader, trusted: bool, label: str) -> wgpu.GPUShaderModule:
+        module = self._modules.get((key, trusted))
+        if module is None:
+            missing = [f for f in shader.features if f not in self.device.features]
+            if missing:
+                raise ShaderError(f"shader {label!r} needs the features {missing}, which this device was not made with")
+            text = prologue("naga", shader.text) + shader.text
+            dump(label, text)
+            if not shader.trusted:
+                refuse_element_pointers(label, text)
+            try:
+                module = create_shader_module(self.device, label=label, code=text, trusted=trusted)
+            except ShaderError as error:
+                raise ShaderError(f"{error}\n{numbered(text)}") from error
+            self._modules[(key, trusted)] = module
+        return module
+
+    def _layout(self, kernel: Kernel) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
+        key = tuple((b.index, b.access) for b in kernel.bindings)
+        layout = self._layouts.get(key)
+        if layout is None:
+            group_layout = self.device.create_bind_group_layout(
+                entries=[
+                    {
+                        "binding": b.index,
+                        "visibility": wgpu.ShaderStage.COMPUTE,
+                        "buffer": {"type": _BINDING_TYPES[b.access]},
+                    }
+                    for b in kernel.bindings
+                ]
+            )
+            pipeline_layout = self.device.create_pipeline_layout(bind_group_layouts=[group_layout])
+            layout = self._layouts[key] = (group_layout, pipeline_layout)
+        return layout
+
+    def make_buffer(self, label: str, spec) -> wgpu.GPUBuffer:
+        """Make a buffer that belongs to a plan, with its initial contents."""
+        if spec.words is None:
+            return self.device.create_buffer(label=label, size=spec.size_bytes, usage=_OWN_USAGE[spec.role])
+        return self.device.create_buffer_with_data(
+            label=label, data=np.array(spec.words, dtype=np.uint32), usage=_OWN_USAGE[spec.role]
+        )

@@ -1,0 +1,77 @@
+"""Where the arguments of a call lie: plain data that a plan is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+__all__ = ["Layout", "Operand"]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One argument, as a kernel reaches it.
+
+    Attributes
+    ----------
+    length : int
+        Items.
+    buffer : str
+        Name of the plan's buffer that holds it: its own, or one that it shares with other arguments.
+    offset : int
+        First item, from the start of that buffer's binding.
+    vec4 : bool
+        Whether the binding may be declared as an array of vec4: the offset is a multiple of 4 and the
+        binding reaches to the end of the last vec4.
+    size_bytes : int
+        Size of that binding.
+    """
+
+    length: int
+    buffer: str
+    offset: int = 0
+    vec4: bool = True
+    size_bytes: int = 0
+
+
+class Layout(Mapping[str, Operand]):
+    """An immutable, hashable mapping from argument names to operands."""
+
+    __slots__ = ("_hash", "_operands")
+
+    def __init__(self, operands: Mapping[str, Operand]):
+        self._operands = dict(operands)
+        self._hash = hash(tuple(self._operands.items()))
+
+    @classmethod
+    def separate(cls, **lengths: int) -> Layout:
+        """Return the layout of arguments that each lie at the start of a buffer of their own.
+
+        Parameters
+        ----------
+        **lengths : int
+            Items of each argument (of 4 bytes).
+        """
+        return cls({name: Operand(n, name, size_bytes=max(16, -(-n // 4) * 16)) for name, n in lengths.items()})
+
+    def shares(self, first: str, second: str) -> bool:
+        """Whether two arguments lie in one binding."""
+        return self[first].buffer == self[second].buffer
+
+    def __getitem__(self, name: str) -> Operand:
+        return self._operands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._operands)
+
+    def __len__(self) -> int:
+        return len(self._operands)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and self._operands == other._operands
+
+    def __repr__(self) -> str:
+        return f"Layout({self._operands})"

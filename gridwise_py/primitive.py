@@ -1,0 +1,379 @@
+"""Primitive: what every data-parallel primitive, and every kernel of a user's own, is run through."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import wgpu
+
+from ._wgpu_native import destroyed_flag, device_of, wait_idle
+from .arguments import Argument, bind_layout, check_array, check_overlaps, coerce, signature
+from .array import Array, empty
+from .capabilities import Capabilities
+from .context import context_of
+from .datatype import Datatype
+from .errors import ArgumentError, BufferUsageError, OverlapError, TimingUnavailable
+from .executor import BoundPlan, launch_blocking
+from .layout import Layout
+from .plan import Plan
+from .run import Measurement, Run, record_marked, submit, submit_blocking
+from .timing import TimingSession
+from .timing_result import TimingResult
+
+__all__ = ["Primitive"]
+
+_MAX_LAYOUTS = 64
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A call's arguments, checked and bound."""
+
+    key: tuple
+    bound: BoundPlan
+    arrays: dict[str, Array]
+    outputs: dict[str, Array]
+    in_place: bool
+    watched: tuple[tuple[list[bool], wgpu.GPUBuffer], ...]
+
+
+class Primitive(ABC):
+    """Base of all primitives. Make one once and execute it often.
+
+    A subclass names its `arguments`, turns a `Layout` into a `Plan`, and says how long its outputs are.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice or None
+        None for planning only, which then needs `capabilities`.
+    capabilities : Capabilities, optional
+        By default what was measured on the device.
+    """
+
+    #: What ``execute`` takes, by name, in order.
+    arguments: ClassVar[tuple[Argument, ...]] = ()
+
+    def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
+        if device is None and capabilities is None:
+            raise ArgumentError("a primitive without a device is for planning only, and needs capabilities=")
+        self._context = context_of(device) if device is not None else None
+        self._device = device
+        self._capabilities = capabilities if capabilities is not None else self._context.capabilities
+        self._given: dict[str, Array] = {}  # what the caller gave, and stays bound
+        self._ready: _Ready | None = None
+        self._lock = threading.RLock()
+        self._launch_blocking = launch_blocking()
+        self._plans: OrderedDict[Layout, Plan] = OrderedDict()
+        self._last_timed: Measurement | None = None
+
+    # ---- what a subclass says ----
+
+    @abstractmethod
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan for arguments that lie as `layout` says. Pure: the same for the same layout."""
+
+    @abstractmethod
+    def argument_datatype(self, name: str) -> Datatype | None:
+        """Return the datatype that an argument must have; None for any."""
+
+    def output_length(self, name: str, lengths: Mapping[str, int]) -> int | None:
+        """Return how many items an output has, given the lengths of the inputs; None for any number."""
+        return None
+
+    def check_lengths(self, lengths: Mapping[str, int]) -> None:
+        """Raise LengthError where the lengths of the inputs do not fit each other."""
+        return
+
+    def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
+        """Whether an output may share items with another argument; `identical` if both are the same view."""
+        return False
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return type(self).__name__
+
+    # ---- planning ----
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device it runs on."""
+        if self._device is None:
+            raise ArgumentError(f"this {self.name} was made without a device, for planning only")
+        return self._device
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What plans are made for."""
+        return self._capabilities
+
+    @classmethod
+    def plan_for(cls, *, capabilities: Capabilities, lengths: Mapping[str, int] | Layout, **options: Any) -> Plan:
+        """Return a plan without any device.
+
+        Parameters
+        ----------
+        capabilities : Capabilities
+            Of a device, or invented.
+        lengths : mapping from str to int, or Layout
+            Items of each argument, each in a buffer of its own; or where they lie.
+        **options
+            What the constructor takes.
+        """
+        layout = lengths if isinstance(lengths, Layout) else Layout.separate(**lengths)
+        return cls(None, capabilities=capabilities, **options).plan(layout)
+
+    def _plan_cached(self, layout: Layout) -> Plan:
+        plan = self._plans.get(layout)
+        if plan is None:
+            plan = self._plans[layout] = self.plan(layout)
+            while len(self._plans) > _MAX_LAYOUTS:
+                self._plans.popitem(last=False)
+        return plan
+
+    # ---- binding ----
+
+    def bind(self, **arrays: Array | wgpu.GPUBuffer | None) -> BoundPlan:
+        """Check the arguments, make what is missing, and return the plan ready to be encoded.
+
+        `BoundPlan.encode` records it on an encoder; `execute` and `record` do that by themselves.
+
+        Arguments that are left out are those of the call before. An output that was never given is made.
+
+        Raises
+        ------
+        ArgumentError
+            If something does not fit; everything stays as it was.
+        """
+        return self._bind(arrays).bound
+
+    def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> _Ready:
+        """Check everything about a call, and only then change anything."""
+        if isinstance(trials, bool) or not isinstance(trials, Integral) or trials < 1:
+            raise ArgumentError(f"trials must be an integer of at least 1, not {trials!r}")
+        key = signature(arrays)
+        with self._lock:
+            ready = self._ready
+            # A call that names its inputs but no output gets a new output, so that an earlier one stays as it is.
+            if ready is not None and (not arrays or (key == ready.key and self._all_given())):
+                for destroyed, buffer in ready.watched:
+                    if destroyed[0] or buffer.map_state != "unmapped":
+                        for array in ready.arrays.values():
+                            array._check_usable("STORAGE", self.name)
+                self._check_in_place(trials, ready.in_place)
+                return ready
+            given, used = self._resolve(arrays)
+            layout, ranges = bind_layout(used, self.arguments, self.capabilities)
+            in_place = check_overlaps(self.name, used, self.arguments, self.may_overlap)
+            self._check_in_place(trials, in_place)
+            plan = self._plan_cached(layout)
+            outputs = {a.name: used[a.name] for a in self.arguments if a.is_output}
+            if len(plan.kernels) < len(plan.steps):
+                for output in outputs.values():
+                    output._check_usable("COPY_DST", self.name)
+            names = {spec.name for spec in plan.buffers if spec.role == "argument"}
+            bound = self._context.executor.bind(plan, {k: v for k, v in ranges.items() if k in names})
+            watched = tuple((destroyed_flag(array.buffer), array.buffer) for array in used.values())
+            self._given = given
+            self._ready = _Ready(key, bound, used, outputs, in_place, watched)
+            return self._ready
+
+    def _check_in_place(self, trials: int, in_place: bool) -> None:
+        if trials > 1 and in_place:
+            raise OverlapError(
+                f"{self.name}: trials={trials} repeats the work, but the output overlaps an input, which the first "
+                f"trial changes; give a separate output, or trials=1"
+            )
+
+    def _check_encoder(self, encoder: wgpu.GPUCommandEncoder) -> None:
+        owner = device_of(encoder)
+        if owner is not None and owner is not self.device:
+            raise BufferUsageError(
+                f"{self.name}: the encoder is of another device ({owner.adapter.info['device']}, device {owner.uid}) "
+                f"than the primitive ({self.device.adapter.info['device']}, device {self.device.uid}); make it with "
+                f"primitive.device.create_command_encoder()"
+            )
+
+    def release(self) -> None:
+        """Forget the bound arguments, so that their memory can go."""
+        with self._lock:
+            self._given, self._ready = {}, None
+
+    def _all_given(self) -> bool:
+        return all(argument.name in self._given for argument in self.arguments)
+
+    def _resolve(self, arrays: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Return the arguments as given by now, and as used: outputs made or cut to size."""
+        known = {argument.name: argument for argument in self.arguments}
+        for name in arrays:
+            if name not in known:
+                raise ArgumentError(f"{self.name}.execute() has no argument {name!r}; it takes {', '.join(known)}")
+        given: dict[str, Array] = {}
+        for name, argument in known.items():
+            value = arrays.get(name)
+            if value is not None:
+                given[name] = coerce(name, value, self.argument_datatype(name), self.device)
+            elif name in self._given and not (argument.is_output and name in arrays):
+                given[name] = self._given[name]
+            elif not argument.is_output:
+                raise ArgumentError(
+                    f"{self.name}.execute() needs {name}=; it was given {', '.join(given) or 'nothing'}"
+                )
+        for name, array in given.items():
+            check_array(self.name, name, array, self.argument_datatype(name), self.device)
+        inputs = {name: given[name].size for name, argument in known.items() if not argument.is_output}
+        self.check_lengths(inputs)
+        used = dict(given)
+        for name, argument in known.items():
+            if not argument.is_output:
+                continue
+            needed = self.output_length(name, inputs)
+            if name in given:
+                used[name] = given[name] if needed is None else argument.fit(self.name, given[name], needed)
+                continue
+            datatype = self.argument_datatype(name)
+            if needed is None or datatype is None:
+                raise ArgumentError(f"{self.name}.execute() needs {name}=: its size cannot be told")
+            used[name] = empty(needed, datatype, self.device, label=f"{self.name} {name}")
+        return given, {name: used[name] for name in known}
+
+    # ---- running ----
+
+    def record(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+        **arrays: Any,
+    ) -> dict[str, Array]:
+        """Record the primitive on an encoder, and do nothing else.
+
+        Parameters
+        ----------
+        encoder : wgpu.GPUCommandEncoder
+        trials : int, default 1
+            How often each dispatch is recorded.
+        timing : TimingSession, optional
+            Of this device's `timing_helper`: each kernel then becomes a pass with timestamps. The caller says
+            ``timing.submitted()`` after submitting, or ``timing.mark(encoder)`` before finishing.
+        **arrays
+            The arguments.
+
+        Returns
+        -------
+        dict from str to Array
+            The outputs.
+        """
+        self._check_encoder(encoder)
+        ready = self._bind(arrays, trials)
+        ready.bound.encode(encoder, trials=trials, timing=timing)
+        return ready.outputs
+
+    def execute(
+        self,
+        *,
+        encoder: wgpu.GPUCommandEncoder | None = None,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+        **arrays: Any,
+    ) -> Run:
+        """Run the primitive.
+
+        Parameters
+        ----------
+        encoder : wgpu.GPUCommandEncoder, optional
+            Record on it and leave the submission to the caller. By default the primitive submits itself, and does
+            not wait.
+        enable_gpu_timing : bool, default False
+            Take timestamps around each kernel. Without the feature ``timestamp-query`` GPU times are None, with
+            a warning.
+        enable_cpu_timing : bool, default False
+            Wait until the queue is idle, take the time, submit, wait until it is idle, take the time.
+        trials : int, default 1
+            Dispatch each kernel this many times, one after the other. The result is that of one.
+        **arrays : Array or wgpu.GPUBuffer
+            The arguments. Those left out are the ones of the call before; an output that was never given is made.
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        ArgumentError
+            If something does not fit; nothing was submitted, and everything is as it was.
+        """
+        if encoder is not None and enable_cpu_timing:
+            raise ArgumentError(
+                "enable_cpu_timing=True needs an encoder of the primitive's own, since it brackets the submission: "
+                "leave out encoder=, or time the submission yourself"
+            )
+        if encoder is not None:
+            self._check_encoder(encoder)
+        ready = self._bind(arrays, trials)
+        session = None
+        if enable_gpu_timing:
+            if self._context.has_timestamps:
+                session = self._context.timing_helper.session()
+            else:
+                self._context.warn_no_timestamps()
+        timed = enable_gpu_timing or enable_cpu_timing
+        cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
+        try:
+            if encoder is not None:
+                record_marked(ready.bound, encoder, trials, session)
+            elif self._launch_blocking:
+                submit_blocking(self.device, ready.bound, trials, session, cpu)
+            else:
+                submit(self._device, ready.bound, trials, session, cpu)
+        except BaseException:
+            if session is not None and encoder is None and not session.is_submitted():
+                session.abandon()
+            raise
+        measurement = Measurement(ready.bound.plan, session, trials, cpu or {}) if timed else None
+        if measurement is not None:
+            self._last_timed = measurement
+        return Run(ready.bound.plan, ready.outputs, encoder, measurement)
+
+    async def execute_async(self, **arguments: Any) -> Run:
+        """As `execute`, without blocking the event loop, and returning when the work is done.
+
+        Takes what `execute` takes, except ``encoder``.
+        """
+        if arguments.get("encoder") is not None:
+            raise ArgumentError("execute_async submits by itself; use execute(encoder=…) to record")
+
+        def run() -> Run:
+            result = self.execute(**arguments)
+            wait_idle(self.device)
+            return result
+
+        import asyncio
+
+        return await asyncio.to_thread(run)
+
+    def get_timing_result(self) -> TimingResult:
+        """Return what the last timed call measured; see `Run.get_timing_result`."""
+        if self._last_timed is None:
+            raise TimingUnavailable(
+                f"this {self.name} has no timed run; call execute(enable_gpu_timing=True) or "
+                f"execute(enable_cpu_timing=True) first"
+            )
+        return self._last_timed.result()
+
+    async def get_timing_result_async(self) -> TimingResult:
+        """As `get_timing_result`, without blocking the event loop."""
+        import asyncio
+
+        return await asyncio.to_thread(self.get_timing_result)
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.capabilities.adapter})"

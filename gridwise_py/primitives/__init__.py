@@ -1,0 +1,17 @@
+"""The primitives, one algorithm per file."""
+
+from .copy import Copy
+from .kernel import Kernel
+from .reduce import Reduce
+from .scan import Scan
+from .vector_add import VectorAdd
+
+__all__ = ["REGISTRY", "Copy", "Kernel", "Reduce", "Scan", "VectorAdd"]
+
+#: By the names that the command line uses. The compose, edge-size and benchmark suites find primitives here.
+REGISTRY = {
+    "copy": Copy,
+    "vector_add": VectorAdd,
+    "reduce": Reduce,
+    "scan": Scan,
+}

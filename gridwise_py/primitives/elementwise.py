@@ -1,0 +1,92 @@
+"""What elementwise primitives share: one kernel, whose workgroups each do one block of items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import wgpu
+
+from ..builder import PlanBuilder
+from ..capabilities import Capabilities
+from ..datatype import Datatype, as_datatype
+from ..errors import LengthError
+from ..layout import Layout
+from ..plan import Plan, Work
+from ..primitive import Primitive
+from ..tuning import shape_for
+
+__all__ = ["Elementwise"]
+
+
+class Elementwise(Primitive):
+    """Base of primitives that compute item i of the output from item i of each input.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice or None
+    datatype : Datatype, str or numpy dtype
+    workgroup_size, vecs : int, optional
+        Shape of the kernel: invocations, and vec4 per invocation.
+    capabilities : Capabilities, optional
+    """
+
+    #: Shader file, which is also the name in plans and tables.
+    shader: ClassVar[str]
+    #: Operations per item.
+    flops_per_item: ClassVar[int] = 0
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        datatype: Datatype | str | Any = "u32",
+        *,
+        workgroup_size: int | None = None,
+        vecs: int | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, capabilities=capabilities)
+        self.datatype = as_datatype(datatype)
+        self._shape = shape_for("elementwise", self.capabilities, workgroup_size=workgroup_size, vecs=vecs)
+
+    def argument_datatype(self, name: str) -> Datatype:
+        """The primitive's datatype, for every argument."""
+        return self.datatype
+
+    def check_lengths(self, lengths: Mapping[str, int]) -> None:
+        """All inputs have the same length."""
+        if len(set(lengths.values())) > 1:
+            described = ", ".join(f"{name} has {n} items" for name, n in lengths.items())
+            raise LengthError(f"{self.name}: lengths differ: {described}; slice them to one length")
+
+    def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
+        """As long as the inputs."""
+        return next(iter(lengths.values()))
+
+    def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
+        """In place is right: each item is read and written by one invocation."""
+        return identical
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: one dispatch."""
+        n = layout["output"].length
+        shape = self._shape
+        inputs = {a.name: layout[a.name] for a in self.arguments if not a.is_output}
+        builder = PlanBuilder(self.shader, layout, self.capabilities)
+        if n:
+            blocks = -(-n // shape.tile_items)
+            builder.kernel(
+                self.shader,
+                f"{self.shader}.wgsl",
+                reads=inputs,
+                writes={"output": layout["output"]},
+                params={"n": n, "blocks": blocks},
+                workgroups=blocks,
+                constants={"WORKGROUP_SIZE": shape.workgroup_size},
+                context={"datatype": self.datatype.wgsl, "vecs": shape.vecs},
+            )
+        item_bytes = self.datatype.itemsize_bytes
+        return builder.build(
+            Work(n, len(inputs) * n * item_bytes, n * item_bytes, self.flops_per_item * n),
+            {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs},
+        )

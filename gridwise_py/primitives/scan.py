@@ -1,0 +1,221 @@
+"""Scan: all prefix sums, inclusive or exclusive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ..binop import Add, BinOp
+from ..builder import PlanBuilder
+from ..capabilities import Capabilities
+from ..datatype import Datatype
+from ..errors import ArgumentError, OverlapError
+from ..layout import Layout
+from ..plan import Plan, Work
+from ..tuning import look_back_tiles, shape_for
+from .operator_primitive import HAS_CARRY, RAW_INPUT, RAW_OUTPUT, ChainedState, OperatorPrimitive, block_split
+
+__all__ = ["Scan"]
+
+_KINDS = ("inclusive", "exclusive")
+_STRATEGIES = ("reduce_then_scan", "lookback")
+# lavapipe ends all loops of an invocation after 65,535 iterations; a tile that is computed again takes about 100.
+_MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
+
+
+class Scan(OperatorPrimitive):
+    """All prefix sums of the input under an associative operator.
+
+    Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
+    operator's identity). The order of the items is kept, so the operator need not be commutative. Results keep the
+    datatype; integers wrap. NaN propagates from where it stands, and −0 orders below +0 under min and max. The
+    GPU may flush denormals.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    datatype : Datatype, str or numpy dtype, default "u32"
+    op : BinOp or str, default Add
+    kind : {"inclusive", "exclusive"}
+    strategy : {None, "reduce_then_scan", "lookback"}, optional
+        ``"lookback"`` reads and writes each item once, in one dispatch: a chained scan with decoupled look-back and
+        fallback. ``"reduce_then_scan"`` reads each item twice, in three dispatches, and no workgroup ever waits for
+        another. None chooses: reduce-then-scan on a CPU adapter and in place, look-back else. The choice is in
+        ``run.plan.parameters["strategy"]``.
+    state : {None, "u64", "u32x2"}, optional
+        Form of the look-back's state words; None takes 64-bit atomics where the device has them.
+    subgroups : None, bool or str, optional
+        None chooses by what the device has; False uses workgroup memory and barriers only.
+    workgroup_size, vecs : int, optional
+        Shape of the kernels: invocations, and vec4 per invocation and tile.
+    tickets : bool, optional
+        Whether a workgroup of the look-back takes its tile from a counter, in the order in which workgroups start, and
+        not by its number. A trip to memory more (8 % on an H200 at 2^28), but tiles are never computed again for want
+        of order. None takes tickets on CPU adapters only: lavapipe starts in the middle of the grid.
+    spin_limit : int, default 256
+        Looks in vain, all told, before a workgroup computes tiles that have not posted again.
+    stall_every, epoch_bits : int, optional
+        For tests: every so many tiles one never posts; width of the epoch.
+
+    See Also
+    --------
+    Primitive.execute : takes ``input`` and ``output``, shape (n,) each. In place is possible.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.ones(5, dtype=np.uint32), device)
+    >>> gw.Scan(device, "u32", gw.Add, kind="exclusive").execute(input=x).output.to_numpy()
+    array([0, 1, 2, 3, 4], dtype=uint32)
+    """
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        datatype: Datatype | str | Any = "u32",
+        op: BinOp | str = Add,
+        kind: str = "inclusive",
+        *,
+        strategy: str | None = None,
+        state: str | None = None,
+        subgroups: bool | str | None = None,
+        workgroup_size: int | None = None,
+        vecs: int | None = None,
+        tickets: bool | None = None,
+        spin_limit: int = 256,
+        stall_every: int = 0,
+        epoch_bits: int | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, datatype, op, subgroups=subgroups, capabilities=capabilities)
+        _check("kind", kind, _KINDS)
+        self.kind = kind
+        self.strategy = None if strategy is None else _check("strategy", strategy, _STRATEGIES)
+        self._state = ChainedState.choose(self.capabilities, state, epoch_bits, spin_limit, stall_every)
+        self.tickets = self.capabilities.is_cpu if tickets is None else tickets
+        wishes = {"workgroup_size": workgroup_size, "vecs": vecs}
+        self._blocks_shape = shape_for("scan", self.capabilities, self.mode, **wishes)
+        self._lookback_shape = shape_for("scan_lookback", self.capabilities, self.mode, **wishes)
+
+    @property
+    def state(self) -> str:
+        """Form of the look-back's state words."""
+        return self._state.form
+
+    def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
+        """As long as the input."""
+        return lengths["input"]
+
+    def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
+        """In place is right with reduce-then-scan; the fallback of the look-back reads its input again."""
+        return identical and self.strategy != "lookback"
+
+    def choose_strategy(self, in_place: bool) -> str:
+        """Return the strategy for a call."""
+        if self.strategy is not None:
+            return self.strategy
+        # A CPU adapter runs few workgroups at once, and published look-back kernels went wrong on lavapipe.
+        return "reduce_then_scan" if in_place or self.capabilities.is_cpu else "lookback"
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back)."""
+        operand = layout["input"]
+        n, item_bytes = operand.length, self.datatype.itemsize_bytes
+        builder = PlanBuilder("scan", layout, self.capabilities)
+        strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
+        parameters: dict[str, Any] = {"strategy": strategy, "subgroups": str(self.mode), "kind": self.kind}
+        if n and strategy == "lookback":
+            parameters |= self._plan_lookback(builder, layout)
+        elif n:
+            parameters |= self._plan_blocks(builder, layout)
+        return builder.build(Work(n, n * item_bytes, n * item_bytes, max(0, n - 1)), parameters)
+
+    def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        shape = self._blocks_shape
+        operand, output = layout["input"], layout["output"]
+        exclusive = self.kind == "exclusive"
+        _, _, blocks = block_split(operand.length, shape)
+        carries = builder.scratch("carries", blocks)
+        if blocks > 1:
+            totals = builder.scratch("totals", blocks)
+            self._add_blocks(
+                builder, "reduce blocks", "reduce.wgsl", shape,
+                input=operand, output=totals, flags=RAW_OUTPUT, posts=False,
+            )  # fmt: skip
+            self._add_blocks(
+                builder, "scan totals", "scan.wgsl", shape, exclusive=True, single=True,
+                input=totals, output=carries, flags=RAW_INPUT | RAW_OUTPUT,
+                carries=builder.scratch("no_carries", 1),
+            )  # fmt: skip
+        self._add_blocks(
+            builder, "scan blocks" if blocks > 1 else "scan", "scan.wgsl", shape, exclusive=exclusive,
+            input=operand, output=output, carries=carries, flags=HAS_CARRY if blocks > 1 else 0,
+        )  # fmt: skip
+        return {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "blocks": blocks}
+
+    def _plan_lookback(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        operand, output = layout["input"], layout["output"]
+        shape = self._lookback_shape
+        if layout.shares("input", "output") and _overlap(operand, output):
+            raise OverlapError(
+                "scan: strategy='lookback' cannot work in place, since a stalled tile is read again; leave out "
+                "strategy=, or give a separate output"
+            )
+        tiles = -(-operand.length // shape.tile_items)
+        if self.capabilities.is_cpu and not self.tickets and tiles > _MAX_TILES_WITHOUT_TICKETS_ON_CPU:
+            raise ArgumentError(
+                f"scan: tickets=False with {tiles} tiles on a CPU adapter, which may start any of them first and ends "
+                f"long loops early; at most {_MAX_TILES_WITHOUT_TICKETS_ON_CPU} tiles, or leave out tickets="
+            )
+        look = look_back_tiles(self.mode)
+        self._add(
+            builder, "scan", "scan_lookback.wgsl", shape,
+            input=operand, output=output, params={"tiles": tiles}, workgroups=tiles,
+            exclusive=self.kind == "exclusive", look=look, tickets=self.tickets,
+            **self._state.add_to(builder, tiles),
+        )  # fmt: skip
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "tiles": tiles,
+            "tickets": self.tickets,
+            "look_back_window": look * self.mode.size,
+            **self._state.parameters(),
+        }
+
+    def reference(self, input: np.ndarray) -> np.ndarray:
+        """Return what numpy gives for the same input, in the input's dtype."""
+        inclusive = prefixes(self.op, input)
+        if self.kind == "inclusive" or input.size == 0:
+            return inclusive
+        first = np.array([self.op.identity_for(self.datatype)], dtype=input.dtype)
+        return np.concatenate([first, inclusive[:-1]])
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    return a.offset < b.offset + b.length and b.offset < a.offset + a.length
+
+
+def _check(name: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ArgumentError(f"{name}={value!r} is unknown; known are {', '.join(known)}")
+    return value
+
+
+def prefixes(op: BinOp, items: np.ndarray) -> np.ndarray:
+    """Return the inclusive scan of `items`, by the operator's numpy twin."""
+    with np.errstate(all="ignore"):
+        if isinstance(op.numpy, np.ufunc):
+            wide = np.float64 if items.dtype.kind == "f" and op.numpy in (np.add, np.multiply) else items.dtype
+            return op.numpy.accumulate(items, dtype=wide).astype(items.dtype)
+        # Hillis and Steele: keeps the order and needs few calls.
+        result, distance = items.copy(), 1
+        while distance < result.size:
+            combined = op.numpy(result[:-distance], result[distance:]).astype(items.dtype)
+            result = np.concatenate([result[:distance], combined])
+            distance *= 2
+        return result

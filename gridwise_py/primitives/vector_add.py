@@ -1,0 +1,43 @@
+"""Vector add."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from ..arguments import Argument
+from .elementwise import Elementwise
+
+__all__ = ["VectorAdd"]
+
+
+class VectorAdd(Elementwise):
+    """Add two vectors: ``output = a + b``; integers wrap.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    datatype : Datatype, str or numpy dtype, default "u32"
+
+    See Also
+    --------
+    Primitive.execute : takes ``a``, ``b`` and ``output``, shape (n,) each. The output may be one of the inputs.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> a = gw.asarray(np.arange(5, dtype=np.float32), device)
+    >>> gw.VectorAdd(device, "f32").execute(a=a, b=a).output.to_numpy()
+    array([0., 2., 4., 6., 8.], dtype=float32)
+    """
+
+    shader: ClassVar[str] = "vector_add"
+    flops_per_item: ClassVar[int] = 1
+    arguments = (Argument("a"), Argument("b"), Argument("output", is_output=True))
+
+    @staticmethod
+    def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return what numpy gives for the same inputs."""
+        return a + b

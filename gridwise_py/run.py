@@ -1,0 +1,169 @@
+"""Run: one call of ``execute`` and what it measured; and the CPU bracket around a submission."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any
+
+import wgpu
+
+from ._wgpu_native import wait_idle, wait_method
+from .array import Array
+from .errors import TimingUnavailable
+from .executor import BoundPlan
+from .plan import Plan
+from .timing import TimingSession
+from .timing_result import TimingResult
+
+__all__ = ["Measurement", "Run", "bracket", "record_marked", "submit", "submit_blocking"]
+
+
+def bracket(device: wgpu.GPUDevice, submit: Callable[[], Any]) -> tuple[int, int, int]:
+    """Wait for an idle queue, submit, wait again; return the times before, between and after, in ns.
+
+    The garbage collector is off meanwhile: a collection would count as the GPU's time.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        wait_idle(device)
+        before = time.perf_counter_ns()
+        submit()
+        between = time.perf_counter_ns()
+        wait_idle(device)
+        return before, between, time.perf_counter_ns()
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def submit(
+    device: wgpu.GPUDevice, bound: BoundPlan, trials: int, session: TimingSession | None, cpu: dict[str, Any] | None
+) -> None:
+    """Encode and submit a plan; with `cpu`, bracket the submission and put the CPU's times there."""
+    begin = time.perf_counter_ns()
+    # Its passes carry the labels; one more here would cost every call another 3 µs.
+    encoder = device.create_command_encoder()
+    bound.encode(encoder, trials=trials, timing=session)
+    commands = [encoder.finish()]
+    if cpu is None:
+        device.queue.submit(commands)
+    else:
+        encoded = time.perf_counter_ns()
+        t0, t1, t2 = bracket(device, lambda: device.queue.submit(commands))
+        cpu.update(
+            cpu_total_time_ns=float(t2 - t0),
+            submit_time_ns=float(t1 - t0),
+            encode_time_ns=float(encoded - begin),
+            wait_method=wait_method(device),
+        )
+    if session is not None:
+        session.submitted()
+
+
+def submit_blocking(
+    device: wgpu.GPUDevice, bound: BoundPlan, trials: int, session: TimingSession | None, cpu: dict[str, Any] | None
+) -> None:
+    """As `submit`, but step by step, waiting after each."""
+    t0, _, t2 = bracket(device, lambda: bound.run_blocking(device, trials=trials, timing=session))
+    if cpu is not None:
+        cpu.update(cpu_total_time_ns=float(t2 - t0), wait_method=wait_method(device))
+    if session is not None:
+        session.submitted()
+
+
+def record_marked(
+    bound: BoundPlan, encoder: wgpu.GPUCommandEncoder, trials: int, session: TimingSession | None
+) -> None:
+    """Encode a plan on a caller's encoder, with a mark behind it by which its submission is seen."""
+    try:
+        bound.encode(encoder, trials=trials, timing=session)
+    finally:
+        # Also after a failure: passes that were recorded will write their queries if the encoder is submitted.
+        if session is not None:
+            session.mark(encoder)
+
+
+class Measurement:
+    """What a timed call left to be read: timestamps on the GPU, and the CPU's times. Holds no arrays."""
+
+    __slots__ = ("_cpu", "_labels", "_result", "_session", "_trials")
+
+    def __init__(self, plan: Plan, session: TimingSession | None, trials: int, cpu: dict[str, Any]):
+        self._labels = tuple(kernel.label for kernel in plan.kernels)
+        self._session = session
+        self._trials = trials
+        self._cpu = cpu
+        self._result: TimingResult | None = None
+
+    def result(self) -> TimingResult:
+        """Return the times; waits for the end of the work."""
+        if self._result is None:
+            spans = tuple(self._session.spans()) if self._session is not None else ()
+            warnings = tuple(
+                f"timestamps of {span.label!r} are not a time (begin {span.begin_ticks}, end {span.end_ticks} ticks)"
+                for span in spans
+                if not span.valid
+            )
+            self._result = TimingResult(self._labels, self._trials, spans, warnings=warnings, **self._cpu)
+            self._session = None
+        return self._result
+
+
+class Run:
+    """One call of ``execute``, which returns it.
+
+    Attributes
+    ----------
+    outputs : dict from str to Array
+    encoder : wgpu.GPUCommandEncoder or None
+        The encoder that was recorded on; None where the primitive had its own and has submitted it.
+    plan : Plan
+        What was run.
+    """
+
+    __slots__ = ("_measurement", "encoder", "outputs", "plan")
+
+    def __init__(
+        self,
+        plan: Plan,
+        outputs: dict[str, Array],
+        encoder: wgpu.GPUCommandEncoder | None,
+        measurement: Measurement | None,
+    ):
+        self.plan = plan
+        self.outputs = outputs
+        self.encoder = encoder
+        self._measurement = measurement
+
+    @property
+    def output(self) -> Array:
+        """The output (the first, where there are several)."""
+        return next(iter(self.outputs.values()))
+
+    def get_timing_result(self) -> TimingResult:
+        """Return what this call measured; waits for the end of its work.
+
+        Raises
+        ------
+        TimingNotReady
+            If it was recorded on the caller's encoder, which has not been submitted.
+        TimingUnavailable
+            If no timing was asked for.
+        """
+        if self._measurement is None:
+            raise TimingUnavailable(
+                "this run was not timed; call execute(enable_gpu_timing=True) or execute(enable_cpu_timing=True)"
+            )
+        return self._measurement.result()
+
+    async def get_timing_result_async(self) -> TimingResult:
+        """As `get_timing_result`, without blocking the event loop."""
+        import asyncio
+
+        return await asyncio.to_thread(self.get_timing_result)
+
+    def __repr__(self) -> str:
+        return f"Run({self.plan.primitive}, {', '.join(f'{k}={v!r}' for k, v in self.outputs.items())})"

@@ -1,0 +1,171 @@
+"""Find, compose and specialise WGSL.
+
+A shader file is readable WGSL with Jinja2 directives on lines that start with ``//$``. Types come in through an
+``alias``, numbers that need no new text through ``override``. What a target compiler wants at the head of a
+text (``enable subgroups;``, say, which Tint demands and naga refuses) is in `prologue`, never in a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import ShaderError
+
+if TYPE_CHECKING:
+    import jinja2
+
+__all__ = [
+    "compose",
+    "dump",
+    "numbered",
+    "prologue",
+    "refuse_element_pointers",
+    "sha256",
+    "shader_directory",
+]
+
+
+@lru_cache(maxsize=1)
+def shader_directory() -> Path:
+    """Return the folder with the WGSL files: in the wheel inside the package, in a checkout at the top."""
+    package = Path(__file__).resolve().parent
+    for folder in (package / "_shaders", package.parent / "shaders"):
+        if folder.is_dir():
+            return folder
+    raise ShaderError(f"no shader files: neither {package / '_shaders'} nor {package.parent / 'shaders'} exists")
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    import jinja2  # a third of this package's import time, and not needed until a plan is made
+
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(shader_directory()),
+        undefined=jinja2.StrictUndefined,
+        line_statement_prefix="//$",
+        # Jinja's own block delimiters are not wanted in WGSL; these cannot occur in it.
+        block_start_string="<%%%",
+        block_end_string="%%%>",
+        comment_start_string="<###",
+        comment_end_string="###>",
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # WGSL, not HTML
+    )
+
+
+def compose(name: str, **context: Any) -> str:
+    """Compose the shader file `name` (for example ``"scan.wgsl"``) with the values of `context`.
+
+    Returns
+    -------
+    str
+        The text, without prologue.
+
+    Raises
+    ------
+    ShaderError
+        If the file is missing, is malformed, or uses a value that `context` lacks. Names the file and line.
+    """
+    import jinja2
+
+    try:
+        text = _environment().get_template(name).render(**context)
+    except jinja2.TemplateNotFound as error:
+        raise ShaderError(f"shader {name!r} needs {error.name!r}, which is not in {shader_directory()}") from error
+    except jinja2.TemplateSyntaxError as error:
+        raise ShaderError(f"shader {error.filename or name}, line {error.lineno}: {error.message}") from error
+    except jinja2.UndefinedError as error:
+        raise ShaderError(
+            f"shader {name!r} uses a value that was not given: {error.message}; given were {sorted(context)}"
+        ) from error
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def sha256(text: str) -> str:
+    """Return the hexadecimal sha256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def prologue(target: str, text: str) -> str:
+    """Return the lines that `target` wants before `text`.
+
+    Parameters
+    ----------
+    target : {"naga", "tint"}
+        naga is what wgpu-native uses, Tint what Chromium uses.
+    text : str
+        The text that follows, which tells what it needs.
+    """
+    if target == "naga":
+        return ""
+    if target != "tint":
+        raise ValueError(f"target {target!r} is unknown; known are naga, tint")
+    lines = []
+    if re.search(r"\bsubgroup\w*\(|@builtin\((subgroup_\w+|num_subgroups)\)", text):
+        # Subgroup operations run under conditions that are uniform by construction, which Tint cannot see.
+        lines += ["enable subgroups;", "diagnostic(off, subgroup_uniformity);"]
+    return "".join(line + "\n" for line in lines)
+
+
+def numbered(text: str) -> str:
+    """Return `text` with line numbers, for error messages."""
+    lines = text.splitlines()
+    width = len(str(len(lines)))
+    return "\n".join(f"{i:>{width}} | {line}" for i, line in enumerate(lines, 1))
+
+
+def dump(label: str, text: str) -> None:
+    """Write `text` into the folder that ``GRIDWISE_DUMP_SHADERS`` names, if it names one."""
+    folder = os.environ.get("GRIDWISE_DUMP_SHADERS")
+    if not folder:
+        return
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", label)
+    (path / f"{stem}-{sha256(text)[:12]}.wgsl").write_text(text, encoding="utf-8")
+
+
+_POINTER_PARAMETER = re.compile(r"\bfn\s+\w+\s*\([^)]*\bptr\s*<")
+_ADDRESS_OF = re.compile(r"(?:(?P<call>\w*)\s*\(|[,=(]|\breturn\b)\s*&(?!&)")
+_TAKES_ELEMENTS = re.compile(r"atomic\w+|workgroupUniformLoad|arrayLength")
+
+
+def refuse_element_pointers(label: str, text: str) -> None:
+    """Refuse a text that may pass the address of an element or member to a function.
+
+    naga 29 panics on it, which aborts the process. Built-in functions are safe, and so is any text without a
+    function that takes a pointer.
+
+    Raises
+    ------
+    ShaderError
+        With the numbered text.
+    """
+    bare = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+    if not _POINTER_PARAMETER.search(bare):
+        return
+    for match in _ADDRESS_OF.finditer(bare):
+        place = _expression(bare, match.end())
+        if not _TAKES_ELEMENTS.fullmatch(match["call"] or "") and ("[" in place or "." in place):
+            raise ShaderError(
+                f"shader {label!r} takes the address of an element or member (&{place.strip()}) and has a "
+                f"function with a pointer parameter, on which the shader compiler (naga 29) would abort this process; "
+                f"pass the whole variable, or a value, instead\n{numbered(text)}"
+            )
+
+
+def _expression(text: str, start: int) -> str:
+    """Return the expression that begins at `start`: up to a comma, a semicolon or the parenthesis that closes it."""
+    depth = 0
+    for end in range(start, len(text)):
+        depth += (text[end] in "([") - (text[end] in ")]")
+        if depth < 0 or (depth == 0 and text[end] in ",;"):
+            return text[start:end]
+    return text[start:]

@@ -1,0 +1,301 @@
+"""The stopwatch: timestamp queries around passes, and the CPU bracket around a submission.
+
+It knows passes and ticks, and nothing about primitives. A device has one `TimingHelper`; every timed run opens a
+`TimingSession` on it, and takes one pair of queries per pass. Queries are resolved in a submission of their own,
+after the work is done (on macOS 26, timestamps that are resolved in the same submission are mostly wrong:
+wgpu #9414), when the session is read; a session may be read late, in any order, or never.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import wgpu
+
+from ._wgpu_native import EncoderFate, encoder_fate, tick_period_ns, wait_idle
+from .errors import TimingNotReady, TimingUnavailable
+from .timing_result import Span
+
+__all__ = ["TimingHelper", "TimingSession"]
+
+_QUERIES_PER_SET = 4096  # WebGPU's limit
+_PAIRS_PER_SET = _QUERIES_PER_SET // 2
+_MAX_SETS = 4  # Metal allows 32 counter buffers in a process
+_RESOLVE_ALIGNMENT_BYTES = 256
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two neighbouring queries of one set."""
+
+    set_index: int
+    index: int
+
+
+class TimingHelper:
+    """Takes timestamps around compute passes on one device.
+
+    Get the device's own with ``gridwise_py.timing_helper(device)``; it is shared by everything that times there.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+        Must have the feature ``timestamp-query``.
+
+    Attributes
+    ----------
+    tick_period_ns : float
+        Nanoseconds per tick. Settable, for tests.
+    """
+
+    def __init__(self, device: wgpu.GPUDevice):
+        if "timestamp-query" not in device.features:
+            raise TimingUnavailable(
+                "this device was made without the feature 'timestamp-query', so GPU times cannot be had; "
+                "request_device() of gridwise_py asks for it where the adapter has it"
+            )
+        # A weak reference: the device owns the helper.
+        self._device_reference = weakref.ref(device)
+        self.tick_period_ns = tick_period_ns(device)
+        self._lock = threading.RLock()
+        self._sets: list[wgpu.GPUQuerySet] = []
+        self._free: list[_Pair] = []
+        self._serial = 0
+        self._sessions: weakref.WeakSet[TimingSession] = weakref.WeakSet()
+        # Sessions that were dropped while their commands may still be submitted: their queries are not free.
+        self._orphans: list[tuple[tuple[_Pair, ...], wgpu.GPUBuffer, int, EncoderFate]] = []
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device."""
+        device = self._device_reference()
+        if device is None:
+            raise TimingUnavailable("the device of this TimingHelper is gone")
+        return device
+
+    def session(self) -> TimingSession:
+        """Open a session: ask it for a span per pass, submit the passes, read it."""
+        with self._lock:
+            self._serial += 1
+            session = TimingSession(self, self._serial)
+            self._sessions.add(session)
+            return session
+
+    @property
+    def pairs_in_use(self) -> int:
+        """Pairs of queries that are not free."""
+        return len(self._sets) * _PAIRS_PER_SET - len(self._free)
+
+    def _take_pair(self) -> _Pair:
+        with self._lock:
+            if not self._free:
+                self._reclaim()
+            if not self._free:
+                if len(self._sets) == _MAX_SETS:
+                    raise TimingUnavailable(
+                        f"all {_MAX_SETS * _PAIRS_PER_SET} pairs of timestamp queries belong to passes that were "
+                        f"recorded on encoders but not submitted; submit these encoders, or record without timing"
+                    )
+                self._add_set()
+            return self._free.pop()
+
+    def _add_set(self) -> None:
+        self._sets.append(
+            self.device.create_query_set(label="gridwise timing", type=wgpu.QueryType.timestamp, count=_QUERIES_PER_SET)
+        )
+        set_index = len(self._sets) - 1
+        # Popped from the end: ascending order gives a session neighbours, which resolve in one command.
+        self._free[:0] = [_Pair(set_index, i) for i in reversed(range(_PAIRS_PER_SET))]
+
+    def _reclaim(self) -> None:
+        """Read every submitted session into host memory, and take back what dropped sessions held."""
+        for session in list(self._sessions):
+            if session.is_submitted():
+                session.ticks()
+        kept = []
+        for orphan in self._orphans:
+            pairs, marker, serial, fate = orphan
+            if not fate.can_be_submitted() or _read_words(self.device, marker)[0] == serial:
+                self._free.extend(pairs)
+            else:
+                kept.append(orphan)
+        self._orphans[:] = kept  # finalizers hold this very list
+
+    def _release(self, pairs: Sequence[_Pair]) -> None:
+        with self._lock:
+            self._free.extend(sorted(pairs, key=lambda p: (p.set_index, p.index), reverse=True))
+
+    def _resolve(self, pairs: Sequence[_Pair]) -> np.ndarray:
+        """Return begin and end ticks, shape (len(pairs), 2), uint64, of queries that were written."""
+        device = self.device
+        wait_idle(device)
+        runs = _runs(pairs)
+        size = 0
+        offsets = []
+        for run in runs:
+            offsets.append(size)
+            size += -(-16 * len(run) // _RESOLVE_ALIGNMENT_BYTES) * _RESOLVE_ALIGNMENT_BYTES
+        usage = wgpu.BufferUsage
+        resolved = device.create_buffer(label="gridwise resolve", size=size, usage=usage.QUERY_RESOLVE | usage.COPY_SRC)
+        encoder = device.create_command_encoder(label="gridwise resolve")
+        for offset, run in zip(offsets, runs, strict=True):
+            first = run[0]
+            encoder.resolve_query_set(self._sets[first.set_index], 2 * first.index, 2 * len(run), resolved, offset)
+        data = _read_words(device, resolved, encoder).view(np.uint64)
+        ticks = {}
+        for offset, run in zip(offsets, runs, strict=True):
+            for i, pair in enumerate(run):
+                ticks[pair] = data[offset // 8 + 2 * i : offset // 8 + 2 * i + 2]
+        return np.array([ticks[pair] for pair in pairs], dtype=np.uint64).reshape(-1, 2)
+
+
+def _runs(pairs: Sequence[_Pair]) -> list[list[_Pair]]:
+    """Group pairs into runs of neighbours."""
+    runs: list[list[_Pair]] = []
+    for pair in sorted(set(pairs), key=lambda p: (p.set_index, p.index)):
+        last = runs[-1][-1] if runs else None
+        if last is not None and last.set_index == pair.set_index and last.index + 1 == pair.index:
+            runs[-1].append(pair)
+        else:
+            runs.append([pair])
+    return runs
+
+
+def _read_words(
+    device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, encoder: wgpu.GPUCommandEncoder | None = None
+) -> np.ndarray:
+    """Return a small buffer as uint32, after what `encoder` holds."""
+    encoder = encoder or device.create_command_encoder(label="gridwise read")
+    staging = device.create_buffer(
+        label="gridwise read",
+        size=buffer.size,
+        usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST,
+    )
+    encoder.copy_buffer_to_buffer(buffer, 0, staging, 0, buffer.size)
+    device.queue.submit([encoder.finish()])
+    staging.map_sync("READ_NOSYNC")
+    words = np.frombuffer(staging.read_mapped(copy=False), dtype=np.uint32).copy()
+    staging.unmap()
+    staging.destroy()
+    return words
+
+
+class TimingSession:
+    """The times of some passes that are submitted together.
+
+    ``span(label)`` gives what ``begin_compute_pass(timestamp_writes=…)`` wants. Whoever submits the passes
+    calls ``submitted()`` afterwards; where somebody else will, ``mark(encoder)`` puts a mark behind the passes, by
+    which the session later tells whether they were submitted.
+    """
+
+    def __init__(self, helper: TimingHelper, serial: int):
+        self._helper = helper
+        self._serial = serial
+        self._labels: list[str] = []
+        self._pairs: list[_Pair] = []
+        self._ticks: np.ndarray | None = None
+        self._submitted = False
+        self._marker: wgpu.GPUBuffer | None = None
+        self._finalizer: weakref.finalize | None = None
+
+    def span(self, label: str) -> dict[str, object]:
+        """Reserve a pair of timestamps for the next pass.
+
+        Returns
+        -------
+        dict
+            For the argument ``timestamp_writes`` of ``begin_compute_pass``.
+        """
+        if self._submitted or self._marker is not None:
+            raise TimingUnavailable("this session is closed: its passes were marked or submitted already")
+        pair = self._helper._take_pair()
+        self._pairs.append(pair)
+        self._labels.append(label)
+        if self._finalizer is None:
+            # One that was never submitted cannot be any more, unless mark() says otherwise.
+            self._finalizer = weakref.finalize(self, self._helper._release, self._pairs)
+            self._finalizer.atexit = False
+        return {
+            "query_set": self._helper._sets[pair.set_index],
+            "beginning_of_pass_write_index": 2 * pair.index,
+            "end_of_pass_write_index": 2 * pair.index + 1,
+        }
+
+    def submitted(self) -> None:
+        """Say that the passes have been submitted."""
+        self._submitted = True
+
+    def mark(self, encoder: wgpu.GPUCommandEncoder) -> None:
+        """Put a mark behind the passes on `encoder`, which somebody else will submit."""
+        device = self._helper.device
+        usage = wgpu.BufferUsage
+        source = device.create_buffer_with_data(
+            label="gridwise serial", data=np.array([self._serial], dtype=np.uint32), usage=usage.COPY_SRC
+        )
+        marker = device.create_buffer(label="gridwise marker", size=4, usage=usage.COPY_SRC | usage.COPY_DST)
+        encoder.copy_buffer_to_buffer(source, 0, marker, 0, 4)
+        self._marker = marker
+        if self._finalizer is not None:
+            # The encoder may be submitted after this session is dropped, and would then write its queries.
+            self._finalizer.detach()
+            orphan = (tuple(self._pairs), marker, self._serial, encoder_fate(encoder))
+            self._finalizer = weakref.finalize(self, self._helper._orphans.append, orphan)
+            self._finalizer.atexit = False
+
+    def is_submitted(self) -> bool:
+        """Whether the passes have been submitted, as far as can be told without waiting for their end."""
+        if not self._submitted and self._marker is not None:
+            self._submitted = int(_read_words(self._helper.device, self._marker)[0]) == self._serial
+            if self._submitted:
+                self._marker = None
+        return self._submitted
+
+    def abandon(self) -> None:
+        """Give the queries back; the passes were never submitted and never will be."""
+        if self._finalizer is not None:
+            self._finalizer()
+            self._finalizer = None
+        self._pairs = []
+        self._labels = []
+
+    def ticks(self) -> np.ndarray:
+        """Return begin and end of each span, in ticks.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (spans, 2), uint64.
+
+        Raises
+        ------
+        TimingNotReady
+            If the passes have not been submitted.
+        """
+        with self._helper._lock:
+            if self._ticks is None:
+                if not self.is_submitted():
+                    raise TimingNotReady(
+                        "the timed passes have not been submitted: submit the encoder they were recorded on "
+                        "(device.queue.submit([encoder.finish()])), then ask for times"
+                    )
+                if self._pairs:
+                    self._ticks = self._helper._resolve(self._pairs)
+                    if self._finalizer is not None:
+                        self._finalizer.detach()
+                        self._finalizer = None
+                    self._helper._release(self._pairs)
+                else:
+                    self._ticks = np.empty((0, 2), dtype=np.uint64)
+            return self._ticks
+
+    def spans(self) -> list[Span]:
+        """Return the times of the passes, in the order in which they were reserved. Waits for their end."""
+        period = self._helper.tick_period_ns
+        return [
+            Span(label, int(begin), int(end), period)
+            for label, (begin, end) in zip(self._labels, self.ticks(), strict=True)
+        ]

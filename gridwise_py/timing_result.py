@@ -1,0 +1,158 @@
+"""What a timed run measured: plain numbers, without any GPU."""
+
+from __future__ import annotations
+
+import html
+import itertools
+from dataclasses import dataclass, field
+
+__all__ = ["PerTrial", "Span", "TimingResult"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """The begin and the end of a pass.
+
+    Ticks are unsigned 64-bit counts; they are subtracted as integers and only then scaled, since a float64
+    does not hold a large count exactly.
+    """
+
+    label: str
+    begin_ticks: int
+    end_ticks: int
+    tick_period_ns: float
+
+    @property
+    def valid(self) -> bool:
+        """Whether it can be a time: neither stamp is missing, and the end is not before the begin."""
+        return self.begin_ticks != 0 and self.end_ticks != 0 and self.end_ticks >= self.begin_ticks
+
+    @property
+    def ns(self) -> float | None:
+        """Its length in nanoseconds; None where it is not valid."""
+        return (self.end_ticks - self.begin_ticks) * self.tick_period_ns if self.valid else None
+
+
+def _whole_ns(spans: tuple[Span, ...]) -> float | None:
+    if not spans or not all(span.valid for span in spans):
+        return None
+    first = min(span.begin_ticks for span in spans)
+    last = max(span.end_ticks for span in spans)
+    return (last - first) * spans[0].tick_period_ns
+
+
+def _gaps_ns(spans: tuple[Span, ...]) -> list[float] | None:
+    if not spans or not all(span.valid for span in spans):
+        return None
+    return [
+        (after.begin_ticks - before.end_ticks) * after.tick_period_ns for before, after in itertools.pairwise(spans)
+    ]
+
+
+@dataclass(frozen=True)
+class PerTrial:
+    """The numbers of a `TimingResult`, each divided by its number of trials."""
+
+    gpu_total_time_ns: list[float | None] | None
+    gpu_span_ns: float | None
+    cpu_total_time_ns: float | None
+
+
+@dataclass(frozen=True)
+class TimingResult:
+    """What a timed run measured. Totals are over all trials; what was not measured is None.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        A name per kernel, in dispatch order.
+    trials : int
+        How often each kernel was dispatched, one after the other within its pass.
+    cpu_total_time_ns : float or None
+        From just before the submission to an idle queue, on the CPU's clock; the queue was idle before. The
+        whole primitive, encoding not included.
+    submit_time_ns : float or None
+        The part of it that the call to submit took.
+    encode_time_ns : float or None
+        Recording and finishing the commands on the CPU, before `cpu_total_time_ns` begins.
+    wait_method : str or None
+        How it was waited for the idle queue; ``"read_buffer"`` makes CPU times coarse.
+    spans : tuple of Span
+        The timestamps, in ticks.
+    warnings : tuple of str
+        What makes numbers doubtful, such as a timestamp that went backwards.
+    """
+
+    labels: tuple[str, ...]
+    trials: int
+    spans: tuple[Span, ...] = ()
+    cpu_total_time_ns: float | None = None
+    submit_time_ns: float | None = None
+    encode_time_ns: float | None = None
+    wait_method: str | None = None
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def gpu_total_time_ns(self) -> list[float | None] | None:
+        """GPU time of each kernel in dispatch order, over all trials; None where a stamp was not valid."""
+        return [span.ns for span in self.spans] if self.spans else None
+
+    @property
+    def gpu_span_ns(self) -> float | None:
+        """From the begin of the first kernel to the end of the last, gaps included, over all trials."""
+        return _whole_ns(self.spans)
+
+    @property
+    def gaps_ns(self) -> list[float] | None:
+        """From the end of each kernel's pass to the begin of the next."""
+        return _gaps_ns(self.spans)
+
+    @property
+    def tick_period_ns(self) -> float | None:
+        """Nanoseconds per tick."""
+        return self.spans[0].tick_period_ns if self.spans else None
+
+    @property
+    def per_trial(self) -> PerTrial:
+        """The same numbers, divided by `trials`."""
+
+        def divide(value: float | None) -> float | None:
+            return None if value is None else value / self.trials
+
+        gpu = self.gpu_total_time_ns
+        return PerTrial(
+            None if gpu is None else [divide(value) for value in gpu],
+            divide(self.gpu_span_ns),
+            divide(self.cpu_total_time_ns),
+        )
+
+    def _rows(self) -> list[tuple[str, float | None]]:
+        gpu = self.per_trial.gpu_total_time_ns or [None] * len(self.labels)
+        return list(zip(self.labels, gpu, strict=True))
+
+    def __repr__(self) -> str:
+        kernels = ", ".join(f"{label} {_format_ns(value)}" for label, value in self._rows())
+        per = self.per_trial
+        return (
+            f"TimingResult(per trial of {self.trials}: {kernels or 'no kernels'}; "
+            f"GPU span {_format_ns(per.gpu_span_ns)}, CPU wall {_format_ns(per.cpu_total_time_ns)})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [*self._rows(), ("GPU span", self.per_trial.gpu_span_ns)]
+        rows.append(("CPU wall", self.per_trial.cpu_total_time_ns))
+        body = "".join(
+            f"<tr><td>{html.escape(label)}</td><td style='text-align:right'>{html.escape(_format_ns(value))}</td></tr>"
+            for label, value in rows
+        )
+        caption = f"per trial, {self.trials} trial{'s' if self.trials != 1 else ''}"
+        return f"<table><caption>{caption}</caption><tbody>{body}</tbody></table>"
+
+
+def _format_ns(value: float | None) -> str:
+    if value is None:
+        return "not measured"
+    for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}" if value / scale < 1000 else f"{value / scale:.0f} {unit}"
+    return f"{value:.0f} ns"

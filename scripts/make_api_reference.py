@@ -1,0 +1,106 @@
+"""Write docs/api.md from the docstrings: every public name with its signature and its summary.
+
+    python scripts/make_api_reference.py
+
+A test fails where the committed file is not what this makes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+import gridwise_py as gw
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "api.md"
+
+HEAD = """# API reference
+
+Made by `scripts/make_api_reference.py` from the docstrings; do not edit it by hand. All names are in `gridwise_py`,
+here `gw`. The docstrings say more: shapes, datatypes, units, errors (`help(gw.Scan)`).
+"""
+
+AREAS = {
+    "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities",
+    "Arrays": "asarray empty empty_like Array Datatype DATATYPES",
+    "One-shot functions": "add sum prod min max reduce cumsum scan",
+    "Operators": "Add Multiply Min Max BinOp",
+    "Primitives": "VectorAdd Reduce Scan Copy Kernel Primitive Run",
+    "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession",
+    "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult",
+    "Plans": "Plan Work Layout Operand Argument",
+    "Errors": "GridwiseError ArgumentError DatatypeError LengthError OverlapError BufferUsageError LimitError "
+    "EmptyReductionError BadResultsFile AdapterError ShaderError TimingError TimingNotReady TimingUnavailable "
+    "ImplicitConversionError DeviceError GridwiseWarning",
+}
+
+# Objects that are no functions and no classes have no docstring of their own.
+OBJECTS = {
+    "Add": "Sum. Identity 0; integers wrap.",
+    "Multiply": "Product. Identity 1; integers wrap.",
+    "Min": "Minimum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
+    "Max": "Maximum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
+    "DATATYPES": "The supported datatypes by name: " + ", ".join(gw.DATATYPES) + ".",
+}
+
+
+def summary(thing: Any) -> str:
+    """Return the first paragraph of a docstring in one line."""
+    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+
+
+def signature(thing: Any) -> str:
+    """Return names and defaults, without annotations (the docstrings have the types) and without self."""
+    found = inspect.signature(thing)
+    parameters = [p.replace(annotation=p.empty) for p in found.parameters.values() if p.name not in ("self", "cls")]
+    return str(found.replace(parameters=parameters, return_annotation=found.empty))
+
+
+def members(cls: type) -> list[str]:
+    """Return a line per public method and property that the class brings in; what it overrides is at its base."""
+    lines = []
+    for name, thing in sorted(vars(cls).items()):
+        if name.startswith("_") or any(name in vars(base) for base in cls.__mro__[1:]):
+            continue
+        if isinstance(thing, property):
+            lines.append(f"- `.{name}`: {summary(thing)}")
+        elif inspect.isfunction(thing) or isinstance(thing, (classmethod, staticmethod)):
+            function = getattr(thing, "__func__", thing)
+            awaited = "await " if inspect.iscoroutinefunction(function) else ""
+            lines.append(f"- `{awaited}.{name}{signature(function)}`: {summary(function)}")
+    return lines
+
+
+def entry(name: str) -> list[str]:
+    """Return the lines of one public name."""
+    thing = getattr(gw, name)
+    if name in OBJECTS:
+        return [f"### `gw.{name}`", "", OBJECTS[name], ""]
+    if inspect.isclass(thing) and issubclass(thing, BaseException):
+        bases = ", ".join(base.__name__ for base in thing.__bases__)
+        return [f"### `gw.{name}({bases})`", "", summary(thing), ""]
+    lines = [f"### `gw.{name}{signature(thing)}`", "", summary(thing), ""]
+    if inspect.isclass(thing) and (listed := members(thing)):
+        lines += [*listed, ""]
+    return lines
+
+
+def reference() -> str:
+    """Return the page."""
+    areas = {area: [n for n in names.split() if n in gw.__all__] for area, names in AREAS.items()}
+    missing = set(gw.__all__) - {name for names in areas.values() for name in names}
+    if missing:
+        raise SystemExit(f"put these public names into an area of {Path(__file__).name}: {sorted(missing)}")
+    lines = [HEAD]
+    for area, names in areas.items():
+        lines += [f"## {area}", ""]
+        for name in names:
+            lines += entry(name)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(reference(), encoding="utf-8")
+    print(f"wrote {PAGE.name}", file=sys.stderr)

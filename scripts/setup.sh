@@ -1,0 +1,190 @@
+#!/bin/sh
+# Makes this machine ready, as far as it is not. The Makefile calls it before everything; parts are named in the order
+# in which they are wanted:
+#
+#   run      .venv with this package (editable) and what it needs, at the versions in constraints.txt
+#   dev      the same and what tests, style and packaging need (the group `dev` of pyproject.toml)
+#   adapter  a GPU adapter that wgpu can use; a software one (Mesa's lavapipe) by apt if there is none
+#
+# A part that is ready leaves a stamp in .venv, so that the next call takes milliseconds. The variable PYTHON names
+# the interpreter that .venv is made from.
+set -eu
+cd "$(dirname "$0")/.."
+
+venv=.venv
+venv_python=$venv/bin/python
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+fail() {
+    say "$@"
+    exit 1
+}
+
+# ---- stamps ----------------------------------------------------------------------------------------------------------
+
+# What a stamp was made under, beside the files it is older than. A venv does not work in another folder, and an
+# adapter comes and goes with its Vulkan driver (the same .venv in a fresh container, say).
+surroundings() {
+    pwd -P
+    if [ "$1" = adapter ]; then
+        ls /usr/share/vulkan/icd.d /usr/local/share/vulkan/icd.d /etc/vulkan/icd.d 2>/dev/null || true
+        printf '%s\n' "${VK_DRIVER_FILES:-}" "${VK_ICD_FILENAMES:-}" "${WGPU_BACKEND_TYPE:-}"
+    fi
+}
+
+is_ready() {
+    [ -x "$venv_python" ] && [ -f "$venv/.ready-$1" ] || return 1
+    [ -z "$(find pyproject.toml constraints.txt scripts/setup.sh -newer "$venv/.ready-$1")" ] || return 1
+    [ "$(cat "$venv/.ready-$1")" = "$(surroundings "$1")" ]
+}
+
+stamp() { surroundings "$1" >"$venv/.ready-$1"; }
+
+# ---- Debian packages -------------------------------------------------------------------------------------------------
+
+# apt_install PACKAGE WHAT-FOR REMEDY-WITHOUT-APT
+apt_install() {
+    if ! command -v apt-get >/dev/null 2>&1; then
+        fail "$2 is missing, and there is no apt-get to install it with. $3"
+    elif [ "$(id -u)" -eq 0 ]; then
+        as_root=
+    elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+        as_root="sudo -n"
+    else
+        fail "$2 is missing, and only root can install it. Run
+    sudo apt-get update && sudo apt-get install $1
+and call make again. $3"
+    fi
+    say "$2 is missing: installing the package $1 by apt-get"
+    log=$(mktemp)
+    # $as_root is a command of two words, or of none
+    # shellcheck disable=SC2086
+    $as_root apt-get update -qq >"$log" 2>&1 || true # the lists that are there may do
+    # shellcheck disable=SC2086
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        -o DPkg::Lock::Timeout=300 "$1" >>"$log" 2>&1 ||
+        { cat "$log" >&2 && fail "apt-get could not install $1 (see above), which is needed for $2. $3"; }
+    rm -f "$log"
+}
+
+# ---- Python ----------------------------------------------------------------------------------------------------------
+
+python_version() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null; }
+
+is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+# Prints the interpreter to make .venv from.
+choose_python() {
+    if [ -n "${PYTHON:-}" ]; then
+        is_new_enough "$PYTHON" ||
+            fail "PYTHON=$PYTHON is $(python_version "$PYTHON" || echo "not a Python that runs"), but Python 3.11 or newer is needed"
+        printf '%s\n' "$PYTHON"
+        return
+    fi
+    for candidate in python3.13 python3.12 python3.11 python3; do
+        if command -v "$candidate" >/dev/null 2>&1 && is_new_enough "$candidate"; then
+            printf '%s\n' "$candidate"
+            return
+        fi
+    done
+    fail "Python 3.11 or newer is needed, but python3 here is $(python_version python3 || echo missing). Install one (Debian 12, Ubuntu 24.04 and later have it: apt-get install python3), or name one: make PYTHON=/path/to/python3.12 …"
+}
+
+# .venv made from another version than PYTHON asks for would quietly test the wrong one.
+check_version() {
+    if [ -n "${PYTHON:-}" ] && [ -x "$venv_python" ]; then
+        wanted=$(python_version "$PYTHON") || fail "PYTHON=$PYTHON is not a Python that runs"
+        present=$(python_version "$venv_python" || echo "a broken Python")
+        [ "$wanted" = "$present" ] ||
+            fail "$venv is of Python $present, but PYTHON=$PYTHON is $wanted; remove it (rm -rf $venv) and call make again, or leave out PYTHON="
+    fi
+}
+
+make_venv() {
+    if [ -x "$venv_python" ] && is_new_enough "$venv_python" && "$venv_python" -m pip --version >/dev/null 2>&1; then
+        return
+    fi
+    python=$(choose_python)
+    version=$(python_version "$python")
+    # Debian and Ubuntu split these two modules off
+    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        apt_install "python$version-venv" "the module ensurepip or venv of $python" \
+            "Or use a Python that has both: make PYTHON=/path/to/python …"
+    fi
+    say "making $venv with Python $version ($(command -v "$python"))"
+    "$python" -m venv --clear "$venv"
+}
+
+install_packages() {
+    make_venv
+    say "installing this package and what it needs (constraints.txt) into $venv"
+    # shellcheck disable=SC2046 # two words, or none
+    if ! {
+        # Groups need pip 25.1, build constraints 25.3
+        "$venv_python" -m pip install -q --disable-pip-version-check -c constraints.txt --upgrade pip &&
+            "$venv_python" -m pip install -q --disable-pip-version-check -c constraints.txt \
+                --build-constraint constraints.txt -e . $([ "$1" = run ] || echo --group dev)
+    }; then
+        fail "pip could not install what is needed (see above). It needs a way to a package index (PyPI, or the one that pip is configured for); call make again when there is one"
+    fi
+}
+
+# ---- adapter ---------------------------------------------------------------------------------------------------------
+
+# Prints "gpu NAME", "cpu NAME" or "none": the adapter that gridwise_py takes by default. Drivers may chatter on stderr.
+find_adapter() {
+    "$venv_python" -c '
+import gridwise_py
+adapters = gridwise_py.list_adapters()
+print(("cpu " if adapters[0].type == "CPU" else "gpu ") + str(adapters[0]) if adapters else "none")' 2>"$venv/adapter.log" ||
+        { cat "$venv/adapter.log" >&2 && fail "looking for adapters failed (see above)"; }
+}
+
+require_adapter() {
+    mesa="mesa-vulkan-drivers"
+    adapter=$(find_adapter)
+    if [ "$adapter" = none ]; then
+        if command -v nvidia-smi >/dev/null 2>&1 || [ -e /dev/nvidia0 ]; then
+            say "there is an NVIDIA GPU, but its Vulkan driver is not to be seen (in a container: NVIDIA_DRIVER_CAPABILITIES=all)"
+        fi
+        if dpkg-query -W -f '${Status}' $mesa 2>/dev/null | grep -q '^install ok installed$'; then
+            fail "no adapter is found, although $mesa (a software Vulkan) is installed. VK_DRIVER_FILES is '${VK_DRIVER_FILES:-}', VK_ICD_FILENAMES is '${VK_ICD_FILENAMES:-}': unset them, or look at what \`vulkaninfo --summary\` says (package vulkan-tools)"
+        fi
+        apt_install $mesa "a Vulkan adapter" \
+            "For a GPU, install its Vulkan driver; without one, Mesa's software Vulkan (lavapipe; $mesa on Debian, Ubuntu and Fedora, vulkan-swrast on Arch)."
+        adapter=$(find_adapter)
+        [ "$adapter" != none ] ||
+            fail "no adapter is found, although $mesa was just installed; look at what \`vulkaninfo --summary\` says (package vulkan-tools)"
+    fi
+    case $adapter in
+    cpu*)
+        say "################################################################################"
+        say "#  No GPU here: Vulkan runs in software. ALL TIMES ARE THOSE OF A CPU,         #"
+        say "#  and say nothing about any GPU.                                              #"
+        say "################################################################################"
+        ;;
+    esac
+    say "adapter: ${adapter#?pu }"
+}
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+check_version
+for part in "$@"; do
+    case $part in
+    run | dev)
+        if ! is_ready "$part" && ! is_ready dev; then
+            install_packages "$part"
+            stamp "$part"
+        fi
+        ;;
+    adapter)
+        if ! is_ready adapter; then
+            require_adapter
+            stamp adapter
+        fi
+        ;;
+    *) fail "unknown part '$part'; there are run, dev and adapter" ;;
+    esac
+done

@@ -1,0 +1,31 @@
+// The frame of elementwise kernels: each workgroup does one block of WORKGROUP_SIZE × VECS vec4, loads before stores.
+// The kernel's file defines f and f4, from an item's index to its result.
+override WORKGROUP_SIZE: u32 = 256u;
+const VECS: u32 = {{ vecs }}u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (block >= params.blocks) { return; }
+  let first = (block * WORKGROUP_SIZE * VECS + local) * 4u;
+  if ((block + 1u) * WORKGROUP_SIZE * VECS * 4u <= params.n) {
+    var results: array<vec4<u32>, VECS>;
+    for (var r = 0u; r < VECS; r++) { results[r] = f4(first + r * WORKGROUP_SIZE * 4u); }
+    for (var r = 0u; r < VECS; r++) { store4_output(first + r * WORKGROUP_SIZE * 4u, results[r]); }
+    return;
+  }
+  for (var r = 0u; r < VECS; r++) {
+    let i = first + r * WORKGROUP_SIZE * 4u;
+    if (i + 4u <= params.n) {
+      store4_output(i, f4(i));
+    } else {
+      if (i < params.n) { store_output(i, f(i)); }
+      if (i + 1u < params.n) { store_output(i + 1u, f(i + 1u)); }
+      if (i + 2u < params.n) { store_output(i + 2u, f(i + 2u)); }
+    }
+  }
+}

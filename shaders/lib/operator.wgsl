@@ -1,0 +1,43 @@
+// The operator, on accumulators (Acc), and the way from items to accumulators and back.
+alias T = {{ datatype }};
+alias Acc = {{ acc.wgsl }};
+
+//$ if op.expression
+fn combine(a: Acc, b: Acc) -> Acc { return {{ op.expression }}; }
+fn combine4(a: vec4<Acc>, b: vec4<Acc>) -> vec4<Acc> { return {{ op.expression }}; }
+//$ else
+// ---- the user's text
+{{ op.wgsl }}
+// ---- end of the user's text
+fn combine4(a: vec4<Acc>, b: vec4<Acc>) -> vec4<Acc> {
+  return vec4<Acc>(combine(a.x, b.x), combine(a.y, b.y), combine(a.z, b.z), combine(a.w, b.w));
+}
+//$ endif
+
+// Comes from the parameters: a constant infinity is an error in Tint.
+fn identity() -> Acc { return bitcast<Acc>(params.identity_bits); }
+
+// An accumulator as bits, for scratch memory.
+fn pack(x: Acc) -> u32 { return bitcast<u32>(x); }
+fn unpack(word: u32) -> Acc { return bitcast<Acc>(word); }
+
+//$ if acc.key
+// Ordered keys: unsigned order equals the order of the floats, −0 below +0. A NaN gets the key that wins.
+fn lift(word: u32) -> Acc {
+  let key = word ^ select(0x80000000u, 0xffffffffu, (word >> 31u) == 1u);
+  return select(key, {{ "0u" if acc.key == "min" else "0xffffffffu" }}, (word & 0x7fffffffu) > 0x7f800000u);
+}
+fn lower(x: Acc) -> u32 {
+  let word = x ^ select(0xffffffffu, 0x80000000u, (x >> 31u) == 1u);
+  return select(word, 0x7fc00000u, x == {{ "0u" if acc.key == "min" else "0xffffffffu" }});
+}
+fn lift4(words: vec4<u32>) -> vec4<Acc> {
+  return vec4<Acc>(lift(words.x), lift(words.y), lift(words.z), lift(words.w));
+}
+fn lower4(x: vec4<Acc>) -> vec4<u32> { return vec4<u32>(lower(x.x), lower(x.y), lower(x.z), lower(x.w)); }
+//$ else
+fn lift(word: u32) -> Acc { return bitcast<Acc>(word); }
+fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
+fn lift4(words: vec4<u32>) -> vec4<Acc> { return bitcast<vec4<Acc>>(words); }
+fn lower4(x: vec4<Acc>) -> vec4<u32> { return bitcast<vec4<u32>>(x); }
+//$ endif

@@ -1,0 +1,35 @@
+// Scan of blocks: each workgroup scans a block of consecutive tiles, one after another, from a carry.
+// Reduce-then-scan is three dispatches: reduce.wgsl leaves the blocks' totals, one workgroup of this kernel scans
+// them (exclusive), and this kernel scans the blocks with those as carries. Each item is read twice and written once.
+// A small input is one block without a carry.
+// Source: Blelloch, "Prefix sums and their applications" (1990); the name is from Merrill and Grimshaw (2009).
+// Forward progress: no workgroup waits for another. Bindings: params, input, output (or one for both), carries.
+//$ include "lib/bindings.wgsl"
+//$ include "lib/operator.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/tile.wgsl"
+//$ include "lib/tile_scan.wgsl"
+
+const HAS_CARRY: u32 = 4u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (block >= params.blocks) { return; }
+  enter(lanes);
+  let first = block * params.tiles_per_block;
+  let end = min(first + params.tiles_per_block, params.tiles);
+  var carry = identity();
+  if ((params.flags & HAS_CARRY) != 0u) { carry = unpack(load_carries(block)); }
+  for (var tile = first; tile < end; tile++) {
+    tile_load(tile);
+    let sum = tile_sum();
+    tile_scan(combine(carry, sum.before));
+    tile_store(tile, identity());
+    carry = combine(carry, sum.total);
+  }
+}

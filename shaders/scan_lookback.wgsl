@@ -1,0 +1,110 @@
+// Single-pass scan with decoupled look-back and fallback: each item is read once and written once.
+// Sources: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (NVIDIA, 2016); the
+// fallback is from Smith, Levien and Owens, "Decoupled Fallback" (SPAA 2025).
+// A workgroup takes a tile, by its number or by a ticket, posts its total, and then one subgroup looks back over a window of earlier
+// tiles at a time until it meets one that has posted everything up to itself.
+// Forward progress: none is assumed. A workgroup looks in vain SPIN_LIMIT times in all; from then on it computes
+// every tile that has not posted again, from the input. So every loop is bounded. It follows that the output must not share
+// items with the input.
+// Bindings: params, input, output, control, states.
+//$ include "lib/bindings.wgsl"
+//$ include "lib/operator.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/tile.wgsl"
+//$ include "lib/tile_scan.wgsl"
+//$ include "lib/state.wgsl"
+
+override SPIN_LIMIT: u32 = 256u;
+const NONE: u32 = 0xffffffffu;
+
+struct LookBack { sum: Acc, stalled: u32, spins: u32 }
+var<workgroup> look_back_result: LookBack;
+
+// Tiles that each lane looks at in a round: a round costs one trip to memory, however many tiles it covers.
+const LOOK: u32 = {{ look }}u;
+
+// Combines what tiles `start` and earlier have posted before `sum_so_far`. Leaves in look_back_result the
+// sum, the tile that did not post in time, or NONE, and how often it looked in vain.
+fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
+  let window = sg_size * LOOK;
+  // Positions 1 to `window` are in the order of the tiles: the last one is the nearest tile.
+  let first = sg_lane * LOOK + 1u;
+  var nearest = start;
+  var sum = sum_so_far;
+  var spins = spins_so_far;
+  var stalled = NONE;
+  loop {
+    var done_here = 0u;
+    var empty_here = 0u;
+//$ for j in range(look)
+    var posted_{{ j }} = Posted(INCLUSIVE, identity());  // what lies before tile 0
+    if (sg_id == 0u && window - first - {{ j }}u <= nearest) {
+      posted_{{ j }} = state_peek(nearest - (window - first - {{ j }}u));
+    }
+//$ endfor
+//$ for j in range(look)
+    done_here = select(done_here, first + {{ j }}u, posted_{{ j }}.flag == INCLUSIVE);
+    empty_here = select(empty_here, first + {{ j }}u, posted_{{ j }}.flag == EMPTY);
+//$ endfor
+    let done = look_back_max(done_here);
+    let empty = look_back_max(empty_here);
+    // Positions after the nearest empty tile, and not before the nearest inclusive one, count.
+    let use_from = max(done, empty + 1u);
+    var here = identity();
+//$ for j in range(look)
+    here = combine(here, select(identity(), posted_{{ j }}.value, first + {{ j }}u >= use_from));
+//$ endfor
+    sum = combine(look_back_reduce(here), sum);
+    if (done > empty) { break; }
+    if (empty == 0u) {
+      nearest -= window;
+      continue;
+    }
+    let moved = window - empty;
+    nearest -= moved;
+    if (moved > 0u) { continue; }
+    spins += 1u;
+    if (spins >= SPIN_LIMIT) {
+      stalled = nearest;
+      break;
+    }
+  }
+  if (is_leader()) { look_back_result = LookBack(sum, stalled, spins); }
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset it.
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.tiles) { return; }
+  enter(lanes);
+  let tile = state_enter(number);
+  if (look_back_enter()) { state_begin(); }
+  tile_load(tile);
+  let sum = tile_sum();
+  if (is_leader()) { state_post(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }
+  tile_scan(sum.before);
+
+  var before = identity();
+  if (tile > 0u) {
+    var next = tile - 1u;
+    var spins = 0u;
+    loop {
+      if (look_back_enter()) { look_back(next, before, spins); }
+      let found = workgroupUniformLoad(&look_back_result);
+      before = found.sum;
+      spins = found.spins;
+      if (found.stalled == NONE) { break; }
+      before = combine(tile_total(found.stalled), before);
+      if (found.stalled == 0u) { break; }
+      next = found.stalled - 1u;
+    }
+    if (is_leader()) { state_post(tile, INCLUSIVE, combine(before, sum.total)); }
+  }
+  if (is_leader() && state_count_finished(params.tiles)) { state_next_epoch(); }
+  tile_store(tile, before);
+}

@@ -1,0 +1,12 @@
+// output = a + b, item by item; integers wrap.
+// Forward progress: no workgroup waits for another. Bindings: params, a, b, output (fewer where they share buffers).
+//$ include "lib/bindings.wgsl"
+
+alias T = {{ datatype }};
+
+fn f(i: u32) -> u32 { return bitcast<u32>(bitcast<T>(load_a(i)) + bitcast<T>(load_b(i))); }
+fn f4(i: u32) -> vec4<u32> {
+  return bitcast<vec4<u32>>(bitcast<vec4<T>>(load4_a(i)) + bitcast<vec4<T>>(load4_b(i)));
+}
+
+//$ include "lib/elementwise.wgsl"

@@ -1,0 +1,145 @@
+"""Every primitive in every form, for tests that need no GPU: plans, texts, Tint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gridwise_py as gw
+from gridwise_py.plan import Shader
+from gridwise_py.primitives import REGISTRY
+
+BARE = gw.Capabilities()
+FULL = gw.Capabilities(
+    features=frozenset({"timestamp-query", "subgroup", "shader-int64", "shader-int64-atomic-all-ops"}),
+    limits={"max-storage-buffer-binding-size": 2**31 - 4, "max-buffer-size": 2**32},
+    subgroup_size=32,
+    tick_period_ns=1.0,
+)
+CPU = replace(FULL, adapter_type="CPU", subgroup_size=8)
+
+PRODUCT = gw.BinOp(
+    "product",
+    identity=1,
+    numpy=lambda a, b: ((a & 0xFFFF) * (b & 0xFFFF)) & 0xFFFF,
+    wgsl="fn combine(a: T, b: T) -> T { return T(((u32(a) & 0xffffu) * (u32(b) & 0xffffu)) & 0xffffu); }",
+    commutative=False,
+)
+USER_ADD = gw.BinOp(
+    "user add",
+    identity=0,
+    numpy=np.add,
+    wgsl="fn twice(x: T) -> T { return x + x; }\nfn combine(a: T, b: T) -> T { return twice(a) - a + b; }",
+)
+OPERATORS = [gw.Add, gw.Min, gw.Max, gw.Multiply, PRODUCT, USER_ADD]
+SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
+
+
+class Case(NamedTuple):
+    """A primitive's class, what its constructor takes, and capabilities."""
+
+    name: str
+    options: dict[str, Any]
+    capabilities: gw.Capabilities
+
+    @property
+    def cls(self) -> type[gw.Primitive]:
+        """The class."""
+        return REGISTRY[self.name]
+
+    @property
+    def arguments(self) -> tuple:
+        """What the primitive takes."""
+        return self.cls.arguments
+
+    def lengths(self, n: int) -> dict[str, int]:
+        """Lengths of the arguments for n items."""
+        return {a.name: (1 if self.name == "reduce" and a.is_output else n) for a in self.arguments}
+
+    def plan(self, layout: gw.Layout) -> gw.Plan:
+        """Return the plan, made by a new instance."""
+        return self.cls.plan_for(capabilities=self.capabilities, lengths=layout, **self.options)
+
+    def __str__(self) -> str:
+        options = "-".join(str(getattr(v, "name", v)).replace(" ", "_") for v in self.options.values())
+        return f"{self.name}-{options}-{'cpu' if self.capabilities.is_cpu else 'gpu'}"
+
+
+def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
+    """Every primitive × datatype × operator × subgroup mode × strategy × state."""
+    for datatype in gw.DATATYPES:
+        for name in REGISTRY:
+            if name not in ("reduce", "scan"):
+                yield Case(name, {"datatype": datatype}, capabilities)
+                continue
+            for op in OPERATORS:
+                for mode in SUBGROUPS:
+                    options: dict[str, Any] = {"datatype": datatype, "op": op, "subgroups": mode}
+                    if name == "reduce":
+                        for state in ("u64", "u32x2"):
+                            yield Case(name, options | {"state": state}, capabilities)
+                        continue
+                    for kind in ("inclusive", "exclusive"):
+                        scan = options | {"kind": kind}
+                        yield Case(name, scan | {"strategy": "reduce_then_scan"}, capabilities)
+                        for state in ("u64", "u32x2"):
+                            yield Case(name, scan | {"strategy": "lookback", "state": state}, capabilities)
+
+
+def few_cases(capabilities: gw.Capabilities = FULL) -> list[Case]:
+    """A part of `cases` in which every option occurs: those of u32 with add, and a stride through the others."""
+    every = list(cases(capabilities))
+    first = [c for c in every if c.options["datatype"] == "u32" and c.options.get("op", gw.Add) is gw.Add]
+    return first + [c for c in every[::23] if c not in first]
+
+
+def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
+    """The ways in which arguments of n items can lie: apart, unaligned, in one buffer, in place."""
+    lengths = case.lengths(n)
+    names = list(lengths)
+    yield "apart", gw.Layout.separate(**lengths)
+    yield (
+        "unaligned",
+        gw.Layout({k: gw.Operand(m, k, 1 + i, False, 4 * (m + 8)) for i, (k, m) in enumerate(lengths.items())}),
+    )
+    size = 16 * len(names) * (n // 4 + 4)
+    yield (
+        "shared",
+        gw.Layout(
+            {
+                k: gw.Operand(m, "_and_".join(names), i * (n // 4 + 4) * 4, True, size)
+                for i, (k, m) in enumerate(lengths.items())
+            }
+        ),
+    )
+    yield (
+        "shared unaligned",
+        gw.Layout(
+            {
+                k: gw.Operand(m, "_and_".join(names), 1 + i * (n + 3), False, size)
+                for i, (k, m) in enumerate(lengths.items())
+            }
+        ),
+    )
+    if case.options.get("strategy") != "lookback":
+        first, output = names[0], names[-1]
+        together = f"{first}_and_{output}"
+        place = {k: gw.Operand(m, k, size_bytes=4 * n + 16) for k, m in lengths.items()}
+        place |= {k: gw.Operand(lengths[k], together, size_bytes=4 * n + 16) for k in (first, output)}
+        yield "in place", gw.Layout(place)
+
+
+@lru_cache(maxsize=1)
+def texts(n: int = 100_000) -> dict[str, tuple[str, Shader]]:
+    """Every composed text of every case: by its sha256, the name of a case that has it, and the shader."""
+    found: dict[str, tuple[str, Shader]] = {}
+    for capabilities in (FULL, CPU):
+        for case in cases(capabilities):
+            for how, layout in layouts(case, n):
+                for key, shader in case.plan(layout).shaders.items():
+                    found.setdefault(key, (f"{case} {how}", shader))
+    return found

@@ -1,0 +1,93 @@
+"""Measurements without a GPU, for the tests of results files, suites and pictures."""
+
+import numpy as np
+
+from gridwise_py.bench.adapter import summarise
+from gridwise_py.bench.measurement import Measurement, Mode, Series, StopReason
+from gridwise_py.bench.results import result_entry
+
+DEVICE = {
+    "adapter": "invented",
+    "adapter_type": "DiscreteGPU",
+    "backend": "Vulkan",
+    "vendor": "nobody",
+    "driver": "1.0",
+    "features": ["timestamp-query"],
+    "limits": {"max-buffer-size": 1 << 31},
+    "subgroup_size": 32,
+    "tick_period_ns": 1.0,
+    "tick_period_source": "invented",
+    "tick_step_ns": 32.0,
+    "wait_method": "device_poll",
+    "floors": {"pass_ns": 4300.0},
+    "calibration": None,
+}
+
+CONTEXT = {
+    "time": "2026-01-02T03:04:05+00:00",
+    "versions": {"gridwise_py": "0.1.0", "wgpu": "0.32.0", "numpy": "2.0.0", "python": "3.12.0"},
+    "host": {"system": "Linux", "release": "6", "machine": "x86_64", "cpu_count": 2},
+    "byteorder": "little",
+    "git": {"commit": "0" * 40, "dirty": False},
+    "seed": 0,
+    "command": ["bench"],
+    "suite": None,
+}
+
+
+def series(name, values):
+    return Series(name, tuple(values), summarise(values), {"zero": 1})
+
+
+def measurement(
+    primitive="scan", n=1 << 20, mode=Mode.HOT, *, datatype="u32", op="add", labels=("first", "second"), count=7,
+    scale_ns=1000.0, **fields,
+):  # fmt: skip
+    """A measurement whose kernels take `scale_ns` and a bit each, with 50 ns between them."""
+    rng = np.random.default_rng(n)
+    ticks, at = [], 1_000_000
+    for _ in range(count):
+        sample = []
+        for _ in labels:
+            end = at + int(scale_ns * (1 + 0.05 * rng.random()))
+            sample.append((at, end))
+            at = end + 50
+        ticks.append(tuple(sample))
+    kernels = [series(label, [float(s[i][1] - s[i][0]) for s in ticks]) for i, label in enumerate(labels)]
+    spans = [float(s[-1][1] - s[0][0]) for s in ticks]
+    whole = {"gpu_span": series("gpu_span", spans), "cpu_wall": series("cpu_wall", [2 * s + 900 for s in spans])}
+    values = {
+        "primitive": primitive,
+        "mode": mode,
+        "n": n,
+        "case": {"datatype": datatype, "op": op},
+        "protocol": {"timeout_s": 1.0},
+        "kernels": tuple(kernels),
+        "whole": whole,
+        "work": {"items": n, "read_bytes": 4 * n, "write_bytes": 4 * n, "flops": n},
+        "shaders_sha256": ("a" * 64,),
+        "cold_start_ns": 1e7,
+        "stop_reason": StopReason.INTERVAL,
+        "canary_ns": (10.0, 10.5),
+        "ticks": tuple(ticks),
+        "tick_period_ns": 1.0,
+    }
+    return Measurement(**values | fields)
+
+
+def header(**fields):
+    parts = {
+        "schema": "gridwise.bench",
+        "schema_version": 2,
+        "context": dict(CONTEXT),
+        "device": dict(DEVICE),
+        "protocol": {"timeout_s": 1.0},
+        "complete": True,
+        "ticks_file": None,
+        "results": [],
+    }
+    return parts | fields
+
+
+def document(measurements, **fields):
+    return header(results=[result_entry(m, position=i) for i, m in enumerate(measurements)], **fields)

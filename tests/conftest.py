@@ -1,0 +1,120 @@
+"""What all tests share: devices, the watch on wgpu's errors, and skips that become failures.
+
+``GRIDWISE_REQUIRE_GPU=1``
+    No test may be skipped: what is skipped for want of an adapter, a feature or a program fails.
+``GRIDWISE_TEST_REFUSE_FEATURES=1``
+    Devices are made without any optional feature, and tests that are about such a feature are skipped. These
+    skips are asked for, so they stay skips.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+
+import hypothesis
+import pytest
+import wgpu
+
+import gridwise_py as gw
+
+# Seeded, as all random inputs are, and without a deadline: the first example compiles shaders.
+hypothesis.settings.register_profile(
+    "gridwise", deadline=None, derandomize=True, database=None, max_examples=25, print_blob=False
+)
+hypothesis.settings.load_profile("gridwise")
+
+REFUSED = "refused by GRIDWISE_TEST_REFUSE_FEATURES"
+
+
+def _flag(name: str) -> bool:
+    return os.environ.get(name, "") not in ("", "0")
+
+
+# ---- skips that become failures ----
+
+
+def _skip_to_failure(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turn a report of a skip into one of a failure, where no skip is allowed."""
+    if not report.skipped or hasattr(report, "wasxfail") or not _flag("GRIDWISE_REQUIRE_GPU"):
+        return
+    skip = report.longrepr
+    reason = str(skip[2] if isinstance(skip, tuple) else skip).removeprefix("Skipped: ")
+    if REFUSED not in reason:
+        report.outcome = "failed"
+        report.longrepr = f"skipped, but GRIDWISE_REQUIRE_GPU=1 allows no skips: {reason}"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    _skip_to_failure(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    _skip_to_failure(report)
+    return report
+
+
+# ---- devices ----
+
+
+def _make_device() -> wgpu.GPUDevice:
+    if not gw.list_adapters():
+        pytest.skip("no GPU adapter on this machine (a software one: Debian's mesa-vulkan-drivers)")
+    if not _flag("GRIDWISE_TEST_REFUSE_FEATURES"):
+        return gw.request_device()
+    return gw.request_device().adapter.request_device_sync(label="no features", required_features=[])
+
+
+@pytest.fixture(scope="session")
+def device() -> wgpu.GPUDevice:
+    """The device that tests share, and with it everything that was compiled for it."""
+    return _make_device()
+
+
+@pytest.fixture
+def fresh_device() -> wgpu.GPUDevice:
+    """A device of the test's own, on which nothing has run."""
+    return _make_device()
+
+
+@pytest.fixture
+def require(device) -> Callable[..., None]:
+    """Return a function that skips the test unless the shared device has all the features given."""
+
+    def check(*features: str) -> None:
+        missing = [feature for feature in features if feature not in device.features]
+        if missing and _flag("GRIDWISE_TEST_REFUSE_FEATURES"):
+            pytest.skip(f"{', '.join(missing)} {REFUSED}")
+        if missing:
+            pytest.skip(f"the adapter has no {', '.join(missing)}")
+
+    return check
+
+
+# ---- errors that wgpu only logs ----
+
+
+class _Records(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(level=logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@pytest.fixture(autouse=True)
+def wgpu_errors() -> Iterator[list[str]]:
+    """Fail the test if wgpu logs an error; a test that provokes one looks at this list and clears it."""
+    logger, records = logging.getLogger("wgpu"), _Records()
+    logger.addHandler(records)
+    yield records.messages
+    logger.removeHandler(records)
+    if records.messages:
+        pytest.fail(f"wgpu logged {len(records.messages)} errors:\n" + "\n".join(records.messages))

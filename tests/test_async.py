@@ -1,0 +1,129 @@
+"""execute_async and to_numpy_async: right, and the event loop goes on meanwhile."""
+
+import asyncio
+import time
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+
+X = np.random.default_rng(6).integers(0, 1000, 1 << 20, dtype=np.uint32)
+PREFIX = np.cumsum(X, dtype=np.uint32)
+
+
+async def _with_ticker(work):
+    """Run `work`; return its result, how long it took, and the longest time for which the loop stood still."""
+    longest = 0.0
+    done = False
+
+    async def tick():
+        nonlocal longest
+        last = time.perf_counter()
+        while not done:
+            await asyncio.sleep(0.001)
+            now = time.perf_counter()
+            longest = max(longest, now - last)
+            last = now
+
+    ticker = asyncio.create_task(tick())
+    await asyncio.sleep(0.01)
+    begin = time.perf_counter()
+    result = await work
+    elapsed = time.perf_counter() - begin
+    done = True
+    await ticker
+    return result, elapsed, longest
+
+
+def test_execute_async_is_right_and_done_when_it_returns(device, require):
+    require("timestamp-query")
+    scan = gw.Scan(device)
+
+    async def work():
+        run = await scan.execute_async(
+            input=gw.asarray(X, device), enable_gpu_timing=True, enable_cpu_timing=True, trials=2
+        )
+        return run, await run.output.to_numpy_async(), await run.get_timing_result_async()
+
+    run, result, times = asyncio.run(work())
+    np.testing.assert_array_equal(result, PREFIX)
+    assert times is run.get_timing_result()
+    assert times is asyncio.run(scan.get_timing_result_async())
+    assert times.cpu_total_time_ns > 0
+
+
+def test_the_event_loop_goes_on(device):
+    """While the queue is busy for long, the loop's other tasks run."""
+    scan = gw.Scan(device)
+    x, out = gw.asarray(X, device), gw.empty(X.size, "u32", device)
+    trials, elapsed = 5, 0.0
+    while elapsed < 0.05:
+        trials *= 4
+        _, elapsed, longest = asyncio.run(_with_ticker(scan.execute_async(input=x, output=out, trials=trials)))
+    assert longest < max(0.5 * elapsed, 0.05), "the loop stood still"
+    np.testing.assert_array_equal(out.to_numpy(), PREFIX)
+
+
+def test_the_event_loop_goes_on_while_waiting_for_a_result(device):
+    scan = gw.Scan(device)
+    x, out = gw.asarray(X, device), gw.empty(X.size, "u32", device)
+    scan.execute(input=x, output=out, trials=2)
+    out.to_numpy()
+    scan.execute(trials=30)
+    result, elapsed, longest = asyncio.run(_with_ticker(out.to_numpy_async()))
+    np.testing.assert_array_equal(result, PREFIX)
+    assert longest < max(0.5 * elapsed, 0.05)
+
+
+def test_many_at_once_on_primitives_of_their_own(device):
+    sizes = [1, 100, 5000, 100_000, 65_537, 3, 70_000, 12]
+
+    async def one(n):
+        run = await gw.Scan(device).execute_async(input=gw.asarray(X[:n], device))
+        return await run.output.to_numpy_async()
+
+    async def every():
+        return await asyncio.gather(*(one(n) for n in sizes))
+
+    for _ in range(3):
+        for n, result in zip(sizes, asyncio.run(every()), strict=True):
+            np.testing.assert_array_equal(result, PREFIX[:n])
+
+
+def test_many_at_once_on_one_primitive(device):
+    """Each call has its own output, whatever the other calls do meanwhile."""
+    scan = gw.Scan(device)
+    sizes = [1, 100, 5000, 100_000, 65_537, 3, 70_000, 12] * 4
+    arrays = [gw.asarray(X[:n], device) for n in sizes]
+
+    async def one(array):
+        run = await scan.execute_async(input=array)
+        return await run.output.to_numpy_async()
+
+    async def every():
+        return await asyncio.gather(*(one(array) for array in arrays))
+
+    for _ in range(3):
+        for n, result in zip(sizes, asyncio.run(every()), strict=True):
+            np.testing.assert_array_equal(result, PREFIX[:n])
+
+
+def test_one_shot_functions_in_threads(device):
+    async def every():
+        return await asyncio.gather(*(asyncio.to_thread(gw.cumsum, X[: 1000 * i], device=device) for i in range(1, 30)))
+
+    for i, result in enumerate(asyncio.run(every()), 1):
+        np.testing.assert_array_equal(result, PREFIX[: 1000 * i])
+
+
+def test_errors_come_out_of_the_await(device):
+    scan = gw.Scan(device)
+    with pytest.raises(gw.ArgumentError, match="trials"):
+        asyncio.run(scan.execute_async(input=gw.asarray(X, device), trials=0))
+    with pytest.raises(gw.ArgumentError, match=r"execute\(encoder=…\)"):
+        asyncio.run(scan.execute_async(input=gw.asarray(X, device), encoder=device.create_command_encoder()))
+    gone = gw.asarray(X, device)
+    gone.destroy()
+    with pytest.raises(gw.BufferUsageError, match="destroyed"):
+        asyncio.run(gone.to_numpy_async())

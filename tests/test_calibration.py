@@ -1,0 +1,312 @@
+"""What calibration finds, keeps and says: relations between its numbers, its file, and the warnings that come of it."""
+
+import dataclasses
+import json
+import math
+import sys
+import types
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import gridwise_py as gw
+from gridwise_py.bench import calibration, probes
+from gridwise_py.bench.calibration import Calibration, calibrate, calibration_of, device_key, unit_warnings
+from gridwise_py.bench.kernels import bind_own
+from gridwise_py.bench.probes import TickCheck, cache_knee_bytes
+from gridwise_py.cli import main
+
+SMALL = 1 << 17
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(calibration, "cache_folder", lambda: tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def timed(fresh_device, require, folder):
+    """A device of the test's own, of which nothing is known, neither here nor on disk."""
+    require("timestamp-query")
+    return fresh_device
+
+
+@pytest.fixture
+def fast(monkeypatch):
+    """Without the probes: what they would find."""
+    found = {
+        "keep_busy": lambda device, seconds: None,
+        "check_tick": lambda device: TickCheck(60e6, 61e6),
+        "floors_ns": lambda device: {"empty_pass": 4300.0, "further_dispatch": 1600.0},
+        "synchronising_ns": lambda device: {"submit": 20e3},
+        "ceilings": lambda device, n: {"copy": [_point(n, 100.0)], "triad": [_point(n, 90.0)]},
+        "fma_gflops": lambda device: 60e3,
+    }
+    calls = []
+
+    def counted(name, probe):
+        return lambda *args: (calls.append(name), probe(*args))[1]
+
+    for name, probe in found.items():
+        monkeypatch.setattr(probes, name, counted(name, probe))
+    return calls
+
+
+def _point(size, speed):
+    return {"array_bytes": size, "moved_bytes": 2 * size, "gbytes_per_s": speed}
+
+
+# ---- the probes, on a real device
+
+
+def test_a_calibration(timed):
+    steps = []
+    found = calibrate(timed, max_array_bytes=SMALL, progress=steps.append)
+    assert steps == ["warm-up", "unit of the tick", "floors", "synchronising", "copy and triad", "multiply-adds"]
+    assert found.tick_check.wall_ns > 0.9 * 60e6
+    assert 0 < found.tick_check.ratio <= 1.02
+    assert found.tick_period_ns == gw.timing_helper(timed).tick_period_ns
+    assert set(found.floors_ns) == {"empty_pass", "further_dispatch", "gap_between_passes", "submission"}
+    assert found.floors_ns["empty_pass"] > 0
+    assert found.floors_ns["submission"] > 0
+    costs = found.synchronising_ns
+    assert set(costs) == {"submit", "wait_when_idle", "wait_after_work", "readback_4_bytes"}
+    assert all(ns > 0 for ns in costs.values())
+    assert costs["wait_when_idle"] < costs["readback_4_bytes"]
+    assert found.wait_method
+    sizes = [1 << 16, 1 << 17]
+    assert [point["array_bytes"] for point in found.copy] == [p["array_bytes"] for p in found.triad] == sizes
+    assert [point["moved_bytes"] for point in found.copy] == [2 * size for size in sizes]
+    assert [point["moved_bytes"] for point in found.triad] == [3 * size for size in sizes]
+    assert all(point["gbytes_per_s"] > 0 for point in (*found.copy, *found.triad))
+    assert found.fma_gflops > 0
+    assert Calibration.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
+    assert calibration_of(timed) is found
+    assert calibrate(timed) is found, "once per device and process"
+
+
+def test_a_wrong_period_is_found(timed, monkeypatch):
+    """A driver that says 52.08 where a tick is 1 ns (or ns where they are ticks) is off by that factor."""
+    helper = gw.timing_helper(timed)
+    right = helper.tick_period_ns
+    for wrong in (52.0833 * right, right / 52.0833):
+        helper.tick_period_ns = wrong
+        timed.__dict__.pop("_gridwise_calibration", None)
+        (warning,) = unit_warnings(timed)
+        assert "doubtful" in warning
+        assert f"{wrong:g} ns a tick" in warning
+        assert 0.5 < calibration.tick_check_of(timed).ratio / (wrong / right) < 1.1
+        # And so does every Measurement.
+        protocol = gw.SamplingProtocol(samples=2, warmup_s=0.01, max_warmup_s=0.01)
+        m = gw.measure(gw.Copy(timed), protocol=protocol, input=np.arange(10, dtype=np.uint32))
+        assert warning in m.warnings
+    helper.tick_period_ns = right
+
+
+def test_the_triad_computes_what_it_says(device):
+    a, b = np.random.default_rng(0).integers(0, 1 << 32, (2, 1003), dtype=np.uint32)
+    triad = probes.Triad(device, "u32")
+    run = triad.execute(a=gw.asarray(a, device), b=gw.asarray(b, device))
+    np.testing.assert_array_equal(run.output.to_numpy(), a + np.uint32(3) * b)
+    assert run.plan.work.moved_bytes == 3 * 4 * 1003
+
+
+def test_the_flops_of_the_fma_kernel_are_those_that_it_does(device):
+    """Told to store its sums: 64 operations a round, none left out."""
+    from gridwise_py.shaders import compose
+
+    text = compose("fma.wgsl")
+    assert text.count("= fma(") * 4 * 2 == probes._FMA_FLOPS_PER_ROUND
+    kernel = gw.Kernel(
+        device,
+        text.replace("if (dot(sum, vec4<f32>(1.0)) < 0.0) { state[2u + (id.x & 7u)] = sum.x; }", "state[2u] = sum.x;"),
+        {"state": "read_write"},
+        1,
+        constants={"ROUNDS": 3},
+    )
+    state = gw.asarray(np.zeros(64, dtype=np.float32), device)
+    # Only one lane's sum lies there in the end; that of lane x is the sum of eight chains from x, x + 1 … x + 7.
+    kernel.execute(state=state)
+    x = np.arange(256.0)[:, None] + np.arange(8)
+    for _ in range(3):
+        x = x / 2 + 1
+    assert state.to_numpy()[2] in x.sum(axis=1)
+
+
+def test_the_fma_kernel_never_stores(device):
+    bound = bind_own(device, "fma", 256, 1, {"ROUNDS": probes._FMA_ROUNDS})
+    encoder = device.create_command_encoder()
+    bound.encode(encoder)
+    device.queue.submit([encoder.finish()])
+    assert not gw.Array(bound._own[0], "u32").to_numpy().any()
+
+
+# ---- what is made of them
+
+
+@pytest.mark.parametrize(
+    ("span", "wall", "ok"),
+    [(60, 60, True), (49, 61, True), (48, 61, False), (61.1, 60, True), (62, 60, False), (0, 60, False)],
+)
+def test_the_unit_of_the_tick(span, wall, ok):
+    assert TickCheck(span * 1e6, wall * 1e6).ok is ok
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("speeds", "knee_mib"),
+    [
+        # moved MiB:  2    4     8     16    32    64   128   256
+        ([500, 1000, 2000, 4000, 6000, 6500, 3000, 2500], 128),
+        ([500, 1000, 2000, 4000, 6000, 3000, 2900, 3000], 64),
+        ([500, 1000, 6000, 1500, 6100, 3000, 2900, 3000], 64),  # one slow sample is no knee
+        ([500, 1000, 2000, 2500, 2600, 2600, 2600, 2600], None),
+        ([500, 1000, 2000, 3000, 4000, 5000, 6000, 7000], None),
+        ([500, 1000], None),
+        ([], None),
+    ],
+)
+def test_the_knee_of_the_cache(speeds, knee_mib):
+    points = [_point(MIB << i, float(speed)) for i, speed in enumerate(speeds)]
+    assert cache_knee_bytes(points) == (None if knee_mib is None else knee_mib * MIB)
+
+
+def test_the_flush_is_four_times_the_cache_within_the_limits(timed, fast, monkeypatch):
+    copy = gw.Copy(timed)
+    x = np.arange(100, dtype=np.uint32)
+    protocol = gw.SamplingProtocol(samples=1, warmup_s=0.0, max_warmup_s=0.0)
+    found = calibrate(timed)
+    timed.__dict__["_gridwise_calibration"]["calibration"] = dataclasses.replace(found, cache_bytes=1 << 18)
+    assert gw.measure(copy, mode="cold", protocol=protocol, input=x).protocol["flush_bytes"] == 4 << 18
+    timed.__dict__["_gridwise_calibration"]["calibration"] = dataclasses.replace(found, cache_bytes=1 << 40)
+    limit = timed.limits["max-storage-buffer-binding-size"]
+    assert gw.measure(copy, mode="cold", protocol=protocol, input=x).protocol["flush_bytes"] == min(limit, 1 << 30)
+
+
+# ---- the file
+
+
+def test_it_is_kept_and_found_again(timed, fast, folder):
+    found = calibrate(timed)
+    (path,) = folder.iterdir()
+    document = json.loads(path.read_text())
+    assert document["device"] == device_key(timed)
+    fast.clear()
+    timed.__dict__.pop("_gridwise_calibration")  # as another process
+    assert calibrate(timed) == found
+    assert unit_warnings(timed) == []
+    assert fast == []
+    assert calibrate(timed, refresh=True) == found
+    assert "ceilings" in fast
+
+
+@pytest.mark.parametrize("changed", ["driver", "adapter", "wgpu", "gridwise_py", "backend"])
+def test_another_driver_or_version_finds_nothing(timed, fast, folder, monkeypatch, changed):
+    calibrate(timed)
+    timed.__dict__.pop("_gridwise_calibration")
+    key = {**device_key(timed), changed: "another"}
+    monkeypatch.setattr(calibration, "device_key", lambda device: key)
+    assert calibration_of(timed) is None
+    # Both are kept: an adapter does not push out another one's.
+    assert calibrate(timed).device == key
+    assert len(list(folder.iterdir())) == 2
+
+
+def _cut(text):
+    return text[: len(text) // 2]
+
+
+def _other_format(text):
+    return json.dumps({**json.loads(text), "format": 2})
+
+
+def _other_device(text):
+    return json.dumps({**json.loads(text), "device": {}})
+
+
+def _less(text):
+    document = json.loads(text)
+    del document["calibration"]["floors_ns"]
+    return json.dumps(document)
+
+
+def _words(text):
+    document = json.loads(text)
+    document["tick_check"]["span_ns"] = "long"
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [_cut, _other_format, _other_device, _less, _words, lambda _: "", lambda _: "[]", lambda _: "null", lambda _: "\0"],
+)
+def test_a_broken_file_is_ignored_and_written_anew(timed, fast, folder, spoil):
+    found = calibrate(timed)
+    (path,) = folder.iterdir()
+    path.write_text(spoil(path.read_text()))
+    timed.__dict__.pop("_gridwise_calibration")
+    assert calibration_of(timed) is None
+    assert calibrate(timed) == found
+    timed.__dict__.pop("_gridwise_calibration")
+    assert calibration_of(timed) == found
+
+
+def test_a_file_that_is_no_text_is_ignored(timed, fast, folder):
+    calibrate(timed)
+    (path,) = folder.iterdir()
+    path.write_bytes(b"\xff\xfe\x00")
+    timed.__dict__.pop("_gridwise_calibration")
+    assert calibration_of(timed) is None
+
+
+def test_a_folder_that_cannot_be_written_costs_only_time(timed, fast, folder):
+    folder.write_text("a file where the folder should be")
+    assert calibrate(timed).fma_gflops == 60e3
+
+
+def test_the_check_of_the_tick_alone_is_kept_if_it_is_good(timed, fast, folder, monkeypatch):
+    assert unit_warnings(timed) == []
+    assert unit_warnings(timed) == []
+    assert fast == ["check_tick"]
+    timed.__dict__.pop("_gridwise_calibration")
+    assert unit_warnings(timed) == []
+    assert fast == ["check_tick"]
+    for path in folder.iterdir():
+        path.unlink()
+    timed.__dict__.pop("_gridwise_calibration")
+    monkeypatch.setattr(probes, "check_tick", lambda device: TickCheck(1e6, 60e6))
+    assert len(unit_warnings(timed)) == 1
+    assert list(folder.iterdir()) == [], "the machine may have been busy: another process looks again"
+
+
+def test_the_folder_is_the_users(monkeypatch):
+    fake = types.ModuleType("platformdirs")
+    fake.user_cache_path = lambda name, appauthor: f"/cache/{name}"
+    monkeypatch.setitem(sys.modules, "platformdirs", fake)
+    assert calibration.cache_folder() == "/cache/gridwise_py"
+
+
+def test_without_timestamps_there_is_nothing_to_calibrate(device, folder):
+    bare = device.adapter.request_device_sync(label="bare", required_features=[])
+    with pytest.raises(gw.TimingUnavailable, match="timestamp-query"):
+        calibrate(bare)
+
+
+# ---- the command
+
+
+def test_the_command_shows_all_of_it(timed, fast, folder):
+    runner = CliRunner()
+    done = runner.invoke(main, ["calibrate"])
+    assert done.exit_code == 0, done.output
+    for words in ("ratio 0.9836: right", "4.3 µs", "read back 4 bytes", "not measured", "100.0", "60,000"):
+        assert words in done.output, words
+    done = runner.invoke(main, ["calibrate", "--json", "--refresh"])
+    document = json.loads(done.stdout)
+    assert document["tick_check"]["ok"] is True
+    assert math.isclose(document["tick_check"]["ratio"], 60 / 61)
+    assert set(document) == {*Calibration.__dataclass_fields__}

@@ -1,0 +1,314 @@
+"""Synthetic tick sources, no GPU: every sample lands in its class, and totals are right."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridwise_py.bench.classify import classify, tick_step_ns
+from gridwise_py.bench.measurement import Mode, SampleClass
+from gridwise_py.bench.sampling import Block, CanaryTime, clock_moved
+from gridwise_py.bench.series import Samples
+
+V, Z, R, E = SampleClass.VALID, SampleClass.ZERO, SampleClass.REVERSED, SampleClass.EQUAL
+LONG, STALE, OVER = SampleClass.LONGER_THAN_WALL, SampleClass.STALE, SampleClass.OVERLAPPING
+PERIODS = (1.0, 52.0833, 83.333)
+START = (1 << 60) + 12_345  # no float64 holds such counts exactly
+
+
+class Source:
+    """A GPU's counter: writes the stamps of kernels of known lengths, and knows when submissions begin and end."""
+
+    def __init__(self, period_ns=1.0, start=START, gap=7):
+        self.period_ns, self.now, self.gap = period_ns, start, gap
+        self.ticks, self.submissions, self.walls_ns = [], [], []
+
+    def submit(self, *samples, slack_ticks=100):
+        """Run samples (kernel lengths in ticks) in a submission."""
+        begin = self.now
+        for lengths in samples:
+            row = []
+            for length in lengths:
+                row.append([self.now, self.now + length])
+                self.now += length + self.gap
+            self.ticks.append(row)
+            self.submissions.append(len(self.walls_ns))
+        self.now += slack_ticks
+        self.walls_ns.append((self.now - begin) * self.period_ns)
+        return self
+
+    def classify(self, **options):
+        ticks = np.array(self.ticks, dtype=np.uint64)
+        return classify(ticks, self.period_ns, self.submissions, self.walls_ns, **options)
+
+
+@pytest.mark.parametrize("period_ns", PERIODS)
+def test_valid_samples_and_their_totals(period_ns):
+    source = Source(period_ns)
+    for _ in range(3):
+        source.submit(*[(100, 20, 300)] * 4)
+    found = source.classify()
+    assert set(itertools.chain(*found.classes, found.span_classes, found.sum_classes)) == {V}
+    np.testing.assert_allclose(found.kernels_ns, np.array([[100, 20, 300]] * 12) * period_ns, rtol=1e-12)
+    np.testing.assert_allclose(found.span_ns, 434 * period_ns, rtol=1e-12)
+    np.testing.assert_allclose(found.sum_ns, 420 * period_ns, rtol=1e-12)
+    np.testing.assert_allclose(found.gaps_ns, 14 * period_ns, rtol=1e-9)
+    assert found.invalid(1) == {}
+
+
+def _spoilt(change, period_ns=1.0):
+    """Three submissions of two samples of two kernels; `change` spoils the stamps before they are judged."""
+    source = Source(period_ns)
+    for _ in range(3):
+        source.submit((100, 50), (100, 50))
+    change(source.ticks)
+    return source.classify()
+
+
+def _one(pair):
+    """Put `pair` (a function of the good pair) into submission 1, sample 3, kernel 1."""
+
+    def change(ticks):
+        ticks[3][1] = list(pair(*ticks[3][1]))
+
+    return change
+
+
+@pytest.mark.parametrize("period_ns", PERIODS)
+@pytest.mark.parametrize(
+    ("name", "pair", "expected"),
+    [
+        ("begin never written", lambda b, e: (0, e), Z),
+        ("end never written", lambda b, e: (b, 0), Z),
+        ("neither", lambda b, e: (0, 0), Z),
+        ("swapped", lambda b, e: (e, b), R),
+        ("wrapped at 36 bits", lambda b, e: (b, 17), R),
+        ("equal", lambda b, e: (b, b), E),
+        ("longer than the wall", lambda b, e: (b, b + 10**6), LONG),
+        ("of an earlier run", lambda b, e: (b - 10**5, e - 10**5), STALE),
+        ("begins within its neighbour", lambda b, e: (b - 20, e), OVER),
+    ],
+)
+def test_each_class(period_ns, name, pair, expected):
+    found = _spoilt(_one(pair), period_ns)
+    assert found.classes[3] == (V, expected)
+    others = [row for i, row in enumerate(found.classes) if i != 3]
+    assert set(itertools.chain(*others)) == {V}, "the others stay as they were"
+    assert found.invalid(1) == {expected.value: 1}
+    assert found.invalid(0) == {}
+    assert np.isnan(found.kernels_ns[3, 1])
+    assert found.kernels_ns[3, 0] == 100 * period_ns
+    assert np.isnan(found.sum_ns[3])
+    assert np.isnan(found.gaps_ns[3])
+    assert found.sum_classes[3] is expected
+    # A kernel below the step of the clock has real stamps: the span stands.
+    assert found.span_classes[3] is (V if expected is E else expected)
+    assert np.nansum(found.kernels_ns) == pytest.approx((6 * 100 + 5 * 50) * period_ns)
+
+
+def test_quantised_to_65536_ns():
+    """As Chrome gives them: a kernel reads 0 or a step, and the valid ones mislead; the span holds."""
+    source = Source().submit(*[(30_000, 100_000)] * 50)
+    source.ticks = (np.array(source.ticks, dtype=np.uint64) // 65_536 * 65_536).tolist()
+    found = source.classify()
+    assert {row[0] for row in found.classes} == {V, E}
+    lengths = np.array(source.ticks)[:, 0, 1] - np.array(source.ticks)[:, 0, 0]
+    assert found.invalid(0) == {"equal": int((lengths == 0).sum())}
+    assert set(found.span_classes) == {V}
+    assert found.span_ns.mean() == pytest.approx(130_007, rel=0.05)
+    assert tick_step_ns(source.ticks, 1.0) == 65_536
+
+
+def test_a_span_of_one_step_of_length_zero_is_equal():
+    found = classify([[[5, 5]]], 1.0, [0], [100.0])
+    assert found.classes == ((E,),)
+    assert found.span_classes == (E,)
+
+
+def test_a_counter_that_is_reset_between_submissions_costs_one_submission():
+    def change(ticks):
+        for row in ticks[2:]:
+            for pair in row:
+                pair[:] = [t - START + 10 for t in pair]
+
+    found = _spoilt(change)
+    assert set(itertools.chain(*found.classes[:2])) == {V}
+    assert set(itertools.chain(*found.classes[2:4])) == {STALE}
+    assert set(itertools.chain(*found.classes[4:])) == {V}
+
+
+def test_a_counter_that_is_reset_within_a_pass():
+    def change(ticks):
+        reset_at = ticks[2][1][0] + 10
+        for row in ticks:
+            for pair in row:
+                pair[:] = [t if t < reset_at else t - reset_at + 1 for t in pair]
+
+    found = _spoilt(change)
+    assert found.classes[2] == (V, R)
+    assert found.classes[3] == (STALE, STALE)
+    assert set(itertools.chain(*found.classes[4:])) == {V}
+
+
+def test_stale_against_what_came_before_these_samples():
+    source = Source().submit((10,))
+    assert source.classify(previous_end_ticks=START - 1).classes == ((V,),)
+    assert source.classify(previous_end_ticks=START + 1).classes == ((STALE,),)
+
+
+def test_a_query_that_was_never_written_again_is_stale_each_time():
+    source = Source()
+    for _ in range(4):
+        source.submit((100,))
+    old = source.ticks[0]
+    source.ticks = [old] * 4
+    assert source.classify().classes == ((V,), (STALE,), (STALE,), (STALE,))
+
+
+def test_an_end_in_the_far_future_spoils_nothing_else():
+    found = _spoilt(lambda ticks: ticks[0].__setitem__(0, [ticks[0][0][0], START + 10**12]))
+    assert found.classes[0] == (LONG, V)
+    assert set(itertools.chain(*found.classes[1:])) == {V}
+
+
+def test_a_span_longer_than_the_wall_though_each_kernel_is_not():
+    source = Source(gap=10**6).submit((100, 100))
+    source.walls_ns = [1000.0]
+    found = source.classify()
+    assert found.classes == ((V, V),)
+    assert found.span_classes == (LONG,)
+    assert np.isnan(found.gaps_ns[0])
+
+
+def test_a_span_may_be_as_long_as_the_wall():
+    for over, expected in ((1.0, V), (1.019, V), (1.03, LONG)):
+        assert classify([[[1000, 2000]]], 1.0, [0], [1000.0 / over]).classes == ((expected,),)
+
+
+def test_shapes_are_checked():
+    with pytest.raises(ValueError, match="samples, kernels, 2"):
+        classify([[1, 2]], 1.0, [0], [1.0])
+    with pytest.raises(ValueError, match="2 samples"):
+        classify([[[1, 2]]], 1.0, [0, 0], [1.0])
+
+
+@given(
+    st.lists(st.lists(st.integers(1, 10**6), min_size=3, max_size=3), min_size=1, max_size=20),
+    st.sampled_from(PERIODS),
+    st.integers(0, 10**4),
+    st.integers(1, 2**63),
+)
+def test_whatever_ran_in_order_is_valid_and_adds_up(samples, period_ns, gap, start):
+    source = Source(period_ns, start, gap)
+    for sample in samples:
+        source.submit(sample)
+    found = source.classify()
+    assert set(itertools.chain(*found.classes)) == {V}
+    np.testing.assert_allclose(found.sum_ns, np.array(samples).sum(axis=1) * period_ns, rtol=1e-12)
+    np.testing.assert_allclose(found.sum_ns + found.gaps_ns, found.span_ns, rtol=1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)), max_size=30))
+def test_any_stamps_get_a_class_and_no_invalid_one_a_time(pairs):
+    found = classify(np.array(pairs, dtype=np.uint64).reshape(-1, 1, 2), 1.0, range(len(pairs)), [1e9] * len(pairs))
+    for (kind,), ns in zip(found.classes, found.kernels_ns[:, 0], strict=True):
+        assert (kind is V) == (ns > 0)
+
+
+# ---- blocks gathered into series
+
+
+def _block(source, **options):
+    return Block(
+        np.array(source.ticks, dtype=np.uint64), tuple(source.submissions), tuple(source.walls_ns),
+        (10.0,) * len(source.walls_ns), (20.0,) * len(source.walls_ns), (None, None), **options,
+    )  # fmt: skip
+
+
+def test_series_of_blocks():
+    samples = Samples(["a", "b"], Mode.LATENCY, 1, False)
+    source = Source(52.0833)
+    for _ in range(2):
+        part = Source(source.period_ns, source.now)
+        for _ in range(5):
+            part.submit((100, 50))
+        source.now = part.now
+        part.ticks[2][0][1] = 0
+        samples.add(_block(part), part.period_ns)
+    a, b = samples.kernels()
+    assert (a.name, len(a.samples_ns), a.invalid) == ("a", 8, {"zero": 2})
+    assert (b.name, len(b.samples_ns), b.invalid) == ("b", 10, {})
+    assert b.median_ns == pytest.approx(50 * 52.0833)
+    whole = samples.whole()
+    assert set(whole) == {"gpu_span", "gpu_sum", "gaps", "cpu_wall", "submit", "encode"}
+    assert whole["gpu_span"].invalid == whole["gaps"].invalid == {"zero": 2}
+    assert len(whole["cpu_wall"].samples_ns) == 10
+    assert np.array(samples.ticks()).shape == (10, 2, 2)
+    assert any("2 zero" in w for w in samples.warnings(None))
+
+
+def test_a_block_is_judged_against_the_one_before():
+    samples = Samples(["a"], Mode.HOT, 1, False)
+    block = _block(Source().submit((100,)))
+    samples.add(block, 1.0)
+    samples.add(block, 1.0)  # the very same stamps again
+    assert samples.kernels()[0].invalid == {"stale": 1}
+
+
+def test_a_block_is_judged_against_the_canary_before_it():
+    for end, invalid in ((START, {}), (START + 1, {"stale": 1})):
+        samples = Samples(["a"], Mode.HOT, 1, False)
+        samples.add(_block(Source().submit((100,)), previous_end_ticks=end), 1.0)
+        assert samples.kernels()[0].invalid == invalid
+
+
+def test_batches_are_divided_by_their_dispatches_and_raw_ticks_are_not():
+    samples = Samples(["a"], Mode.BATCH, 10, False)
+    source = Source().submit((1000,))
+    samples.add(_block(source), 1.0)
+    assert samples.kernels()[0].samples_ns == (100.0,)
+    assert samples.whole()["cpu_wall"].samples_ns == (source.walls_ns[0] / 10,)
+    assert samples.ticks() == (((START, START + 1000),),)
+    assert "gaps" not in samples.whole()
+
+
+def test_walls_with_untimed_work_in_them_are_not_reported():
+    samples = Samples(["a"], Mode.COLD, 1, True)
+    samples.add(_block(Source().submit((1000,))), 1.0)
+    assert set(samples.whole()) == {"gpu_span", "gpu_sum"}
+
+
+def test_short_kernels_are_told_to_be_batched():
+    samples = Samples(["a", "b"], Mode.HOT, 1, False)
+    samples.add(_block(Source().submit((99, 101))), 1.0)
+    (warning,) = samples.warnings(1.0)
+    assert warning.startswith("a: shorter than 100 steps")
+    assert "batch" in warning
+    assert samples.warnings(None) == []
+
+
+def test_without_timestamps_there_are_walls():
+    samples = Samples(["a"], Mode.HOT, 1, False)
+    samples.add(Block(None, (0, 0, 1), (20.0, 8.0), (1.0, 1.0), (1.0, 1.0), (None, None)), None)
+    assert samples.headline() == [10.0, 8.0]
+    assert samples.kernels() == ()
+    assert set(samples.whole()) == {"cpu_wall"}
+
+
+@pytest.mark.parametrize(
+    ("canaries", "moved"),
+    [
+        ([(1000, 1), (1010, 1)], False),
+        ([(1000, 1), (1029, 1)], False),
+        ([(1000, 1), (1040, 1)], True),
+        ([(1000, 1), (950, 1)], True),
+        ([(1000, 30), (1050, 30)], False),  # within its noise
+        ([(1000, 1), (1001, 1), (1000, 1), (1100, 1)], True),  # in a later block
+        ([None, (1000, 1)], False),
+        ([], False),
+    ],
+)
+def test_the_clock_moved(canaries, moved):
+    assert clock_moved([None if c is None else CanaryTime(*map(float, c)) for c in canaries]) is moved

@@ -1,0 +1,182 @@
+"""The command line: help, exit codes, what is printed and what is written."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import gridwise_py as gw
+from gridwise_py.bench.results import read_results
+from gridwise_py.cli import main
+
+SHORT = ["--warmup-s", "0", "--sampling-s", "0", "--trials", "2"]
+
+
+def _run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in sorted(main.commands))], ids=" ".join)
+def test_every_command_has_help(command):
+    result = _run(*command, "--help")
+    assert result.exit_code == 0
+    assert result.output.startswith("Usage: ")
+    assert _run(*command, "-h").output == result.output
+    for name in main.commands if not command else ():
+        assert name in result.output
+
+
+def test_every_option_has_help():
+    for name, command in main.commands.items():
+        for parameter in command.params:
+            is_option = parameter.param_type_name == "option"
+            assert not is_option or parameter.help, f"{name} {parameter.opts}"
+
+
+def test_the_version():
+    result = _run("--version")
+    assert result.exit_code == 0
+    assert result.output.startswith("gridwise, version ")
+
+
+def test_the_table(device):
+    result = _run("bench", "scan", "--n", "2^12", "--datatype", "u32", *SHORT)
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert any(line.split()[:3] == ["copy", "u32", "2^12"] and line.split()[-1] == "right" for line in lines)
+    assert any(line.split()[:4] == ["scan", "add", "u32", "2^12"] and line.split()[-1] == "right" for line in lines)
+    assert "2 trials a sample" in result.output
+
+
+def test_a_sweep_and_its_file(device, tmp_path):
+    path = tmp_path / "out.json"
+    words = ["-a", "n[pow2]=[4:8:4]", "-a", "op=add,min", "--datatype", "i32", "--mode", "batch,latency"]
+    result = _run("bench", "reduce", *words, *SHORT, "--json", path)
+    assert result.exit_code == 0, result.output
+    assert f"wrote {path}" in result.output
+    document = read_results(path)
+    found = {(e["primitive"], e["n"], e["op"], e["mode"]) for e in document["results"]}
+    ns, modes = (16, 256), ("batch", "latency")
+    assert found == {("reduce", n, op, mode) for n in ns for op in ("add", "min") for mode in modes} | {
+        ("copy", n, None, mode) for n in ns for mode in modes
+    }
+    assert document["context"]["command"] == ["bench", "reduce", *words, *SHORT, "--json", "out.json"]
+    assert str(tmp_path) not in path.read_text()
+    assert os.listdir(tmp_path) == ["out.json"]
+
+
+def test_a_suite(device, tmp_path):
+    (tmp_path / "tiny.toml").write_text(
+        "[protocol]\nwarmup_s = 0\nsampling_s = 0\ntrials = 3\n"
+        "[[sweep]]\nprimitives = ['scan']\naxes = ['n=100', 'datatype=u32']\n"
+    )
+    path = tmp_path / "out.json"
+    result = _run("bench", "--suite", tmp_path / "tiny.toml", "--trials", 4, "--json", path, "--order", "given")
+    assert result.exit_code == 0, result.output
+    document = read_results(path)
+    assert document["context"]["suite"] == "tiny"
+    # What is typed goes before what the suite says.
+    assert document["protocol"]["trials"] == 4
+    assert document["protocol"]["warmup_s"] == 0
+    assert [entry["primitive"] for entry in document["results"]] == ["copy", "scan"]
+
+
+def test_all_adapters_in_turn(device, tmp_path):
+    path = tmp_path / "out.json"
+    result = _run("bench", "copy", "--n", 100, "--datatype", "u32", *SHORT, "--adapter", "all", "--json", path)
+    assert result.exit_code == 0, result.output
+    adapters = gw.list_adapters()
+    assert sorted(os.listdir(tmp_path)) == sorted(f"out.adapter{a.index}.json" for a in adapters)
+    for adapter in adapters:
+        document = read_results(tmp_path / f"out.adapter{adapter.index}.json")
+        assert document["device"]["adapter"] == adapter.name
+
+
+def test_a_wrong_result_is_shown_and_is_4(device, monkeypatch, tmp_path):
+    monkeypatch.setattr(gw.Scan, "reference", lambda self, input: np.cumsum(input, dtype=np.uint32) + np.uint32(1))
+    path = tmp_path / "out.json"
+    result = _run("bench", "scan", "--n", 1000, "--datatype", "u32", *SHORT, "--json", path)
+    assert result.exit_code == 4, result.output
+    assert "WRONG" in result.output
+    assert "item 0 is" in result.output
+    assert "1,000 wrong items" in result.output
+    scan = next(entry for entry in read_results(path)["results"] if entry["primitive"] == "scan")
+    assert scan["correct"] is False
+    assert scan["mismatch"].startswith("item 0 is")
+
+
+def test_a_case_that_fails_is_2_and_the_rest_goes_on(device, tmp_path):
+    path = tmp_path / "out.json"
+    result = _run("bench", "reduce", "--n", "0,100", "--op", "min", "--datatype", "u32", *SHORT, "--json", path)
+    assert result.exit_code == 2, result.output
+    assert "failed" in result.output
+    errors = {(e["primitive"], e["n"]): e["error"] for e in read_results(path)["results"]}
+    assert errors.pop(("reduce", 0)).startswith("EmptyReductionError")
+    assert set(errors.values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sort_of"], "No such command 'sort_of'"),
+        (["bench", "sort"], "'sort' is not one of"),
+        (["bench", "--nonsense"], "--nonsense"),
+        (["bench", "--n", "12,x"], "'x' is not a count"),
+        (["bench", "--datatype", "f63"], "'f63' is not one of"),
+        (["bench", "--mode", "warm"], "'warm' is not one of"),
+        (["bench", "-a", "n[pow2]=[16:x]"], "column 13"),
+        (["bench", "-a", "n=1", "--n", "2"], "'n' is given twice"),
+        (["bench", "--trials", "0"], "--trials"),
+        (["bench", "--suite", "slow"], "no suite 'slow'"),
+        (["bench", "--suite", "quick", "--n", "5"], "and so does --n"),
+        (["bench", "--suite", "quick", "scan"], "and so does PRIMITIVE"),
+        (["bench", "--suite", "quick", "-a", "n=5"], "and so does -a"),
+        (["bench", "--adapter", "no such adapter"], "no adapter has 'no such adapter'"),
+        (["bench", "--json", "no/such/folder/x.json"], "does not exist; make it first"),
+        (["bench", "--resume", "none.json"], "none.json"),
+        (["plot"], "FILE"),
+        (["plot", "none.json"], "--out"),
+        (["plot", "none.json", "-o", "x.png"], "none.json: cannot be read"),
+        (["plot", "none.json", "-o", "no/such/folder/x.png"], "does not exist; make it first"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_is_2_and_says_what_is_wrong(device, words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = _run(*words)
+    assert result.exit_code == 2, result.output
+    assert said in result.output
+    assert os.listdir(tmp_path) == []
+
+
+def test_files_that_cannot_be_resumed_are_2(device, tmp_path):
+    path = tmp_path / "out.json"
+    path.write_text('{"schema": "gridwise.bench", "schema_version": 99}')
+    result = _run("bench", "copy", "--n", 10, *SHORT, "--resume", path)
+    assert result.exit_code == 2
+    assert "$.schema_version: 99 is newer" in result.output
+    result = _run("bench", "copy", "--n", 10, *SHORT, "--resume", path, "--adapter", "all")
+    assert result.exit_code == 2
+    assert "--adapter all" in result.output
+    assert path.read_text() == '{"schema": "gridwise.bench", "schema_version": 99}'
+
+
+@pytest.mark.parametrize("words", [["info"], ["bench", "copy"], ["bench", "copy", "--adapter", "all"]], ids=" ".join)
+def test_no_adapter_is_5(words):
+    environment = os.environ | {"VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent"}
+    environment["WGPU_BACKEND_TYPE"] = "Vulkan"
+    run = subprocess.run([sys.executable, "-m", "gridwise_py", *words], env=environment, capture_output=True, text=True)
+    assert run.returncode == 5, run.stdout + run.stderr
+    assert "no GPU adapter was found" in run.stderr
+
+
+def test_info_as_json(device):
+    import json
+
+    result = _run("info", "--json")
+    assert result.exit_code == 0
+    document = json.loads(result.output)
+    assert document["adapters"][0]["index"] == 0

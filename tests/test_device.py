@@ -1,0 +1,259 @@
+"""Adapters and devices: choosing one, measuring one, and living with whatever a user brings."""
+
+import warnings
+
+import numpy as np
+import pytest
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py import device as device_module
+
+X = np.arange(10_007, dtype=np.uint32)
+
+
+class FakeAdapter:
+    """What `list_adapters` and the choice look at."""
+
+    def __init__(self, name, kind, backend="Vulkan"):
+        self.info = {
+            "device": name,
+            "adapter_type": kind,
+            "backend_type": backend,
+            "vendor": "maker",
+            "description": "driver 1",
+        }
+        self.features = {"timestamp-query", "subgroup"}
+
+
+FAKES = [
+    FakeAdapter("llvmpipe", "CPU"),
+    FakeAdapter("Iris Xe", "IntegratedGPU"),
+    FakeAdapter("GeForce", "DiscreteGPU", "OpenGL"),
+    FakeAdapter("H200", "DiscreteGPU"),
+    FakeAdapter("Strange", "Unknown"),
+    FakeAdapter("H200", "DiscreteGPU"),
+    FakeAdapter("New kind", "QuantumGPU"),
+]
+
+
+@pytest.fixture
+def fakes(monkeypatch):
+    monkeypatch.setattr(wgpu.gpu, "enumerate_adapters_sync", lambda: list(FAKES), raising=False)
+    monkeypatch.delenv("GRIDWISE_ADAPTER", raising=False)
+    return device_module._adapters(include_opengl=False)
+
+
+def test_discrete_before_integrated_before_cpu(fakes):
+    listed = gw.list_adapters()
+    assert [a.name for a in listed] == ["H200", "H200", "Iris Xe", "Strange", "New kind", "llvmpipe"]
+    assert [a.index for a in listed] == list(range(6))
+    assert str(listed[0]) == "[0] H200 (DiscreteGPU, Vulkan, driver 1)"
+    assert listed[0].features == ("subgroup", "timestamp-query")
+
+
+def test_opengl_is_hidden_unless_asked_for(fakes):
+    assert all(a.backend != "OpenGL" for a in gw.list_adapters())
+    assert [a.name for a in gw.list_adapters(include_opengl=True)][:3] == ["GeForce", "H200", "H200"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "index"),
+    [(None, 0), (1, 1), ("1", 1), (" 2 ", 2), ("iris", 2), ("LLVM", 5), ("cpu", 5), ("[3]", 3), ("h200", 0)],
+)
+def test_choosing(fakes, wanted, index):
+    assert device_module._choose(fakes, wanted) is fakes[index]
+
+
+@pytest.mark.parametrize("wanted", [6, -1, "-1", "99", "nvidia", "GeForce", "", "  ", True, 1.5, ["0"]])
+def test_an_unknown_adapter_is_an_error_with_the_list(fakes, wanted):
+    with pytest.raises(gw.AdapterError) as caught:
+        device_module._choose(fakes, wanted)
+    message = str(caught.value)
+    assert "[0] H200" in message
+    assert "[5] llvmpipe" in message
+    assert "GeForce (" not in message, "OpenGL is not listed"
+
+
+def test_no_adapter_at_all_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(wgpu.gpu, "enumerate_adapters_sync", list, raising=False)
+    assert gw.list_adapters() == []
+    with pytest.raises(gw.AdapterError, match=r"mesa-vulkan-drivers.*include_opengl=True"):
+        gw.request_device()
+
+
+def test_request_device_by_index_part_of_a_name_and_adapter(device):
+    first = gw.list_adapters()[0]
+    for wanted in (0, "0", first.name[:6].upper(), device.adapter):
+        made = gw.request_device(wanted)
+        assert made is not device
+        assert isinstance(made, wgpu.GPUDevice)
+    assert gw.request_device(0).adapter.info["device"] == first.name
+
+
+def test_request_device_by_environment(device, monkeypatch):
+    first = gw.list_adapters()[0]
+    monkeypatch.setenv("GRIDWISE_ADAPTER", first.name[:6].lower())
+    assert gw.request_device().adapter.info["device"] == first.name
+    monkeypatch.setenv("GRIDWISE_ADAPTER", "no such thing")
+    with pytest.raises(gw.AdapterError, match=r"'no such thing'(.|\n)*\[0\]"):
+        gw.request_device()
+    gw.request_device(0)  # an argument counts more
+    monkeypatch.setenv("GRIDWISE_ADAPTER", "")
+    gw.request_device()
+
+
+def test_every_useful_feature_of_the_adapter_is_requested(device):
+    made = gw.request_device(device.adapter)
+    for feature in ("timestamp-query", "subgroup", "shader-int64", "shader-int64-atomic-all-ops"):
+        assert (feature in made.features) == (feature in device.adapter.features)
+    for name in ("max-storage-buffer-binding-size", "max-buffer-size"):
+        assert made.limits[name] == device.adapter.limits[name]
+
+
+def test_the_default_device_is_made_once(device):
+    assert gw.default_device() is gw.default_device()
+
+
+def test_capabilities_are_measured(device):
+    capabilities = gw.capabilities(device)
+    assert gw.capabilities(device) is capabilities
+    assert capabilities.adapter == device.adapter.info["device"]
+    assert capabilities.adapter_type == device.adapter.info["adapter_type"]
+    assert capabilities.features == frozenset(device.features)
+    assert capabilities.limits["max-buffer-size"] == device.limits["max-buffer-size"]
+    if "subgroup" in device.features:
+        assert capabilities.subgroup_size in (4, 8, 16, 32, 64, 128)
+        assert capabilities.subgroup_mode(None).kind == "native"
+    if "timestamp-query" in device.features:
+        assert capabilities.tick_period_ns > 0
+        assert capabilities.tick_step_ns is None or capabilities.tick_step_ns >= capabilities.tick_period_ns
+
+
+def test_the_probed_subgroup_size_is_what_a_kernel_sees(device, require):
+    require("subgroup")
+    capabilities = gw.capabilities(device)
+    text = """
+@group(0) @binding(0) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(128)
+fn main(@builtin(subgroup_size) s: u32, @builtin(local_invocation_index) i: u32) { y[i] = s; }
+"""
+    sizes = gw.Kernel(device, text, {"y": "read_write"}, 1).execute(y=gw.empty(128, "u32", device)).output
+    assert set(sizes.to_numpy()) == {capabilities.subgroup_size}
+
+
+def test_what_is_no_device_is_refused():
+    with pytest.raises(gw.ArgumentError, match="request_device"):
+        gw.capabilities("cuda:0")
+    with pytest.raises(gw.ArgumentError, match="request_device"):
+        gw.Scan("cuda:0")
+
+
+@pytest.fixture
+def bare_device(device):
+    """A user's own device, made without any optional feature."""
+    return device.adapter.request_device_sync(required_features=[])
+
+
+def _all_three_work(device):
+    x = gw.asarray(X, device)
+    np.testing.assert_array_equal(gw.VectorAdd(device).execute(a=x, b=x).output.to_numpy(), X + X)
+    for strategy in (None, "reduce_then_scan", "lookback"):
+        scanned = gw.Scan(device, strategy=strategy).execute(input=x).output.to_numpy()
+        np.testing.assert_array_equal(scanned, np.cumsum(X, dtype=np.uint32))
+    assert gw.Reduce(device).execute(input=x).output.to_numpy()[0] == X.sum(dtype=np.uint32)
+    assert gw.max(X, device=device) == X.max()
+
+
+def test_a_device_without_any_feature_works(bare_device):
+    capabilities = gw.capabilities(bare_device)
+    assert not set(capabilities.features) & {"subgroup", "timestamp-query", "shader-int64"}
+    assert capabilities.subgroup_size is None
+    assert capabilities.tick_period_ns is None
+    assert capabilities.tick_step_ns is None
+    _all_three_work(bare_device)
+
+
+def test_a_device_without_timestamps_times_none_with_one_warning(bare_device):
+    x = gw.asarray(X, bare_device)
+    scan = gw.Scan(bare_device)
+    add = gw.VectorAdd(bare_device)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        results = [
+            scan.execute(input=x, enable_gpu_timing=True).get_timing_result(),
+            scan.execute(enable_gpu_timing=True, enable_cpu_timing=True, trials=2).get_timing_result(),
+            add.execute(a=x, b=x, enable_gpu_timing=True).get_timing_result(),
+        ]
+    mine = [w for w in caught if issubclass(w.category, gw.GridwiseWarning)]
+    assert len(mine) == 1
+    assert "timestamp-query" in str(mine[0].message)
+    assert mine[0].filename == __file__, "the warning points at the caller"
+    for result in results:
+        assert result.gpu_total_time_ns is None
+        assert result.gpu_span_ns is None
+        assert result.gaps_ns is None
+        assert result.tick_period_ns is None
+        assert result.per_trial.gpu_total_time_ns is None
+        assert "not measured" in repr(result)
+    assert results[0].cpu_total_time_ns is None
+    assert results[1].cpu_total_time_ns > 0
+    with pytest.raises(gw.TimingUnavailable, match="timestamp-query"):
+        gw.timing_helper(bare_device)
+
+
+def test_two_devices_work_side_by_side(device, fresh_device, require):
+    require("timestamp-query")
+    _all_three_work(fresh_device)
+    _all_three_work(device)
+    assert gw.timing_helper(device) is not gw.timing_helper(fresh_device)
+    runs = []
+    for d in (device, fresh_device, device, fresh_device):
+        x = gw.asarray(X, d)
+        runs.append(gw.Scan(d).execute(input=x, enable_gpu_timing=True))
+    for run in reversed(runs):
+        assert all(ns > 0 for ns in run.get_timing_result().gpu_total_time_ns)
+        np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X, dtype=np.uint32))
+
+
+def test_an_array_of_another_device_is_refused(device, fresh_device):
+    mine, foreign = gw.asarray(X, device), gw.asarray(X, fresh_device)
+    add = gw.VectorAdd(device)
+    for arrays in (
+        {"a": mine, "b": foreign},
+        {"a": mine, "b": mine, "output": foreign},
+        {"a": mine, "b": foreign.buffer},
+    ):
+        with pytest.raises(gw.BufferUsageError, match=r"another device.*asarray\(.*to_numpy\(\), device\)"):
+            add.execute(**arrays)
+    with pytest.raises(gw.BufferUsageError, match="another device"):
+        gw.asarray(foreign, device)
+    with pytest.raises(gw.BufferUsageError, match="different devices"):
+        gw.add(mine, foreign)
+    with pytest.raises(gw.BufferUsageError, match="different devices"):
+        gw.sum(foreign, device=device)
+    np.testing.assert_array_equal(foreign.to_numpy(), X)
+
+
+def test_a_raw_buffer_of_another_device_is_refused_where_it_is_wrapped(device, fresh_device):
+    foreign = gw.asarray(X, fresh_device)
+    with pytest.raises(gw.BufferUsageError, match="device"):
+        gw.asarray(foreign.buffer, device, dtype="u32")
+
+
+def test_a_device_goes_with_everything_when_it_is_dropped():
+    import gc
+    import weakref
+
+    made = gw.request_device()
+    _all_three_work(made)
+    gone = weakref.ref(made)
+    del made
+    gc.collect()
+    assert gone() is None
+
+
+def test_the_device_that_pygfx_shares_works():
+    renderers = pytest.importorskip("pygfx.renderers.wgpu")
+    shared = renderers.get_shared().device
+    _all_three_work(shared)

@@ -1,0 +1,359 @@
+"""Bad input gets a clear Python error before anything is submitted, and nothing is changed."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py import errors
+from gridwise_py.context import context_of
+
+N = 1000
+X = np.arange(N, dtype=np.uint32)
+OLD = np.full(N, 7, dtype=np.uint32)
+USAGE = wgpu.BufferUsage
+
+
+# ---- the tree
+
+
+def _drawn() -> dict[str, set[str]]:
+    """From the drawing in the docstring: each class with its bases."""
+    tree: dict[str, set[str]] = {}
+    parents: list[str] = []
+    for line in errors.__doc__.splitlines():
+        found = re.match(
+            r"    ([│├└─ ]*)(Gridwise\w+|\w+Error|Timing\w+|BadResultsFile)(?: \((\w+)\))?(?:\s{2,}.*)?$", line
+        )
+        if found:
+            depth = len(found[1]) // 4
+            parents[depth:] = [found[2]]
+            tree[found[2]] = {parents[depth - 1]} if depth else set()
+            if found[3]:
+                tree[found[2]].add(found[3])
+    return tree
+
+
+def test_the_tree_is_as_drawn():
+    tree = _drawn()
+    assert set(tree) == set(errors.__all__)
+    for name, bases in tree.items():
+        real = {base.__name__ for base in getattr(errors, name).__bases__}
+        assert real == (bases or {"Exception"}), name
+
+
+def test_every_error_is_public_and_has_a_docstring():
+    defined = {n for n, v in vars(errors).items() if isinstance(v, type) and v.__module__ == errors.__name__}
+    assert defined == set(errors.__all__)
+    assert errors.__all__ == sorted(errors.__all__)
+    for name in defined:
+        assert getattr(gw, name) is getattr(errors, name)
+        assert getattr(errors, name).__doc__
+
+
+# ---- bad input
+
+
+@pytest.fixture
+def calm(device, monkeypatch):
+    """Call it to check that an error is raised before anything is submitted, and that nothing changes."""
+    submissions = []
+    submit = device.queue.submit
+    write = device.queue.write_buffer
+    monkeypatch.setattr(device.queue, "submit", lambda c: (submissions.append(1), submit(c))[1], raising=False)
+    monkeypatch.setattr(
+        device.queue, "write_buffer", lambda *a, **k: (submissions.append(1), write(*a, **k))[1], raising=False
+    )
+
+    def check(primitive, kind, match, *watched, **arguments):
+        given, ready = dict(primitive._given), primitive._ready
+        last = primitive._last_timed
+        before = [array.to_numpy() for array in watched]
+        counts = context_of(device).executor.counts
+        helper = gw.timing_helper(device) if "timestamp-query" in device.features else None
+        in_use = helper and helper.pairs_in_use
+        submissions.clear()
+        for call in (primitive.execute, primitive.bind):
+            if call == primitive.bind and {"trials", "encoder"} & set(arguments):
+                continue
+            with pytest.raises(kind, match=match) as caught:
+                call(**arguments)
+            assert isinstance(caught.value, gw.GridwiseError)
+        assert not submissions, "nothing was submitted"
+        after = context_of(device).executor.counts
+        assert all(after[kind] <= counts[kind] for kind in counts), "nothing was made"
+        assert dict(primitive._given) == given, "arguments of earlier calls stay bound"
+        assert primitive._ready is ready
+        assert primitive._last_timed is last
+        assert (helper and helper.pairs_in_use) == in_use
+        for array, contents in zip(watched, before, strict=True):
+            np.testing.assert_array_equal(array.to_numpy(), contents)
+        return str(caught.value)
+
+    return check
+
+
+@pytest.fixture
+def x(device):
+    return gw.asarray(X, device)
+
+
+@pytest.fixture
+def out(device):
+    return gw.asarray(OLD, device)
+
+
+@pytest.fixture(params=["fresh", "used"])
+def scan(device, request):
+    """A scan that has no call behind it, or one."""
+    scan = gw.Scan(device)
+    if request.param == "used":
+        scan.execute(input=gw.asarray(X[:10], device), output=gw.asarray(OLD[:10], device))
+    return scan
+
+
+def test_wrong_dtype(device, calm, scan, x, out):
+    floats = gw.asarray(X.astype(np.float32), device)
+    message = calm(scan, gw.DatatypeError, "input is of f32.*made for u32", out, input=floats, output=out)
+    assert "astype(numpy.uint32)" in message
+    assert "datatype='f32'" in message
+    calm(scan, gw.DatatypeError, "output is of f32", floats, input=x, output=floats)
+    assert isinstance(gw.DatatypeError(""), TypeError)
+
+
+def test_what_is_no_array(device, calm, scan, x, out):
+    calm(scan, gw.DatatypeError, r"numpy array.*asarray\(input, device\)", out, input=X, output=out)
+    for value in ([1, 2], 5, "x", object()):
+        calm(scan, gw.DatatypeError, "must be an Array or a wgpu.GPUBuffer", out, input=value, output=out)
+    calm(scan, gw.DatatypeError, "output is a numpy array", input=x, output=OLD)
+
+
+def test_lengths_that_differ(device, calm, x, out):
+    add = gw.VectorAdd(device)
+    message = calm(add, gw.LengthError, "a has 1000 items, b has 999 items", out, a=x, b=x[1:], output=out)
+    assert "slice" in message
+
+
+def test_an_output_that_is_too_small(device, calm, scan, x, out):
+    message = calm(scan, gw.LengthError, "output has room for 999 items.*1000", out, input=x, output=out[1:])
+    assert "at least 1000" in message
+    calm(gw.Reduce(device), gw.LengthError, "room for 0 items.*has 1", input=x, output=out[:0])
+
+
+def test_a_larger_output_is_fine_and_the_rest_is_kept(device, out):
+    part = gw.asarray(X[:10], device)
+    run = gw.Scan(device).execute(input=part, output=out[3:])
+    assert run.output.size == 10
+    contents = out.to_numpy()
+    np.testing.assert_array_equal(contents[3:13], np.cumsum(X[:10], dtype=np.uint32))
+    assert (contents[:3] == 7).all()
+    assert (contents[13:] == 7).all()
+
+
+def test_overlap(device, calm, scan, x):
+    message = calm(
+        scan, gw.OverlapError, r"output \(items 1 to 501.*overlaps.*input \(items 0 to 500", x,
+        input=x[:500], output=x[1:501],
+    )  # fmt: skip
+    assert "or exactly the same view" in message
+    lookback = gw.Scan(device, strategy="lookback")
+    message = calm(lookback, gw.OverlapError, "overlaps", x, input=x, output=x)
+    assert "exactly the same" not in message
+    calm(gw.VectorAdd(device), gw.OverlapError, "overlaps b", x, a=x[:400], b=x[400:800], output=x[500:900])
+
+
+def test_views_that_do_not_overlap_are_fine(device, x):
+    run = gw.Scan(device).execute(input=x[:400], output=x[400:800])
+    np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X[:400], dtype=np.uint32))
+
+
+def test_another_device(device, calm, scan, fresh_device, x, out):
+    foreign = gw.asarray(X, fresh_device)
+    message = calm(scan, gw.BufferUsageError, "input lies on another device", out, input=foreign, output=out)
+    assert "to_numpy(), device)" in message
+    calm(scan, gw.BufferUsageError, "output lies on another device", foreign, input=x, output=foreign)
+    calm(scan, gw.BufferUsageError, "another device", out, input=foreign.buffer, output=out)
+
+
+def test_an_encoder_of_another_device(device, calm, scan, fresh_device, x, out):
+    encoder = fresh_device.create_command_encoder()
+    calm(scan, gw.ArgumentError, "device", out, input=x, output=out, encoder=encoder)
+
+
+def test_a_destroyed_buffer(device, calm, scan, x, out):
+    gone = gw.asarray(X, device)
+    gone.destroy()
+    calm(
+        scan,
+        gw.BufferUsageError,
+        "input: the buffer of .* was destroyed; make a new Array",
+        out,
+        input=gone,
+        output=out,
+    )
+    calm(scan, gw.BufferUsageError, "output: the buffer of .* was destroyed", input=x, output=gone)
+
+
+def test_a_mapped_buffer(device, calm, scan, out):
+    mapped = device.create_buffer(size=4 * N, usage=USAGE.STORAGE, mapped_at_creation=True)
+    calm(scan, gw.BufferUsageError, r"mapped; call buffer\.unmap\(\)", out, input=mapped, output=out)
+
+
+def test_a_missing_usage_flag(device, calm, scan, x, out):
+    raw = device.create_buffer(size=4 * N, usage=USAGE.COPY_SRC | USAGE.COPY_DST)
+    message = calm(scan, gw.BufferUsageError, "input: .* lacks the usage STORAGE", out, input=raw, output=out)
+    assert "usage=wgpu.BufferUsage.STORAGE" in message
+    calm(scan, gw.BufferUsageError, "output: .* lacks the usage STORAGE", input=x, output=raw)
+
+
+@pytest.mark.parametrize("name", ["copy", "vector_add", "reduce", "scan"])
+def test_n_over_the_limit(device, calm, x, out, name):
+    """With an invented limit: real ones need hundreds of MiB."""
+    tiny = replace(
+        gw.capabilities(device),
+        limits={**gw.capabilities(device).limits, "max-storage-buffer-binding-size": 1024},
+    )
+    primitive = gw.primitives.REGISTRY[name](device, capabilities=tiny)
+    arrays = {a.name: out if a.is_output else x for a in primitive.arguments}
+    message = calm(primitive, gw.LimitError, "max-storage-buffer-binding-size is 1024 bytes", out, **arrays)
+    assert "4000 bytes" in message
+    assert "256 items" in message
+
+
+def test_a_buffer_over_the_limit(device):
+    limit = device.limits["max-buffer-size"]
+    for make in (gw.empty, lambda n, *_: gw.empty(n, device=device)):
+        with pytest.raises(gw.LimitError, match=f"max-buffer-size is {limit} bytes"):
+            make(limit, "u32", device)
+
+
+@pytest.mark.parametrize("trials", [0, -1, 1.0, "3", None, True])
+def test_trials(device, calm, scan, x, out, trials):
+    calm(scan, gw.ArgumentError, "trials must be an integer of at least 1", out, input=x, output=out, trials=trials)
+    calm(
+        scan, gw.ArgumentError, "trials", out,
+        input=x, output=out, trials=trials, enable_gpu_timing=True, enable_cpu_timing=True,
+    )  # fmt: skip
+
+
+def test_trials_of_numpy_are_fine(device, x, out):
+    gw.Scan(device).execute(input=x, output=out, trials=np.int64(2))
+    np.testing.assert_array_equal(out.to_numpy(), np.cumsum(X, dtype=np.uint32))
+
+
+def test_trials_in_place(device, calm, scan, x):
+    calm(
+        scan,
+        gw.OverlapError,
+        "trials=2.*overlaps an input.*separate output, or trials=1",
+        x,
+        input=x,
+        output=x,
+        trials=2,
+    )
+
+
+def test_cpu_timing_with_a_callers_encoder(device, calm, scan, x, out):
+    encoder = device.create_command_encoder()
+    message = calm(
+        scan, gw.ArgumentError, "enable_cpu_timing", out,
+        input=x, output=out, encoder=encoder, enable_cpu_timing=True,
+    )  # fmt: skip
+    assert "leave out encoder=" in message
+    encoder.finish()
+
+
+def test_unknown_and_missing_arguments(device, calm, x, out):
+    scan = gw.Scan(device)
+    calm(scan, gw.ArgumentError, "no argument 'x'; it takes input, output", out, x=x, output=out)
+    calm(scan, gw.ArgumentError, "needs input=; it was given nothing", out, output=None)
+    calm(gw.VectorAdd(device), gw.ArgumentError, "needs b=; it was given a", out, a=x, output=None)
+
+
+def test_an_unknown_adapter_lists_what_there_is(device):
+    with pytest.raises(gw.AdapterError) as caught:
+        gw.request_device("no such adapter")
+    for adapter in gw.list_adapters():
+        assert str(adapter) in str(caught.value)
+    assert isinstance(caught.value, LookupError)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["return a + nonsense;", "return a +;", "return vec2<T>(a, b);", "", "loop {}"],
+    ids=["name", "syntax", "type", "no return", "endless"],
+)
+def test_a_broken_operator(device, calm, x, out, body, wgpu_errors):
+    op = gw.BinOp("broken", 0, np.add, wgsl=f"fn combine(a: T, b: T) -> T {{ {body} }}")
+    for primitive in (gw.Scan(device, op=op), gw.Reduce(device, op=op)):
+        message = calm(primitive, gw.ShaderError, "does not compile|cannot be made", out, input=x, output=out)
+        assert re.search(rf"^ *\d+ \| fn combine\(a: T, b: T\) -> T \{{ {re.escape(body)} \}}$", message, re.MULTILINE)
+    wgpu_errors.clear()  # naga logs some of these as well
+    assert gw.sum(x).to_numpy()[0] == X.sum(dtype=np.uint32)
+
+
+def test_an_operator_without_an_identity_for_the_datatype(device):
+    op = gw.BinOp("x", {"i32": 0}, np.add, wgsl="fn combine(a: T, b: T) -> T { return a + b; }")
+    with pytest.raises(gw.ArgumentError, match="no identity for u32"):
+        gw.Scan(device, op=op)
+
+
+@pytest.mark.parametrize("op", [gw.Min, gw.Max], ids=repr)
+def test_an_empty_minimum(device, calm, x, out, op):
+    calm(gw.Reduce(device, op=op), gw.EmptyReductionError, "0 items.*at least one", out, input=x[:0], output=out)
+
+
+def test_one_shot_functions(device, x):
+    with pytest.raises(gw.LengthError, match=r"3 items.*4 items"):
+        gw.add(X[:3], X[:4], device=device)
+    with pytest.raises(gw.DatatypeError, match="astype"):
+        gw.cumsum(X.astype(np.float64), device=device)
+    with pytest.raises(gw.DatatypeError, match="f32"):
+        gw.add(x, X.astype(np.float32))
+    with pytest.raises(gw.EmptyReductionError):
+        gw.min(X[:0], device=device)
+    with pytest.raises(gw.ArgumentError, match="one dimension"):
+        gw.sum(X.reshape(10, 100), device=device)
+    with pytest.raises(gw.ArgumentError, match="kind='both'"):
+        gw.scan(X, kind="both", device=device)
+    with pytest.raises(gw.ArgumentError, match="'xor' is unknown"):
+        gw.reduce(X, "xor", device=device)
+    np.testing.assert_array_equal(gw.cumsum(X, device=device), np.cumsum(X, dtype=np.uint32))
+
+
+def test_a_primitive_for_planning_cannot_run(x):
+    scan = gw.Scan(None, capabilities=gw.Capabilities())
+    for call in (lambda: scan.execute(input=x), lambda: scan.bind(input=x), lambda: scan.device):
+        with pytest.raises(gw.ArgumentError, match="without a device"):
+            call()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["sort_of"], ["bench", "no_such_primitive"], ["bench", "--nonsense"], ["bench", "--datatype", "f63"]],
+    ids=" ".join,
+)
+def test_an_unknown_word_on_the_command_line(device, words):
+    from click.testing import CliRunner
+
+    from gridwise_py.cli import main
+
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2, result.output
+    assert words[-1] in result.output
+
+
+def test_after_an_error_the_earlier_call_is_repeated(device, x, out):
+    scan = gw.Scan(device)
+    scan.execute(input=x, output=out)
+    out.copy_from(OLD)
+    other = gw.asarray(X[:5], device)
+    for wrong in ({"input": other, "trials": 0}, {"input": out}, {"input": X}):
+        with pytest.raises(gw.ArgumentError):
+            scan.execute(**wrong, **({} if "trials" in wrong else {"trials": 2}))
+    run = scan.execute()
+    assert run.output.size == N
+    np.testing.assert_array_equal(out.to_numpy(), np.cumsum(X, dtype=np.uint32))

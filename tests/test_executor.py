@@ -1,0 +1,473 @@
+"""The executor makes everything once, lets go of what callers drop, and refuses what would abort the process."""
+
+import gc
+import logging
+import os
+import subprocess
+import sys
+import weakref
+
+import numpy as np
+import pytest
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py import builder
+from gridwise_py.arguments import Argument
+from gridwise_py.context import context_of
+from gridwise_py.executor import BufferRange, Executor
+from gridwise_py.plan import BufferSpec, Copy, Fill, Plan, Work
+
+X = np.random.default_rng(3).integers(0, 1000, 100_003, dtype=np.uint32)
+PREFIX = np.cumsum(X, dtype=np.uint32)
+USAGE = wgpu.BufferUsage
+
+
+@pytest.fixture
+def made(fresh_device, monkeypatch):
+    """Names of the wgpu objects that were made on fresh_device since the list was last cleared."""
+    gw.capabilities(fresh_device)
+    names = []
+    for name in (
+        "create_shader_module",
+        "create_compute_pipeline",
+        "create_pipeline_layout",
+        "create_bind_group_layout",
+        "create_bind_group",
+        "create_buffer",
+        "create_buffer_with_data",
+        "create_query_set",
+    ):
+        original = getattr(fresh_device, name)
+
+        def noting(*args, _name=name, _original=original, **kwargs):
+            names.append(_name)
+            return _original(*args, **kwargs)
+
+        monkeypatch.setattr(fresh_device, name, noting, raising=False)
+    return names
+
+
+def _primitives(device):
+    x, y = gw.asarray(X, device), gw.asarray(X[::-1].copy(), device)
+    out, one = gw.empty_like(x), gw.empty(1, "u32", device)
+    return [
+        (gw.VectorAdd(device), {"a": x, "b": y, "output": out}),
+        (gw.Copy(device), {"input": x, "output": out}),
+        (gw.Reduce(device), {"input": x, "output": one}),
+        (gw.Scan(device, strategy="reduce_then_scan"), {"input": x, "output": out}),
+        (gw.Scan(device, strategy="lookback"), {"input": x, "output": out}),
+    ]
+
+
+def test_a_repeated_execute_makes_nothing(fresh_device, made):
+    primitives = _primitives(fresh_device)
+    for primitive, arrays in primitives:
+        primitive.execute(**arrays)
+    assert "create_compute_pipeline" in made
+    counts = context_of(fresh_device).executor.counts
+    made.clear()
+    for primitive, arrays in primitives:
+        primitive.execute(**arrays)
+        primitive.execute()
+        primitive.execute(trials=3)
+    assert made == []
+    assert context_of(fresh_device).executor.counts == counts
+
+
+def test_a_repeated_execute_composes_and_plans_nothing(fresh_device, monkeypatch):
+    primitives = _primitives(fresh_device)
+    for primitive, arrays in primitives:
+        primitive.execute(**arrays)
+
+    def must_not(*_args, **_kwargs):
+        raise AssertionError("composed or planned again")
+
+    monkeypatch.setattr(builder, "compose", must_not)
+    for primitive, arrays in primitives:
+        monkeypatch.setattr(primitive, "plan", must_not)
+        primitive.execute(**arrays)
+        primitive.execute()
+
+
+def test_a_second_primitive_of_the_same_kind_compiles_nothing(fresh_device, made):
+    for primitive, arrays in _primitives(fresh_device):
+        primitive.execute(**arrays)
+    made.clear()
+    for primitive, arrays in _primitives(fresh_device):
+        primitive.execute(**arrays)
+    assert not {"create_shader_module", "create_compute_pipeline", "create_query_set"} & set(made)
+
+
+@pytest.mark.parametrize("strategy", ["reduce_then_scan", "lookback"])
+def test_a_new_n_compiles_nothing(fresh_device, made, strategy):
+    scan = gw.Scan(fresh_device, strategy=strategy)
+    x = gw.asarray(X, fresh_device)
+    scan.execute(input=x)
+    scan.execute(input=x[:5])
+    made.clear()
+    for n in (1, 4, 77, 5000, 50_001, X.size - 4):
+        np.testing.assert_array_equal(scan.execute(input=x[:n]).output.to_numpy(), PREFIX[:n])
+    assert "create_shader_module" not in made
+    assert "create_compute_pipeline" not in made
+
+
+def test_timed_runs_make_no_query_set_each(fresh_device, made, require):
+    require("timestamp-query")
+    scan = gw.Scan(fresh_device)
+    x = gw.asarray(X, fresh_device)
+    out = gw.empty_like(x)
+    scan.execute(input=x, output=out, enable_gpu_timing=True).get_timing_result()
+    made.clear()
+    for _ in range(5):
+        scan.execute(enable_gpu_timing=True)
+    assert made == []
+
+
+def test_caches_are_bounded(device):
+    executor = Executor(device)
+    context = context_of(device)
+    x = gw.asarray(X, device)
+    scan = gw.Scan(device)
+    plans = [scan.plan(gw.Layout.separate(input=n, output=n)) for n in range(1, 301)]
+    out = gw.empty_like(x)
+    for plan in plans:
+        n = plan.work.items
+        size = plan.buffer("input").size_bytes
+        executor.bind(plan, {"input": BufferRange(x.buffer, 0, size), "output": BufferRange(out.buffer, 0, size)})
+        assert n == plan.work.items
+    assert executor.counts["plans"] <= 256
+    assert executor.counts["pipelines"] <= 3
+    outs = [gw.empty_like(x) for _ in range(40)]
+    for o in outs:
+        executor.bind(
+            plans[-1],
+            {"input": BufferRange(x.buffer, 0, size), "output": BufferRange(o.buffer, 0, size)},
+        )
+    assert executor.counts["bindings"] <= 256 + 16
+    executor.clear()
+    assert executor.counts == {"modules": 0, "pipelines": 0, "plans": 0, "bindings": 0}
+    assert executor is not context.executor
+
+
+def test_after_clear_everything_is_made_again(fresh_device):
+    scan = gw.Scan(fresh_device)
+    x = gw.asarray(X, fresh_device)
+    first = scan.execute(input=x).output
+    context_of(fresh_device).executor.clear()
+    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), PREFIX)
+    np.testing.assert_array_equal(first.to_numpy(), PREFIX)
+
+
+def _bindings(device):
+    return context_of(device).executor.counts["bindings"]
+
+
+@pytest.mark.parametrize("name", ["vector_add", "copy", "reduce", "scan"])
+def test_bind_groups_go_with_their_buffers(fresh_device, name):
+    primitive = gw.primitives.REGISTRY[name](fresh_device)
+    x = gw.asarray(X, fresh_device)
+    inputs = {a.name: x for a in primitive.arguments if not a.is_output}
+    primitive.execute(**inputs)
+    before = _bindings(fresh_device)
+    gone = []
+    for _ in range(5):
+        gone.append(weakref.ref(primitive.execute(**inputs).output.buffer))
+    primitive.release()
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * 5
+    assert _bindings(fresh_device) <= before
+
+
+def test_an_empty_reduction_keeps_no_buffer(fresh_device):
+    reduce = gw.Reduce(fresh_device)
+    x = gw.asarray(X, fresh_device)
+    output = gw.empty(1, "u32", fresh_device)
+    reduce.execute(input=x[:0], output=output)
+    reduce.release()
+    gone = weakref.ref(output.buffer)
+    del output
+    gc.collect()
+    assert gone() is None
+
+
+def test_outputs_do_not_pile_up(fresh_device):
+    """A caller that drops each output has at most the last one alive."""
+    scan = gw.Scan(fresh_device)
+    x = gw.asarray(X, fresh_device)
+    alive = weakref.WeakSet()
+    for _ in range(30):
+        alive.add(scan.execute(input=x).output.buffer)
+    gc.collect()
+    assert len(alive) <= 1
+
+
+def test_long_lived_buffers_collect_no_callbacks(fresh_device):
+    """Bind groups that are evicted and made again must not leave something behind each time."""
+    copy = gw.Copy(fresh_device)
+    x = gw.asarray(X[:100], fresh_device)
+    outs = [gw.empty_like(x) for _ in range(20)]
+
+    def cycle():
+        for out in outs:
+            copy.execute(input=x, output=out)
+
+    cycle()
+    before = len(weakref.finalize._registry)
+    for _ in range(10):
+        cycle()
+    assert len(weakref.finalize._registry) - before <= 2 * len(outs)
+
+
+class Steps(gw.Primitive):
+    """output = input shifted by one item, with zeros around: a fill and a copy, no kernel."""
+
+    arguments = (Argument("input"), Argument("output", is_output=True))
+
+    def argument_datatype(self, name):
+        return gw.DATATYPES["u32"]
+
+    def output_length(self, name, lengths):
+        return lengths["input"] + 2
+
+    def plan(self, layout):
+        input, output = layout["input"], layout["output"]
+        steps = (
+            Fill(output.buffer, 4 * output.offset, 4 * output.length),
+            Copy(input.buffer, 4 * input.offset, output.buffer, 4 * output.offset + 4, 4 * input.length),
+        )
+        buffers = {o.buffer: BufferSpec(o.buffer, "argument", o.size_bytes) for o in layout.values()}
+        n = input.length
+        return Plan("steps", tuple(buffers.values()), steps, {}, Work(n, 4 * n, 4 * n))
+
+
+def test_fills_and_copies(device):
+    steps = Steps(device)
+    x = gw.asarray(X, device)
+    for part in (x[:10], x[3:500], x[777:]):
+        output = gw.asarray(np.full(part.size + 2, 7, dtype=np.uint32), device)
+        run = steps.execute(input=part, output=output)
+        expected = np.concatenate([[0], part.to_numpy(), [0]])
+        np.testing.assert_array_equal(run.output.to_numpy(), expected)
+    surrounding = gw.asarray(np.full(40, 7, dtype=np.uint32), device)
+    steps.execute(input=x[:10], output=surrounding[5:17])
+    expected = np.full(40, 7, dtype=np.uint32)
+    expected[5:17] = np.concatenate([[0], X[:10], [0]])
+    np.testing.assert_array_equal(surrounding.to_numpy(), expected)
+
+
+def test_fills_and_copies_have_no_gpu_time_of_a_kernel(device, require):
+    require("timestamp-query")
+    run = Steps(device).execute(input=gw.asarray(X, device), enable_gpu_timing=True, enable_cpu_timing=True)
+    result = run.get_timing_result()
+    assert not result.gpu_total_time_ns
+    assert result.gpu_span_ns is None
+    assert result.cpu_total_time_ns > 0
+
+
+def test_an_output_that_is_filled_needs_copy_dst(device):
+    raw = device.create_buffer(size=64, usage=USAGE.STORAGE | USAGE.COPY_SRC)
+    with pytest.raises(gw.BufferUsageError, match="COPY_DST"):
+        Steps(device).execute(input=gw.asarray(X[:4], device), output=raw)
+    with pytest.raises(gw.BufferUsageError, match="COPY_DST"):
+        gw.Reduce(device).execute(input=gw.asarray(X[:0], device), output=raw)
+    assert gw.Reduce(device).execute(input=gw.asarray(X, device), output=raw).output.size == 1
+
+
+def test_passes_are_shared_where_nothing_is_timed(device):
+    """A pass costs several dispatches; with timing each kernel has its own."""
+    bound = gw.Scan(device, strategy="reduce_then_scan").bind(input=gw.asarray(X, device))
+    assert len(bound.labels) == 3
+
+    class Encoder:
+        def __init__(self):
+            self.passes = []
+
+        def begin_compute_pass(self, *, label, timestamp_writes=None):
+            self.passes.append((label, timestamp_writes, []))
+            return self
+
+        def set_pipeline(self, _):
+            pass
+
+        def set_bind_group(self, *_):
+            pass
+
+        def dispatch_workgroups(self, *counts):
+            self.passes[-1][2].append(counts)
+
+        def end(self):
+            pass
+
+    class Session:
+        def span(self, label):
+            return f"span of {label}"
+
+    untimed, timed = Encoder(), Encoder()
+    bound.encode(untimed, trials=2)
+    assert len(untimed.passes) == 1
+    assert untimed.passes[0][1] is None
+    grids = [kernel.workgroups for kernel in bound.plan.kernels]
+    assert untimed.passes[0][2] == [g for grid in grids for g in (grid, grid)], "trials are AABBCC"
+    bound.encode(timed, trials=3, timing=Session())
+    assert [p[0] for p in timed.passes] == list(bound.labels)
+    assert [p[1] for p in timed.passes] == [f"span of {label}" for label in bound.labels]
+    assert [p[2] for p in timed.passes] == [[grid] * 3 for grid in grids]
+
+
+@pytest.mark.parametrize("strategy", ["reduce_then_scan", "lookback"])
+def test_launch_blocking(device, require, monkeypatch, strategy):
+    """Every step is submitted by itself, and results and times are as ever."""
+    require("timestamp-query")
+    monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "1")
+    submissions = []
+    original = device.queue.submit
+    monkeypatch.setattr(device.queue, "submit", lambda c: (submissions.append(c), original(c))[1], raising=False)
+    scan = gw.Scan(device, strategy=strategy)
+    run = scan.execute(input=gw.asarray(X, device), trials=2, enable_gpu_timing=True, enable_cpu_timing=True)
+    assert len(submissions) == len(run.plan.steps)
+    np.testing.assert_array_equal(run.output.to_numpy(), PREFIX)
+    result = run.get_timing_result()
+    assert len(result.gpu_total_time_ns) == len(run.plan.kernels)
+    assert all(ns > 0 for ns in result.gpu_total_time_ns)
+    assert result.cpu_total_time_ns > 0
+    monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "0")
+    scan = gw.Scan(device, strategy=strategy)
+    submissions.clear()
+    scan.execute(input=gw.asarray(X, device))
+    assert len(submissions) == 1
+
+
+def test_launch_blocking_raises_at_the_step_that_failed(device, monkeypatch):
+    logger = logging.getLogger("wgpu")
+    x = gw.asarray(X, device)
+    monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "1")
+    scan = gw.Scan(device, strategy="reduce_then_scan")
+    scan.execute(input=x)
+    from gridwise_py import executor
+    from gridwise_py._wgpu_native import watch_errors
+
+    waits = []
+
+    def failing_wait(_device):
+        waits.append(1)
+        if len(waits) == 2:
+            # As wgpu's log would, but not on the logger itself, where a test's error check listens.
+            record = logger.makeRecord("wgpu", logging.ERROR, __file__, 1, "device lost: %s", ("on fire",), None)
+            watch_errors().handle(record)
+
+    monkeypatch.setattr(executor, "wait_idle", failing_wait)
+    with pytest.raises(gw.DeviceError, match=r"step 'scan totals' failed: device lost: on fire"):
+        scan.execute()
+    assert len(waits) == 2
+
+
+@pytest.mark.parametrize("value", ["0", "", "1"])
+def test_shader_checks(fresh_device, monkeypatch, value):
+    from gridwise_py import executor
+
+    trusted = []
+    original = executor.create_shader_module
+
+    def noting(device, *, label, code, trusted: bool, _seen=trusted):
+        _seen.append(trusted)
+        return original(device, label=label, code=code, trusted=trusted)
+
+    monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", value)
+    monkeypatch.setattr(executor, "create_shader_module", noting)
+    x = gw.asarray(X, fresh_device)
+    for strategy in ("reduce_then_scan", "lookback"):
+        output = gw.Scan(fresh_device, strategy=strategy).execute(input=x).output
+        np.testing.assert_array_equal(output.to_numpy(), PREFIX)
+    assert set(trusted) == {value != "1"}
+
+
+def test_a_users_text_is_never_trusted(fresh_device, monkeypatch):
+    from gridwise_py import _wgpu_native
+
+    monkeypatch.setattr(
+        _wgpu_native,
+        "_create_trusted",
+        lambda *_: pytest.fail("a user's text without checks"),
+    )
+    op = gw.BinOp("xor", 0, np.bitwise_xor, wgsl="fn combine(a: T, b: T) -> T { return a ^ b; }")
+    x = gw.asarray(X, fresh_device)
+    assert gw.Reduce(fresh_device, op=op).execute(input=x).output.to_numpy()[0] == np.bitwise_xor.reduce(X)
+    assert gw.scan(x, op).to_numpy()[-1] == np.bitwise_xor.reduce(X)
+
+
+@pytest.mark.parametrize("which", ["input", "output"])
+def test_a_buffer_destroyed_between_two_calls_is_refused(device, which):
+    scan = gw.Scan(device)
+    arrays = {"input": gw.asarray(X, device), "output": gw.empty(X.size, "u32", device)}
+    scan.execute(**arrays)
+    arrays[which].buffer.destroy()
+    for again in ({}, arrays, {"input": arrays["input"]}):
+        with pytest.raises(gw.BufferUsageError, match="destroyed"):
+            scan.execute(**again)
+    fresh = {"input": gw.asarray(X, device), "output": gw.empty(X.size, "u32", device)}
+    np.testing.assert_array_equal(scan.execute(**fresh).output.to_numpy(), PREFIX)
+
+
+# What would abort the process, were it submitted, runs in a process of its own.
+_PREAMBLE = """
+import numpy as np, wgpu, gridwise_py as gw
+device = gw.request_device()
+U = wgpu.BufferUsage
+X = np.arange(1000, dtype=np.uint32)
+x = gw.asarray(X, device)
+raw = device.create_buffer(size=4000, usage=U.STORAGE | U.COPY_SRC | U.COPY_DST)
+def refused(call, kind=gw.BufferUsageError):
+    try:
+        call()
+    except kind as error:
+        assert "destroyed" in str(error), error
+    else:
+        raise SystemExit("not refused")
+"""
+
+_KERNEL = (
+    "gw.Kernel(device, '@group(0) @binding(0) var<storage, read_write> y: array<u32>;"
+    " @compute @workgroup_size(1) fn main() { y[0] = 1u; }', {'y': 'read_write'}, 1)"
+)
+_RISKY = {
+    "bound to a kernel": f"""
+scan = gw.Scan(device)
+bound = gw.Scan(device)
+bound.execute(input=raw)
+view = x[5:]
+raw.destroy()
+refused(lambda: scan.execute(input=raw))
+refused(lambda: scan.execute(input=x, output=raw))
+refused(lambda: {_KERNEL}.execute(y=gw.asarray(raw, dtype='u32')))
+refused(bound.execute)
+refused(bound.bind)
+x.buffer.destroy()
+refused(lambda: scan.execute(input=x))
+refused(lambda: gw.cumsum(x))
+refused(lambda: gw.sum(view))
+""",
+    "raw buffer wrapped after": "raw.destroy(); refused(lambda: gw.asarray(raw, dtype='u32').to_numpy())",
+    "raw buffer wrapped before": "y = gw.asarray(raw, dtype='u32'); raw.destroy(); refused(y.to_numpy)",
+    "our array, by its buffer, read": "x.buffer.destroy(); refused(x.to_numpy)",
+    "our array, by its buffer, written": "x.buffer.destroy(); refused(lambda: x.copy_from(X))",
+    "target of an empty reduction": (
+        "raw.destroy(); refused(lambda: gw.Reduce(device).execute(input=x[:0], output=raw))"
+    ),
+}
+
+
+def run_in_a_process(code: str) -> subprocess.CompletedProcess:
+    """Run Python code that may abort."""
+    environment = {**os.environ, "RUST_BACKTRACE": "0"}
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment, check=False
+    )
+
+
+@pytest.mark.parametrize("name", _RISKY)
+def test_a_destroyed_buffer_is_an_error_and_not_the_end_of_the_process(device, name):
+    code = _PREAMBLE + _RISKY[name] + "\nassert gw.sum(X, device=device) == X.sum(dtype=np.uint32)\nprint('alive')"
+    done = run_in_a_process(code)
+    assert done.returncode == 0, done.stderr[-800:]
+    assert done.stdout.strip() == "alive"

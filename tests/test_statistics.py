@@ -1,0 +1,293 @@
+"""Statistics of times: known answers, intervals that cover, digits, stopping, warm-up."""
+
+import math
+import time
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic import NOISES, noise, times
+
+from gridwise_py import ArgumentError
+from gridwise_py.bench.measurement import StopReason
+from gridwise_py.bench.resampling import (
+    autocorrelation_time,
+    block_length,
+    bootstrap_medians,
+    interquartile_mean,
+    resample,
+)
+from gridwise_py.bench.statistics import Stopping, is_stationary, significant, summarize
+
+series = st.lists(st.floats(1, 1e9), min_size=1, max_size=60)
+
+
+# ---- summary
+
+
+def test_known_answers():
+    s = summarize([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 100.0])
+    assert (s.median_ns, s.min_ns, s.q1_ns, s.q3_ns) == (5, 1, 3, 7)
+    assert s.mean_ns == pytest.approx(136 / 9)
+    assert s.mad_ns == 2
+    assert s.std_ns == pytest.approx(np.std([1, 2, 3, 4, 5, 6, 7, 8, 100], ddof=1))
+    assert (s.count, s.outliers) == (9, 1)
+    assert s.ci_low_ns < 5 < s.ci_high_ns
+
+
+@pytest.mark.parametrize("x", [[7.0], [7.0, 7.0], [7.0] * 100])
+def test_equal_samples_have_no_width(x):
+    s = summarize(x)
+    assert (s.median_ns, s.ci_low_ns, s.ci_high_ns, s.std_ns, s.mad_ns) == (7, 7, 7, 0, 0)
+    assert (s.count, s.outliers) == (len(x), 0)
+
+
+def test_two_samples():
+    s = summarize([1.0, 3.0])
+    assert (s.median_ns, s.ci_low_ns, s.ci_high_ns) == (2, 1, 3)
+
+
+@pytest.mark.parametrize("x", [[], [[1.0, 2.0]], [1.0, math.nan], [math.inf]])
+def test_bad_samples_are_refused(x):
+    with pytest.raises(ArgumentError, match="sample"):
+        summarize(x)
+
+
+@given(series)
+def test_order_of_a_summary(x):
+    s = summarize(x)
+    assert s.min_ns <= s.q1_ns <= s.median_ns <= s.q3_ns <= max(x)
+    assert s.min_ns * (1 - 1e-12) <= s.ci_low_ns <= s.median_ns <= s.ci_high_ns <= max(x) * (1 + 1e-12) or (
+        autocorrelation_time(x) > 1
+    )
+    assert s == summarize(x)
+
+
+@given(series, st.integers(-8, 8))
+def test_a_summary_scales_with_its_unit(x, exponent):
+    scaled = asdict(summarize([2.0**exponent * value for value in x]))
+    for name, value in asdict(summarize(x)).items():
+        assert scaled[name] == (value if name in ("count", "outliers") else pytest.approx(2.0**exponent * value)), name
+
+
+def test_the_interval_of_independent_samples_is_that_of_scipy():
+    """The bootstrap draws medians without drawing samples: it must be the same distribution."""
+    from scipy.stats import bootstrap
+
+    rng = np.random.default_rng(5)
+    for n in (15, 16, 101):
+        x = rng.lognormal(size=n)
+        ours = np.quantile(bootstrap_medians(x, tau=1.0, rng=rng), [0.025, 0.5, 0.975])
+        theirs = bootstrap((x,), np.median, method="percentile", n_resamples=4000, rng=rng)
+        spread = np.subtract(*theirs.confidence_interval[::-1])
+        assert ours[[0, 2]] == pytest.approx(theirs.confidence_interval, abs=0.08 * spread)
+        assert ours[1] == pytest.approx(np.median(theirs.bootstrap_distribution), abs=0.08 * spread)
+
+
+@pytest.mark.parametrize("kind", ["independent", "autocorrelated"])
+def test_intervals_cover(kind):
+    rng = np.random.default_rng(11)
+    covered = 0
+    for _ in range(150):
+        s = summarize(times(kind, 600, rng))
+        covered += s.ci_low_ns <= 1e5 <= s.ci_high_ns
+    # 95 % of 150 is 142, with a standard deviation of 3. Blocks of a finite series miss a little.
+    assert covered >= (136 if kind == "independent" else 131)
+
+
+def test_speed():
+    rng = np.random.default_rng(1)
+    for kind in ("independent", "autocorrelated"):
+        x = times(kind, 1000, rng)
+        took = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            summarize(x)
+            took.append(time.perf_counter() - begin)
+        assert min(took) < 0.05
+
+
+# ---- dependence
+
+
+def test_autocorrelation_time():
+    rng = np.random.default_rng(2)
+    independent = [autocorrelation_time(times("independent", 2000, rng)) for _ in range(20)]
+    assert np.median(independent) == 1
+    assert max(independent) < 1.5
+    # Signs of a normal AR(1) process have the correlations 2/π·asin(r^k).
+    exact = 1 + 2 * sum(2 / math.pi * math.asin(0.8**k) for k in range(1, 100))
+    assert np.median([autocorrelation_time(times("autocorrelated", 5000, rng)) for _ in range(5)]) == pytest.approx(
+        exact, rel=0.25
+    )
+    assert autocorrelation_time([1.0] * 50) == 1
+    assert autocorrelation_time([1.0, 2.0]) == 1
+
+
+@given(st.floats(1, 100), st.integers(1, 5000))
+def test_blocks_fit(tau, count):
+    length = block_length(tau, count)
+    assert 1 <= length <= max(count // 10, 1)
+
+
+def test_resamples_are_made_of_whole_blocks():
+    x = np.arange(100.0)
+    rows = resample(x, 5, np.random.default_rng(0), 50)
+    assert rows.shape == (50, 100)
+    assert set(((rows[:, 1:] - rows[:, :-1]).reshape(50, 99)[:, [0, 1, 2, 3, 5, 6]] % 100).ravel()) == {1.0}
+
+
+def test_interquartile_mean_leaves_out_both_ends():
+    assert interquartile_mean(np.array([0.0, 1, 2, 3, 4, 5, 6, 1000])) == 3.5
+    assert interquartile_mean(np.array([[1.0, 2.0]])).tolist() == [1.5]
+
+
+# ---- digits
+
+
+@pytest.mark.parametrize(
+    ("value_ns", "tick_step_ns", "text"),
+    [
+        (187_234.0, 32, "187.23 µs"),
+        (187_234.0, 1000, "187 µs"),
+        (3_315.2, 3.2, "3.315 µs"),
+        (850.0, 32, "850 ns"),
+        (857.0, 32, "860 ns"),
+        (999_960.0, 100, "1.0000 ms"),
+        (65_536.0, 65_536, "70 µs"),
+        (2.5e9, 1e6, "2.500 s"),
+        (12.346, 0.01, "12.35 ns"),
+        (-4_000.0, 100, "-4.0 µs"),
+        (0.0, None, "0 ns"),
+        (0.0, 32, "0 ns"),
+    ],
+)
+def test_digits_end_at_the_step(value_ns, tick_step_ns, text):
+    assert significant(value_ns, tick_step_ns=tick_step_ns) == text
+
+
+def test_digits_end_at_the_interval():
+    narrow = replace(summarize([1e5]), ci_low_ns=99_990.0, ci_high_ns=100_010.0)
+    wide = replace(narrow, ci_low_ns=98_000.0, ci_high_ns=102_000.0)
+    assert significant(100_123.0, narrow, 1) == "100.12 µs"
+    assert significant(100_123.0, wide, 1) == "100 µs"
+
+
+def test_a_time_that_is_none_is_refused():
+    with pytest.raises(ArgumentError, match="nan"):
+        significant(math.nan)
+
+
+@given(st.floats(0.01, 1e10), st.floats(0.001, 1e6))
+def test_what_is_shown_is_the_value_within_its_last_digit(value_ns, step_ns):
+    number, unit = significant(value_ns, tick_step_ns=step_ns).split()
+    shown_ns = float(number) * {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    assert abs(shown_ns - value_ns) <= 0.501 * max(step_ns, 1e-4 * value_ns, 1 if unit == "ns" else 0)
+
+
+# ---- stopping
+
+
+def _run(rule: Stopping, x: np.ndarray, sample_s: float = 0.0) -> tuple[StopReason | None, int]:
+    for n in range(1, len(x) + 1):
+        reason = rule.reason(x[:n], n * sample_s)
+        if reason is not None:
+            return reason, n
+    return None, len(x)
+
+
+def test_stops_when_the_interval_is_narrow():
+    reason, n = _run(Stopping(), times("independent", 5000, np.random.default_rng(1)))
+    assert reason is StopReason.INTERVAL
+    assert 50 <= n < 400
+    s = summarize(times("independent", 5000, np.random.default_rng(1))[:n])
+    assert (s.ci_high_ns - s.ci_low_ns) / s.median_ns < 0.015
+
+
+def test_dependent_samples_take_longer():
+    rng = np.random.default_rng(4)
+    plain = np.median([_run(Stopping(), times("independent", 5000, rng))[1] for _ in range(15)])
+    dependent = np.median([_run(Stopping(), times("autocorrelated", 5000, rng))[1] for _ in range(15)])
+    assert dependent > 3 * plain
+
+
+def test_stops_on_a_plateau():
+    """A drift: more samples make nothing more certain."""
+    rng = np.random.default_rng(3)
+    drifting = 1e5 * np.exp(np.cumsum(rng.standard_normal(5000)) * 0.01)
+    reason, n = _run(Stopping(), drifting)
+    assert reason is StopReason.PLATEAU
+    assert n < 3000
+
+
+def test_coarse_ticks_are_a_plateau():
+    rng = np.random.default_rng(3)
+    x = np.where(rng.random(5000) < 0.5, 65_536.0, 131_072.0)
+    assert _run(Stopping(), x)[0] is StopReason.PLATEAU
+
+
+def test_stops_at_the_time_and_at_the_count():
+    x = times("independent", 500, np.random.default_rng(3), sd=0.3)
+    assert _run(Stopping(timeout_s=1.0), x, sample_s=0.01) == (StopReason.TIMEOUT, 100)
+    assert _run(Stopping(timeout_s=1e-9), x, sample_s=0.01) == (StopReason.TIMEOUT, 1)
+    assert _run(Stopping(max_samples=70), x) == (StopReason.COUNT, 70)
+    assert _run(Stopping(), x) == (None, 500)
+
+
+def test_equal_samples_stop_at_once():
+    assert _run(Stopping(min_samples=30), np.full(1000, 5.0)) == (StopReason.INTERVAL, 30)
+
+
+def test_a_rule_can_be_used_again():
+    rule = Stopping()
+    x = times("independent", 2000, np.random.default_rng(8))
+    assert _run(rule, x) == _run(rule, x)
+    assert asdict(rule) == asdict(Stopping())
+
+
+def test_asking_after_each_sample_is_cheap():
+    x = times("bimodal", 3000, np.random.default_rng(1), sd=0.2).tolist()
+    rule = Stopping(plateau_samples=10**6)
+    begin = time.perf_counter()
+    for n in range(0, 3000, 2):
+        assert rule.reason(x[:n], 0) is None
+    assert time.perf_counter() - begin < 0.3
+
+
+@pytest.mark.parametrize("bad", [{"relative_interval": 0}, {"timeout_s": 0}, {"max_samples": 0}])
+def test_a_rule_that_cannot_work_is_refused(bad):
+    with pytest.raises(ArgumentError, match=next(iter(bad))):
+        Stopping(**bad)
+
+
+# ---- warm-up
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_noise_is_stationary(kind):
+    rng = np.random.default_rng(6)
+    assert sum(is_stationary(times(kind, 40, rng)) for _ in range(100)) >= (60 if kind == "autocorrelated" else 95)
+
+
+@pytest.mark.parametrize("n", [10, 40, 200])
+def test_a_clock_that_comes_up_is_not(n):
+    rng = np.random.default_rng(6)
+    t = np.linspace(0, 1, n)
+    small = 1 + noise("independent", n, rng, 0.003)
+    assert not is_stationary(1e5 * (1 + 2 * np.exp(-3 * t)) * small)
+    assert not is_stationary(1e5 * (1.1 - 0.1 * t) * small)
+    assert not is_stationary(1e5 * np.where(t < 0.5, 1.2, 1.0) * small)
+    assert is_stationary(1e5 * small)
+
+
+def test_two_levels_are_not_stationary_without_a_trend():
+    """Up and down within the halves, so that the order of the samples shows little."""
+    first = np.tile([1.3e5, 1.2e5, 0.9e5], 10)
+    assert not is_stationary(np.concatenate([first, np.full(30, 1e5)]))
+
+
+def test_few_samples_show_nothing():
+    assert not is_stationary([1.0] * 7)
+    assert is_stationary([1.0] * 8)

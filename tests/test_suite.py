@@ -1,0 +1,278 @@
+"""Suites, the order of cases, what a failing case does to the others, and runs that are gone on with."""
+
+import sys
+
+import pytest
+from _results import measurement
+
+import gridwise_py as gw
+from gridwise_py.bench import isolate, runner
+from gridwise_py.bench import suite as suites
+from gridwise_py.bench.adapter import case_axes, measurement_from_case_result
+from gridwise_py.bench.axes import collect_axes
+from gridwise_py.bench.case import Case, CaseResult, Protocol
+from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.results import read_results
+from gridwise_py.bench.results_reader import check_document
+from gridwise_py.bench.results_writer import partial_path
+from gridwise_py.bench.runner import Request, run_jobs
+from gridwise_py.bench.suite import DEFAULT_AXES, Job, Sweep, load_suite, plan_jobs, shuffled, suite_names
+
+SHORT = Protocol(trials=1, warmup_s=0, sampling_s=0, min_samples=2)
+
+
+def _sweep(primitives, *axes):
+    return Sweep(primitives, collect_axes(axes, {}, DEFAULT_AXES))
+
+
+def _jobs(*axes, primitives=("reduce",)):
+    return plan_jobs([_sweep(primitives, *axes)])
+
+
+# ---- which cases
+
+
+def test_the_default_run_is_that_of_the_first_release():
+    jobs = plan_jobs([_sweep(("vector_add", "reduce", "scan"))])
+    assert [str(job) for job in jobs] == [
+        "copy u32 n=16,777,216 batch",
+        "vector_add u32 n=16,777,216 batch",
+        "vector_add f32 n=16,777,216 batch",
+        "reduce add u32 n=16,777,216 batch",
+        "reduce add f32 n=16,777,216 batch",
+        "scan add u32 n=16,777,216 batch",
+        "scan add f32 n=16,777,216 batch",
+    ]
+
+
+def test_each_case_is_there_once_and_the_yardstick_is_first_at_its_n_and_mode():
+    axes = ("n=10,20,0", "mode=hot,cold", "op=add,min", "datatype=u32")
+    jobs = plan_jobs([_sweep(("vector_add", "copy"), *axes), _sweep(("vector_add",), *axes)])
+    assert [job.position for job in jobs] == list(range(len(jobs)))
+    assert [str(job) for job in jobs] == [
+        f"{name} u32 n={n} {mode}"
+        for n in (10, 20, 0)
+        for mode in ("hot", "cold")
+        for name in (("copy", "vector_add") if n else ("vector_add", "copy"))
+    ]
+
+
+def test_the_order_is_random_and_that_of_its_seed():
+    jobs = _jobs("n[pow2]=[1:20]")
+    assert shuffled(jobs, 1) == shuffled(jobs, 1)
+    assert shuffled(jobs, 1) != shuffled(jobs, 2)
+    assert shuffled(jobs, 1) != jobs
+    assert sorted(shuffled(jobs, 1), key=lambda job: job.position) == jobs
+
+
+# ---- suites
+
+
+def test_the_suites_that_come_with_it_are_well():
+    assert suite_names() == ["full", "quick"]
+    for name in suite_names():
+        suite = load_suite(name)
+        assert suite.description
+        assert replace_protocol(suite)
+        assert {job.case.primitive for job in plan_jobs(suite.sweeps)} == set(gw.primitives.REGISTRY)
+    assert len(plan_jobs(load_suite("quick").sweeps)) < 60
+
+
+def replace_protocol(suite):
+    return Protocol(**suite.protocol)
+
+
+def test_a_suite_by_its_path(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[protocol]\nwarmup_s = 1\n[[sweep]]\nprimitives = ["copy"]\naxes = ["n=5"]\n')
+    suite = load_suite(str(path))
+    assert suite.name == "mine"
+    assert suite.protocol == {"warmup_s": 1}
+    assert [str(job) for job in plan_jobs(suite.sweeps)] == ["copy u32 n=5 batch", "copy f32 n=5 batch"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "sweep: there must be at least one"),
+        ("[[sweep]\n", r"this is not TOML.*line 1"),
+        ("[[sweep]]\naxes = ['n=[1:x]']", r"sweep\[0\]\.axes.*column 6.*'x'"),
+        ("[[sweep]]\naxes = 'n=1'", r"sweep\[0\]\.axes: must be a list"),
+        ("[[sweep]]\n[[sweep]]\nprimitives = ['sort']", r"sweep\[1\]\.primitives: 'sort' is not one of"),
+        ("[[sweep]]\nprimitive = ['scan']", r"sweep\[0\]\.primitive: unknown"),
+        ("[protocol]\ntrails = 3\n[[sweep]]", r"protocol\.trails: unknown; there are trials"),
+        ("[protocol]\ntrials = 3.5\n[[sweep]]", r"protocol\.trials: 3\.5 is not a whole number"),
+        ("[protocol]\nwarmup_s = '1'\n[[sweep]]", r"protocol\.warmup_s: '1' is not a number"),
+        ("[protocol]\nwarmup_s = -1\n[[sweep]]", r"protocol\.warmup_s: -1 is not a number from 0 on"),
+        ("sweeps = 1", "sweeps: unknown"),
+    ],
+)
+def test_where_a_wrong_suite_is_wrong(tmp_path, text, problem):
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    with pytest.raises(gw.ArgumentError, match=f"(?s)suite wrong.toml: {problem}"):
+        load_suite(str(path))
+
+
+def test_a_suite_that_is_not_there(tmp_path):
+    with pytest.raises(gw.ArgumentError, match="no suite 'slow'; there are full, quick"):
+        load_suite("slow")
+    with pytest.raises(gw.ArgumentError, match=r"none.toml: cannot be read"):
+        load_suite(str(tmp_path / "none.toml"))
+
+
+def test_a_folder_without_suites(tmp_path, monkeypatch):
+    monkeypatch.setattr(suites, "_suite_folder", lambda: tmp_path)
+    assert suite_names() == []
+
+
+# ---- running
+
+
+@pytest.fixture
+def invented(monkeypatch, device):
+    """Measuring without the GPU; returns the list of what was measured. A case of 13 items fails."""
+    seen = []
+
+    def measure(device, case, protocol, mode):
+        seen.append(str(Job(case, mode, 0)))
+        if case.n == 13:
+            raise RuntimeError("thirteen")
+        if case.n == 14:
+            raise KeyboardInterrupt
+        return measurement(case.primitive, case.n, mode, datatype=case.datatype, op=case.op)
+
+    monkeypatch.setattr(runner.measuring, "run_measurement", measure)
+    monkeypatch.setattr(runner, "request_device", lambda adapter: device)
+    return seen
+
+
+def test_a_crash_of_one_case_is_recorded_and_the_rest_goes_on(invented, tmp_path):
+    path = tmp_path / "out.json"
+    jobs = _jobs("n=12,13,15", "datatype=u32")
+    shown = []
+    made = run_jobs(Request(jobs, SHORT), None, json_path=path, progress=lambda job: shown.append(str(job)))
+    assert shown == invented == [str(job) for job in jobs]
+    assert [entry["error"] for entry in made["results"]] == [
+        None, None, "RuntimeError: thirteen", "RuntimeError: thirteen", None, None,
+    ]  # fmt: skip
+    assert not made["results"][2]["correct"]
+    assert read_results(path)["results"] == made["results"]
+
+
+def test_the_document_has_the_order_asked_for_and_the_file_the_order_measured(invented, tmp_path):
+    path = tmp_path / "out.json"
+    jobs = shuffled(_jobs("n[pow2]=[0:9]", "datatype=u32"), 0)
+    made = run_jobs(Request(jobs, SHORT), None, json_path=path)
+    assert [entry["position"] for entry in made["results"]] == list(range(20))
+    assert [entry["position"] for entry in read_results(path)["results"]] == [job.position for job in jobs]
+
+
+def test_a_resumed_run_skips_what_is_finished_and_repeats_what_failed(invented, tmp_path):
+    path = tmp_path / "out.json"
+    jobs = _jobs("n=12,13", "datatype=u32")
+    run_jobs(Request(jobs, SHORT), None, json_path=path)
+    invented.clear()
+    more = _jobs("n=13,12,15", "datatype=u32")
+    made = run_jobs(Request(more, SHORT), None, json_path=path, resume_from=path)
+    assert invented == [str(job) for job in more if job.case.n != 12]
+    assert [entry["n"] for entry in made["results"]] == [13, 13, 12, 12, 15, 15]
+    check_document(made, "made")
+
+
+def test_an_interrupted_run_leaves_its_finished_cases(invented, tmp_path):
+    path = tmp_path / "out.json"
+    jobs = _jobs("n=12,14", "datatype=u32")
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(Request(jobs, SHORT), None, json_path=path)
+    assert not path.exists()
+    assert [entry["n"] for entry in read_results(partial_path(path))["results"]] == [12, 12]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda d: d["device"].update(adapter="another"), "device has adapter = 'another'"),
+        (lambda d: d["device"].update(driver="0"), "device has driver"),
+        (lambda d: d["protocol"].update(trials=7), "protocol has trials = 7, this run 1"),
+        (lambda d: d["context"]["versions"].update(wgpu="9"), "versions has wgpu = '9'"),
+        (lambda d: d["context"].update(git={"commit": "1" * 40, "dirty": False}), "commit has commit = '111"),
+    ],
+)
+def test_a_run_is_not_resumed_under_other_conditions(invented, tmp_path, change, problem):
+    from gridwise_py.bench.results import write_results
+
+    path = tmp_path / "out.json"
+    jobs = _jobs("n=12", "datatype=u32")
+    run_jobs(Request(jobs, SHORT), None, json_path=path)
+    changed = read_results(path)
+    change(changed)
+    write_results(path, changed)
+    before = path.read_bytes()
+    with pytest.raises(gw.ArgumentError, match=f"--resume out.json: its {problem}"):
+        run_jobs(Request(jobs, SHORT), None, json_path=path, resume_from=path)
+    assert path.read_bytes() == before
+
+
+def test_a_broken_device_is_replaced(monkeypatch, device):
+    made = []
+
+    def measure(device, case, protocol, mode):
+        if case.primitive == "copy":
+            raise gw.DeviceError("lost")
+        return measurement(case.primitive, case.n, mode)
+
+    monkeypatch.setattr(runner.measuring, "run_measurement", measure)
+    monkeypatch.setattr(runner, "request_device", lambda adapter: made.append(adapter) or device)
+    done = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), "some")
+    assert [entry["error"] for entry in done["results"]] == ["DeviceError: lost", None]
+    assert made == ["some", "some"]
+
+
+# ---- a process of its own
+
+
+def test_isolated_cases_are_measured_as_others(device):
+    job = Job(Case("copy", 1000, "u32"), Mode.BATCH, 4)
+    entry = isolate.measure_isolated(None, job, SHORT)
+    assert entry["correct"] is True
+    assert entry["position"] == 4
+    assert len(entry["samples"]) >= 2
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("import os; os.abort()", "was ended by SIGABRT"),
+        ("import ctypes; ctypes.string_at(0)", "was ended by SIGSEGV"),
+        ("raise SystemExit('no luck')", "ended with 1: no luck"),
+        ("pass", "ended with 0"),
+        ("import time; time.sleep(60)", "was ended after 0.5 s without a result"),
+    ],
+)
+def test_a_native_abort_is_the_error_of_its_case(device, monkeypatch, code, problem):
+    monkeypatch.setattr(isolate, "child_command", lambda out: [sys.executable, "-c", code])
+    monkeypatch.setattr(isolate, "CHILD_TIMEOUT_S", 0.5 if "sleep" in code else 60)
+    made = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT, isolate=True), None)
+    assert [problem in entry["error"] for entry in made["results"]] == [True, True], made["results"][0]["error"]
+    check_document(made, "made")
+
+
+def test_an_error_in_a_child_is_that_of_its_case(device):
+    job = Job(Case("copy", 1 << 40, "u32"), Mode.BATCH, 0)
+    entry = isolate.measure_isolated(None, job, SHORT)
+    assert "Error" in entry["error"]
+    assert entry["correct"] is False
+
+
+# ---- measurements from cases
+
+
+def test_a_case_without_samples_and_one_that_failed():
+    case = Case("scan", 0, "u32", "add")
+    empty = measurement_from_case_result(CaseResult(case), Mode.BATCH)
+    assert empty.correct
+    assert empty.time_ns is None
+    assert empty.case == case_axes(case) == {"datatype": "u32", "op": "add"}
+    failed = measurement_from_case_result(CaseResult(case, error="x"), Mode.BATCH)
+    assert not failed.correct

@@ -1,0 +1,691 @@
+"""The contract of the stopwatch, one promise per test."""
+
+import gc
+import itertools
+import math
+import time
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gridwise_py as gw
+from gridwise_py import timing
+
+X = np.random.default_rng(4).integers(0, 1000, 200_003, dtype=np.uint32)
+PREFIX = np.cumsum(X, dtype=np.uint32)
+
+
+@pytest.fixture
+def timed_device(fresh_device, require):
+    """A device of the test's own, with timestamps."""
+    require("timestamp-query")
+    return fresh_device
+
+
+@pytest.fixture
+def helper(timed_device):
+    """The helper of timed_device, with nothing in use."""
+    gw.capabilities(timed_device)
+    helper = gw.timing_helper(timed_device)
+    gc.collect()
+    assert helper.pairs_in_use == 0
+    return helper
+
+
+@pytest.fixture
+def x(timed_device):
+    return gw.asarray(X, timed_device)
+
+
+def _scan(device):
+    return gw.Scan(device, strategy="reduce_then_scan")
+
+
+def _passes(helper, session, count, encoder=None):
+    """Record empty passes with times of `session`; return the encoder."""
+    encoder = encoder or helper.device.create_command_encoder()
+    for i in range(count):
+        encoder.begin_compute_pass(timestamp_writes=session.span(f"pass {i}")).end()
+    return encoder
+
+
+def _submit(device, encoder):
+    device.queue.submit([encoder.finish()])
+
+
+# ---- what a result holds
+
+
+def test_the_contract(timed_device, x):
+    scan = _scan(timed_device)
+    out = gw.empty_like(x)
+    run = scan.execute(input=x, output=out, enable_gpu_timing=True, enable_cpu_timing=True, trials=10)
+    t = scan.get_timing_result()
+    assert run.get_timing_result() is t
+    assert isinstance(t.gpu_total_time_ns, list)
+    assert t.labels == tuple(kernel.label for kernel in run.plan.kernels)
+    assert t.labels == ("reduce blocks", "scan totals", "scan blocks")
+    assert len(t.gpu_total_time_ns) == 3
+    assert all(isinstance(ns, float) and ns > 0 for ns in t.gpu_total_time_ns)
+    assert isinstance(t.cpu_total_time_ns, float)
+    assert t.trials == 10
+    assert t.per_trial.gpu_total_time_ns == [ns / 10 for ns in t.gpu_total_time_ns]
+    assert t.per_trial.cpu_total_time_ns == t.cpu_total_time_ns / 10
+    assert t.per_trial.gpu_span_ns == t.gpu_span_ns / 10
+    assert len(t.gaps_ns) == 2
+    assert t.gpu_span_ns == pytest.approx(sum(t.gpu_total_time_ns) + sum(t.gaps_ns))
+    assert 0 < t.submit_time_ns <= t.cpu_total_time_ns
+    assert t.encode_time_ns > 0
+    assert t.wait_method in ("on_submitted_work_done", "device_poll", "read_buffer")
+    assert t.tick_period_ns == gw.timing_helper(timed_device).tick_period_ns
+    np.testing.assert_array_equal(out.to_numpy(), PREFIX)
+
+
+def test_totals_are_not_divided_by_trials(timed_device, x):
+    """1 and 40 trials: the total grows, the time per trial stays of one order."""
+    copy = gw.Copy(timed_device)
+    copy.execute(input=x, output=gw.empty_like(x), trials=5)
+    best = {
+        trials: min(
+            copy.execute(trials=trials, enable_gpu_timing=True).get_timing_result().gpu_total_time_ns[0]
+            for _ in range(5)
+        )
+        for trials in (1, 40)
+    }
+    assert best[40] > 5 * best[1]
+
+
+@pytest.mark.parametrize(("gpu", "cpu"), [(True, False), (False, True), (True, True)])
+def test_what_was_not_measured_is_none(timed_device, x, gpu, cpu):
+    run = _scan(timed_device).execute(input=x, enable_gpu_timing=gpu, enable_cpu_timing=cpu)
+    t = run.get_timing_result()
+    for value in (t.gpu_total_time_ns, t.gpu_span_ns, t.gaps_ns, t.tick_period_ns, t.per_trial.gpu_span_ns):
+        assert (value is not None) == gpu
+    for value in (t.cpu_total_time_ns, t.submit_time_ns, t.encode_time_ns, t.wait_method):
+        assert (value is not None) == cpu
+    assert (t.per_trial.cpu_total_time_ns is not None) == cpu
+
+
+def test_a_run_that_was_not_timed_says_how_to(timed_device, x):
+    scan = _scan(timed_device)
+    with pytest.raises(gw.TimingUnavailable, match="enable_gpu_timing=True"):
+        scan.get_timing_result()
+    run = scan.execute(input=x)
+    for ask in (scan.get_timing_result, run.get_timing_result):
+        with pytest.raises(gw.TimingUnavailable, match="enable_gpu_timing=True"):
+            ask()
+
+
+def test_an_untimed_run_leaves_the_last_timed_one(timed_device, x):
+    scan = _scan(timed_device)
+    timed = scan.execute(input=x, enable_gpu_timing=True)
+    scan.execute(input=x)
+    assert scan.get_timing_result() is timed.get_timing_result()
+    again = scan.execute(input=x, enable_gpu_timing=True, trials=2)
+    assert scan.get_timing_result().trials == 2
+    assert again.get_timing_result() is scan.get_timing_result()
+
+
+def test_no_items_take_no_kernel(timed_device):
+    empty = gw.empty(0, "u32", timed_device)
+    t = _scan(timed_device).execute(input=empty, enable_gpu_timing=True, enable_cpu_timing=True).get_timing_result()
+    assert not t.gpu_total_time_ns
+    assert t.gpu_span_ns is None
+    assert t.cpu_total_time_ns > 0
+
+
+def test_results_do_not_depend_on_trials(timed_device, x):
+    for strategy in ("reduce_then_scan", "lookback"):
+        scan = gw.Scan(timed_device, strategy=strategy)
+        for trials in (1, 7):
+            run = scan.execute(input=x, trials=trials, enable_gpu_timing=True)
+            np.testing.assert_array_equal(run.output.to_numpy(), PREFIX)
+            assert run.get_timing_result().trials == trials
+
+
+def test_gpu_time_lies_within_the_cpus(timed_device):
+    """A check of the unit: on a batch of more than 5 ms, the GPU's span is not longer than the CPU's wall."""
+    x = gw.asarray(np.ones(1 << 20, dtype=np.uint32), timed_device)
+    scan = _scan(timed_device)
+    scan.execute(input=x, output=gw.empty_like(x), trials=2)
+    trials = 4
+    while True:
+        t = scan.execute(trials=trials, enable_gpu_timing=True, enable_cpu_timing=True).get_timing_result()
+        if t.cpu_total_time_ns > 2e7:
+            break
+        trials *= 2
+    assert t.gpu_span_ns <= 1.02 * t.cpu_total_time_ns
+    assert t.gpu_span_ns > 0.2 * t.cpu_total_time_ns
+    assert sum(t.gpu_total_time_ns) <= t.gpu_span_ns * 1.0001
+
+
+def test_the_cpus_time_includes_the_wait(timed_device):
+    """An idle queue before, an idle queue after: work that was submitted earlier does not count."""
+    x = gw.asarray(np.ones(1 << 20, dtype=np.uint32), timed_device)
+    heavy, light = _scan(timed_device), gw.Reduce(timed_device)
+    heavy.execute(input=x, output=gw.empty_like(x))
+    light.execute(input=x[:4], output=gw.empty(1, "u32", timed_device))
+    trials, around = 15, 0
+    while around < 2e7:  # long enough on any GPU that encoding hardly counts
+        trials *= 2
+        begin = time.perf_counter_ns()
+        timed = heavy.execute(trials=trials, enable_cpu_timing=True).get_timing_result().cpu_total_time_ns
+        around = time.perf_counter_ns() - begin
+    assert 0.5 * around < timed < around
+    heavy.execute(trials=trials)
+    assert light.execute(enable_cpu_timing=True).get_timing_result().cpu_total_time_ns < 0.5 * timed
+
+
+# ---- several at once
+
+
+def test_several_primitives_on_one_encoder(timed_device, x):
+    encoder = timed_device.create_command_encoder()
+    add, reduce, scan = gw.VectorAdd(timed_device), gw.Reduce(timed_device), _scan(timed_device)
+    runs = [
+        add.execute(a=x, b=x, encoder=encoder, enable_gpu_timing=True),
+        scan.execute(input=x, encoder=encoder, enable_gpu_timing=True, trials=2),
+        reduce.execute(input=x, encoder=encoder, enable_gpu_timing=True),
+        scan.execute(input=x[:1000], encoder=encoder, enable_gpu_timing=True),
+    ]
+    assert all(run.encoder is encoder for run in runs)
+    _submit(timed_device, encoder)
+    results = [run.get_timing_result() for run in runs]
+    assert [len(t.gpu_total_time_ns) for t in results] == [1, 3, 1, 1]
+    spans = [span for t in results for span in t.spans]
+    assert all(span.valid for span in spans)
+    for before, after in itertools.pairwise(spans):
+        assert before.end_ticks <= after.begin_ticks, "in dispatch order"
+    np.testing.assert_array_equal(runs[0].output.to_numpy(), X + X)
+    np.testing.assert_array_equal(runs[1].output.to_numpy(), PREFIX)
+    assert runs[2].output.to_numpy()[0] == PREFIX[-1]
+    np.testing.assert_array_equal(runs[3].output.to_numpy(), PREFIX[:1000])
+
+
+def test_two_sizes_of_one_primitive_on_one_encoder(timed_device, x):
+    """Parameters are not those of the size that was recorded last."""
+    scan = _scan(timed_device)
+    encoder = timed_device.create_command_encoder()
+    sizes = [5, 200_003, 77, 100_000]
+    runs = [scan.execute(input=x[:n], encoder=encoder) for n in sizes]
+    _submit(timed_device, encoder)
+    for run, n in zip(runs, sizes, strict=True):
+        np.testing.assert_array_equal(run.output.to_numpy(), PREFIX[:n])
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]])
+def test_results_are_read_in_any_order(timed_device, helper, x, order):
+    scan = _scan(timed_device)
+    sizes = [200_003, 10, 100_000, 1000]
+    runs = [scan.execute(input=x[:n], enable_gpu_timing=True, trials=i + 1) for i, n in enumerate(sizes)]
+    results = {i: runs[i].get_timing_result() for i in order}
+    begins = [results[i].spans[0].begin_ticks for i in range(4)]
+    assert begins == sorted(begins), "each result is that of its run"
+    assert [results[i].trials for i in range(4)] == [1, 2, 3, 4]
+    assert [len(results[i].spans) for i in range(4)] == [len(run.plan.kernels) for run in runs]
+    assert helper.pairs_in_use == 0
+
+
+def test_a_read_result_stays(timed_device, x):
+    scan = _scan(timed_device)
+    first = scan.execute(input=x, enable_gpu_timing=True)
+    before = first.get_timing_result().spans
+    for _ in range(20):
+        scan.execute(enable_gpu_timing=True).get_timing_result()
+    assert first.get_timing_result().spans == before
+
+
+def test_results_can_be_read_never(timed_device, helper, x):
+    scan = _scan(timed_device)
+    for _ in range(50):
+        scan.execute(input=x[:100], enable_gpu_timing=True)
+    del scan
+    gc.collect()
+    assert helper.pairs_in_use == 0
+
+
+@pytest.mark.parametrize("count", [2100, pytest.param(9000, marks=pytest.mark.slow)])
+def test_thousands_of_unread_runs(timed_device, helper, count):
+    """More than a set of queries holds (2,048 pairs), and than all sets do (8,192): then host memory holds them."""
+    small = gw.asarray(X[:64], timed_device)
+    scan = _scan(timed_device)
+    output = gw.empty_like(small)
+    scan.execute(input=small, output=output)
+    runs = [scan.execute(enable_gpu_timing=True) for _ in range(count)]
+    spans = [run.get_timing_result().spans[0] for run in runs]
+    assert all(span.valid for span in spans)
+    begins = [span.begin_ticks for span in spans]
+    assert begins == sorted(begins)
+    assert len(set(begins)) > count // 2
+    assert helper.pairs_in_use == 0
+
+
+def test_more_unread_runs_than_the_pool_holds(timed_device, helper, monkeypatch):
+    """The same with a pool of one set, in a second instead of a minute."""
+    monkeypatch.setattr(timing, "_MAX_SETS", 1)
+    sessions = []
+    for i in range(30):
+        session = helper.session()
+        _submit(timed_device, _passes(helper, session, 100))
+        session.submitted()
+        sessions.append(session)
+        if i == 20:
+            sessions.pop(3)
+    stamps = [session.ticks() for session in sessions]
+    flat = np.concatenate(stamps).reshape(-1)
+    assert (flat > 0).all()
+    assert (np.diff(flat.astype(np.int64)) >= 0).all()
+    assert helper.pairs_in_use == 0
+    assert len(helper._sets) == 1
+
+
+def test_a_session_larger_than_a_set(timed_device, helper):
+    session = helper.session()
+    _submit(timed_device, _passes(helper, session, 2500))
+    session.submitted()
+    spans = session.spans()
+    assert [span.label for span in spans] == [f"pass {i}" for i in range(2500)]
+    begins = [span.begin_ticks for span in spans]
+    assert begins == sorted(begins)
+    assert all(span.valid for span in spans)
+
+
+def test_a_pool_full_of_unsubmitted_passes_says_what_to_do(timed_device, helper, monkeypatch):
+    monkeypatch.setattr(timing, "_MAX_SETS", 1)
+    session = helper.session()
+    encoder = _passes(helper, session, 2048)
+    session.mark(encoder)
+    with pytest.raises(gw.TimingUnavailable, match="submit these encoders"):
+        helper.session().span("one more")
+    _submit(timed_device, encoder)
+    other = helper.session()
+    _submit(timed_device, _passes(helper, other, 5))
+    other.submitted()
+    assert len(other.ticks()) == 5
+    assert len(session.ticks()) == 2048
+
+
+def test_two_devices_are_timed_apart(timed_device, device):
+    a, b = gw.asarray(X, timed_device), gw.asarray(X, device)
+    first, second = _scan(timed_device), _scan(device)
+    runs = []
+    for _ in range(3):
+        runs.append(first.execute(input=a, enable_gpu_timing=True))
+        runs.append(second.execute(input=b, enable_gpu_timing=True))
+    for run in reversed(runs):
+        assert all(ns > 0 for ns in run.get_timing_result().gpu_total_time_ns)
+
+
+# ---- what was not submitted
+
+
+def test_times_before_the_submission_are_not_ready(timed_device, helper, x):
+    encoder = timed_device.create_command_encoder()
+    scan = _scan(timed_device)
+    run = scan.execute(input=x, encoder=encoder, enable_gpu_timing=True)
+    for _ in range(2):
+        with pytest.raises(gw.TimingNotReady, match="submit"):
+            run.get_timing_result()
+        with pytest.raises(gw.TimingNotReady):
+            scan.get_timing_result()
+    commands = encoder.finish()
+    with pytest.raises(gw.TimingNotReady):
+        run.get_timing_result()
+    timed_device.queue.submit([commands])
+    assert all(ns > 0 for ns in run.get_timing_result().gpu_total_time_ns)
+    assert helper.pairs_in_use == 0
+
+
+def test_not_ready_does_not_disturb_others(timed_device, x):
+    scan = _scan(timed_device)
+    encoder = timed_device.create_command_encoder()
+    waiting = scan.execute(input=x, encoder=encoder, enable_gpu_timing=True)
+    other = scan.execute(input=x, enable_gpu_timing=True)
+    with pytest.raises(gw.TimingNotReady):
+        waiting.get_timing_result()
+    assert other.get_timing_result().gpu_span_ns > 0
+    _submit(timed_device, encoder)
+    assert waiting.get_timing_result().spans[0].begin_ticks > other.get_timing_result().spans[-1].end_ticks
+
+
+def test_a_dropped_encoder_does_not_disturb_others(timed_device, helper, x):
+    """Its queries were never written: reading them would give zeros, or times of something else."""
+    scan = _scan(timed_device)
+    done = scan.execute(input=x, enable_gpu_timing=True)
+    encoder = timed_device.create_command_encoder()
+    dropped = scan.execute(input=x, encoder=encoder, enable_gpu_timing=True)
+    del encoder
+    later = [scan.execute(input=x, enable_gpu_timing=True) for _ in range(5)]
+    del dropped
+    gc.collect()
+    later += [scan.execute(input=x, enable_gpu_timing=True) for _ in range(5)]
+    results = [run.get_timing_result() for run in [done, *later]]
+    stamps = [tick for t in results for span in t.spans for tick in (span.begin_ticks, span.end_ticks)]
+    assert 0 not in stamps
+    assert stamps == sorted(stamps)
+
+
+def test_a_result_that_is_dropped_before_its_encoder_is_submitted(timed_device, helper, x):
+    """The passes write their queries when the encoder is submitted: nobody else may have them then."""
+    scan = _scan(timed_device)
+    encoders = []
+    for _ in range(4):
+        encoders.append(timed_device.create_command_encoder())
+        scan.execute(input=x, encoder=encoders[-1], enable_gpu_timing=True)
+        scan._last_timed = None
+    gc.collect()
+    runs = [scan.execute(input=x, enable_gpu_timing=True) for _ in range(3)]
+    for encoder in encoders:
+        _submit(timed_device, encoder)
+    stamps = [
+        tick for run in runs for span in run.get_timing_result().spans for tick in (span.begin_ticks, span.end_ticks)
+    ]
+    assert stamps == sorted(stamps), "a later submission did not write into these"
+    helper._reclaim()
+    assert helper.pairs_in_use == 0
+
+
+def test_queries_of_dropped_results_come_back_after_a_reclaim_too(timed_device, helper):
+    """A session that was marked before some reclaim and dropped after it."""
+    for _ in range(3):
+        session = helper.session()
+        encoder = _passes(helper, session, 10)
+        session.mark(encoder)
+        helper._reclaim()
+        _submit(timed_device, encoder)
+        del session
+        gc.collect()
+        helper._reclaim()
+    assert helper.pairs_in_use == 0
+
+
+def test_queries_of_dropped_encoders_come_back(timed_device, helper):
+    """An encoder that is gone will not be submitted: its queries must not be lost for good."""
+    for _ in range(3):
+        session = helper.session()
+        encoder = _passes(helper, session, 10)
+        session.mark(encoder)
+        del session, encoder
+        gc.collect()
+        helper._reclaim()
+    assert helper.pairs_in_use == 0
+
+
+def test_an_unmarked_session_that_is_dropped_gives_its_queries_back(timed_device, helper):
+    session = helper.session()
+    encoder = _passes(helper, session, 10)
+    assert helper.pairs_in_use == 10
+    del session, encoder
+    gc.collect()
+    assert helper.pairs_in_use == 0
+
+
+def test_a_failed_run_in_between(timed_device, helper, x, monkeypatch):
+    scan = _scan(timed_device)
+    out = gw.empty_like(x)
+    before = scan.execute(input=x, output=out, enable_gpu_timing=True)
+    in_use = helper.pairs_in_use
+    for wrong in (
+        {"trials": 0},
+        {"input": x[:5], "output": x[1:3]},
+        {"input": gw.empty(3, "f32", timed_device)},
+        {"nothing": x},
+    ):
+        with pytest.raises(gw.ArgumentError):
+            scan.execute(enable_gpu_timing=True, enable_cpu_timing=True, **wrong)
+    assert helper.pairs_in_use == in_use
+
+    def no_submit(_commands):
+        raise RuntimeError("the queue is on fire")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(timed_device.queue, "submit", no_submit, raising=False)
+        for cpu in (False, True):
+            with pytest.raises(RuntimeError, match="on fire"):
+                scan.execute(input=x, output=out, enable_gpu_timing=True, enable_cpu_timing=cpu)
+    assert gc.isenabled()
+    assert helper.pairs_in_use == in_use
+    after = scan.execute(input=x, output=out, enable_gpu_timing=True)
+    assert after.get_timing_result().spans[0].begin_ticks > before.get_timing_result().spans[-1].end_ticks
+    assert scan.get_timing_result() is after.get_timing_result()
+    np.testing.assert_array_equal(out.to_numpy(), PREFIX)
+
+
+def test_a_run_that_fails_while_it_is_recorded_on_a_callers_encoder(timed_device, helper, x, monkeypatch):
+    """Its first passes are on the encoder and will write their queries: nobody else may get these."""
+    scan = _scan(timed_device)
+    out = gw.empty_like(x)
+    scan.execute(input=x, output=out)
+    encoder = timed_device.create_command_encoder()
+    original = timing.TimingSession.span
+
+    def third_fails(self, label):
+        if label == "scan blocks":
+            raise gw.TimingUnavailable("no query is free")
+        return original(self, label)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(timing.TimingSession, "span", third_fails)
+        with pytest.raises(gw.TimingUnavailable):
+            scan.execute(encoder=encoder, enable_gpu_timing=True)
+    runs = [scan.execute(enable_gpu_timing=True) for _ in range(2)]
+    expected = [run.plan.kernels[0].label for run in runs]
+    _submit(timed_device, encoder)
+    stamps = [
+        tick for run in runs for span in run.get_timing_result().spans for tick in (span.begin_ticks, span.end_ticks)
+    ]
+    assert stamps == sorted(stamps)
+    assert expected == ["reduce blocks"] * 2
+
+
+def test_a_helper_for_ones_own_passes(timed_device, helper):
+    assert isinstance(helper, gw.TimingHelper)
+    session = helper.session()
+    encoder = _passes(helper, session, 3)
+    with pytest.raises(gw.TimingNotReady):
+        session.ticks()
+    _submit(timed_device, encoder)
+    session.submitted()
+    spans = session.spans()
+    assert [span.label for span in spans] == ["pass 0", "pass 1", "pass 2"]
+    assert session.ticks().dtype == np.uint64
+    assert session.ticks().shape == (3, 2)
+    with pytest.raises(gw.TimingUnavailable, match="closed"):
+        session.span("late")
+    empty = helper.session()
+    empty.submitted()
+    assert empty.spans() == []
+
+
+def test_record_with_ones_own_session(timed_device, helper, x):
+    session = helper.session()
+    encoder = timed_device.create_command_encoder()
+    scan, reduce = _scan(timed_device), gw.Reduce(timed_device)
+    outputs = scan.record(encoder, input=x, timing=session, trials=2)
+    reduce.record(encoder, input=outputs["output"], timing=session)
+    session.mark(encoder)
+    with pytest.raises(gw.TimingNotReady):
+        session.spans()
+    _submit(timed_device, encoder)
+    assert [span.label for span in session.spans()] == [
+        "reduce blocks", "scan totals", "scan blocks", "reduce",
+    ]  # fmt: skip
+    np.testing.assert_array_equal(outputs["output"].to_numpy(), PREFIX)
+
+
+def test_a_marked_session_is_closed(timed_device, helper):
+    session = helper.session()
+    encoder = _passes(helper, session, 1)
+    session.mark(encoder)
+    with pytest.raises(gw.TimingUnavailable, match="closed"):
+        session.span("late")
+
+
+def test_queries_are_resolved_in_a_submission_of_their_own(timed_device, helper, x, monkeypatch):
+    """On some drivers timestamps that are resolved in the same submission are wrong."""
+    log = []
+    scan = _scan(timed_device)
+    submit = timed_device.queue.submit
+    native = type(timed_device.create_command_encoder())
+    resolve = native.resolve_query_set
+
+    def noting(self, *args):
+        log.append("resolve")
+        return resolve(self, *args)
+
+    monkeypatch.setattr(native, "resolve_query_set", noting)
+    monkeypatch.setattr(timed_device.queue, "submit", lambda c: (log.append("submit"), submit(c))[1], raising=False)
+    run = scan.execute(input=x, enable_gpu_timing=True)
+    assert log == ["submit"]
+    run.get_timing_result()
+    assert log == ["submit", "resolve", "submit"]
+
+
+# ---- ticks and nanoseconds
+
+
+@pytest.mark.parametrize("period", [1.0, 52.0833, 83.333])
+def test_ticks_are_scaled_by_the_period(timed_device, helper, x, monkeypatch, period):
+    """On some GPUs a tick is not a nanosecond; here and on many others it is, so the period is made up."""
+    monkeypatch.setattr(helper, "tick_period_ns", period)
+    scan = _scan(timed_device)
+    t = scan.execute(input=x, enable_gpu_timing=True, trials=3).get_timing_result()
+    assert t.tick_period_ns == period
+    assert t.gpu_total_time_ns == [(s.end_ticks - s.begin_ticks) * period for s in t.spans]
+    assert t.gpu_span_ns == (t.spans[-1].end_ticks - t.spans[0].begin_ticks) * period
+    assert t.gaps_ns == [(b.begin_ticks - a.end_ticks) * period for a, b in zip(t.spans, t.spans[1:], strict=False)]
+    assert t.per_trial.gpu_total_time_ns[0] == t.gpu_total_time_ns[0] / 3
+
+
+@given(begin=st.integers(1, 2**63), length=st.integers(0, 2**40), period=st.sampled_from([1.0, 52.0833, 83.333]))
+def test_large_counts_are_subtracted_exactly(begin, length, period):
+    """A float64 holds no difference of two large counts: integers first, then the scale."""
+    span = gw.Span("k", begin, begin + length, period)
+    assert span.valid
+    assert span.ns == length * period
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "valid"),
+    [(0, 0, False), (0, 5, False), (5, 0, False), (6, 5, False), (5, 5, True), (5, 6, True)],
+)
+def test_validity(begin, end, valid):
+    """A stamp that is missing or goes backwards is no time; equal stamps are below the resolution, and count as 0."""
+    span = gw.Span("k", begin, end, 2.0)
+    assert span.valid == valid
+    assert span.ns == ((end - begin) * 2.0 if valid else None)
+
+
+def test_an_invalid_span_is_none_and_is_told():
+    spans = (gw.Span("a", 10, 20, 1.0), gw.Span("b", 40, 30, 1.0), gw.Span("c", 50, 60, 1.0))
+    t = gw.TimingResult(("a", "b", "c"), 2, spans)
+    assert t.gpu_total_time_ns == [10.0, None, 10.0]
+    assert t.per_trial.gpu_total_time_ns == [5.0, None, 5.0]
+    assert t.gpu_span_ns is None
+    assert t.gaps_ns is None
+    assert "b not measured" in repr(t)
+
+
+def test_a_run_warns_of_invalid_stamps(timed_device, x, monkeypatch):
+    run = _scan(timed_device).execute(input=x, enable_gpu_timing=True)
+    monkeypatch.setattr(timing.TimingSession, "ticks", lambda self: np.array([[5, 9], [0, 0], [9, 7]], dtype=np.uint64))
+    t = run.get_timing_result()
+    assert t.gpu_total_time_ns == [4.0 * t.tick_period_ns, None, None]
+    assert len(t.warnings) == 2
+    assert "'scan totals'" in t.warnings[0]
+    assert "end 7" in t.warnings[1]
+
+
+def test_nothing_is_ever_nan_or_a_made_up_zero():
+    t = gw.TimingResult(("a",), 3)
+    for value in (t.gpu_total_time_ns, t.gpu_span_ns, t.gaps_ns, t.cpu_total_time_ns, t.submit_time_ns):
+        assert value is None
+    assert t.per_trial.gpu_total_time_ns is None
+    assert "nan" not in repr(t)
+
+
+def test_units_are_in_the_names():
+    for name in ("gpu_total_time", "cpu_total_time", "gpu_span", "submit_time", "encode_time"):
+        assert any(field.startswith(name) and field.endswith("_ns") for field in dir(gw.TimingResult(("a",), 1)))
+
+
+# ---- how it looks
+
+
+def test_repr_is_one_line():
+    spans = (gw.Span("reduce", 1, 1_500_001, 1.0), gw.Span("scan", 1_600_000, 1_600_900, 1.0))
+    t = gw.TimingResult(("reduce", "scan"), 2, spans, cpu_total_time_ns=4e6)
+    text = repr(t)
+    assert "\n" not in text
+    for part in ("per trial of 2", "reduce 750 µs", "scan 450 ns", "GPU span 800 µs", "CPU wall 2 ms"):
+        assert part in text
+    assert "no kernels" in repr(gw.TimingResult((), 1))
+
+
+def test_html_escapes_labels():
+    spans = (gw.Span("<script>alert('x')</script> & co", 1, 2, 1.0),)
+    html = gw.TimingResult((spans[0].label,), 1, spans)._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    assert "&amp; co" in html
+    assert "GPU span" in html
+    assert "not measured" in html
+    assert html.startswith("<table")
+
+
+def test_a_kernels_label_reaches_the_html_escaped(timed_device):
+    text = (
+        "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
+        "@compute @workgroup_size(1) fn main() { y[0] = 1u; }"
+    )
+    kernel = gw.Kernel(timed_device, text, {"y": "read_write"}, 1, label="a<b")
+    run = kernel.execute(y=gw.empty(4, "u32", timed_device), enable_gpu_timing=True)
+    assert "a&lt;b" in run.get_timing_result()._repr_html_()
+
+
+# ---- lifetimes
+
+
+def test_timing_keeps_no_arrays_alive(timed_device, x):
+    scan = _scan(timed_device)
+    run = scan.execute(input=x, enable_gpu_timing=True)
+    result = run.get_timing_result()
+    gone = weakref.ref(run.output.buffer)
+    del run
+    scan.release()
+    scan._last_timed = None
+    gc.collect()
+    assert gone() is None
+    assert result.gpu_span_ns > 0
+
+
+def test_releasing_a_primitive_releases_its_last_timed_output(timed_device, x):
+    """release() is for memory: the last timed run must not hold the output."""
+    scan = _scan(timed_device)
+    gone = weakref.ref(scan.execute(input=x, enable_gpu_timing=True).output.buffer)
+    scan.release()
+    gc.collect()
+    assert gone() is None
+    assert scan.get_timing_result().gpu_span_ns > 0
+
+
+def test_the_garbage_collector_is_on_again(timed_device, x):
+    scan = _scan(timed_device)
+    scan.execute(input=x, enable_cpu_timing=True)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        scan.execute(input=x, enable_cpu_timing=True)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_the_tick_step_is_a_multiple_of_the_period(timed_device):
+    capabilities = gw.capabilities(timed_device)
+    if capabilities.tick_step_ns is not None:
+        steps = capabilities.tick_step_ns / capabilities.tick_period_ns
+        assert math.isclose(steps, round(steps))

@@ -1,0 +1,117 @@
+"""Every composed text compiles under Tint, too, the compiler that browsers have."""
+
+import os
+import re
+import stat
+import time
+
+import pytest
+import tint
+from _cases import texts
+
+from gridwise_py.shaders import numbered, prologue
+
+pytestmark = pytest.mark.tint
+
+# Tint has no 64-bit integers, and no feature for them.
+EXEMPT_FEATURES = {"shader-int64", "shader-int64-atomic-all-ops"}
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    path = tint.find_chromium()
+    if path is None:
+        pytest.skip("no chromium on PATH")
+    return path
+
+
+def _exempt(shader) -> bool:
+    return bool(EXEMPT_FEATURES & set(shader.features))
+
+
+def test_exemptions_are_64_bit_texts_only_and_have_a_twin():
+    """Each exempt text has 64-bit state words; the same with two 32-bit words is compiled."""
+    found = list(texts().values())
+    exempt = [(name, shader) for name, shader in found if _exempt(shader)]
+    assert exempt
+    for name, shader in exempt:
+        assert "-u64-" in name
+        assert re.search(r"\bu64\b", shader.text)
+    twins = [name for name, _ in found if "-u32x2-" in name]
+    assert len(exempt) == len(twins)
+    assert len(exempt) < 0.5 * len(found)
+
+
+def test_every_text_compiles_without_a_word(chromium):
+    chosen = [(name, shader) for name, shader in texts().values() if not _exempt(shader)]
+    complete = [prologue("tint", shader.text) + shader.text for _, shader in chosen]
+    report = tint.compile_texts(complete, chromium=chromium, timeout_s=300)
+    assert "subgroups" in report.features, "or subgroup operations were not checked"
+    complaints = [
+        (name, text, messages)
+        for (name, _), text, messages in zip(chosen, complete, report.messages, strict=True)
+        if messages
+    ]
+    print(f"{len(complete)} texts compiled, {len(texts()) - len(complete)} with 64-bit words exempt")
+    if complaints:
+        name, text, messages = complaints[0]
+        kinds = sorted({re.sub(r"line \d+", "line …", m) for _, _, ms in complaints for m in ms})
+        pytest.fail(
+            f"{len(complaints)} of {len(complete)} texts; all complaints:\n"
+            + "\n".join(kinds)
+            + f"\n\nthe first, {name}:\n"
+            + "\n".join(messages)
+            + "\n"
+            + numbered(text)
+        )
+
+
+def test_the_harness_sees_errors_and_warnings(chromium):
+    good = "@compute @workgroup_size(1) fn main() {}"
+    report = tint.compile_texts(
+        [
+            good,
+            "fn main() { nonsense; }",
+            "const x = bitcast<f32>(0x7f800000u);",
+            "enable subgroups;\n" + good,
+            "fn f() { let x = subgroupAdd(1u); }",
+            "var<private> x: u64;",
+            "fn f() { return; let x = 1; }",
+            good,
+        ],
+        chromium=chromium,
+    )
+    kinds = [{m.split(",")[0] for m in messages} for messages in report.messages]
+    assert kinds == [set(), {"error"}, {"error"}, set(), {"error"}, {"error"}, {"warning"}, set()]
+
+
+def test_no_chromium_is_left_behind_when_it_hangs(tmp_path):
+    """Neither it nor its helpers, however it ends."""
+    note = tmp_path / "pids"
+    fake = tmp_path / "chromium"
+    fake.write_text(f"#!/bin/sh\nsleep 60 &\necho $$ $! >> {note}\nwait\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    begin = time.monotonic()
+    with pytest.raises(tint.TintError, match="no report"):
+        tint.compile_texts(["fn f() {}"], chromium=str(fake), timeout_s=1, attempts=2)
+    assert time.monotonic() - begin < 15
+    pids = [int(pid) for pid in note.read_text().split()]
+    assert len(pids) == 4
+    time.sleep(0.2)
+    for pid in pids:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            continue
+        with open(f"/proc/{pid}/stat") as status:
+            assert status.read().rsplit(")", 1)[1].split()[0] == "Z", f"process {pid} is alive"
+
+
+def test_a_browser_that_ends_at_once_is_reported(tmp_path):
+    fake = tmp_path / "chromium"
+    fake.write_text("#!/bin/sh\nexit 1\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    begin = time.monotonic()
+    with pytest.raises(tint.TintError, match="no report"):
+        tint.compile_texts(["fn f() {}"], chromium=str(fake), timeout_s=30)
+    assert time.monotonic() - begin < 15

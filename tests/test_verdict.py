@@ -1,0 +1,259 @@
+"""Verdicts: known answers, properties, and studies of how often they are wrong."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic import NOISES, times
+
+from gridwise_py import ArgumentError
+from gridwise_py.bench.measurement import Series
+from gridwise_py.bench.statistics import Stopping
+from gridwise_py.bench.verdict import Pair, VerdictKind, judge, judge_all
+
+SAME, FASTER, SLOWER, AMBIGUOUS = VerdictKind.SAME, VerdictKind.FASTER, VerdictKind.SLOWER, VerdictKind.AMBIGUOUS
+
+
+def _sampled(kind, rng, level_ns=1e5):
+    """As a measurement takes them: until the rule says stop."""
+    x = times(kind, 2500, rng, level_ns=level_ns)
+    rule = Stopping(max_samples=2500)
+    n = 50
+    while rule.reason(x[:n], 0.0) is None:
+        n += 10
+    return x[:n]
+
+
+# ---- studies: what the verdicts are worth
+
+
+def _study(kind, ratio, count, seed):
+    rng = np.random.default_rng(seed)
+    return Counter(judge(_sampled(kind, rng), _sampled(kind, rng, 1e5 * ratio)).kind for _ in range(count))
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_two_runs_of_the_same_thing(kind):
+    found = _study(kind, 1.0, 200, seed=101)
+    assert found[FASTER] + found[SLOWER] <= 2, found
+    assert found[AMBIGUOUS] <= 20, found
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_a_slow_down_of_5_percent_is_found(kind):
+    found = _study(kind, 1.05, 100, seed=202)
+    assert found[SLOWER] >= 95, found
+    assert found[FASTER] + found[SAME] == 0, found
+    assert found[AMBIGUOUS] <= 10, found
+
+
+def test_runs_that_differ_as_runs_do():
+    """Each run at a level of its own, half a per cent apart, which no interval within a run shows."""
+    rng = np.random.default_rng(303)
+    levels = 1e5 * (1 + 0.005 * rng.standard_normal((150, 2)))
+    found = Counter(judge(_sampled("independent", rng, a), _sampled("independent", rng, b)).kind for a, b in levels)
+    assert found[FASTER] + found[SLOWER] <= 1, found
+    assert found[AMBIGUOUS] <= 22, found
+
+
+@pytest.mark.parametrize("n", [5, 10, 30])
+def test_few_samples_do_not_make_false_verdicts(n):
+    rng = np.random.default_rng(404)
+    runs = [judge(times("independent", n, rng, sd=0.05), times("independent", n, rng, sd=0.05)) for _ in range(200)]
+    assert sum(v.kind in (FASTER, SLOWER) for v in runs) <= 2
+
+
+def test_many_rows_are_corrected():
+    rng = np.random.default_rng(505)
+    pairs = [Pair(times("independent", 60, rng), times("independent", 60, rng)) for _ in range(100)]
+    pairs[17] = Pair(pairs[17].old, 1.2 * np.asarray(pairs[17].new))
+    found = judge_all(pairs)
+    assert [i for i, v in enumerate(found) if v.kind in (FASTER, SLOWER)] == [17]
+    assert all(v.p_corrected >= v.p_value for v in found)
+    assert judge_all([]) == []
+
+
+# ---- known answers
+
+
+def _pair(ratio, n=200, sd=0.005, seed=1):
+    rng = np.random.default_rng(seed)
+    return times("independent", n, rng, sd=sd), times("independent", n, rng, sd=sd, level_ns=1e5 * ratio)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "kind"), [(1.0, SAME), (1.01, SAME), (0.99, SAME), (1.1, SLOWER), (0.9, FASTER), (1.02, AMBIGUOUS)]
+)
+def test_kinds(ratio, kind):
+    v = judge(*_pair(ratio))
+    assert v.kind is kind, v
+    assert v.low <= v.ratio <= v.high
+    assert v.ratio == pytest.approx(ratio, rel=0.005)
+    assert bool(v.settle) == (kind is AMBIGUOUS)
+    assert v.reason
+    assert f"{v.ratio:.4f}" in str(v)
+
+
+def test_the_threshold_is_asked_for():
+    assert judge(*_pair(1.1), threshold=0.2).kind is SAME
+    assert judge(*_pair(1.01), threshold=0.002).kind is SLOWER
+
+
+def test_series_are_taken():
+    old, new = (Series("k", tuple(x), None) for x in _pair(1.1))
+    assert judge(old, new).kind is SLOWER
+    assert judge(old, new) == judge(old.samples_ns, new.samples_ns)
+
+
+def test_a_rank_test_that_does_not_agree_leaves_it_open():
+    """Six samples of each cannot convince among 200 rows."""
+    old = times("independent", 6, np.random.default_rng(9), sd=0.002)
+    _few = old, 1.1 * old
+    pairs = [Pair(*_pair(1.0, seed=s)) for s in range(200)]
+    found = judge_all([*pairs, Pair(*_few)])[-1]
+    assert found.p_corrected > 0.05
+    assert found.kind is AMBIGUOUS
+    assert "rank test does not agree" in found.reason
+    assert "samples of each" in found.settle
+
+
+def test_one_sample_settles_nothing():
+    v = judge([100.0], [200.0])
+    assert v.kind is AMBIGUOUS
+    assert "at least 5" in v.settle
+
+
+def test_equal_samples():
+    assert judge([100.0] * 30, [100.0] * 30).kind is SAME
+    assert judge([100.0] * 30, [120.0] * 30).kind is SLOWER
+
+
+def test_the_step_of_the_clock_limits_what_is_the_same():
+    old, new = [3200.0] * 200, [3232.0] * 200
+    assert judge(old, new).kind is SAME
+    v = judge(old, new, tick_step_ns=320.0)
+    assert v.kind is AMBIGUOUS
+    assert "trials" in v.settle
+
+
+def test_two_modes_are_judged_by_the_middle_half():
+    rng = np.random.default_rng(12)
+    found = [judge(times("bimodal", 500, rng), times("bimodal", 500, rng)) for _ in range(10)]
+    assert {v.kind for v in found} == {SAME}
+    assert sum(v.statistic == "interquartile mean" for v in found) >= 3
+
+
+def test_a_clock_that_moved_settles_nothing():
+    old, new = _pair(1.1)
+    v = judge_all([Pair(old, new, clock_moved=True)])[0]
+    assert v.kind is AMBIGUOUS
+    assert "warm-up" in v.settle
+
+
+def test_a_canary_that_explains_the_difference():
+    old, new = _pair(1.1)
+    assert judge_all([Pair(old, new, clock_ratio=1.1)])[0].kind is AMBIGUOUS
+    assert "clock" in judge_all([Pair(old, new, clock_ratio=1.1)])[0].settle
+    assert judge_all([Pair(old, new, clock_ratio=1.02)])[0].kind is SLOWER
+    assert judge_all([Pair(old, new, clock_ratio=0.95)])[0].kind is SLOWER
+
+
+def test_few_samples_must_lie_apart():
+    """Ten cannot show whether they depend on each other."""
+    v = judge(*_pair(1.0, n=10, sd=0.01))
+    assert v.kind is AMBIGUOUS
+    assert "at least 20" in v.settle
+    assert judge(*_pair(1.2, n=10, sd=0.01)).kind is SLOWER
+
+
+def test_settling_says_how_many_samples():
+    v = judge(*_pair(1.0, n=30, sd=0.05))
+    assert v.kind is AMBIGUOUS
+    assert "samples of each (now 30 and 30)" in v.settle
+
+
+# ---- blocks
+
+
+def _rounds(rng, count, level_ns, between):
+    return [
+        times("independent", 60, rng, level_ns=level_ns * (1 + between * rng.standard_normal())) for _ in range(count)
+    ]
+
+
+def test_blocks_are_the_unit():
+    """Rounds 3 per cent apart: each pair of rounds differs clearly, and it means nothing."""
+    rng = np.random.default_rng(21)
+    found = Counter(judge(_rounds(rng, 4, 1e5, 0.03), _rounds(rng, 4, 1e5, 0.03)).kind for _ in range(100))
+    assert found[FASTER] + found[SLOWER] <= 2, found
+    merged = Counter()
+    for _ in range(30):
+        sides = [np.concatenate(_rounds(rng, 1, 1e5, 0.03)) for _ in range(2)]
+        merged[judge(*sides).kind] += 1
+    assert merged[FASTER] + merged[SLOWER] > 3, "the study has no difference between rounds"
+
+
+def test_blocks_that_agree_settle_it():
+    rng = np.random.default_rng(22)
+    assert judge(_rounds(rng, 4, 1e5, 0.002), _rounds(rng, 4, 1e5, 0.002)).kind is SAME
+    assert judge(_rounds(rng, 4, 1e5, 0.002), _rounds(rng, 4, 1.05e5, 0.002)).kind is SLOWER
+    assert judge(_rounds(rng, 4, 1e5, 0.002), _rounds(rng, 1, 1.05e5, 0.002)).kind is SLOWER
+
+
+def test_more_rounds_are_asked_for():
+    rng = np.random.default_rng(23)
+    v = judge(_rounds(rng, 3, 1e5, 0.05), _rounds(rng, 3, 1e5, 0.05))
+    assert v.kind is AMBIGUOUS
+    assert "rounds" in v.settle
+
+
+# ---- properties
+
+some = st.lists(st.floats(1, 1e7), min_size=1, max_size=30)
+
+
+@given(some, some)
+@settings(max_examples=40)
+def test_any_samples_get_a_verdict(old, new):
+    v = judge(old, new)
+    assert v.kind in VerdictKind
+    assert 0 < v.low <= v.ratio <= v.high < math.inf
+    assert 0 <= v.p_value <= v.p_corrected <= 1
+
+
+@given(some, some, st.integers(-6, 6))
+@settings(max_examples=20)
+def test_units_do_not_matter(old, new, exponent):
+    scaled = [[value * 2.0**exponent for value in side] for side in (old, new)]
+    a, b = judge(old, new), judge(*scaled)
+    assert (a.kind, a.ratio) == (b.kind, pytest.approx(b.ratio))
+
+
+@given(st.floats(0.5, 2), st.integers(0, 1000))
+@settings(max_examples=25)
+def test_swapping_sides_swaps_the_verdict(ratio, seed):
+    old, new = _pair(ratio, n=60, seed=seed)
+    a, b = judge(old, new), judge(new, old)
+    assert a.ratio == pytest.approx(1 / b.ratio)
+    if abs(abs(math.log(ratio)) - math.log(1.02)) > 0.005:
+        assert (a.kind, b.kind) in [(SAME, SAME), (FASTER, SLOWER), (SLOWER, FASTER)]
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [([], [1.0]), ([1.0], []), ([0.0], [1.0]), ([1.0], [math.nan]), ([-1.0], [1.0]), ([[]], [1.0])]
+)
+def test_bad_samples_are_refused(old, new):
+    with pytest.raises(ArgumentError, match=r"(old|new) side"):
+        judge(old, new)
+
+
+@pytest.mark.parametrize("bad", [{"threshold": 0}, {"threshold": 2}, {"confidence": 0}, {"confidence": 1}])
+def test_bad_levels_are_refused(bad):
+    with pytest.raises(ArgumentError, match=next(iter(bad))):
+        judge([1.0], [1.0], **bad)

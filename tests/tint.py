@@ -1,0 +1,207 @@
+"""Compiles WGSL with Tint, the compiler of Chromium, in a headless browser.
+
+As a program: ``python tests/tint.py FILE.wgsl …`` prints what Tint says about each file.
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Report", "TintError", "compile_texts", "find_chromium"]
+
+_NAMES = ("chromium", "chromium-browser")
+
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",  # containers
+    "--disable-gpu-sandbox",
+    "--no-first-run",
+    "--disable-quic",
+    "--disable-sync",
+    "--disable-component-update",
+    "--disable-background-networking",
+    "--disable-dev-shm-usage",
+    "--enable-unsafe-webgpu",
+    "--use-webgpu-adapter=swiftshader",
+    "--enable-webgpu-developer-features",
+)
+
+# Module by module: a text that Tint refuses has an error among its messages, the next is not disturbed.
+_PAGE = """<!doctype html><meta charset="utf-8"><script>
+(async () => {
+  const report = {};
+  try {
+    const adapter = await navigator.gpu.requestAdapter();
+    if (!adapter) throw new Error("no WebGPU adapter");
+    report.features = [...adapter.features].sort();
+    const wanted = ["subgroups"].filter((f) => adapter.features.has(f));
+    const device = await adapter.requestDevice({requiredFeatures: wanted});
+    device.addEventListener("uncapturederror", (e) => e.preventDefault());
+    const texts = await (await fetch("texts")).json();
+    report.messages = [];
+    for (const code of texts) {
+      const info = await device.createShaderModule({code}).getCompilationInfo();
+      report.messages.push([...info.messages].map((m) => ({type: m.type, line: m.lineNum, message: m.message})));
+    }
+  } catch (error) {
+    report.error = String(error);
+  }
+  await fetch("report", {method: "POST", body: JSON.stringify(report)});
+})();
+</script>
+"""
+
+
+class TintError(RuntimeError):
+    """Chromium gave no report."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What Tint said.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Of the browser's adapter.
+    messages : tuple of tuple of str
+        For each text ``"error, line 3: …"``, ``"warning, …"`` or ``"info, …"``.
+    """
+
+    features: tuple[str, ...]
+    messages: tuple[tuple[str, ...], ...]
+
+
+def find_chromium() -> str | None:
+    """Return the path of Chromium, if there is one on PATH."""
+    return next((path for name in _NAMES if (path := shutil.which(name))), None)
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, texts: Sequence[str]):
+        # Loopback only, on a port that is free.
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.texts = json.dumps(list(texts)).encode()
+        self.report: dict[str, Any] | None = None
+        self.reported = threading.Event()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: _Server
+
+    def log_message(self, *_args: Any) -> None:
+        """Stay quiet."""
+
+    def do_GET(self) -> None:
+        if self.path == "/":
+            self._answer(200, "text/html; charset=utf-8", _PAGE.encode())
+        elif self.path == "/texts":
+            self._answer(200, "application/json", self.server.texts)
+        else:
+            self._answer(404, "text/plain", b"")
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer(200, "text/plain", b"")
+        self.server.report = json.loads(body)
+        self.server.reported.set()
+
+    def _answer(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _stop(process: subprocess.Popen) -> None:
+    """End Chromium and its helpers, which are in a process group of their own."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        process.kill()
+    process.wait(timeout=10)
+
+
+def _browse(server: _Server, chromium: str, timeout_s: float) -> None:
+    with tempfile.TemporaryDirectory(prefix="tint-", ignore_cleanup_errors=True) as profile:
+        process = subprocess.Popen(
+            [chromium, *_FLAGS, f"--user-data-dir={profile}", f"http://127.0.0.1:{server.server_port}/"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            waited = 0.0
+            while not server.reported.wait(0.25) and process.poll() is None and waited < timeout_s:
+                waited += 0.25
+        finally:
+            _stop(process)
+
+
+def compile_texts(
+    texts: Sequence[str], *, chromium: str | None = None, timeout_s: float = 60.0, attempts: int = 2
+) -> Report:
+    """Compile complete texts (prologue included) and return what Tint says about each.
+
+    Raises
+    ------
+    TintError
+        If there is no Chromium, or it gave no report in time.
+    """
+    chromium = chromium or find_chromium()
+    if chromium is None:
+        raise TintError(f"none of {', '.join(_NAMES)} is on PATH")
+    for _ in range(attempts):
+        with _Server(texts) as server:
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+            thread.start()
+            try:
+                _browse(server, chromium, timeout_s)
+            finally:
+                server.shutdown()
+                thread.join(timeout=10)
+        if server.report is not None:
+            return _read(server.report, len(texts))
+    raise TintError(f"{chromium} gave no report within {timeout_s:g} s, {attempts} times")
+
+
+def _read(report: dict[str, Any], count: int) -> Report:
+    if "error" in report:
+        raise TintError(f"the page failed: {report['error']}")
+    if len(report["messages"]) != count:
+        raise TintError(f"{count} texts, but {len(report['messages'])} answers")
+    return Report(
+        tuple(report["features"]),
+        tuple(
+            tuple(f"{m['type']}, line {m['line']}: {m['message']}" for m in messages) for messages in report["messages"]
+        ),
+    )
+
+
+def main() -> int:
+    """Compile the files that are named; return 1 if one is refused."""
+    paths = sys.argv[1:]
+    report = compile_texts([Path(path).read_text(encoding="utf-8") for path in paths])
+    for path, messages in zip(paths, report.messages, strict=True):
+        print(path, *(messages or ["fine"]), sep="\n  ")
+    return int(any(m.startswith("error") for messages in report.messages for m in messages))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
