@@ -7,7 +7,7 @@ from .bench.measure import measure
 from .bench.measurement import Measurement
 from .bench.protocol import SamplingProtocol
 from .binop import Add, BinOp, Max, Min, Multiply
-from .capabilities import Capabilities
+from .capabilities import Capabilities, LookbackVerdict
 from .context import capabilities, timing_helper
 from .datatype import DATATYPES, Datatype
 from .device import AdapterDescription, default_device, list_adapters, request_device
@@ -66,6 +66,7 @@ __all__ = [
     "Layout",
     "LengthError",
     "LimitError",
+    "LookbackVerdict",
     "Max",
     "Measurement",
     "Min",

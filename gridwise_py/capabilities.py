@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import ArgumentError
 
-__all__ = ["Capabilities", "SubgroupMode"]
+__all__ = ["Capabilities", "LookbackVerdict", "SubgroupMode"]
 
 # WebGPU's default limits: what every device has.
 _DEFAULT_LIMITS = {
@@ -42,6 +42,50 @@ class SubgroupMode:
 
 
 @dataclass(frozen=True)
+class LookbackVerdict:
+    """What a self-test found out about kernels whose workgroups wait for each other; see `lookback_verdict`.
+
+    Attributes
+    ----------
+    coherent : bool
+        Every sum was right, and every workgroup finished.
+    progress : bool
+        Hardly any workgroup waited in vain for one before it.
+    needs_tickets : bool
+        That was so only where workgroups took their tiles in the order in which they started.
+    recovers : bool
+        Sums were right, too, where some tiles never posted anything.
+    duration_ns : float or None
+        Of the self-test, on the CPU's clock.
+    error : str or None
+        Why it could not be run; all else is False then.
+    """
+
+    coherent: bool
+    progress: bool
+    needs_tickets: bool
+    recovers: bool
+    duration_ns: float | None = None
+    error: str | None = None
+
+    @property
+    def safe(self) -> bool:
+        """Whether look-back is right and quick on the device."""
+        return self.coherent and self.progress and self.recovers
+
+    def __str__(self) -> str:
+        if self.safe:
+            return "safe, with tickets" if self.needs_tickets else "safe"
+        if self.error is not None:
+            return f"not safe: the self-test failed: {self.error}"
+        if not self.coherent:
+            return "not safe: sums were wrong"
+        if not self.recovers:
+            return "not safe: sums were wrong where tiles never posted"
+        return "not safe: workgroups waited in vain for those before them"
+
+
+@dataclass(frozen=True)
 class Capabilities:
     """What plans and reports need to know of a device.
 
@@ -65,6 +109,9 @@ class Capabilities:
         Nanoseconds per tick of a timestamp; None without timestamps.
     tick_step_ns : float or None
         Smallest step between timestamps that was seen, in nanoseconds; None without timestamps.
+    lookback : LookbackVerdict or None
+        Whether workgroups can wait for each other. None: not tested yet; a primitive that wants to know then tests its
+        device, and without a device takes it for safe on all but CPU adapters.
     """
 
     adapter: str = "invented"
@@ -77,6 +124,7 @@ class Capabilities:
     subgroup_size: int | None = None
     tick_period_ns: float | None = None
     tick_step_ns: float | None = None
+    lookback: LookbackVerdict | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", frozenset(self.features))

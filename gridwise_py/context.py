@@ -15,7 +15,7 @@ import numpy as np
 import wgpu
 
 from ._wgpu_native import watch_errors
-from .capabilities import Capabilities
+from .capabilities import Capabilities, LookbackVerdict
 from .device import measure_capabilities
 from .errors import ArgumentError, GridwiseWarning
 from .timing import TimingHelper
@@ -34,6 +34,8 @@ class DeviceContext:
         self.lock = threading.RLock()
         self.has_timestamps = "timestamp-query" in device.features
         self._warned_no_timestamps = False
+        #: What `lookback.lookback_verdict` found out, by the form of the state words.
+        self.lookback_verdicts: dict[str, LookbackVerdict] = {}
         self._staging: wgpu.GPUBuffer | None = None
         watch_errors()
 

@@ -19,6 +19,7 @@ from .timing import TimingHelper
 __all__ = [
     "AdapterDescription",
     "default_device",
+    "device_key",
     "list_adapters",
     "measure_capabilities",
     "request_device",
@@ -176,6 +177,22 @@ def default_device() -> wgpu.GPUDevice:
         if not _default:
             _default.append(request_device())
         return _default[0]
+
+
+def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
+    """Return what findings about a device hold for: adapter, driver, backend, and the versions that drive them."""
+    from . import __version__
+
+    info: Any = device.adapter.info
+    return {
+        "adapter": str(info["device"]),
+        "adapter_type": str(info["adapter_type"]),
+        "backend": str(info["backend_type"]),
+        "vendor": str(info["vendor"]),
+        "driver": str(info["description"]),
+        "wgpu": wgpu.__version__,
+        "gridwise_py": __version__,
+    }
 
 
 _PROBE = """

@@ -23,7 +23,8 @@ here `gw`. The docstrings say more: shapes, datatypes, units, errors (`help(gw.S
 """
 
 AREAS = {
-    "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities",
+    "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities "
+    "LookbackVerdict",
     "Arrays": "asarray empty empty_like Array Datatype DATATYPES",
     "One-shot functions": "add sum prod min max reduce cumsum scan",
     "Operators": "Add Multiply Min Max BinOp",

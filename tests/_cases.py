@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gridwise_py as gw
+from gridwise_py.chained_state import STATES
+from gridwise_py.lookback import probe_plan
 from gridwise_py.plan import Shader
 from gridwise_py.primitives import REGISTRY
 
@@ -142,4 +144,8 @@ def texts(n: int = 100_000) -> dict[str, tuple[str, Shader]]:
             for how, layout in layouts(case, n):
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}", shader))
+        for state in STATES:
+            for tickets in (False, True):
+                probe = probe_plan(capabilities, state, tickets=tickets)
+                found |= {key: (f"lookback_probe-{state}-{tickets}", shader) for key, shader in probe.shaders.items()}
     return found

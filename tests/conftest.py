@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 
 import hypothesis
@@ -30,6 +31,16 @@ REFUSED = "refused by GRIDWISE_TEST_REFUSE_FEATURES"
 
 def _flag(name: str) -> bool:
     return os.environ.get(name, "") not in ("", "0")
+
+
+# ---- what was found out on this machine before, or is now, is none of the tests' business ----
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # workers share the folder of the process that started them
+        folder = tempfile.TemporaryDirectory(prefix="gridwise-cache-")
+        config.add_cleanup(folder.cleanup)
+        os.environ["GRIDWISE_CACHE_DIR"] = folder.name
 
 
 # ---- skips that become failures ----

@@ -3,8 +3,6 @@
 import dataclasses
 import json
 import math
-import sys
-import types
 
 import numpy as np
 import pytest
@@ -12,17 +10,18 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench import calibration, probes
-from gridwise_py.bench.calibration import Calibration, calibrate, calibration_of, device_key, unit_warnings
+from gridwise_py.bench.calibration import Calibration, calibrate, calibration_of, unit_warnings
 from gridwise_py.bench.kernels import bind_own
 from gridwise_py.bench.probes import TickCheck, cache_knee_bytes
 from gridwise_py.cli import main
+from gridwise_py.device import device_key
 
 SMALL = 1 << 17
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(calibration, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
@@ -281,13 +280,6 @@ def test_the_check_of_the_tick_alone_is_kept_if_it_is_good(timed, fast, folder, 
     monkeypatch.setattr(probes, "check_tick", lambda device: TickCheck(1e6, 60e6))
     assert len(unit_warnings(timed)) == 1
     assert list(folder.iterdir()) == [], "the machine may have been busy: another process looks again"
-
-
-def test_the_folder_is_the_users(monkeypatch):
-    fake = types.ModuleType("platformdirs")
-    fake.user_cache_path = lambda name, appauthor: f"/cache/{name}"
-    monkeypatch.setitem(sys.modules, "platformdirs", fake)
-    assert calibration.cache_folder() == "/cache/gridwise_py"
 
 
 def test_without_timestamps_there_is_nothing_to_calibrate(device, folder):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench import calibration, sampling
+from gridwise_py.bench import sampling
 from gridwise_py.bench.case import Case, Protocol
 from gridwise_py.bench.check import Mismatch
 from gridwise_py.bench.kernels import bind_canary, bind_flush
@@ -389,8 +389,7 @@ def test_cases(timed, device):
         assert (m.primitive, m.n, m.case["datatype"]) == (primitive, 1000, "f32")
 
 
-def test_the_protocol_of_the_bench_is_taken_too(timed, device, tmp_path, monkeypatch):
-    monkeypatch.setattr(calibration, "cache_folder", lambda: tmp_path)
+def test_the_protocol_of_the_bench_is_taken_too(timed, device):
     m = measure_case(device, Case("copy", 1000, "u32"), Protocol(warmup_s=0.01, sampling_s=0.02, seed=3), "hot")
     assert m.correct, m.error
     assert (m.protocol["warmup_s"], m.protocol["timeout_s"], m.protocol["seed"]) == (0.01, 0.02, 3)

@@ -5,29 +5,25 @@ Floors are shown beside times and never subtracted from them: a fitted intercept
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import wgpu
 
+from .. import cache
 from .._wgpu_native import wait_method
 from ..context import context_of
+from ..device import device_key
 from ..errors import TimingUnavailable
-from ..shaders import sha256
 from . import probes
 from .probes import TickCheck
 
 __all__ = [
     "Calibration",
     "cache_bytes",
-    "cache_folder",
     "calibrate",
     "calibration_of",
-    "device_key",
     "unit_warnings",
 ]
 
@@ -95,69 +91,28 @@ class Calibration:
 # ---- the file
 
 
-def cache_folder() -> Path:
-    """Return the user's folder for what can be found again."""
-    import platformdirs
-
-    return platformdirs.user_cache_path("gridwise_py", appauthor=False)
-
-
-def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
-    """Return what calibrations hold for: adapter, driver, backend, and the versions that drive them."""
-    from .. import __version__
-
-    info: Any = device.adapter.info
-    return {
-        "adapter": str(info["device"]),
-        "adapter_type": str(info["adapter_type"]),
-        "backend": str(info["backend_type"]),
-        "vendor": str(info["vendor"]),
-        "driver": str(info["description"]),
-        "wgpu": wgpu.__version__,
-        "gridwise_py": __version__,
-    }
-
-
-def _path(key: Mapping[str, str]) -> Path:
-    return cache_folder() / f"calibration-{sha256(json.dumps(key, sort_keys=True))[:16]}.json"
-
-
 def _load(key: Mapping[str, str]) -> dict[str, Any]:
     """Return what is kept for a device; nothing where the file is missing, broken, or of something else."""
+    data = cache.load("calibration", key, _FORMAT)
+    kept: dict[str, Any] = {}
     try:
-        data = json.loads(_path(key).read_text(encoding="utf-8"))
-        if data["format"] == _FORMAT and data["device"] == dict(key):
-            kept = {}
+        if data is not None:
             if data.get("tick_check") is not None:
                 kept["tick_check"] = TickCheck(**{k: float(v) for k, v in data["tick_check"].items()})
             if data.get("calibration") is not None:
                 kept["calibration"] = Calibration.from_dict(data["calibration"])
-            return kept
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass
-    return {}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return kept
 
 
 def _save(key: Mapping[str, str], kept: Mapping[str, Any]) -> None:
-    """Keep it, whole or not at all; a folder that cannot be written costs only time."""
     calibration = kept.get("calibration")
-    document = {
-        "format": _FORMAT,
-        "device": dict(key),
+    content = {
         "tick_check": asdict(kept["tick_check"]) if "tick_check" in kept else None,
         "calibration": None if calibration is None else calibration.to_dict(),
     }
-    try:
-        path = _path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            beside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError:
-        pass
+    cache.save("calibration", key, _FORMAT, content)
 
 
 def _known(device: wgpu.GPUDevice) -> dict[str, Any]:

@@ -24,16 +24,20 @@ def info(adapter: str | None, as_json: bool) -> None:
 
     import gridwise_py as gw
 
+    from ..lookback import lookback_verdict
+
     adapters = gw.list_adapters()
     device = gw.request_device(adapter)
     capabilities = gw.capabilities(device)
     scan = gw.Scan(device)
     strategy = scan.choose_strategy(in_place=False)
+    verdict = lookback_verdict(device, scan.state)
     if as_json:
         document = {
             "adapters": [asdict(a) for a in adapters],
             "device": capabilities.to_dict(),
             "scan": {"strategy": strategy, "state": scan.state, "subgroups": str(scan.mode)},
+            "lookback": {"state": scan.state, "safe": verdict.safe, **asdict(verdict)},
         }
         click.echo(json.dumps(document, indent=1))
         return
@@ -53,6 +57,7 @@ def info(adapter: str | None, as_json: bool) -> None:
         "largest buffer": f"{limits['max-buffer-size']:,} bytes",
         "workgroup memory": f"{limits['max-compute-workgroup-storage-size']:,} bytes",
         "invocations per workgroup": f"{limits['max-compute-invocations-per-workgroup']:,}",
+        "look-back, self-tested": f"{verdict} (state {scan.state}{_duration(verdict.duration_ns)})",
         "scan": f"{strategy}, state {scan.state}, subgroups {scan.mode}",
         "features": ", ".join(sorted(capabilities.features)) or "none",
     }
@@ -60,6 +65,10 @@ def info(adapter: str | None, as_json: bool) -> None:
     for key, value in rows.items():
         details.add_row(f"[bold]{key}[/bold]", escape(str(value)))
     console.print(details)
+
+
+def _duration(duration_ns: float | None) -> str:
+    return "" if duration_ns is None else f", in {duration_ns * 1e-6:.0f} ms when it was tested"
 
 
 def _optional(value: float | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import wgpu
@@ -13,20 +12,11 @@ from ..binop import Add, BinOp, as_binop
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities
 from ..datatype import Datatype, as_datatype
-from ..errors import ArgumentError
 from ..layout import Operand
 from ..primitive import Primitive
 from ..tuning import Shape
 
-__all__ = [
-    "HAS_CARRY",
-    "RAW_INPUT",
-    "RAW_OUTPUT",
-    "STATES",
-    "ChainedState",
-    "OperatorPrimitive",
-    "block_split",
-]
+__all__ = ["HAS_CARRY", "RAW_INPUT", "RAW_OUTPUT", "OperatorPrimitive", "block_split"]
 
 # Flags of shaders/lib/tile.wgsl and shaders/scan.wgsl.
 RAW_INPUT = 1
@@ -146,87 +136,6 @@ class OperatorPrimitive(Primitive):
             params={"tiles": tiles, "tiles_per_block": per_block, "blocks": blocks},
             workgroups=blocks, **more,
         )  # fmt: skip
-
-
-STATES = ("u64", "u32x2")
-# Bits of the epoch in a state word of each form.
-_EPOCH_BITS = {"u64": 30, "u32x2": 14}
-_WIDE = ("shader-int64", "shader-int64-atomic-all-ops")
-
-
-@dataclass(frozen=True)
-class ChainedState:
-    """The words by which workgroups of one dispatch tell each other their totals (shaders/lib/state.wgsl).
-
-    Attributes
-    ----------
-    form : {"u64", "u32x2"}
-    epoch_bits : int
-    spin_limit : int
-        Looks in vain before a workgroup computes again what was not posted.
-    stall_every : int
-        For tests: every so many words one is never posted; 0 for none.
-    by_rmw : bool
-        Whether words are read by a read-modify-write.
-    """
-
-    form: str
-    epoch_bits: int
-    spin_limit: int
-    stall_every: int
-    by_rmw: bool
-
-    @classmethod
-    def choose(
-        cls, capabilities: Capabilities, form: str | None, epoch_bits: int | None, spin_limit: int, stall_every: int
-    ) -> ChainedState:
-        """Return the state for a device: 64-bit atomics where it has them, unless `form` says otherwise.
-
-        Raises
-        ------
-        ArgumentError
-            If the device cannot do it, or a number is out of range.
-        """
-        wide = capabilities.features.issuperset(_WIDE)
-        if form is None:
-            form = "u64" if wide else "u32x2"
-        if form not in STATES:
-            raise ArgumentError(f"state={form!r} is unknown; known are {', '.join(STATES)}")
-        if form == "u64" and not wide:
-            raise ArgumentError(
-                f"state='u64' needs the features {' and '.join(map(repr, _WIDE))}, which the device of "
-                f"{capabilities.adapter!r} was not made with; use state='u32x2'"
-            )
-        most = _EPOCH_BITS[form]
-        if epoch_bits is None:
-            epoch_bits = most
-        if not 1 <= epoch_bits <= most:
-            raise ArgumentError(f"epoch_bits={epoch_bits} must be from 1 to {most} for state={form!r}")
-        if spin_limit < 1 or stall_every < 0:
-            raise ArgumentError(f"spin_limit={spin_limit} must be at least 1, stall_every={stall_every} at least 0")
-        # A read-modify-write sees what a plain load might be given from a cache; CPU adapters lose nothing by it.
-        return cls(form, epoch_bits, spin_limit, stall_every, capabilities.is_cpu)
-
-    def add_to(self, builder: PlanBuilder, words: int) -> dict[str, Any]:
-        """Add the scratch buffers for that many words, and return what `OperatorPrimitive._add` takes for them."""
-        wide = self.form == "u64"
-        builder.scratch("control", 4)
-        builder.scratch("states", 2 * words)
-        return {
-            "constants": {
-                "SPIN_LIMIT": self.spin_limit,
-                "EPOCH_BITS": self.epoch_bits,
-                "STALL_EVERY": self.stall_every,
-            },
-            "atomics": {"control": "array<atomic<u32>>", "states": f"array<atomic<{'u64' if wide else 'u32'}>>"},
-            "features": _WIDE if wide else (),
-            "state": self.form,
-            "read_by_rmw": self.by_rmw,
-        }
-
-    def parameters(self) -> dict[str, Any]:
-        """Return what a plan reports."""
-        return {"state": self.form, "spin_limit": self.spin_limit, "read_by_rmw": self.by_rmw}
 
 
 def block_split(n: int, shape: Shape, *, single: bool = False) -> tuple[int, int, int]:

@@ -11,11 +11,12 @@ import wgpu
 from ..binop import Add, BinOp
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities
+from ..chained_state import ChainedState
 from ..datatype import Datatype
 from ..layout import Layout
 from ..plan import Copy, Plan, Work
 from ..tuning import shape_for
-from .operator_primitive import ChainedState, OperatorPrimitive, block_split
+from .operator_primitive import OperatorPrimitive, block_split
 
 __all__ = ["Reduce"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,17 +12,19 @@ import wgpu
 from ..binop import Add, BinOp
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities
+from ..chained_state import ChainedState
 from ..datatype import Datatype
 from ..errors import ArgumentError, OverlapError
 from ..layout import Layout
+from ..lookback import verdict_for
 from ..plan import Plan, Work
 from ..tuning import look_back_tiles, shape_for
-from .operator_primitive import HAS_CARRY, RAW_INPUT, RAW_OUTPUT, ChainedState, OperatorPrimitive, block_split
+from .operator_primitive import HAS_CARRY, RAW_INPUT, RAW_OUTPUT, OperatorPrimitive, block_split
 
 __all__ = ["Scan"]
 
 _KINDS = ("inclusive", "exclusive")
-_STRATEGIES = ("reduce_then_scan", "lookback")
+_STRATEGIES = ("auto", "reduce_then_scan", "lookback")
 # lavapipe ends all loops of an invocation after 65,535 iterations; a tile that is computed again takes about 100.
 _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
@@ -40,11 +43,13 @@ class Scan(OperatorPrimitive):
     datatype : Datatype, str or numpy dtype, default "u32"
     op : BinOp or str, default Add
     kind : {"inclusive", "exclusive"}
-    strategy : {None, "reduce_then_scan", "lookback"}, optional
+    strategy : {"auto", "reduce_then_scan", "lookback"}, optional
         ``"lookback"`` reads and writes each item once, in one dispatch: a chained scan with decoupled look-back and
         fallback. ``"reduce_then_scan"`` reads each item twice, in three dispatches, and no workgroup ever waits for
-        another. None chooses: reduce-then-scan on a CPU adapter and in place, look-back else. The choice is in
-        ``run.plan.parameters["strategy"]``.
+        another. ``"auto"`` chooses: reduce-then-scan on a CPU adapter, in place, and where a self-test of the device
+        says that look-back is not safe there (some 100 ms when a device's first scan is made, then kept on disk);
+        look-back else. By default what the environment variable ``GRIDWISE_SCAN_STRATEGY`` says (but in place always
+        reduce-then-scan), else ``"auto"``. The choice is in ``run.plan.parameters["strategy"]``.
     state : {None, "u64", "u32x2"}, optional
         Form of the look-back's state words; None takes 64-bit atomics where the device has them.
     subgroups : None, bool or str, optional
@@ -54,7 +59,8 @@ class Scan(OperatorPrimitive):
     tickets : bool, optional
         Whether a workgroup of the look-back takes its tile from a counter, in the order in which workgroups start, and
         not by its number. A trip to memory more (8 % on an H200 at 2^28), but tiles are never computed again for want
-        of order. None takes tickets on CPU adapters only: lavapipe starts in the middle of the grid.
+        of order. None takes tickets on CPU adapters (lavapipe starts in the middle of the grid) and where the self-test
+        says that they are needed.
     spin_limit : int, default 256
         Looks in vain, all told, before a workgroup computes tiles that have not posted again.
     stall_every, epoch_bits : int, optional
@@ -94,9 +100,17 @@ class Scan(OperatorPrimitive):
         super().__init__(device, datatype, op, subgroups=subgroups, capabilities=capabilities)
         _check("kind", kind, _KINDS)
         self.kind = kind
-        self.strategy = None if strategy is None else _check("strategy", strategy, _STRATEGIES)
+        self._insists = None if strategy in (None, "auto") else _check("strategy", strategy, _STRATEGIES)
+        self._prefers = _strategy_of_environment() if strategy is None else "auto"
         self._state = ChainedState.choose(self.capabilities, state, epoch_bits, spin_limit, stall_every)
-        self.tickets = self.capabilities.is_cpu if tickets is None else tickets
+        # A CPU adapter runs few workgroups at once, and is quicker without look-back: nothing to find out.
+        safe, needs_tickets = not self.capabilities.is_cpu, self.capabilities.is_cpu
+        if safe and "reduce_then_scan" not in (self._insists, self._prefers):
+            verdict = verdict_for(self.capabilities, device, self._state.form)
+            if verdict is not None:
+                safe, needs_tickets = verdict.safe, verdict.needs_tickets
+        self._lookback_is_safe = safe
+        self.tickets = needs_tickets if tickets is None else tickets
         wishes = {"workgroup_size": workgroup_size, "vecs": vecs}
         self._blocks_shape = shape_for("scan", self.capabilities, self.mode, **wishes)
         self._lookback_shape = shape_for("scan_lookback", self.capabilities, self.mode, **wishes)
@@ -112,14 +126,17 @@ class Scan(OperatorPrimitive):
 
     def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
         """In place is right with reduce-then-scan; the fallback of the look-back reads its input again."""
-        return identical and self.strategy != "lookback"
+        return identical and self._insists != "lookback"
 
     def choose_strategy(self, in_place: bool) -> str:
         """Return the strategy for a call."""
-        if self.strategy is not None:
-            return self.strategy
-        # A CPU adapter runs few workgroups at once, and published look-back kernels went wrong on lavapipe.
-        return "reduce_then_scan" if in_place or self.capabilities.is_cpu else "lookback"
+        if self._insists is not None:
+            return self._insists
+        if in_place:
+            return "reduce_then_scan"
+        if self._prefers != "auto":
+            return self._prefers
+        return "lookback" if self._lookback_is_safe else "reduce_then_scan"
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back)."""
@@ -204,6 +221,11 @@ def _check(name: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
         raise ArgumentError(f"{name}={value!r} is unknown; known are {', '.join(known)}")
     return value
+
+
+def _strategy_of_environment() -> str:
+    value = os.environ.get("GRIDWISE_SCAN_STRATEGY") or "auto"
+    return _check("GRIDWISE_SCAN_STRATEGY", value, _STRATEGIES)
 
 
 def prefixes(op: BinOp, items: np.ndarray) -> np.ndarray:

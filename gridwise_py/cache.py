@@ -1,0 +1,90 @@
+"""What was found out about a device and is kept on disk: a file per kind, adapter, driver and version."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["cache_folder", "documents", "load", "remove", "save"]
+
+
+def cache_folder() -> Path:
+    """Return the folder for what can be found again: ``GRIDWISE_CACHE_DIR``, else the user's."""
+    folder = os.environ.get("GRIDWISE_CACHE_DIR")
+    if folder:
+        return Path(folder)
+    import platformdirs
+
+    return platformdirs.user_cache_path("gridwise_py", appauthor=False)
+
+
+def _path(kind: str, key: Mapping[str, str]) -> Path:
+    digest = hashlib.sha256(json.dumps(dict(key), sort_keys=True).encode()).hexdigest()
+    return cache_folder() / f"{kind}-{digest[:16]}.json"
+
+
+def load(kind: str, key: Mapping[str, str], form: int) -> dict[str, Any] | None:
+    """Return what is kept.
+
+    Parameters
+    ----------
+    kind : str
+        What it is, such as ``"calibration"``; the file's name begins with it.
+    key : mapping from str to str
+        What it holds for.
+    form : int
+        The number of the file's form; a file of another is not read.
+
+    Returns
+    -------
+    dict or None
+        None where the file is missing, broken, of another form or of something else.
+    """
+    data = _read(_path(kind, key))
+    return data if data is not None and data.get("format") == form and data.get("device") == dict(key) else None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def save(kind: str, key: Mapping[str, str], form: int, content: Mapping[str, Any]) -> bool:
+    """Keep `content`, whole or not at all, and return whether it was kept: a folder may be read-only."""
+    document = {"format": form, "device": dict(key), **content}
+    try:
+        path = _path(kind, key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            beside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
+
+
+def documents(kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield every readable file of a kind, of whatever device, with its path."""
+    for path in sorted(cache_folder().glob(f"{kind}-*.json")):
+        data = _read(path)
+        if data is not None:
+            yield path, data
+
+
+def remove(kind: str, key: Mapping[str, str]) -> bool:
+    """Remove what is kept, and return whether there was anything."""
+    try:
+        _path(kind, key).unlink()
+    except OSError:
+        return False
+    return True

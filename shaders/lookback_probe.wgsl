@@ -1,0 +1,68 @@
+// Self-test of look-back: does what a single-pass scan does with the chained state, on totals that need no input, and
+// counts what went wrong. The totals differ from epoch to epoch, so that a word of an earlier dispatch gives a wrong sum.
+// Forward progress: none is assumed. A workgroup looks in vain SPIN_LIMIT times in all; from then on it computes every tile
+// that has not posted by itself. How many it computed is counted.
+// Bindings: params, control, states, counts.
+//$ include "lib/bindings.wgsl"
+
+override WORKGROUP_SIZE: u32 = 64u;
+override SPIN_LIMIT: u32 = 256u;
+
+alias Acc = u32;
+fn pack(x: Acc) -> u32 { return x; }
+fn unpack(word: u32) -> Acc { return word; }
+var<private> local: u32;
+
+//$ include "lib/state.wgsl"
+
+// Odd, and another one in every epoch, in both halves of the word.
+fn step() -> u32 { return 0x9e3779b1u + epoch * 0x85ebca76u; }
+fn total_of(tile: u32) -> u32 { return (tile + 1u) * step(); }
+fn sum_up_to(tile: u32) -> u32 { return (tile + 1u) * (tile + 2u) / 2u * step(); }
+
+// What comes before a tile, and how many tiles of that had to be computed here.
+struct Before { sum: u32, computed: u32 }
+
+fn look_back(tile: u32) -> Before {
+  var before = Before(0u, 0u);
+  var next = tile;
+  var spins = 0u;
+  while (next > 0u) {
+    let posted = state_peek(next - 1u);
+    if (posted.flag == EMPTY && spins < SPIN_LIMIT) {
+      spins += 1u;
+      continue;
+    }
+    next -= 1u;
+    if (posted.flag == EMPTY) {
+      before = Before(before.sum + total_of(next), before.computed + 1u);
+    } else {
+      before.sum += posted.value;
+      if (posted.flag == INCLUSIVE) { break; }
+    }
+  }
+  return before;
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) index: u32,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (number >= params.tiles) { return; }
+  local = index;
+  let tile = state_enter(number);
+  if (local != 0u) { return; }
+  state_begin();
+  state_post(tile, select(TOTAL, INCLUSIVE, tile == 0u), total_of(tile));
+  let before = look_back(tile);
+  let sum = before.sum + total_of(tile);
+  state_post(tile, INCLUSIVE, sum);
+  if (sum != sum_up_to(tile)) { atomicAdd(&counts[0], 1u); }
+  // No more than the sum over all dispatches can hold.
+  if (before.computed > 0u) { atomicAdd(&counts[1], min(before.computed, 4096u)); }
+  atomicAdd(&counts[2], 1u);
+  if (state_count_finished(params.tiles)) { state_next_epoch(); }
+}
