@@ -59,6 +59,7 @@ class PlanBuilder:
         self._capabilities = capabilities
         self._buffers: dict[str, BufferSpec] = {}
         self._steps: list[Step] = []
+        self._siblings: list[Kernel] = []
         self._shaders: dict[str, Shader] = {}
         for operand in layout.values():
             if operand.length:
@@ -93,6 +94,7 @@ class PlanBuilder:
         atomics: Mapping[str, str] | None = None,
         trusted: bool = True,
         features: tuple[str, ...] = (),
+        sibling: bool = False,
     ) -> None:
         """Add a dispatch of a shader file.
 
@@ -116,6 +118,8 @@ class PlanBuilder:
             Whether the text holds no user's WGSL.
         features : tuple of str
             wgpu features that the text needs.
+        sibling : bool
+            Do not dispatch it: other lengths need its pipeline, with the same names of parameters.
         """
         operands = {**reads, **writes}
         written = {operand.buffer for operand in writes.values()}
@@ -161,6 +165,9 @@ class PlanBuilder:
             ),
         )
         self._shaders[key] = text
+        if sibling:
+            self._siblings.append(Kernel(label, key, tuple(bindings), (0, 0, 0), dict(constants)))
+            return
         params_name = f"params_{len(self._steps)}"
         words = pack_words(list(values.values()))
         self._buffers[params_name] = BufferSpec(params_name, "params", 4 * len(words), words)
@@ -194,6 +201,7 @@ class PlanBuilder:
             self._shaders,
             work,
             parameters,
+            tuple(self._siblings),
         )
 
 

@@ -112,6 +112,8 @@ class Capabilities:
     lookback : LookbackVerdict or None
         Whether workgroups can wait for each other. None: not tested yet; a primitive that wants to know then tests its
         device, and without a device takes it for safe on all but CPU adapters.
+    tuning : mapping or None
+        Shapes of kernels that `gridwise tune` found for this adapter and driver; see `tuning.load_tuning`.
     """
 
     adapter: str = "invented"
@@ -125,6 +127,7 @@ class Capabilities:
     tick_period_ns: float | None = None
     tick_step_ns: float | None = None
     lookback: LookbackVerdict | None = None
+    tuning: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", frozenset(self.features))

@@ -15,6 +15,7 @@ from ._wgpu_native import create_shader_module, tick_period_ns, watch_errors
 from .capabilities import Capabilities
 from .errors import AdapterError
 from .timing import TimingHelper
+from .tuning import load_tuning
 
 __all__ = [
     "AdapterDescription",
@@ -261,5 +262,6 @@ def measure_capabilities(device: wgpu.GPUDevice, helper: TimingHelper | None) ->
         limits=dict(device.limits),
         subgroup_size=_probe_subgroup_size(device),
         tick_period_ns=tick_period_ns(device) if timed else None,
+        tuning=load_tuning(device_key(device)),
         tick_step_ns=_probe_tick_step_ns(helper) if helper is not None else None,
     )

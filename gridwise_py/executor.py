@@ -168,6 +168,8 @@ class _PlanInstance:
     def __init__(self, executor: Executor, plan: Plan):
         self.plan = plan
         self.pipelines = [executor.pipeline(plan, kernel) for kernel in plan.kernels]
+        for kernel in plan.siblings:
+            executor.pipeline(plan, kernel)
         self.own = {
             spec.name: executor.make_buffer(f"{plan.primitive} {spec.name}", spec)
             for spec in plan.buffers

@@ -155,6 +155,9 @@ class Plan:
     work : Work
     parameters : mapping
         The choices that were made (strategy, subgroups, tile), for reports.
+    siblings : tuple of Kernel
+        What the primitive dispatches for other lengths. This plan never does, but their pipelines are made together
+        with its own, so that a new length compiles nothing.
     """
 
     primitive: str
@@ -163,6 +166,7 @@ class Plan:
     shaders: Mapping[str, Shader]
     work: Work
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    siblings: tuple[Kernel, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shaders", MappingProxyType(dict(self.shaders)))
@@ -173,7 +177,7 @@ class Plan:
         for name in self._names_used():
             if name not in names:
                 raise ValueError(f"plan {self.primitive!r} uses buffer {name!r}, but has only {names}")
-        for kernel in self.kernels:
+        for kernel in self.kernels + self.siblings:
             if kernel.shader not in self.shaders:
                 raise ValueError(f"kernel {kernel.label!r} has no shader {kernel.shader!r} in its plan")
 
@@ -217,6 +221,7 @@ class Plan:
             "buffers": [asdict(spec) for spec in self.buffers],
             "steps": [_step_to_dict(step) for step in self.steps],
             "shaders": {key: asdict(shader) for key, shader in self.shaders.items()},
+            "siblings": [_step_to_dict(kernel) for kernel in self.siblings],
             "work": asdict(self.work),
             "parameters": dict(self.parameters),
         }
@@ -239,6 +244,7 @@ class Plan:
             },
             work=Work(**data["work"]),
             parameters=data["parameters"],
+            siblings=tuple(_step_from_dict(kernel) for kernel in data.get("siblings", ())),
         )
 
 

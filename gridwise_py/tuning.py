@@ -6,12 +6,33 @@ docs/performance.md.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+from . import cache
 from .capabilities import Capabilities, SubgroupMode
 from .errors import ArgumentError
 
-__all__ = ["Shape", "look_back_tiles", "shape_for"]
+__all__ = [
+    "KERNELS",
+    "TUNING_FORMAT",
+    "TUNING_KIND",
+    "Shape",
+    "Shapes",
+    "candidates_for",
+    "load_tuning",
+    "look_back_tiles",
+    "shapes_for",
+    "tuning_allowed",
+]
+
+TUNING_KIND = "tuning"
+TUNING_FORMAT = 1  # of the file
+
+#: By kernel: up to so many items (workgroup size, vecs, most blocks), as plain data.
+Tuning: TypeAlias = Mapping[str, tuple[tuple[int | None, tuple[int, int, int]], ...]]
 
 
 @dataclass(frozen=True)
@@ -38,20 +59,83 @@ class Shape:
         return self.workgroup_size * self.vecs * 4
 
 
+Rows: TypeAlias = tuple[tuple[int | None, Shape], ...]
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The shapes of a kernel by the number of items: the pipelines of all of them are made together.
+
+    Attributes
+    ----------
+    rows : tuple of (int or None, Shape)
+        Up to so many items this shape; None in the last row.
+    source : {"default", "tuned", "argument"}
+        Where they are from: the table, `gridwise tune` on this adapter, or the caller.
+    """
+
+    rows: Rows
+    source: str = "default"
+
+    def at(self, n: int) -> Shape:
+        """Return the shape for `n` items."""
+        return next(shape for up_to, shape in self.rows if up_to is None or n <= up_to)
+
+    def others(self, n: int) -> tuple[Shape, ...]:
+        """Return the shapes for other lengths."""
+        mine = self.at(n)
+        return tuple(dict.fromkeys(shape for _, shape in self.rows if shape != mine))
+
+
 # elementwise: one vec4 per invocation and many workgroups are fastest on an H200: 4,369 GB/s against 4,316 with four
-# (vector add, 2^28).
+# (vector add, 2^28). 2^20 items are then as many invocations as it runs at once.
 # reduce, scan: four loads in flight per invocation reach the bandwidth of an H200; its 132 multiprocessors want 4
 # blocks each from a reduction (fewer totals to combine at the end) and 8 from a scan of blocks. A CPU adapter runs a
 # workgroup per core at a time: more blocks only add barriers.
+# reduce, few items: fewer and fuller workgroups (128 of 512 invocations at 2^20 instead of 256 of 256), since each
+# posts a total and counts itself, and the last one combines them. Up to one tile a single one does it.
 # scan_lookback: 128 × 16 is the best of the shapes tried on an H200 at 2^28 and 2^24 (docs/performance.md): large tiles
-# make the chain short, small workgroups let more of them overlap. At 2^20 that is few workgroups: 256 × 8 would take
-# 6.5 µs instead of 7.9, but a second shape would be a pipeline that depends on n.
-_SHAPES = {
-    "elementwise": (Shape(256, 1), Shape(256, 4)),
-    "reduce": (Shape(256, 4, 528), Shape(256, 4, 64)),
-    "scan": (Shape(256, 4, 1056), Shape(256, 4, 64)),
-    "scan_lookback": (Shape(128, 16), Shape(256, 8)),
+# make the chain short, small workgroups let more of them overlap. Few items are one tile per multiprocessor at most: a
+# tile of the same size with more invocations is done sooner (2^20 on an H200: 512 × 4 6.4 µs, 128 × 16 7.9). 2^22 items
+# in such tiles are still all at work at once.
+_SHAPES: dict[str, tuple[Rows, Rows]] = {
+    "elementwise": (((None, Shape(256, 1)),), ((None, Shape(256, 4)),)),
+    "reduce": (((1 << 21, Shape(512, 4, 264)), (None, Shape(256, 4, 528))), ((None, Shape(256, 4, 64)),)),
+    "scan": (((None, Shape(256, 4, 1056)),), ((None, Shape(256, 4, 64)),)),
+    "scan_lookback": (((1 << 22, Shape(512, 4)), (None, Shape(128, 16))), ((None, Shape(256, 8)),)),
 }
+
+# What `gridwise tune` and benchmarks/variants.py try, for GPUs and for CPUs.
+_CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
+    "elementwise": (
+        tuple(Shape(w, v) for w, v in ((64, 1), (128, 1), (256, 1), (512, 1), (1024, 1), (256, 2), (512, 2), (256, 4))),
+        tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (128, 4), (256, 1), (256, 4), (256, 8), (256, 16))),
+    ),
+    "reduce": (
+        tuple(
+            Shape(w, v, b)
+            for w, v, b in ((256, 4, 264), (256, 4, 528), (256, 4, 1056), (256, 8, 528), (512, 2, 264), (512, 4, 132),
+                            (512, 4, 264), (512, 8, 132), (1024, 2, 264), (1024, 4, 132))
+        ),
+        tuple(Shape(w, v, b) for w, v, b in ((64, 4, 64), (64, 8, 16), (128, 8, 16), (256, 4, 64), (256, 8, 16))),
+    ),
+    "scan": (
+        tuple(
+            Shape(w, v, b)
+            for w, v, b in ((256, 2, 1056), (256, 4, 528), (256, 4, 1056), (256, 8, 1056), (512, 4, 528))
+        ),
+        tuple(Shape(w, v, b) for w, v, b in ((64, 4, 64), (64, 8, 16), (128, 8, 16), (256, 4, 64), (256, 8, 16))),
+    ),
+    "scan_lookback": (
+        tuple(
+            Shape(w, v)
+            for w, v in ((128, 8), (128, 12), (128, 16), (256, 4), (256, 8), (256, 12), (512, 2), (512, 4), (1024, 2))
+        ),
+        tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
+    ),
+}  # fmt: skip
+
+KERNELS = tuple(_SHAPES)
 
 
 def look_back_tiles(mode: SubgroupMode) -> int:
@@ -63,43 +147,129 @@ def look_back_tiles(mode: SubgroupMode) -> int:
     return max(1, min(8, 32 // mode.size))
 
 
-def shape_for(
+def candidates_for(kernel: str, capabilities: Capabilities, mode: SubgroupMode | None = None) -> tuple[Shape, ...]:
+    """Return the shapes worth trying for `kernel` on a device: those that it can run."""
+    return tuple(s for s in _CANDIDATES[kernel][capabilities.is_cpu] if _objection(s, capabilities, mode) is None)
+
+
+def shapes_for(
     kernel: str,
     capabilities: Capabilities,
     mode: SubgroupMode | None = None,
     *,
     workgroup_size: int | None = None,
     vecs: int | None = None,
-) -> Shape:
-    """Return the shape of `kernel` on a device, with the caller's wishes worked in.
+) -> Shapes:
+    """Return the shapes of `kernel` on a device: what the caller wishes, else what was tuned, else the table's.
 
     Raises
     ------
     ArgumentError
         If a workgroup would not hold whole subgroups, or is over the device's limit.
     """
-    shape = _SHAPES[kernel][1 if capabilities.is_cpu else 0]
-    if workgroup_size is not None:
-        shape = replace(shape, workgroup_size=workgroup_size)
-    if vecs is not None:
-        shape = replace(shape, vecs=vecs)
-    limit = min(
+    default = _SHAPES[kernel][capabilities.is_cpu]
+    if workgroup_size is None and vecs is None:
+        tuned = _tuned(kernel, capabilities, mode)
+        if tuned is not None:
+            return Shapes(_within_grid(tuned, capabilities), "tuned")
+        shapes = Shapes(tuple((up_to, _fit(shape, capabilities)) for up_to, shape in default))
+    else:
+        shape = default[-1][1]
+        wished = replace(
+            shape,
+            workgroup_size=shape.workgroup_size if workgroup_size is None else workgroup_size,
+            vecs=shape.vecs if vecs is None else vecs,
+        )
+        shapes = Shapes(((None, wished),), "argument")
+    for _, shape in shapes.rows:
+        objection = _objection(shape, capabilities, mode)
+        if objection is not None:
+            raise ArgumentError(objection)
+    return replace(shapes, rows=_within_grid(shapes.rows, capabilities))
+
+
+def _most_invocations(capabilities: Capabilities) -> int:
+    return min(
         capabilities.limits["max-compute-invocations-per-workgroup"],
         capabilities.limits["max-compute-workgroup-size-x"],
     )
+
+
+def _fit(shape: Shape, capabilities: Capabilities) -> Shape:
+    """Cut a shape of the table to what the device allows, which is 256 invocations at least."""
+    limit = _most_invocations(capabilities)
+    return replace(shape, workgroup_size=min(shape.workgroup_size, 1 << (limit.bit_length() - 1)))
+
+
+def _within_grid(rows: Rows, capabilities: Capabilities) -> Rows:
+    most = capabilities.limits["max-compute-workgroups-per-dimension"] ** 3
+    return tuple((up_to, replace(shape, max_blocks=min(shape.max_blocks, most))) for up_to, shape in rows)
+
+
+def _objection(shape: Shape, capabilities: Capabilities, mode: SubgroupMode | None) -> str | None:
+    """Return why a device cannot run a shape."""
+    limit = _most_invocations(capabilities)
     if not (1 <= shape.workgroup_size <= limit and shape.workgroup_size & (shape.workgroup_size - 1) == 0):
-        raise ArgumentError(
+        return (
             f"workgroup_size={shape.workgroup_size} must be a power of two of at most {limit} "
             f"(max-compute-invocations-per-workgroup)"
         )
     if not 1 <= shape.vecs <= 16:
-        raise ArgumentError(f"vecs={shape.vecs} must be from 1 to 16")
+        return f"vecs={shape.vecs} must be from 1 to 16"
     if mode is not None and shape.workgroup_size % mode.size:
-        raise ArgumentError(
+        return (
             f"workgroup_size={shape.workgroup_size} does not hold whole subgroups of {mode.size} ({mode}); "
             f"use a multiple of {mode.size}, or subgroups=False"
         )
-    if shape.max_blocks:
-        grid = capabilities.limits["max-compute-workgroups-per-dimension"]
-        shape = replace(shape, max_blocks=min(shape.max_blocks, grid**3))
-    return shape
+    return None
+
+
+# ---- what `gridwise tune` found
+
+
+def _tuned(kernel: str, capabilities: Capabilities, mode: SubgroupMode | None) -> Rows | None:
+    """Return the rows that were tuned; None where there are none, or where this device or mode cannot run them."""
+    rows = tuple((up_to, Shape(*shape)) for up_to, shape in (capabilities.tuning or {}).get(kernel, ()))
+    if not rows or any(_objection(shape, capabilities, mode) is not None for _, shape in rows):
+        return None
+    return rows
+
+
+def tuning_allowed() -> bool:
+    """Whether tuned shapes are used: unless ``GRIDWISE_TUNING=off``.
+
+    Raises
+    ------
+    ArgumentError
+        If the variable has another value than ``on`` or ``off``.
+    """
+    value = os.environ.get("GRIDWISE_TUNING") or "on"
+    if value not in ("on", "off"):
+        raise ArgumentError(f"GRIDWISE_TUNING={value!r} is unknown; known are on, off")
+    return value == "on"
+
+
+def load_tuning(key: Mapping[str, str]) -> Tuning | None:
+    """Return the tuned shapes that are kept for a device, by kernel; None where there are none."""
+    if not tuning_allowed():
+        return None
+    data = cache.load(TUNING_KIND, key, TUNING_FORMAT)
+    try:
+        found = {str(k): tuple((u, tuple(shape)) for u, shape in rows) for k, rows in data["shapes"].items()}
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return None
+    good = {kernel: rows for kernel, rows in found.items() if kernel in _SHAPES and _are_rows(rows)}
+    return good or None
+
+
+def _are_rows(rows: tuple) -> bool:
+    """Whether they are lengths in order, the last one open, with a shape of three numbers each."""
+    lengths = [up_to for up_to, _ in rows]
+    numbers = [*lengths[:-1], *(number for _, shape in rows for number in shape)]
+    return (
+        bool(rows)
+        and lengths[-1] is None
+        and all(type(number) is int and number >= 0 for number in numbers)
+        and lengths[:-1] == sorted(set(lengths[:-1]))
+        and all(len(shape) == 3 for _, shape in rows)
+    )

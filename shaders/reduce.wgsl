@@ -86,7 +86,7 @@ fn main(
   enter(lanes);
 //$ if posts
   // Read before the count of finished workgroups goes up: the last one moves it on.
-  state_begin();
+  if (params.blocks > 1u) { state_begin(); }
 //$ endif
   let total = block_total(block);
 //$ if posts

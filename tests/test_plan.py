@@ -62,22 +62,40 @@ def test_the_same_layout_gives_an_equal_plan(case):
             assert case.plan(gw.Layout(dict(layout))) == first
 
 
-@pytest.mark.parametrize("case", few_cases(), ids=str)
-def test_texts_constants_and_bindings_do_not_depend_on_n(case):
-    """Else a new n would compile something. The number of kernels may differ: a small input needs fewer."""
+def _pipelines(plan):
+    return {
+        (k.shader, tuple(sorted(k.constants.items())), tuple((b.index, b.access) for b in k.bindings))
+        for k in plan.kernels + plan.siblings
+    }
+
+
+@pytest.mark.parametrize("case", few_cases() + few_cases(CPU)[::7], ids=str)
+def test_a_new_n_needs_no_new_pipeline(case):
+    """Whatever the first n was: a plan brings those of the other lengths along."""
     for index, (how, _) in enumerate(layouts(case, 16)):
-        seen = {}
-        for n in (1, 2, 5, 1000, 4096, 100_000, 1_000_003, 2**24, 2**25 + 5):
-            for kernel in case.plan(list(layouts(case, n))[index][1]).kernels:
-                pipeline = (kernel.shader, kernel.constants, [(b.index, b.access) for b in kernel.bindings])
-                assert seen.setdefault(kernel.label, pipeline) == pipeline, (how, n, kernel.label)
+        plans = [
+            case.plan(list(layouts(case, n))[index][1]) for n in (1, 5, 4096, 100_000, 2**21 + 3, 2**24, 2**25 + 5)
+        ]
+        for plan in plans:
+            assert _pipelines(plan) == _pipelines(plans[0]), (how, plan.work.items)
+            assert set(plan.shaders) == {shader for shader, *_ in _pipelines(plan)}
+            assert all(sibling.workgroups == (0, 0, 0) for sibling in plan.siblings)
 
 
-def test_large_inputs_use_the_pipelines_of_small_ones():
-    for case in few_cases():
-        small = case.plan(gw.Layout.separate(**case.lengths(2**20)))
-        large = case.plan(gw.Layout.separate(**case.lengths(2**25)))
-        assert set(large.shaders) <= set(small.shaders)
+def test_small_inputs_have_a_shape_of_their_own_where_the_table_says_so():
+    roomy = {"max-compute-invocations-per-workgroup": 1024, "max-compute-workgroup-size-x": 1024}
+    for name, options in (("reduce", {}), ("scan", {"strategy": "lookback"})):
+        case = Case(name, options, replace(FULL, limits=roomy))
+        small, large = (case.plan(gw.Layout.separate(**case.lengths(n))) for n in (2**18, 2**24))
+        assert small.parameters["workgroup_size"] > large.parameters["workgroup_size"]
+        assert small.parameters["shape"] == large.parameters["shape"] == "default"
+        assert len(small.siblings) == len(large.siblings) == 1
+        wished = Case(name, options | {"workgroup_size": 64}, FULL).plan(gw.Layout.separate(**case.lengths(2**18)))
+        assert wished.siblings == ()
+        assert wished.parameters["shape"] == "argument"
+        # The table's shapes are cut to what a device allows.
+        least = Case(name, options, BARE).plan(gw.Layout.separate(**case.lengths(2**18)))
+        assert least.parameters["workgroup_size"] == 256
 
 
 @pytest.mark.parametrize("case", few_cases(), ids=str)

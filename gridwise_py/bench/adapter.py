@@ -90,7 +90,7 @@ def measurement_from_case_result(result: CaseResult, mode: Mode) -> Measurement:
         kernels=kernels,
         whole=whole,
         work={} if plan is None else asdict(plan.work),
-        shaders_sha256=() if plan is None else tuple(sorted(plan.shaders)),
+        shaders_sha256=() if plan is None else tuple(sorted({kernel.shader for kernel in plan.kernels})),
         cold_start_ns=result.cold_start_ns,
         stop_reason=(StopReason.COUNT if full else StopReason.TIMEOUT) if samples else None,
         mismatches=() if result.mismatch is None else (result.mismatch,),

@@ -112,7 +112,7 @@ def measure(
         "case": dict(case or {}),
         "parameters": dict(plan.parameters),
         "work": asdict(plan.work),
-        "shaders_sha256": tuple(sorted(plan.shaders)),
+        "shaders_sha256": tuple(sorted({kernel.shader for kernel in plan.kernels})),
         "cold_start_ns": float(cold_start_ns) if fresh else None,
     }
     wrong = checker.wrong()

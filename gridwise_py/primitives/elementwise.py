@@ -14,7 +14,7 @@ from ..errors import LengthError
 from ..layout import Layout
 from ..plan import Plan, Work
 from ..primitive import Primitive
-from ..tuning import shape_for
+from ..tuning import shapes_for
 
 __all__ = ["Elementwise"]
 
@@ -47,7 +47,7 @@ class Elementwise(Primitive):
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype = as_datatype(datatype)
-        self._shape = shape_for("elementwise", self.capabilities, workgroup_size=workgroup_size, vecs=vecs)
+        self._shapes = shapes_for("elementwise", self.capabilities, workgroup_size=workgroup_size, vecs=vecs)
 
     def argument_datatype(self, name: str) -> Datatype:
         """The primitive's datatype, for every argument."""
@@ -70,23 +70,25 @@ class Elementwise(Primitive):
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch."""
         n = layout["output"].length
-        shape = self._shape
+        shape = self._shapes.at(n)
         inputs = {a.name: layout[a.name] for a in self.arguments if not a.is_output}
         builder = PlanBuilder(self.shader, layout, self.capabilities)
         if n:
-            blocks = -(-n // shape.tile_items)
-            builder.kernel(
-                self.shader,
-                f"{self.shader}.wgsl",
-                reads=inputs,
-                writes={"output": layout["output"]},
-                params={"n": n, "blocks": blocks},
-                workgroups=blocks,
-                constants={"WORKGROUP_SIZE": shape.workgroup_size},
-                context={"datatype": self.datatype.wgsl, "vecs": shape.vecs},
-            )
+            for each in (shape, *self._shapes.others(n)):
+                blocks = -(-n // each.tile_items)
+                builder.kernel(
+                    self.shader,
+                    f"{self.shader}.wgsl",
+                    reads=inputs,
+                    writes={"output": layout["output"]},
+                    params={"n": n, "blocks": blocks},
+                    workgroups=blocks,
+                    constants={"WORKGROUP_SIZE": each.workgroup_size},
+                    context={"datatype": self.datatype.wgsl, "vecs": each.vecs},
+                    sibling=each != shape,
+                )
         item_bytes = self.datatype.itemsize_bytes
         return builder.build(
             Work(n, len(inputs) * n * item_bytes, n * item_bytes, self.flops_per_item * n),
-            {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs},
+            {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "shape": self._shapes.source},
         )

@@ -93,6 +93,7 @@ class OperatorPrimitive(Primitive):
         constants: Mapping[str, int] | None = None,
         atomics: Mapping[str, str] | None = None,
         features: tuple[str, ...] = (),
+        sibling: bool = False,
         **context: Any,
     ) -> None:
         """Add a kernel over tiles."""
@@ -115,6 +116,7 @@ class OperatorPrimitive(Primitive):
             atomics=atomics,
             trusted=self.op.builtin,
             features=native + features,
+            sibling=sibling,
         )
 
     def _add_blocks(

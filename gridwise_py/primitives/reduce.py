@@ -15,7 +15,7 @@ from ..chained_state import ChainedState
 from ..datatype import Datatype
 from ..layout import Layout
 from ..plan import Copy, Plan, Work
-from ..tuning import shape_for
+from ..tuning import shapes_for
 from .operator_primitive import OperatorPrimitive, block_split
 
 __all__ = ["Reduce"]
@@ -81,7 +81,7 @@ class Reduce(OperatorPrimitive):
     ):
         super().__init__(device, datatype, op, subgroups=subgroups, capabilities=capabilities)
         self._state = ChainedState.choose(self.capabilities, state, epoch_bits, spin_limit, stall_every)
-        self._shape = shape_for("reduce", self.capabilities, self.mode, workgroup_size=workgroup_size, vecs=vecs)
+        self._shapes = shapes_for("reduce", self.capabilities, self.mode, workgroup_size=workgroup_size, vecs=vecs)
 
     def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
         """One item."""
@@ -93,26 +93,30 @@ class Reduce(OperatorPrimitive):
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: none, one or two dispatches."""
-        shape, item_bytes = self._shape, self.datatype.itemsize_bytes
+        item_bytes = self.datatype.itemsize_bytes
         operand, output = layout["input"], layout["output"]
         builder = PlanBuilder("reduce", layout, self.capabilities)
         n, blocks = operand.length, 0
+        shape = self._shapes.at(n)
         if n == 0:
             bits = self.datatype.bits(self.op.empty_result(self.datatype))
             name = builder.constant("identity", (bits,))
             builder.step(Copy(name, 0, output.buffer, output.offset * item_bytes, item_bytes))
         else:
             _, _, blocks = block_split(n, shape)
-            self._add_blocks(
-                builder, "reduce", "reduce.wgsl", shape,
-                input=operand, output=output, posts=True, tickets=False, **self._state.add_to(builder, blocks),
-            )  # fmt: skip
+            state = self._state.add_to(builder, blocks)
+            for each in (shape, *self._shapes.others(n)):
+                self._add_blocks(
+                    builder, "reduce", "reduce.wgsl", each,
+                    input=operand, output=output, posts=True, tickets=False, sibling=each != shape, **state,
+                )  # fmt: skip
         return builder.build(
             Work(n, n * item_bytes, item_bytes, max(0, n - 1)),
             {
                 "subgroups": str(self.mode),
                 "workgroup_size": shape.workgroup_size,
                 "vecs": shape.vecs,
+                "shape": self._shapes.source,
                 "blocks": blocks,
                 **self._state.parameters(),
             },

@@ -18,7 +18,7 @@ from ..errors import ArgumentError, OverlapError
 from ..layout import Layout
 from ..lookback import verdict_for
 from ..plan import Plan, Work
-from ..tuning import look_back_tiles, shape_for
+from ..tuning import look_back_tiles, shapes_for
 from .operator_primitive import HAS_CARRY, RAW_INPUT, RAW_OUTPUT, OperatorPrimitive, block_split
 
 __all__ = ["Scan"]
@@ -112,8 +112,8 @@ class Scan(OperatorPrimitive):
         self._lookback_is_safe = safe
         self.tickets = needs_tickets if tickets is None else tickets
         wishes = {"workgroup_size": workgroup_size, "vecs": vecs}
-        self._blocks_shape = shape_for("scan", self.capabilities, self.mode, **wishes)
-        self._lookback_shape = shape_for("scan_lookback", self.capabilities, self.mode, **wishes)
+        self._blocks_shapes = shapes_for("scan", self.capabilities, self.mode, **wishes)
+        self._lookback_shapes = shapes_for("scan_lookback", self.capabilities, self.mode, **wishes)
 
     @property
     def state(self) -> str:
@@ -152,31 +152,37 @@ class Scan(OperatorPrimitive):
         return builder.build(Work(n, n * item_bytes, n * item_bytes, max(0, n - 1)), parameters)
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        shape = self._blocks_shape
         operand, output = layout["input"], layout["output"]
-        exclusive = self.kind == "exclusive"
+        shape = self._blocks_shapes.at(operand.length)
         _, _, blocks = block_split(operand.length, shape)
-        carries = builder.scratch("carries", blocks)
-        if blocks > 1:
-            totals = builder.scratch("totals", blocks)
+        carries, totals = builder.scratch("carries", blocks), builder.scratch("totals", blocks)
+        no_carries = builder.scratch("no_carries", 1)
+        for each in (shape, *self._blocks_shapes.others(operand.length)):
+            sibling = each != shape
+            # A single block needs no totals, but another length will.
             self._add_blocks(
-                builder, "reduce blocks", "reduce.wgsl", shape,
-                input=operand, output=totals, flags=RAW_OUTPUT, posts=False,
+                builder, "reduce blocks", "reduce.wgsl", each, input=operand, output=totals, flags=RAW_OUTPUT,
+                posts=False, sibling=sibling or blocks == 1,
             )  # fmt: skip
             self._add_blocks(
-                builder, "scan totals", "scan.wgsl", shape, exclusive=True, single=True,
-                input=totals, output=carries, flags=RAW_INPUT | RAW_OUTPUT,
-                carries=builder.scratch("no_carries", 1),
+                builder, "scan totals", "scan.wgsl", each, exclusive=True, single=True, input=totals, output=carries,
+                flags=RAW_INPUT | RAW_OUTPUT, carries=no_carries, sibling=sibling or blocks == 1,
             )  # fmt: skip
-        self._add_blocks(
-            builder, "scan blocks" if blocks > 1 else "scan", "scan.wgsl", shape, exclusive=exclusive,
-            input=operand, output=output, carries=carries, flags=HAS_CARRY if blocks > 1 else 0,
-        )  # fmt: skip
-        return {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "blocks": blocks}
+            self._add_blocks(
+                builder, "scan blocks" if blocks > 1 else "scan", "scan.wgsl", each, input=operand, output=output,
+                exclusive=self.kind == "exclusive", carries=carries, flags=HAS_CARRY if blocks > 1 else 0,
+                sibling=sibling,
+            )  # fmt: skip
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": self._blocks_shapes.source,
+            "blocks": blocks,
+        }
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         operand, output = layout["input"], layout["output"]
-        shape = self._lookback_shape
+        shape = self._lookback_shapes.at(operand.length)
         if layout.shares("input", "output") and _overlap(operand, output):
             raise OverlapError(
                 "scan: strategy='lookback' cannot work in place, since a stalled tile is read again; leave out "
@@ -189,15 +195,17 @@ class Scan(OperatorPrimitive):
                 f"long loops early; at most {_MAX_TILES_WITHOUT_TICKETS_ON_CPU} tiles, or leave out tickets="
             )
         look = look_back_tiles(self.mode)
-        self._add(
-            builder, "scan", "scan_lookback.wgsl", shape,
-            input=operand, output=output, params={"tiles": tiles}, workgroups=tiles,
-            exclusive=self.kind == "exclusive", look=look, tickets=self.tickets,
-            **self._state.add_to(builder, tiles),
-        )  # fmt: skip
+        state = self._state.add_to(builder, tiles)
+        for each in (shape, *self._lookback_shapes.others(operand.length)):
+            self._add(
+                builder, "scan", "scan_lookback.wgsl", each,
+                input=operand, output=output, params={"tiles": tiles}, workgroups=tiles,
+                exclusive=self.kind == "exclusive", look=look, tickets=self.tickets, sibling=each != shape, **state,
+            )  # fmt: skip
         return {
             "workgroup_size": shape.workgroup_size,
             "vecs": shape.vecs,
+            "shape": self._lookback_shapes.source,
             "tiles": tiles,
             "tickets": self.tickets,
             "look_back_window": look * self.mode.size,
