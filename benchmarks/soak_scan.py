@@ -14,7 +14,7 @@ import numpy as np
 
 import gridwise_py as gw
 from gridwise_py.bench.results import run_context, write_results
-from gridwise_py.cli.options import CountList
+from gridwise_py.cli.options import AxisList
 
 COUNT_DIFFERENCES = """
 @group(0) @binding(0) var<storage, read> got: array<u32>;
@@ -68,7 +68,7 @@ def soak(device, n: int, runs: int, state: str, **options) -> dict[str, object]:
 
 
 @click.command()
-@click.option("--n", "counts", type=CountList(), default="2^20", show_default=True)
+@click.option("--n", "counts", type=AxisList("n"), default="2^20", show_default=True)
 @click.option("--runs", default=10_000, show_default=True)
 @click.option("--strategy", default="lookback", show_default=True)
 @click.option("--states", default="u64,u32x2", show_default=True)

@@ -17,6 +17,14 @@ _EPOCH_BITS = {"u64": 30, "u32x2": 14}
 _WIDE = ("shader-int64", "shader-int64-atomic-all-ops")
 
 
+def reads_by_rmw(capabilities: Capabilities) -> bool:
+    """Whether words are read by a read-modify-write, which sees what a plain load might be given from a cache.
+
+    On CPU adapters: they lose nothing by it.
+    """
+    return capabilities.is_cpu
+
+
 @dataclass(frozen=True)
 class ChainedState:
     """The words by which workgroups of one dispatch tell each other their totals (shaders/lib/state.wgsl).
@@ -67,8 +75,7 @@ class ChainedState:
             raise ArgumentError(f"epoch_bits={epoch_bits} must be from 1 to {most} for state={form!r}")
         if spin_limit < 1 or stall_every < 0:
             raise ArgumentError(f"spin_limit={spin_limit} must be at least 1, stall_every={stall_every} at least 0")
-        # A read-modify-write sees what a plain load might be given from a cache; CPU adapters lose nothing by it.
-        return cls(form, epoch_bits, spin_limit, stall_every, capabilities.is_cpu)
+        return cls(form, epoch_bits, spin_limit, stall_every, reads_by_rmw(capabilities))
 
     def add_to(self, builder: PlanBuilder, words: int) -> dict[str, Any]:
         """Add the scratch buffers for that many words, and return what a kernel with them takes.

@@ -22,7 +22,7 @@ import gridwise_py as gw
 from gridwise_py.bench.case import Case
 from gridwise_py.bench.check import mismatch
 from gridwise_py.bench.results import run_context, write_results
-from gridwise_py.cli.options import CountList
+from gridwise_py.cli.options import AxisList
 
 try:
     import torch
@@ -96,7 +96,7 @@ def compare(device, case: Case, rounds: int, warmup_s: float) -> dict[str, objec
 
 
 @click.command()
-@click.option("--n", "counts", type=CountList(), default="2^20,2^24,2^26,2^28", show_default=True)
+@click.option("--n", "counts", type=AxisList("n"), default="2^20,2^24,2^26,2^28", show_default=True)
 @click.option("--primitives", default="copy,vector_add,reduce,scan", show_default=True)
 @click.option("--rounds", default=50, show_default=True)
 @click.option("--warmup-s", default=1.0, show_default=True)

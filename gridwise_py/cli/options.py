@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-__all__ = ["AxisText", "AxisValues", "PrimitiveName", "RawArguments", "adapter_option"]
+__all__ = ["AxisList", "AxisText", "AxisValues", "PrimitiveName", "RawArguments", "adapter_option"]
 
 
 class AxisValues(click.ParamType):
@@ -31,6 +31,18 @@ class AxisValues(click.ParamType):
         except ArgumentError as error:
             self.fail(str(error), param, ctx)
         return str(value)
+
+
+class AxisList(AxisValues):
+    """As `AxisValues`, as a list of values: for scripts that sweep by themselves."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check and read."""
+        if isinstance(value, list):
+            return value
+        from ..bench.axes import parse_axis
+
+        return list(parse_axis(f"{self.name}={super().convert(value, param, ctx)}").values)
 
 
 class AxisText(click.ParamType):

@@ -1,0 +1,192 @@
+"""Kernels in other shapes and variants, back to back and in turns: what one change costs or gains.
+
+Usage:
+    python benchmarks/variants.py shapes [--n 2^16,2^18,2^20,2^22]      # candidates of gridwise_py/tuning.py
+    python benchmarks/variants.py variants [--n 2^20,2^24,2^28]         # of the look-back scan
+
+Times are medians per call of 100 calls in one pass. A variant changes a shader's text, here only: the library has no
+switch for it. Results are checked; `ratio` is against the first line, as judged (docs/statistics.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import astuple, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import click
+import numpy as np
+
+import gridwise_py as gw
+from gridwise_py import builder, shaders
+from gridwise_py.bench.interleave import checker, interleaved, samples_ns
+from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.tune import TUNED_KERNELS, make_for
+from gridwise_py.bench.verdict import Pair, judge_all
+from gridwise_py.cli.options import AxisList
+from gridwise_py.tuning import candidates_for, shapes_for
+
+POST_EARLY = "  if (is_leader()) { state_post(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }\n"
+SCAN_TILE = "  tile_scan(sum.before);\n"
+SERIAL_TOTALS = """  var before = identity();
+  var total = identity();
+  for (var s = 0u; s < sg_count; s++) {"""
+# One subgroup scan instead of a loop over the subgroups' totals.
+PARALLEL_TOTALS = (
+    """  if (sg_count <= sg_size) {
+    let totals = sg_scan(select(identity(), wg_totals[min(sg_lane, sg_count - 1u)], sg_lane < sg_count));
+    return WorkgroupScan(subgroupShuffle(totals.exclusive, sg_id), sg_last(totals.inclusive));
+  }
+"""
+    + SERIAL_TOTALS
+)
+
+
+@contextlib.contextmanager
+def changed_text(old: str, new: str) -> Iterator[None]:
+    """Compose shaders with a change; it must apply to at least one of them."""
+    applied = []
+
+    def compose(name: str, **context: Any) -> str:
+        text = shaders.compose(name, **context)
+        applied.append(old in text)
+        return text.replace(old, new)
+
+    builder._shader.cache_clear()
+    with mock.patch.object(builder, "compose", compose):
+        yield
+    builder._shader.cache_clear()
+    if not any(applied):
+        raise click.ClickException(f"no shader has the text {old!r}: this variant must be written anew")
+
+
+def window(tiles: int) -> Any:
+    """Look back over a window of so many tiles."""
+    return mock.patch("gridwise_py.primitives.scan.look_back_tiles", lambda mode: max(1, tiles // mode.size))
+
+
+# By name: in which surroundings the scan is made and bound, and with which options.
+VARIANTS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
+    "as it is": (contextlib.nullcontext, {}),
+    "checked modules": (lambda: mock.patch.dict(os.environ, {"GRIDWISE_SHADER_CHECKS": "1"}), {}),
+    "window of 16 tiles": (lambda: window(16), {}),
+    "window of 64 tiles": (lambda: window(64), {}),
+    "window of 128 tiles": (lambda: window(128), {}),
+    "total posted after the local scan": (lambda: changed_text(POST_EARLY + SCAN_TILE, SCAN_TILE + POST_EARLY), {}),
+    "totals of subgroups scanned by lanes": (lambda: changed_text(SERIAL_TOTALS, PARALLEL_TOTALS), {}),
+    "state read by atomicOr": (
+        lambda: mock.patch("gridwise_py.chained_state.reads_by_rmw", return_value=True),
+        {},
+    ),
+    "two u32 state words": (contextlib.nullcontext, {"state": "u32x2"}),
+    "tickets": (contextlib.nullcontext, {"tickets": True}),
+    "reduce, then scan": (contextlib.nullcontext, {"strategy": "reduce_then_scan"}),
+}
+
+
+def measure(primitives: dict[str, gw.Primitive], n: int, rounds: int, seconds: float) -> list[dict[str, Any]]:
+    """Measure all of them on the same data, and judge them against the first."""
+    first = next(iter(primitives.values()))
+    inputs, arrays = data(first, n)
+    protocol = gw.SamplingProtocol(
+        min_samples=5, timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds, canary_passes=1,
+        batch_trials=100 if n <= 1 << 24 else 10, check_unit=False,
+    )  # fmt: skip
+    found = interleaved(primitives, arrays, rounds=rounds, protocol=protocol, check=checker(first, inputs))
+    correct = {name: all(m.correct for m in taken) for name, taken in found.items()}
+    names = [name for name in primitives if correct[name]]
+    blocks = {name: samples_ns(found[name]) for name in names}
+    verdicts = judge_all([Pair(blocks[names[0]], blocks[name]) for name in names[1:]])
+    ratios = dict(zip(names[1:], verdicts, strict=True))
+    rows = []
+    for name in primitives:
+        verdict = ratios.get(name)
+        rows.append(
+            {
+                "name": name,
+                "n": n,
+                "correct": correct[name],
+                "time_ns": float(np.median(np.concatenate(blocks[name]))) if correct[name] else None,
+                "ratio": None if verdict is None else verdict.ratio,
+                "verdict": None if verdict is None else str(verdict.kind),
+                "parameters": dict(found[name][0].parameters),
+            }
+        )
+    return rows
+
+
+def data(primitive: gw.Primitive, n: int) -> tuple[dict[str, np.ndarray], dict[str, gw.Array]]:
+    """Return seeded inputs, and all arguments on the device."""
+    rng = np.random.default_rng(n)
+    inputs = {a.name: rng.integers(0, 1 << 32, n, dtype=np.uint32) for a in primitive.arguments if not a.is_output}
+    arrays = {name: gw.asarray(values, primitive.device) for name, values in inputs.items()}
+    length = primitive.output_length("output", {name: n for name in inputs})
+    return inputs, arrays | {"output": gw.empty(length, "u32", primitive.device)}
+
+
+def shapes(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
+    """Return the kernel's primitive in its shape for n items, and in all candidates."""
+    plain = replace(gw.capabilities(device), tuning=None)
+    own = shapes_for(kernel, plain).at(n)
+    every = dict.fromkeys([own, *candidates_for(kernel, plain, plain.subgroup_mode(None))])
+    return {" x ".join(map(str, astuple(shape))): make_for(kernel, device, plain, shape) for shape in every}
+
+
+def variants(device, n: int) -> dict[str, gw.Primitive]:
+    """Return the look-back scan in all variants that this device can do, bound, so that nothing is made later."""
+    made: dict[str, gw.Primitive] = {}
+    arrays = None
+    for name, (surroundings, options) in VARIANTS.items():
+        try:
+            with surroundings():
+                scan = gw.Scan(device, "u32", **{"strategy": "lookback", **options})
+                if arrays is None:
+                    _, arrays = data(scan, n)
+                scan.bind(**arrays)
+        except gw.ArgumentError as error:
+            print(f"  {name}: not here: {error}")
+            continue
+        made[name] = scan
+    return made
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["shapes", "variants"]))
+@click.option("--n", "counts", type=AxisList("n"), help="By default 2^16,2^18,2^20,2^22; variants: 2^20,2^24,2^28.")
+@click.option("--kernels", default=",".join(k for k in TUNED_KERNELS if k != "scan"), show_default=True)
+@click.option("--rounds", default=3, show_default=True)
+@click.option("--seconds", default=0.03, show_default=True, help="Of one measurement; the warm-up is half of that.")
+@click.option("--adapter", help="Adapter by index or part of its name.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
+def main(what, counts, kernels, rounds, seconds, adapter, json_path) -> None:
+    """Measure and print; the first line of each block is what the library does."""
+    device = gw.request_device(adapter)
+    counts = counts or [1 << k for k in ((16, 18, 20, 22) if what == "shapes" else (20, 24, 28))]
+    rows = []
+    for n in counts:
+        blocks = (
+            {kernel: shapes(device, kernel, n) for kernel in kernels.split(",")}
+            if what == "shapes"
+            else {"scan_lookback": variants(device, n)}
+        )
+        for kernel, primitives in blocks.items():
+            print(f"{kernel}, n = 2^{n.bit_length() - 1}" if n & (n - 1) == 0 else f"{kernel}, n = {n:,}")
+            for row in measure(primitives, n, rounds, seconds):
+                rows.append({"kernel": kernel, **row})
+                judged = "" if row["ratio"] is None else f"{row['ratio']:7.3f} x  {row['verdict']}"
+                shown = f"{row['time_ns'] / 1e3:10.2f} us" if row["correct"] else "WRONG"
+                print(f"  {row['name']:40}{shown} {judged}", flush=True)
+            for primitive in primitives.values():
+                primitive.release()
+    if json_path is not None:
+        write_results(json_path, {**run_context(device), "what": what, "rounds": rounds, "results": rows})
+    if not all(row["correct"] for row in rows):
+        raise SystemExit(4)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Several primitives that do the same work, measured in turns: what moves the clock moves it for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..array import Array
+from ..errors import ArgumentError
+from ..primitive import Primitive
+from .check import Mismatch, mismatch
+from .measure import measure
+from .measurement import Measurement
+from .protocol import SamplingProtocol
+
+__all__ = ["checker", "interleaved", "samples_ns"]
+
+
+def interleaved(
+    primitives: Mapping[str, Primitive],
+    arrays: Mapping[str, Array],
+    *,
+    rounds: int,
+    protocol: SamplingProtocol,
+    mode: str = "batch",
+    check: Callable[[Mapping[str, Array]], Mismatch | None] | bool = False,
+) -> dict[str, list[Measurement]]:
+    """Measure each primitive once a round, in an order that is drawn anew each round.
+
+    Parameters
+    ----------
+    primitives : mapping from str to Primitive
+        By name; all take `arrays`.
+    arrays : mapping from str to Array
+        Inputs and outputs.
+    rounds : int
+        At least 1.
+    protocol : SamplingProtocol
+        Of one measurement.
+    mode : str
+        See `gw.measure`.
+    check : bool or callable
+        See `gw.measure`; in the first round. A primitive with a wrong result is not measured again.
+
+    Returns
+    -------
+    dict from str to list of Measurement
+    """
+    if rounds < 1:
+        raise ArgumentError(f"rounds is {rounds!r}, but must be at least 1")
+    rng = np.random.default_rng(protocol.seed)
+    found: dict[str, list[Measurement]] = {name: [] for name in primitives}
+    for round_number in range(rounds):
+        for name in rng.permutation(list(primitives)):
+            taken = found[str(name)]
+            if taken and not taken[0].correct:
+                continue
+            wanted = check if round_number == 0 else False
+            taken.append(measure(primitives[name], mode=mode, protocol=protocol, check=wanted, **arrays))
+    return found
+
+
+def checker(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> Callable[[Mapping[str, Any]], Mismatch | None]:
+    """Return a check of outputs against the primitive's numpy reference, which is computed once."""
+    expected = primitive.reference(**inputs)
+
+    def check(outputs: Mapping[str, Any]) -> Mismatch | None:
+        (output,) = outputs.values()
+        got = output.to_numpy() if isinstance(output, Array) else np.asarray(output)
+        if got.tobytes() == expected.tobytes():
+            return None
+        return mismatch(primitive, dict(inputs), got)
+
+    return check
+
+
+def samples_ns(measurements: list[Measurement]) -> list[tuple[float, ...]]:
+    """Return the times of each round: GPU spans, or CPU walls where there are no timestamps."""
+    return [
+        m.whole["gpu_span"].samples_ns if "gpu_span" in m.whole else m.whole["cpu_wall"].samples_ns
+        for m in measurements
+    ]

@@ -1,0 +1,100 @@
+"""``gridwise tune``: the fastest shapes of kernels on an adapter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from .options import adapter_option
+
+__all__ = ["tune"]
+
+
+@click.command()
+@adapter_option
+@click.option("--kernels", metavar="NAME,…", help="What to search; by default what this adapter's defaults use.")
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(min=3), help="Turns of all candidates.")
+@click.option("--max-n", type=click.IntRange(min=1), help="Items of the largest input.")
+@click.option("--show", is_flag=True, help="Show what is kept for this adapter, and search nothing.")
+@click.option("--clear", is_flag=True, help="Forget what is kept for this adapter, and search nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def tune(
+    adapter: str | None, kernels: str | None, rounds: int, max_n: int | None, show: bool, clear: bool, as_json: bool
+) -> None:
+    """Search the fastest workgroups for this adapter, and keep the winners.
+
+    Every candidate is checked against numpy and measured in turns with the default. It wins only if it is faster beyond
+    noise. The winners are kept until adapter, driver or version change; GRIDWISE_TUNING=off ignores them.
+    """
+    from .. import cache, request_device
+    from ..device import device_key
+    from ..tuning import TUNING_FORMAT, TUNING_KIND
+
+    if show and clear:
+        raise click.UsageError("--show and --clear exclude each other")
+    device = request_device(adapter)
+    key = device_key(device)
+    if clear:
+        gone = cache.remove(TUNING_KIND, key)
+        click.echo(json.dumps({"removed": gone}) if as_json else "forgotten" if gone else "nothing was kept")
+        return
+    if not show:
+        from rich.console import Console
+
+        from ..bench.tune import tune as run
+
+        wanted = None if kernels is None else [name.strip() for name in kernels.split(",")]
+        with Console(stderr=True).status("") as status:
+            run(device, wanted, rounds=rounds, max_items=max_n, progress=lambda step: status.update(step))
+    kept = cache.load(TUNING_KIND, key, TUNING_FORMAT)
+    if as_json:
+        click.echo(json.dumps(kept, indent=1))
+    elif kept is None:
+        click.echo(f"nothing is kept for {key['adapter']} ({key['driver']}): the default shapes are used")
+    else:
+        _show(key, kept["choices"])
+
+
+def _show(key: dict[str, str], choices: Sequence[dict[str, Any]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ..timing_result import _format_ns
+    from ..tuning import tuning_allowed
+
+    console = Console()
+    console.print(f"[bold]{escape(key['adapter'])}[/bold] ({escape(key['driver'])})")
+    table = Table("kernel", "up to", "at", "default", "tuned", "time", "of default", box=box.SIMPLE_HEAD)
+    for choice in choices:
+        first = choice["trials"][0]
+        best = next(t for t in choice["trials"] if t["shape"] == choice["winner"])
+        table.add_row(
+            choice["kernel"],
+            "any n" if choice["up_to"] is None else _count(choice["up_to"]),
+            _count(choice["n"]),
+            _words(first["shape"]),
+            _words(choice["winner"]) if choice["changed"] else "the default",
+            _format_ns(best["time_ns"]),
+            f"{100 * choice['ratio']:.1f} %",
+        )
+    console.print(table)
+    console.print("shapes: invocations x vec4 per invocation, most workgroups; times per call, back to back")
+    wrong = [f"{c['kernel']} {_words(t['shape'])}" for c in choices for t in c["trials"] if t["verdict"] == "wrong"]
+    if wrong:
+        console.print(f"[bold red]wrong results, so left out:[/bold red] {escape('; '.join(wrong))}")
+    if not tuning_allowed():
+        console.print("GRIDWISE_TUNING=off: none of this is used")
+
+
+def _words(shape: dict[str, int]) -> str:
+    blocks = f", {shape['max_blocks']}" if shape["max_blocks"] else ""
+    return f"{shape['workgroup_size']} x {shape['vecs']}{blocks}"
+
+
+def _count(n: int) -> str:
+    return f"2^{n.bit_length() - 1}" if n & (n - 1) == 0 else f"{n:,}"
