@@ -91,7 +91,9 @@ class Shapes:
 # (vector add, 2^28). 2^20 items are then as many invocations as it runs at once.
 # reduce, scan: four loads in flight per invocation reach the bandwidth of an H200; its 132 multiprocessors want 4
 # blocks each from a reduction (fewer totals to combine at the end) and 8 from a scan of blocks. A CPU adapter runs a
-# workgroup per core at a time: more blocks only add barriers.
+# workgroup per core at a time: more blocks only add barriers, and so do more invocations (lavapipe on 2 cores: reduce
+# at 2^18 with 64 × 8 in 32 blocks 0.40 ms, with 256 × 4 in 64 blocks 1.14; at 2^22 6.5 and 5.1; scan of blocks at 2^20
+# with 64 × 4 5.2 ms, with 256 × 4 7.6).
 # reduce, few items: fewer and fuller workgroups (128 of 512 invocations at 2^20 instead of 256 of 256), since each
 # posts a total and counts itself, and the last one combines them. Up to one tile a single one does it.
 # scan_lookback: 128 × 16 is the best of the shapes tried on an H200 at 2^28 and 2^24 (docs/performance.md): large tiles
@@ -100,8 +102,11 @@ class Shapes:
 # in such tiles are still all at work at once.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "elementwise": (((None, Shape(256, 1)),), ((None, Shape(256, 4)),)),
-    "reduce": (((1 << 21, Shape(512, 4, 264)), (None, Shape(256, 4, 528))), ((None, Shape(256, 4, 64)),)),
-    "scan": (((None, Shape(256, 4, 1056)),), ((None, Shape(256, 4, 64)),)),
+    "reduce": (
+        ((1 << 21, Shape(512, 4, 264)), (None, Shape(256, 4, 528))),
+        ((1 << 20, Shape(64, 8, 32)), (None, Shape(256, 4, 64))),
+    ),
+    "scan": (((None, Shape(256, 4, 1056)),), ((None, Shape(64, 4, 64)),)),
     "scan_lookback": (((1 << 22, Shape(512, 4)), (None, Shape(128, 16))), ((None, Shape(256, 8)),)),
 }
 
@@ -117,14 +122,14 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
             for w, v, b in ((256, 4, 264), (256, 4, 528), (256, 4, 1056), (256, 8, 528), (512, 2, 264), (512, 4, 132),
                             (512, 4, 264), (512, 8, 132), (1024, 2, 264), (1024, 4, 132))
         ),
-        tuple(Shape(w, v, b) for w, v, b in ((64, 4, 64), (64, 8, 16), (128, 8, 16), (256, 4, 64), (256, 8, 16))),
+        tuple(Shape(w, v, b) for w, v, b in ((64, 8, 16), (64, 8, 32), (64, 8, 64), (256, 4, 32), (256, 4, 64))),
     ),
     "scan": (
         tuple(
             Shape(w, v, b)
             for w, v, b in ((256, 2, 1056), (256, 4, 528), (256, 4, 1056), (256, 8, 1056), (512, 4, 528))
         ),
-        tuple(Shape(w, v, b) for w, v, b in ((64, 4, 64), (64, 8, 16), (128, 8, 16), (256, 4, 64), (256, 8, 16))),
+        tuple(Shape(w, v, b) for w, v, b in ((64, 2, 64), (64, 4, 16), (64, 4, 64), (64, 8, 64), (256, 4, 64))),
     ),
     "scan_lookback": (
         tuple(
@@ -172,7 +177,7 @@ def shapes_for(
         tuned = _tuned(kernel, capabilities, mode)
         if tuned is not None:
             return Shapes(_within_grid(tuned, capabilities), "tuned")
-        shapes = Shapes(tuple((up_to, _fit(shape, capabilities)) for up_to, shape in default))
+        shapes = Shapes(tuple((up_to, _fit(shape, capabilities, mode)) for up_to, shape in default))
     else:
         shape = default[-1][1]
         wished = replace(
@@ -195,10 +200,10 @@ def _most_invocations(capabilities: Capabilities) -> int:
     )
 
 
-def _fit(shape: Shape, capabilities: Capabilities) -> Shape:
-    """Cut a shape of the table to what the device allows, which is 256 invocations at least."""
-    limit = _most_invocations(capabilities)
-    return replace(shape, workgroup_size=min(shape.workgroup_size, 1 << (limit.bit_length() - 1)))
+def _fit(shape: Shape, capabilities: Capabilities, mode: SubgroupMode | None) -> Shape:
+    """Cut a shape of the table to what the device allows, which is 256 invocations at least; a subgroup must fit."""
+    most, least = _most_invocations(capabilities), 1 if mode is None else mode.size
+    return replace(shape, workgroup_size=max(least, min(shape.workgroup_size, 1 << (most.bit_length() - 1))))
 
 
 def _within_grid(rows: Rows, capabilities: Capabilities) -> Rows:

@@ -198,9 +198,10 @@ def test_a_safe_device_looks_back_with_tickets_where_they_are_needed():
     assert _strategy(FULL) == ("lookback", False), "not tested, and not on a CPU"
 
 
-def test_a_cpu_adapter_reduces_then_scans_untested():
+def test_a_cpu_adapter_must_be_tested_and_takes_tickets():
     assert _strategy(CPU) == ("reduce_then_scan", None)
-    assert _strategy(dataclasses.replace(CPU, lookback=SAFE)) == ("reduce_then_scan", None)
+    assert _strategy(dataclasses.replace(CPU, lookback=UNSAFE[1])) == ("reduce_then_scan", None)
+    assert _strategy(dataclasses.replace(CPU, lookback=SAFE)) == ("lookback", True)
     assert _strategy(CPU, strategy="lookback") == ("lookback", True)
 
 
@@ -212,7 +213,7 @@ def test_the_device_is_asked_once_and_only_where_it_matters(device, monkeypatch)
     gw.VectorAdd(device, capabilities=gpu)
     gw.Reduce(device, capabilities=gpu)
     gw.Scan(device, strategy="reduce_then_scan", capabilities=gpu)
-    gw.Scan(device, capabilities=dataclasses.replace(gpu, adapter_type="CPU"))
+    gw.Scan(device, capabilities=dataclasses.replace(gpu, lookback=SAFE))
     assert asked == []
     scan = gw.Scan(device, state="u32x2", capabilities=gpu)
     assert asked == ["u32x2"]

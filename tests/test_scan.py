@@ -31,6 +31,7 @@ from strategies import (
 
 import gridwise_py as gw
 from gridwise_py.context import context_of
+from gridwise_py.lookback import lookback_verdict
 
 FACTORS = {
     "op": OPERATORS,
@@ -314,7 +315,7 @@ def test_repeating_a_call_makes_no_wgpu_object(device, needs, monkeypatch, strat
 def test_the_strategy_is_chosen_reported_and_can_be_overridden(device):
     x = gw.asarray(np.ones(10, np.uint32), device)
     chosen = gw.Scan(device).execute(input=x).plan.parameters["strategy"]
-    assert chosen == ("reduce_then_scan" if gw.capabilities(device).is_cpu else "lookback")
+    assert chosen == ("lookback" if lookback_verdict(device, gw.Scan(device).state).safe else "reduce_then_scan")
     for strategy in ("reduce_then_scan", "lookback"):
         run = gw.Scan(device, strategy=strategy, state="u32x2").execute(input=x)
         assert run.plan.parameters["strategy"] == strategy

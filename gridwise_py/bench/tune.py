@@ -118,7 +118,7 @@ def tune(
     ----------
     device : wgpu.GPUDevice
     kernels : iterable of str, optional
-        Of `TUNED_KERNELS`; by default those that this device's default strategies use. What is kept of others stays.
+        Of `TUNED_KERNELS`; by default all. What is kept of others stays.
     rounds : int, default 5
         Measurements of each candidate; three at least are needed to tell a difference from chance.
     protocol : SamplingProtocol
@@ -135,9 +135,7 @@ def tune(
     """
     measured = context_of(device).capabilities
     plain = replace(measured, tuning=None)
-    if kernels is None:
-        kernels = [k for k in TUNED_KERNELS if not (measured.is_cpu and k == "scan_lookback")]
-    kernels = list(kernels)
+    kernels = TUNED_KERNELS if kernels is None else list(kernels)
     unknown = set(kernels) - set(TUNED_KERNELS)
     if unknown:
         raise ArgumentError(f"kernels {sorted(unknown)} are unknown; known are {', '.join(TUNED_KERNELS)}")

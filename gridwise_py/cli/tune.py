@@ -15,7 +15,7 @@ __all__ = ["tune"]
 
 @click.command()
 @adapter_option
-@click.option("--kernels", metavar="NAME,…", help="What to search; by default what this adapter's defaults use.")
+@click.option("--kernels", metavar="NAME,…", help="What to search; by default all.")
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(min=3), help="Turns of all candidates.")
 @click.option("--max-n", type=click.IntRange(min=1), help="Items of the largest input.")
 @click.option("--show", is_flag=True, help="Show what is kept for this adapter, and search nothing.")

@@ -46,10 +46,11 @@ class Scan(OperatorPrimitive):
     strategy : {"auto", "reduce_then_scan", "lookback"}, optional
         ``"lookback"`` reads and writes each item once, in one dispatch: a chained scan with decoupled look-back and
         fallback. ``"reduce_then_scan"`` reads each item twice, in three dispatches, and no workgroup ever waits for
-        another. ``"auto"`` chooses: reduce-then-scan on a CPU adapter, in place, and where a self-test of the device
-        says that look-back is not safe there (some 100 ms when a device's first scan is made, then kept on disk);
-        look-back else. By default what the environment variable ``GRIDWISE_SCAN_STRATEGY`` says (but in place always
-        reduce-then-scan), else ``"auto"``. The choice is in ``run.plan.parameters["strategy"]``.
+        another. ``"auto"`` chooses: reduce-then-scan in place, and where a self-test of the device says that
+        look-back is not safe there (some 100 ms when a device's first scan is made, then kept on disk); look-back
+        else. A plan without a device, untested, takes look-back for safe on all but CPU adapters. By default what the
+        environment variable ``GRIDWISE_SCAN_STRATEGY`` says (but in place always reduce-then-scan), else ``"auto"``.
+        The choice is in ``run.plan.parameters["strategy"]``.
     state : {None, "u64", "u32x2"}, optional
         Form of the look-back's state words; None takes 64-bit atomics where the device has them.
     subgroups : None, bool or str, optional
@@ -103,13 +104,12 @@ class Scan(OperatorPrimitive):
         self._insists = None if strategy in (None, "auto") else _check("strategy", strategy, _STRATEGIES)
         self._prefers = _strategy_of_environment() if strategy is None else "auto"
         self._state = ChainedState.choose(self.capabilities, state, epoch_bits, spin_limit, stall_every)
-        # A CPU adapter runs few workgroups at once, and is quicker without look-back: nothing to find out.
-        safe, needs_tickets = not self.capabilities.is_cpu, self.capabilities.is_cpu
-        if safe and "reduce_then_scan" not in (self._insists, self._prefers):
+        verdict = None
+        if "reduce_then_scan" not in (self._insists, self._prefers):
             verdict = verdict_for(self.capabilities, device, self._state.form)
-            if verdict is not None:
-                safe, needs_tickets = verdict.safe, verdict.needs_tickets
-        self._lookback_is_safe = safe
+        self._lookback_is_safe = not self.capabilities.is_cpu if verdict is None else verdict.safe
+        # lavapipe starts in the middle of the grid, whatever a busy machine made of the test.
+        needs_tickets = self.capabilities.is_cpu or (verdict is not None and verdict.needs_tickets)
         self.tickets = needs_tickets if tickets is None else tickets
         wishes = {"workgroup_size": workgroup_size, "vecs": vecs}
         self._blocks_shapes = shapes_for("scan", self.capabilities, self.mode, **wishes)
