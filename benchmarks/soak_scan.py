@@ -1,6 +1,9 @@
 """Many scans in a row, each compared item by item on the GPU: looks for the wrong sum in a hundred thousand.
 
-Usage: python benchmarks/soak_scan.py [--n 2^20] [--runs 10000] [--strategy lookback] [--json FILE]
+Usage: python benchmarks/soak_scan.py [--n 2^20,2^24] [--runs 100000,10000] [--strategy all] [--seconds 600] [--json F]
+
+A row is a length, a strategy and, for look-back, a form of the state words. It ends after its runs, or when its share
+of the time is up; the row says how many were done.
 """
 
 from __future__ import annotations
@@ -14,7 +17,12 @@ import numpy as np
 
 import gridwise_py as gw
 from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.chained_state import STATES
 from gridwise_py.cli.options import AxisList
+
+STRATEGIES = ("lookback", "reduce_then_scan")
+# Runs between two looks at the clock and at the count of wrong items.
+BATCH = 500
 
 COUNT_DIFFERENCES = """
 @group(0) @binding(0) var<storage, read> got: array<u32>;
@@ -29,8 +37,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
 """
 
 
-def soak(device, n: int, runs: int, state: str, **options) -> dict[str, object]:
-    """Run and compare; return how many items were wrong in all runs together."""
+def soak(device, n: int, runs: int, state: str | None, *, seconds: float, **options) -> dict[str, object]:
+    """Run and compare, for `seconds` at most; return how many items were wrong in all runs together."""
     rng = np.random.default_rng(n)
     x = rng.integers(0, 1 << 32, n, dtype=np.uint32)
     scan = gw.Scan(device, "u32", state=state, **options)
@@ -46,45 +54,73 @@ def soak(device, n: int, runs: int, state: str, **options) -> dict[str, object]:
     )
     poison = gw.Copy(device, "u32")
     begin = time.perf_counter()
-    run = None
-    for i in range(runs):
-        encoder = device.create_command_encoder()
-        # Whatever a wrong scan leaves unwritten must not be an earlier right result.
-        poison.record(encoder, input=source, output=output)
-        run = scan.execute(encoder=encoder, input=source, output=output)
-        compare.record(encoder, got=output, expected=expected, wrong=wrong)
-        device.queue.submit([encoder.finish()])
-        if i % 500 == 499:
-            wrong.to_numpy()
-    total = int(wrong.to_numpy()[0])
+    plan, done = None, 0
+    while done < runs and (not done or time.perf_counter() - begin < seconds):
+        # Short ones first, so that a slow adapter looks at the clock in time.
+        for _ in range(min(BATCH, runs - done, max(10, done))):
+            encoder = device.create_command_encoder()
+            # Whatever a wrong scan leaves unwritten must not be an earlier right result.
+            poison.record(encoder, input=source, output=output)
+            plan = scan.execute(encoder=encoder, input=source, output=output).plan
+            compare.record(encoder, got=output, expected=expected, wrong=wrong)
+            device.queue.submit([encoder.finish()])
+            done += 1
+        total = int(wrong.to_numpy()[0])
     return {
         "n": n,
-        "runs": runs,
+        "runs": done,
+        "runs_asked_for": runs,
+        "strategy": plan.parameters["strategy"],
         "state": state,
         "wrong_items": total,
         "seconds": time.perf_counter() - begin,
-        "parameters": dict(run.plan.parameters),
+        "parameters": dict(plan.parameters),
     }
 
 
+def forms(device, strategy: str, states: str | None) -> list[tuple[str, str | None]]:
+    """Return strategies and forms of the state: those asked for, else all that the device can do."""
+    wanted = STRATEGIES if strategy == "all" else (strategy,)
+    if states is None:
+        wide = "shader-int64-atomic-all-ops" in device.features and "shader-int64" in device.features
+        found = STATES if wide else tuple(s for s in STATES if s != "u64")
+    else:
+        found = tuple(states.split(","))
+    # Reduce-then-scan has no state words.
+    return [(s, state) for s in wanted for state in (found if s == "lookback" else (None,))]
+
+
 @click.command()
-@click.option("--n", "counts", type=AxisList("n"), default="2^20", show_default=True)
-@click.option("--runs", default=10_000, show_default=True)
-@click.option("--strategy", default="lookback", show_default=True)
-@click.option("--states", default="u64,u32x2", show_default=True)
+@click.option("--n", "counts", type=AxisList("n"), default="2^20,2^24", show_default=True)
+@click.option("--runs", default="100000,10000", show_default=True, help="One number, or one for each n.")
+@click.option("--strategy", type=click.Choice(["all", *STRATEGIES]), default="all", show_default=True)
+@click.option("--states", help="Forms of the state words, of look-back; by default all that the device can do.")
+@click.option("--seconds", default=600.0, show_default=True, help="Of all rows together, at most.")
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
-def main(counts, runs, strategy, states, adapter, json_path) -> None:
+def main(counts, runs, strategy, states, seconds, adapter, json_path) -> None:
     """Soak the scan; exit 4 if anything was wrong."""
+    numbers = [int(word) for word in str(runs).split(",")]
+    if len(numbers) not in (1, len(counts)):
+        raise click.BadParameter(f"give one number, or {len(counts)}, one for each n", param_hint="--runs")
     device = gw.request_device(adapter)
-    rows = []
-    for n in counts:
-        for state in states.split(","):
-            row = soak(device, n, runs, state, strategy=strategy)
-            rows.append(row)
-            print(
-                f"n={n:,} {strategy} {state}: {row['wrong_items']} wrong items in {runs:,} runs, {row['seconds']:.0f} s"
-            )
+    cases = [
+        (n, number, *form)
+        for n, number in zip(counts, numbers if len(numbers) > 1 else numbers * len(counts), strict=True)
+        for form in forms(device, strategy, states)
+    ]
+    rows, deadline = [], time.perf_counter() + seconds
+    for i, (n, number, name, state) in enumerate(cases):
+        # What earlier rows left over goes to the later ones.
+        share = max(0.0, deadline - time.perf_counter()) / (len(cases) - i)
+        row = soak(device, n, number, state, seconds=share, strategy=name)
+        rows.append(row)
+        short = "" if row["runs"] == number else f" (of {number:,}: the time was up)"
+        print(
+            f"n={n:,} {name} {state or ''}: {row['wrong_items']} wrong items in {row['runs']:,} runs{short}, "
+            f"{row['seconds']:.0f} s",
+            flush=True,
+        )
     if json_path is not None:
         write_results(json_path, {**run_context(device), "results": rows})
     if any(row["wrong_items"] for row in rows):

@@ -11,12 +11,13 @@ from click.testing import CliRunner
 import gridwise_py as gw
 
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
+TABLES = FOLDER.parent / "scripts" / "make_speed_tables.py"
 # torch_peer needs PyTorch, and says so.
 SCRIPTS = sorted(p for p in FOLDER.rglob("*.py") if p.stem != "torch_peer")
 
 
 def _script(name):
-    path = next(p for p in SCRIPTS if p.stem == name)
+    path = next(p for p in [*SCRIPTS, TABLES] if p.stem == name)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -40,7 +41,7 @@ def test_it_starts(name):
 
 def test_shapes_are_measured_and_judged(device, tmp_path):
     path = tmp_path / "shapes.json"
-    words = ("--n", "3000", "--kernels", "reduce", "--rounds", 3, "--seconds", 0.002, "--json", path)
+    words = ("--n", "3000", "--kernels", "reduce", "--rounds", 1, "--seconds", 0.002, "--json", path)
     done = _run("variants", "shapes", *words)
     assert done.exit_code == 0, done.output
     rows = json.loads(path.read_text())["results"]
@@ -76,3 +77,81 @@ def test_a_variant_that_no_longer_applies_says_so(device):
         variants.changed_text("no such", ""),
     ):
         gw.Scan(device, "u32", strategy="lookback").plan(gw.Layout.separate(input=100, output=100))
+
+
+# ---- soak
+
+
+@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
+def test_a_soak_of_every_form(device, tmp_path, strategy):
+    path = tmp_path / "soak.json"
+    done = _run("soak_scan", "--n", "5000,70000", "--runs", 7, "--strategy", strategy, "--json", path)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    forms = ["u64", "u32x2"] if strategy == "lookback" and "shader-int64" in device.features else [None]
+    forms = forms if strategy != "lookback" or len(forms) > 1 else ["u32x2"]
+    assert [(row["n"], row["state"]) for row in rows] == [(n, form) for n in (5000, 70000) for form in forms]
+    for row in rows:
+        assert (row["wrong_items"], row["runs"], row["runs_asked_for"]) == (0, 7, 7)
+        assert row["parameters"]["strategy"] == strategy
+
+
+def test_a_soak_ends_when_its_time_is_up(device):
+    soak = _script("soak_scan")
+    row = soak.soak(device, 3000, 1_000_000, None, seconds=0.3, strategy="reduce_then_scan")
+    assert 0 < row["runs"] < 1_000_000
+    assert row["seconds"] < 60
+
+
+def test_a_soak_finds_a_wrong_item(device, monkeypatch):
+    soak = _script("soak_scan")
+    monkeypatch.setattr(gw.Scan, "reference", lambda self, x: x.cumsum(dtype="u4") + (x == x[77]))
+    row = soak.soak(device, 3000, 3, None, seconds=60, strategy="reduce_then_scan")
+    assert row["wrong_items"] >= 3
+
+
+# ---- the README's tables
+
+
+def test_the_readme_says_what_is_in_the_file():
+    script = _script("make_speed_tables")
+    document = json.loads(script.SOURCE.read_text(encoding="utf-8"))
+    readme = script.README.read_text(encoding="utf-8")
+    assert script.updated(readme, document) == readme, "run python scripts/make_speed_tables.py"
+
+
+def test_another_file_gives_other_tables():
+    script = _script("make_speed_tables")
+    document = json.loads(script.SOURCE.read_text(encoding="utf-8"))
+    small = [row for row in document["results"] if row["n"] == 1 << 20 and row["datatype"] == "u32"]
+    vector_add, reduce, _, exclusive = small
+    vector_add["correct"] = False
+    reduce["sides"]["gridwise_py"]["back_to_back"] = 2000.0
+    reduce["sides"]["cub"]["back_to_back"] = 3000.0
+    reduce["sides"]["torch"] = {"skipped": "not installed"}
+    form = {"n": 1 << 20, "back_to_back": 1.0}
+    document["results"] = [vector_add, reduce, exclusive]
+    document["forms"] = [
+        {"name": "u32 add", "correct": True, "ratio": 1.0, **form},
+        {"name": "u32 min", "correct": True, "ratio": 1.062, **form},
+        {"name": "f32 add", "correct": False, "ratio": None, **form},
+    ]
+    text = script.updated(f"head\n{script.BEGIN}old\n{script.END}tail\n", document)
+    assert text.startswith("head\n")
+    assert text.endswith("tail\n")
+    assert "old" not in text
+    assert "| reduce add, u32 | 1.50, – |" in text
+    assert "| vector add, u32 | wrong |" in text
+    assert "inclusive, u32" not in text
+    for line in ("| u32 add | 1.00 |", "| u32 min | 1.06 |", "| f32 add | wrong |"):
+        assert line in text
+    with pytest.raises(SystemExit, match="lacks the marks"):
+        script.updated("no marks", document)
+
+
+def test_forms_of_scan_are_measured(device):
+    forms = _script("compare_peers").scan_forms(device, 2000, 1, seconds=0.01)
+    assert forms[0]["name"] == "u32 add"
+    assert forms[0]["ratio"] == 1.0
+    assert {form["op"] for form in forms} == {"add", "min", "max", "multiply"}
+    assert all(form["correct"] and form["back_to_back"] > 0 for form in forms)

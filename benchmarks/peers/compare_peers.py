@@ -1,6 +1,6 @@
 """This library against CUB, PyTorch and CuPy on the same GPU, in one run: same bytes, same data.
 
-Usage: python benchmarks/peers/compare_peers.py [--n 2^20,2^24,2^26,2^28] [--json FILE] [--plot FILE]
+Usage: python benchmarks/peers/compare_peers.py [--n 2^20,2^24,2^26,2^28] [--forms] [--json FILE] [--plot FILE]
 
 Needs a GPU with both CUDA and Vulkan. CUB's side (cub_peer.cu) is built with nvcc from the toolkit's own headers.
 What is missing is skipped, and the file says so. Two figures for each case and side:
@@ -9,6 +9,9 @@ single        one call: ours from the first timestamp to the last, theirs betwee
 back to back  100 calls at once, per call: ours as 100 times the primitive's dispatches in one pass, theirs as a CUDA
               graph of 100 calls. Below 2^26 this is the one to compare: the launch from the host lies between the
               events of a single call, but not between its timestamps.
+
+With --forms also our own scans of other kinds, datatypes and operators, against the inclusive add of u32, back to back.
+The README's tables are made from the file: scripts/make_speed_tables.py.
 """
 
 from __future__ import annotations
@@ -28,11 +31,23 @@ import numpy as np
 import gridwise_py as gw
 from gridwise_py.bench.case import Case, warm_up
 from gridwise_py.bench.check import float_error_bound, mismatch
+from gridwise_py.bench.interleave import interleaved, samples_ns
 from gridwise_py.bench.results import run_context, write_results
 from gridwise_py.cli.options import AxisList
 
 HERE = Path(__file__).resolve().parent
 LAUNCHES = 100
+# Datatype, operator and kind; the first is what the others are measured by.
+FORMS = {
+    "u32 add": ("u32", "add", "inclusive"),
+    "u32 add, exclusive": ("u32", "add", "exclusive"),
+    "i32 add": ("i32", "add", "inclusive"),
+    "f32 add": ("f32", "add", "inclusive"),
+    "u32 min": ("u32", "min", "inclusive"),
+    "u32 max": ("u32", "max", "inclusive"),
+    "u32 multiply": ("u32", "multiply", "inclusive"),
+    "f32 min": ("f32", "min", "inclusive"),
+}
 
 
 class Work:
@@ -223,10 +238,11 @@ def _line(row: dict[str, object]) -> str:
 @click.option("--peers", default="cub,torch,cupy", show_default=True)
 @click.option("--rounds", default=30, show_default=True)
 @click.option("--warmup-s", default=0.5, show_default=True, help="Per case and side.")
+@click.option("--forms", is_flag=True, help="Also our own scans of other kinds, datatypes and operators.")
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 @click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw them here.")
-def main(counts, primitives, datatypes, peers, rounds, warmup_s, adapter, json_path, plot_path) -> None:
+def main(counts, primitives, datatypes, peers, rounds, warmup_s, forms, adapter, json_path, plot_path) -> None:
     """Compare and print a table: our time in µs, then theirs over ours (above 1: this library is faster)."""
     device = gw.request_device(adapter)
     rows, wrong = [], False
@@ -239,7 +255,7 @@ def main(counts, primitives, datatypes, peers, rounds, warmup_s, adapter, json_p
             f"{gw.capabilities(device).adapter}; medians of {rounds}; single: ours µs, ×cub ×torch ×cupy | back to back"
         )
         for n in counts:
-            for spec in primitives.split(","):
+            for spec in filter(None, primitives.split(",")):
                 for datatype in datatypes:
                     primitive = spec.removesuffix("_exclusive")
                     kind = "exclusive" if spec != primitive else "inclusive"
@@ -266,12 +282,47 @@ def main(counts, primitives, datatypes, peers, rounds, warmup_s, adapter, json_p
                     rows.append(row)
                     print(_line(row) + ("" if row["correct"] else f" WRONG: {work.mismatch}"), flush=True)
                     work.primitive.release()
+    found = [form for n in (counts if forms else ()) for form in scan_forms(device, n, max(3, rounds // 6))]
+    wrong |= not all(form["correct"] for form in found)
     if json_path is not None:
-        write_results(json_path, {**run_context(device), "launches": LAUNCHES, "results": rows})
+        write_results(json_path, {**run_context(device), "launches": LAUNCHES, "results": rows, "forms": found})
     if plot_path is not None:
         plot(rows, gw.capabilities(device).adapter, plot_path)
     if wrong:
         sys.exit(4)
+
+
+def scan_forms(device, n: int, rounds: int, seconds: float = 0.1) -> list[dict[str, object]]:
+    """Measure our scans of all forms in turns, and print their times over that of the inclusive add of u32."""
+    rng = np.random.default_rng(n)
+    data = {
+        "u32": rng.integers(0, 1 << 32, n, dtype=np.uint32),
+        "i32": rng.integers(-(1 << 31), 1 << 31, n, dtype=np.int32),
+        "f32": rng.random(n, dtype=np.float32) - np.float32(0.5),
+    }
+    arrays = {name: gw.asarray(values, device) for name, values in data.items()}
+    primitives = {}
+    for name, (datatype, op, kind) in FORMS.items():
+        primitives[name] = gw.Scan(device, datatype, op, kind)
+        primitives[name].bind(input=arrays[datatype], output=gw.empty(n, datatype, device))
+    protocol = gw.SamplingProtocol(
+        min_samples=5, timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds, canary_passes=1, check_unit=False,
+        batch_trials=LAUNCHES if n <= 1 << 24 else 10,
+    )  # fmt: skip
+    taken = interleaved(primitives, {}, rounds=rounds, protocol=protocol, check=True)
+    times = {name: np.concatenate(samples_ns(ms)) if ms[0].correct else None for name, ms in taken.items()}
+    base = times[next(iter(FORMS))]
+    forms = []
+    for name, (datatype, op, kind) in FORMS.items():
+        time_ns = None if times[name] is None else float(np.median(times[name]))
+        ratio = None if time_ns is None or base is None else time_ns / float(np.median(base))
+        form = {"name": name, "n": n, "datatype": datatype, "op": op, "kind": kind, "correct": time_ns is not None}
+        forms.append({**form, "back_to_back": time_ns, "ratio": ratio, "parameters": dict(taken[name][0].parameters)})
+        shown = "WRONG" if time_ns is None else f"{time_ns / 1e3:9.2f} us  {ratio or 0:6.3f}"
+        print(f"scan {name:24} 2^{n.bit_length() - 1:<3}{shown}", flush=True)
+    for primitive in primitives.values():
+        primitive.release()
+    return forms
 
 
 def plot(rows: list[dict], adapter: str, path: Path) -> None:
