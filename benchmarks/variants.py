@@ -2,7 +2,7 @@
 
 Usage:
     python benchmarks/variants.py shapes [--n 2^16,2^18,2^20,2^22]      # candidates of gridwise_py/tuning.py
-    python benchmarks/variants.py variants [--n 2^20,2^24,2^28]         # of the look-back scan
+    python benchmarks/variants.py variants [--n 2^20,2^24,2^28]         # of reduce and the look-back scan
 
 Times are medians per call of 100 calls in one pass. A variant changes a shader's text, here only: the library has no
 switch for it. Results are checked; `ratio` is against the first line, as judged (docs/statistics.md).
@@ -69,22 +69,35 @@ def window(tiles: int) -> Any:
     return mock.patch("gridwise_py.primitives.scan.look_back_tiles", lambda mode: max(1, tiles // mode.size))
 
 
-# By name: in which surroundings the scan is made and bound, and with which options.
-VARIANTS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
-    "as it is": (contextlib.nullcontext, {}),
-    "checked modules": (lambda: mock.patch.dict(os.environ, {"GRIDWISE_SHADER_CHECKS": "1"}), {}),
-    "window of 16 tiles": (lambda: window(16), {}),
-    "window of 64 tiles": (lambda: window(64), {}),
-    "window of 128 tiles": (lambda: window(128), {}),
-    "total posted after the local scan": (lambda: changed_text(POST_EARLY + SCAN_TILE, SCAN_TILE + POST_EARLY), {}),
-    "totals of subgroups scanned by lanes": (lambda: changed_text(SERIAL_TOTALS, PARALLEL_TOTALS), {}),
-    "state read by atomicOr": (
-        lambda: mock.patch("gridwise_py.chained_state.reads_by_rmw", return_value=True),
-        {},
-    ),
-    "two u32 state words": (contextlib.nullcontext, {"state": "u32x2"}),
-    "tickets": (contextlib.nullcontext, {"tickets": True}),
-    "reduce, then scan": (contextlib.nullcontext, {"strategy": "reduce_then_scan"}),
+Variant = tuple[Callable[[], Any], dict[str, Any]]
+
+AS_IT_IS: Variant = (contextlib.nullcontext, {})
+CHECKED: Variant = (lambda: mock.patch.dict(os.environ, {"GRIDWISE_SHADER_CHECKS": "1"}), {})
+TOTALS_BY_LANES: Variant = (lambda: changed_text(SERIAL_TOTALS, PARALLEL_TOTALS), {})
+RMW: Variant = (lambda: mock.patch("gridwise_py.chained_state.reads_by_rmw", return_value=True), {})
+
+# By kernel and name: in which surroundings the primitive is made and bound, and with which options.
+VARIANTS: dict[str, dict[str, Variant]] = {
+    "reduce": {
+        "as it is": AS_IT_IS,
+        "checked modules": CHECKED,
+        "totals of subgroups scanned by lanes": TOTALS_BY_LANES,
+        "state read by atomicOr": RMW,
+        "two u32 state words": (contextlib.nullcontext, {"state": "u32x2"}),
+    },
+    "scan_lookback": {
+        "as it is": AS_IT_IS,
+        "checked modules": CHECKED,
+        "window of 16 tiles": (lambda: window(16), {}),
+        "window of 64 tiles": (lambda: window(64), {}),
+        "window of 128 tiles": (lambda: window(128), {}),
+        "total posted after the local scan": (lambda: changed_text(POST_EARLY + SCAN_TILE, SCAN_TILE + POST_EARLY), {}),
+        "totals of subgroups scanned by lanes": TOTALS_BY_LANES,
+        "state read by atomicOr": RMW,
+        "two u32 state words": (contextlib.nullcontext, {"state": "u32x2"}),
+        "tickets": (contextlib.nullcontext, {"tickets": True}),
+        "reduce, then scan": (contextlib.nullcontext, {"strategy": "reduce_then_scan"}),
+    },
 }
 
 
@@ -136,21 +149,22 @@ def shapes(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
     return {" x ".join(map(str, astuple(shape))): make_for(kernel, device, plain, shape) for shape in every}
 
 
-def variants(device, n: int) -> dict[str, gw.Primitive]:
-    """Return the look-back scan in all variants that this device can do, bound, so that nothing is made later."""
+def variants(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
+    """Return a kernel's primitive in all variants that this device can do, bound, so that nothing is made later."""
     made: dict[str, gw.Primitive] = {}
     arrays = None
-    for name, (surroundings, options) in VARIANTS.items():
+    for name, (surroundings, options) in VARIANTS[kernel].items():
         try:
             with surroundings():
-                scan = gw.Scan(device, "u32", **{"strategy": "lookback", **options})
+                own = {"strategy": "lookback", **options} if kernel == "scan_lookback" else options
+                primitive = (gw.Scan if kernel == "scan_lookback" else gw.Reduce)(device, "u32", **own)
                 if arrays is None:
-                    _, arrays = data(scan, n)
-                scan.bind(**arrays)
+                    _, arrays = data(primitive, n)
+                primitive.bind(**arrays)
         except gw.ArgumentError as error:
             print(f"  {name}: not here: {error}")
             continue
-        made[name] = scan
+        made[name] = primitive
     return made
 
 
@@ -171,7 +185,7 @@ def main(what, counts, kernels, rounds, seconds, adapter, json_path) -> None:
         blocks = (
             {kernel: shapes(device, kernel, n) for kernel in kernels.split(",")}
             if what == "shapes"
-            else {"scan_lookback": variants(device, n)}
+            else {kernel: variants(device, kernel, n) for kernel in kernels.split(",") if kernel in VARIANTS}
         )
         for kernel, primitives in blocks.items():
             print(f"{kernel}, n = 2^{n.bit_length() - 1}" if n & (n - 1) == 0 else f"{kernel}, n = {n:,}")

@@ -55,8 +55,13 @@ def test_shapes_are_measured_and_judged(device, tmp_path):
 def test_variants_change_the_text_or_the_plan_and_stay_right(device, require):
     require("subgroup", "shader-int64", "shader-int64-atomic-all-ops")
     variants = _script("variants")
-    made = variants.variants(device, 100_000)
-    assert list(made) == list(variants.VARIANTS)
+    reduces = variants.variants(device, "reduce", 100_000)
+    assert list(reduces) == list(variants.VARIANTS["reduce"])
+    inputs, arrays = variants.data(reduces["as it is"], 100_000)
+    for name, reduce in reduces.items():
+        assert reduce.execute(**arrays).output.to_numpy() == reduce.reference(**inputs), name
+    made = variants.variants(device, "scan_lookback", 100_000)
+    assert list(made) == list(variants.VARIANTS["scan_lookback"])
     inputs, arrays = variants.data(made["as it is"], 100_000)
     seen = set()
     for name, scan in made.items():

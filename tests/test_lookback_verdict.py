@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py import builder, lookback, shaders
+from gridwise_py.bench.results import run_context
 from gridwise_py.capabilities import LookbackVerdict
 from gridwise_py.cli import main
 from gridwise_py.context import context_of
@@ -81,6 +82,12 @@ def test_the_verdict_of_this_adapter(fresh_device, state, folder):
     assert 0 < found.duration_ns < 60e9
     assert lookback_verdict(fresh_device, state) is found
     assert context_of(fresh_device).executor.counts["pipelines"] == 0, "nothing of it is kept on the device"
+
+
+def test_a_results_file_has_the_verdicts_that_are_known(fresh_device, folder, quick):
+    assert run_context(fresh_device)["device"]["lookback"] is None
+    lookback_verdict(fresh_device, "u32x2")
+    assert json.loads(json.dumps(run_context(fresh_device)))["device"]["lookback"]["u32x2"]["coherent"] is True
 
 
 def test_a_device_of_the_users_without_any_feature(fresh_device, folder, quick):

@@ -23,7 +23,7 @@ import wgpu
 import gridwise_py
 
 from .._wgpu_native import wait_method
-from ..context import capabilities
+from ..context import capabilities, context_of
 from ..errors import ArgumentError
 from .measurement import Measurement, Mode, Series
 
@@ -96,6 +96,9 @@ def without_paths(words: Sequence[str]) -> list[str]:
 def run_context(device: wgpu.GPUDevice) -> dict[str, Any]:
     """Return what every file of figures must say: versions, host, time, and the device with its limits."""
     described = capabilities(device).to_dict()
+    # Verdicts are reached when a primitive first asks: those that are known by now, by form of the state words.
+    verdicts = context_of(device).lookback_verdicts
+    described["lookback"] = {form: asdict(verdict) for form, verdict in verdicts.items()} or None
     # Ticks are turned into ns with what the queue says; where a calibration has checked that, it says so itself.
     source = None if described["tick_period_ns"] is None else "wgpuQueueGetTimestampPeriod"
     return {
