@@ -23,7 +23,7 @@ import numpy as np
 
 import gridwise_py as gw
 from gridwise_py import builder, shaders
-from gridwise_py.bench.interleave import checker, interleaved, samples_ns
+from gridwise_py.bench.interleave import checker, interleaved, random_arguments, samples_ns
 from gridwise_py.bench.results import run_context, write_results
 from gridwise_py.bench.tune import TUNED_KERNELS, make_for
 from gridwise_py.bench.verdict import Pair, judge_all
@@ -104,7 +104,7 @@ VARIANTS: dict[str, dict[str, Variant]] = {
 def measure(primitives: dict[str, gw.Primitive], n: int, rounds: int, seconds: float) -> list[dict[str, Any]]:
     """Measure all of them on the same data, and judge them against the first."""
     first = next(iter(primitives.values()))
-    inputs, arrays = data(first, n)
+    inputs, arrays = random_arguments(first, n)
     protocol = gw.SamplingProtocol(
         min_samples=5, timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds, canary_passes=1,
         batch_trials=100 if n <= 1 << 24 else 10, check_unit=False,
@@ -132,15 +132,6 @@ def measure(primitives: dict[str, gw.Primitive], n: int, rounds: int, seconds: f
     return rows
 
 
-def data(primitive: gw.Primitive, n: int) -> tuple[dict[str, np.ndarray], dict[str, gw.Array]]:
-    """Return seeded inputs, and all arguments on the device."""
-    rng = np.random.default_rng(n)
-    inputs = {a.name: rng.integers(0, 1 << 32, n, dtype=np.uint32) for a in primitive.arguments if not a.is_output}
-    arrays = {name: gw.asarray(values, primitive.device) for name, values in inputs.items()}
-    length = primitive.output_length("output", {name: n for name in inputs})
-    return inputs, arrays | {"output": gw.empty(length, "u32", primitive.device)}
-
-
 def shapes(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
     """Return the kernel's primitive in its shape for n items, and in all candidates."""
     plain = replace(gw.capabilities(device), tuning=None)
@@ -159,7 +150,7 @@ def variants(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
                 own = {"strategy": "lookback", **options} if kernel == "scan_lookback" else options
                 primitive = (gw.Scan if kernel == "scan_lookback" else gw.Reduce)(device, "u32", **own)
                 if arrays is None:
-                    _, arrays = data(primitive, n)
+                    _, arrays = random_arguments(primitive, n)
                 primitive.bind(**arrays)
         except gw.ArgumentError as error:
             print(f"  {name}: not here: {error}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..array import Array
+from ..array import Array, asarray, empty
 from ..errors import ArgumentError
 from ..primitive import Primitive
 from .check import Mismatch, mismatch
@@ -15,7 +15,7 @@ from .measure import measure
 from .measurement import Measurement
 from .protocol import SamplingProtocol
 
-__all__ = ["checker", "interleaved", "samples_ns"]
+__all__ = ["checker", "interleaved", "random_arguments", "samples_ns"]
 
 
 def interleaved(
@@ -60,6 +60,19 @@ def interleaved(
             wanted = check if round_number == 0 else False
             taken.append(measure(primitives[name], mode=mode, protocol=protocol, check=wanted, **arrays))
     return found
+
+
+def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, Array]]:
+    """Return seeded inputs of `n` u32 each, and all of a primitive's arguments on its device."""
+    rng = np.random.default_rng(seed)
+    names = [argument.name for argument in primitive.arguments if not argument.is_output]
+    inputs = {name: rng.integers(0, 1 << 32, n, dtype=np.uint32) for name in names}
+    arrays = {name: asarray(values, primitive.device) for name, values in inputs.items()}
+    for argument in primitive.arguments:
+        if argument.is_output:
+            length = primitive.output_length(argument.name, dict.fromkeys(names, n))
+            arrays[argument.name] = empty(n if length is None else length, "u32", primitive.device)
+    return inputs, arrays
 
 
 def checker(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> Callable[[Mapping[str, Any]], Mismatch | None]:

@@ -10,7 +10,6 @@ import numpy as np
 import wgpu
 
 from .. import cache
-from ..array import asarray, empty
 from ..capabilities import Capabilities
 from ..context import context_of
 from ..device import device_key
@@ -18,7 +17,7 @@ from ..errors import ArgumentError
 from ..primitive import Primitive
 from ..primitives import Reduce, Scan, VectorAdd
 from ..tuning import TUNING_FORMAT, TUNING_KIND, Rows, Shape, candidates_for, shapes_for
-from .interleave import checker, interleaved, samples_ns
+from .interleave import checker, interleaved, random_arguments, samples_ns
 from .measurement import Measurement
 from .protocol import SamplingProtocol
 from .verdict import Pair, VerdictKind, judge_all
@@ -165,13 +164,7 @@ def _choose(
     progress(f"{kernel}, {n:,} items: {len(shapes)} shapes")
     primitives = {_name(shape): make_for(kernel, device, plain, shape) for shape in shapes}
     first = primitives[_name(default)]
-    rng = np.random.default_rng(protocol.seed)
-    inputs = {a.name: rng.integers(0, 1 << 32, n, dtype=np.uint32) for a in first.arguments if not a.is_output}
-    arrays = {name: asarray(values, device) for name, values in inputs.items()}
-    lengths = {name: n for name in inputs}
-    arrays |= {
-        a.name: empty(first.output_length(a.name, lengths) or n, "u32", device) for a in first.arguments if a.is_output
-    }
+    inputs, arrays = random_arguments(first, n, protocol.seed)
     found = interleaved(primitives, arrays, rounds=rounds, protocol=protocol, check=checker(first, inputs))
     for primitive in primitives.values():
         primitive.release()
