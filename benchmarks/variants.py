@@ -106,7 +106,7 @@ def measure(primitives: dict[str, gw.Primitive], n: int, rounds: int, seconds: f
     first = next(iter(primitives.values()))
     inputs, arrays = random_arguments(first, n)
     protocol = gw.SamplingProtocol(
-        min_samples=5, timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds, canary_passes=1,
+        min_samples=10, block_trials=10, timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds, canary_passes=1,
         batch_trials=100 if n <= 1 << 24 else 10, check_unit=False,
     )  # fmt: skip
     found = interleaved(primitives, arrays, rounds=rounds, protocol=protocol, check=checker(first, inputs))

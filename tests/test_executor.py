@@ -1,5 +1,6 @@
 """The executor makes everything once, lets go of what callers drop, and refuses what would abort the process."""
 
+import dataclasses
 import gc
 import logging
 import os
@@ -103,13 +104,30 @@ def test_a_second_primitive_of_the_same_kind_compiles_nothing(fresh_device, made
 def test_a_new_n_compiles_nothing(fresh_device, made, strategy):
     scan = gw.Scan(fresh_device, strategy=strategy)
     x = gw.asarray(X, fresh_device)
-    scan.execute(input=x)
-    scan.execute(input=x[:5])
+    scan.execute(input=x[:5])  # a single block, which needs fewer kernels
     made.clear()
     for n in (1, 4, 77, 5000, 50_001, X.size - 4):
         np.testing.assert_array_equal(scan.execute(input=x[:n]).output.to_numpy(), PREFIX[:n])
     assert "create_shader_module" not in made
     assert "create_compute_pipeline" not in made
+
+
+def test_a_new_n_with_another_shape_compiles_nothing(fresh_device, made):
+    rows = {
+        "reduce": ((1000, (64, 1, 8)), (None, (128, 2, 16))),
+        "elementwise": ((1000, (64, 1, 0)), (None, (128, 2, 0))),
+    }
+    tuned = dataclasses.replace(gw.capabilities(fresh_device), tuning=rows)
+    x = gw.asarray(X, fresh_device)
+    for primitive in (gw.Reduce(fresh_device, capabilities=tuned), gw.Copy(fresh_device, capabilities=tuned)):
+        sizes = [primitive.execute(input=x[:5]).plan.parameters["workgroup_size"]]
+        made.clear()
+        for n in (1000, 1001, X.size - 4):
+            run = primitive.execute(input=x[:n])
+            np.testing.assert_array_equal(run.output.to_numpy(), primitive.reference(X[:n]))
+            sizes.append(run.plan.parameters["workgroup_size"])
+        assert sizes == [64, 64, 128, 128]
+        assert not {"create_shader_module", "create_compute_pipeline"} & set(made)
 
 
 def test_timed_runs_make_no_query_set_each(fresh_device, made, require):

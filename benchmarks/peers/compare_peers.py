@@ -306,7 +306,8 @@ def scan_forms(device, n: int, rounds: int, seconds: float = 0.1) -> list[dict[s
         primitives[name] = gw.Scan(device, datatype, op, kind)
         primitives[name].bind(input=arrays[datatype], output=gw.empty(n, datatype, device))
     protocol = gw.SamplingProtocol(
-        min_samples=5, timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds, canary_passes=1, check_unit=False,
+        min_samples=10, block_trials=10, timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds,
+        canary_passes=1, check_unit=False,
         batch_trials=LAUNCHES if n <= 1 << 24 else 10,
     )  # fmt: skip
     taken = interleaved(primitives, {}, rounds=rounds, protocol=protocol, check=True)

@@ -40,7 +40,7 @@ _LARGE_ITEMS = 1 << 26
 _LARGE_ITEMS_CPU = 1 << 22
 _THRESHOLD = 0.02
 _PROTOCOL = SamplingProtocol(
-    min_samples=20, timeout_s=0.05, warmup_s=0.03, max_warmup_s=0.1, canary_passes=3, check_unit=False
+    min_samples=20, block_trials=10, timeout_s=0.05, warmup_s=0.03, max_warmup_s=0.1, canary_passes=3, check_unit=False
 )
 
 

@@ -59,6 +59,9 @@ def info(adapter: str | None, as_json: bool) -> None:
         "invocations per workgroup": f"{limits['max-compute-invocations-per-workgroup']:,}",
         "look-back, self-tested": f"{verdict} (state {scan.state}{_duration(verdict.duration_ns)})",
         "scan": f"{strategy}, state {scan.state}, subgroups {scan.mode}",
+        "shapes of kernels": "default"
+        if capabilities.tuning is None
+        else f"tuned ({', '.join(capabilities.tuning)}; gridwise tune --show)",
         "features": ", ".join(sorted(capabilities.features)) or "none",
     }
     details = Table(show_header=False, box=None, pad_edge=False)
