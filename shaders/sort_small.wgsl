@@ -1,0 +1,38 @@
+// Sorts what fits into one tile, in one workgroup: all passes in workgroup memory, one read and one write of each item.
+// Forward progress: no workgroup waits for another. Bindings: params, keys (and values), in and out.
+//$ include "lib/bindings.wgsl"
+//$ include "lib/operator.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/sort_key.wgsl"
+//$ include "lib/sort_rank.wgsl"
+//$ include "lib/sort_items.wgsl"
+
+const PASSES: u32 = {{ passes }}u;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(lanes: Lanes) {
+  rank_enter(lanes);
+  read_padded_keys(0u, INPUT);
+//$ if moved | length > 1
+  read_values(0u, INPUT);
+//$ endif
+  for (var p = 0u; p < PASSES; p++) {
+//$ for p in range(passes)
+    if (p == {{ p }}u) { use_digit(params.digit_{{ p }}); }
+//$ endfor
+    tile_begin_rows(wg_exclusive(tile_count()));
+    tile_rank();
+//$ for items_of in moved
+    stage_{{ items_of.name }}();
+//$ for k in range(items)
+    {{ items_of.name }}[{{ k }}] = staged_{{ items_of.name }}(tile_position({{ k }}u));
+//$ endfor
+    workgroupBarrier();
+//$ endfor
+  }
+//$ for items_of in moved
+//$ for k in range(items)
+  if (tile_position({{ k }}u) < params.n) { store_{{ items_of.name }}_output(tile_position({{ k }}u), {{ items_of.name }}[{{ k }}]); }
+//$ endfor
+//$ endfor
+}
