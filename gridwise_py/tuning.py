@@ -6,12 +6,12 @@ docs/performance.md.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from .capabilities import Capabilities, SubgroupMode
 from .errors import ArgumentError
 
-__all__ = ["CountShape", "Shape", "SortShape", "look_back_tiles", "shape_for", "sort_shape_for"]
+__all__ = ["Shape", "SortShape", "look_back_tiles", "shape_for", "sort_shape_for"]
 
 
 @dataclass(frozen=True)
@@ -106,29 +106,6 @@ def shape_for(
 
 
 @dataclass(frozen=True)
-class CountShape:
-    """How a kernel counts digits in workgroup memory.
-
-    Attributes
-    ----------
-    banks : int
-        Copies of the counters.
-    chunk_items : int
-        Keys of an invocation between two reads of memory.
-    chunks_until_full : int
-        Chunks after which a counter of a byte could run over.
-    """
-
-    banks: int
-    chunk_items: int
-    chunks_until_full: int
-
-    def context(self) -> dict[str, int]:
-        """Return its values for a template."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
 class SortShape:
     """The shape of the kernels of a radix sort.
 
@@ -138,48 +115,43 @@ class SortShape:
         Invocations of the kernels that rank and move.
     items : int
         Keys per invocation and tile.
+    parts : int
+        Parts of a tile that go through workgroup memory one after the other.
     stage_words : int
-        Words of workgroup memory for the counters of the rows and for the keys.
+        Words of workgroup memory for the counters of the rows and for a part of the keys.
     look : int
         Tiles that an invocation looks at in one round of a look-back.
     max_blocks, max_tiles_per_block : int
         How tiles are spread over workgroups where there is no look-back.
     count_workgroup_size, count_blocks : int
         Invocations and most workgroups of the kernels that count.
-    storage_bytes : int
-        Workgroup memory of the device.
+    count_copies, count_items : int
+        Copies of their counters, and keys of an invocation between two reads of memory.
     """
 
     workgroup_size: int
     items: int
+    parts: int
     stage_words: int
     look: int
     max_blocks: int
     max_tiles_per_block: int
     count_workgroup_size: int
     count_blocks: int
-    storage_bytes: int
+    count_copies: int
+    count_items: int
 
     @property
     def tile_items(self) -> int:
         """Keys that a workgroup does at once."""
         return self.workgroup_size * self.items
 
-    def count_for(self, digits: int) -> CountShape:
-        """Return how that many digits are counted at once."""
-        sets = -(-digits // 4)
-        free = self.storage_bytes - 4 * self.count_workgroup_size - 64
-        banks = next(banks for banks in (32, 16, 8, 4) if 4 * sets * banks * 256 <= free or banks == 4)
-        sharing = self.count_workgroup_size // banks
-        chunk_items = 8 if 8 * sharing <= 255 else 4
-        return CountShape(banks, chunk_items, max(1, 255 // (chunk_items * sharing)))
 
-
-# sort: as many keys per tile as workgroup memory holds, up to 22 an invocation (beyond that registers spill on an
-# H200): large tiles make long runs to write and a short chain to look back over.
+# sort: large tiles make long runs to write and a short chain to look back over; a tile goes through workgroup memory in
+# parts, so that two workgroups fit on a multiprocessor of an H200, whose driver gives them 64 KiB of it.
 _SORT_SHAPES = {
-    "gpu": {"workgroup_size": 512, "items": 22, "look": 4, "max_blocks": 1056, "count_blocks": 1056},
-    "cpu": {"workgroup_size": 256, "items": 16, "look": 4, "max_blocks": 64, "count_blocks": 64},
+    "gpu": {"workgroup_size": 512, "items": 22, "parts": 2, "look": 2, "max_blocks": 1056, "count_blocks": 1056},
+    "cpu": {"workgroup_size": 256, "items": 16, "parts": 1, "look": 4, "max_blocks": 64, "count_blocks": 64},
 }
 # lavapipe ends all loops of an invocation after 65,535 iterations in total.
 _MAX_TILES_PER_BLOCK = 32
@@ -192,6 +164,7 @@ def sort_shape_for(
     *,
     workgroup_size: int | None = None,
     items: int | None = None,
+    parts: int | None = None,
     look: int | None = None,
 ) -> SortShape:
     """Return the shape of a sort's kernels on a device, with the caller's wishes worked in.
@@ -202,7 +175,7 @@ def sort_shape_for(
     mode : SubgroupMode
     words : int
         32-bit words of the wider of key and value.
-    workgroup_size, items, look : int, optional
+    workgroup_size, items, parts, look : int, optional
         Wishes.
 
     Raises
@@ -214,36 +187,42 @@ def sort_shape_for(
     limits = capabilities.limits
     most = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
     size = workgroup_size if workgroup_size is not None else min(table["workgroup_size"], most)
-    if size not in (256, 512, 1024) or size > most or size % mode.size:
+    if size % 128 or not 256 <= size <= most or size % mode.size:
         raise ArgumentError(
-            f"workgroup_size={size} must be 256, 512 or 1024, at most {most} (max-compute-invocations-per-workgroup), "
-            f"and hold whole subgroups of {mode.size} ({mode})"
+            f"workgroup_size={size} must be a multiple of 128, from 256 to {most} (max-compute-invocations-per-workgroup)"
+            f", and hold whole subgroups of {mode.size} ({mode})"
         )
+    parts = table["parts"] if parts is None else parts
     storage_bytes = limits["max-compute-workgroup-storage-size"]
     # Beside the stage: a word per bin, one or (emulated) three per invocation, some single words.
     free_words = storage_bytes // 4 - 256 - size * (3 if mode.kind == "emulated" else 1) - 16
     rows_words = size // 32 * 256
     serial_words = rows_words if mode.kind == "none" else 0  # digits lie behind the counters
-    fitting = min(free_words // (size * words), (free_words - serial_words) // size)
+    fitting = free_words // (size * words) * parts
+    if serial_words:
+        fitting = min(fitting, (free_words - serial_words) // size)
     if fitting < 1 or rows_words > free_words:
         raise ArgumentError(
             f"sort: workgroups of {size} need more than max-compute-workgroup-storage-size, {storage_bytes} bytes; use "
             f"a smaller workgroup_size"
         )
-    if items is not None and not 1 <= items <= fitting:
+    if parts < 1 or (items is not None and not (1 <= items <= fitting and items % parts == 0)):
         raise ArgumentError(
-            f"items={items} per invocation must be from 1 to {fitting}: more does not fit into "
-            f"max-compute-workgroup-storage-size, {storage_bytes} bytes"
+            f"items={items} per invocation must be a multiple of parts={parts} and at most {fitting}: more does not fit "
+            f"into max-compute-workgroup-storage-size, {storage_bytes} bytes"
         )
-    items = items if items is not None else min(max(1, table["items"] // words), fitting)
+    if items is None:
+        items = max(1, min(table["items"] // words, fitting) // parts) * parts
     return SortShape(
         size,
         items,
-        max(rows_words, size * items * words, serial_words + size * items),
+        parts,
+        max(rows_words, size * items * words // parts, serial_words and serial_words + size * items),
         table["look"] if look is None else look,
         table["max_blocks"],
         4 if mode.kind == "emulated" else _MAX_TILES_PER_BLOCK,
         256,
         table["count_blocks"],
-        storage_bytes,
+        1,
+        8,
     )

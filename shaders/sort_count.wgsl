@@ -2,32 +2,27 @@
 //   histogram   of every digit at once, over all keys: where each bin of each pass begins, and which passes can be left
 //               out because all keys agree in their digit; so it decides which buffers each pass reads and writes
 //   offsets     of one digit, for each block of tiles, where passes do not look back
-// Every bank of workgroup memory has counters of its own, a byte for each of four digits in a word, so that no two lanes of
-// a subgroup meet, whatever the keys are. Before a byte can run over, counters are added up and emptied.
+// Counters lie in workgroup memory, in a few copies, so that lanes with equal digits meet less often.
 // Forward progress: no workgroup waits for another. The last one to finish knows that all counts were added, but WGSL does
 // not promise that it sees them at once: if their sum is not n after some looks, it counts everything again.
-// Bindings: params, keys, and routes and sums, or offsets.
+// Bindings: params, keys, and routes and sums, or counts.
 //$ include "lib/bindings.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/sort_key.wgsl"
-const BANKS: u32 = {{ banks }}u;
-const SETS: u32 = {{ (digits + 3) // 4 }}u;  // of four digits
+const COPIES: u32 = {{ copies }}u;
+const DIGITS: u32 = {{ digits }}u;
 const CHUNK_ITEMS: u32 = {{ chunk_items }}u;  // keys of an invocation between two reads of memory
-// An invocation adds at most CHUNK_ITEMS to a byte per chunk, and WORKGROUP_SIZE / BANKS of them share one.
-const CHUNKS_UNTIL_FULL: u32 = {{ chunks_until_full }}u;
-var<workgroup> counters: array<atomic<u32>, SETS * BANKS * BINS>;
+var<workgroup> counters: array<atomic<u32>, COPIES * DIGITS * BINS>;
 
 var<private> lane: u32;
-var<private> totals: array<u32, {{ digits }}>;
-
-fn counter(four: u32, bin: u32, bank: u32) -> u32 { return (four * BINS + bin) * BANKS + bank; }
+var<private> totals: array<u32, DIGITS>;
 
 fn count_key(key: Key) {
-  let bank = lane & (BANKS - 1u);
+  let copy = (lane & (COPIES - 1u)) * DIGITS * BINS;
 //$ for d in range(digits)
   use_digit(params.digit_{{ d }});
-  atomicAdd(&counters[counter({{ d // 4 }}u, key_digit(key), bank)], {{ 1 if digits == 1 else "%d" % (256 ** (d % 4)) }}u);
+  atomicAdd(&counters[copy + {{ d * 256 }}u + key_digit(key)], 1u);
 //$ endfor
 }
 
@@ -35,25 +30,10 @@ fn count_key(key: Key) {
 fn add_up() {
   workgroupBarrier();
   if (lane < BINS) {
-//$ for set in range((digits + 3) // 4)
-    var even = 0u;
-    var odd = 0u;
-    for (var i = 0u; i < BANKS; i++) {
-      let word = atomicExchange(&counters[counter({{ set }}u, lane, (lane + i) & (BANKS - 1u))], 0u);
-//$ if digits == 1
-      even += word;
-//$ else
-      even += word & 0x00ff00ffu;
-      odd += (word >> 8u) & 0x00ff00ffu;
-//$ endif
-    }
-//$ if digits == 1
-    totals[0] += even;
-//$ else
-//$ for d in range(set * 4, [digits, set * 4 + 4] | min)
-    totals[{{ d }}] += {{ "(%s%s) & 0xffffu" % ("even" if d % 2 == 0 else "odd", " >> 16u" if d % 4 >= 2 else " >> 0u") }};
+//$ for d in range(digits)
+//$ for c in range(copies)
+    totals[{{ d }}] += atomicExchange(&counters[{{ (c * digits + d) * 256 }}u + lane], 0u);
 //$ endfor
-//$ endif
 //$ endfor
   }
   workgroupBarrier();
@@ -62,7 +42,6 @@ fn add_up() {
 // Counts the keys from `first` to before `end`; the bin of this invocation is in `totals`.
 //$ for place in places
 fn count_range_{{ place }}(first: u32, end: u32) {
-  var full = 0u;
   for (var chunk = first; chunk < end; chunk += WORKGROUP_SIZE * CHUNK_ITEMS) {
 //$ if vec4
     let i = chunk + lane * 4u;
@@ -82,13 +61,6 @@ fn count_range_{{ place }}(first: u32, end: u32) {
     let end_of_chunk = min(end, chunk + WORKGROUP_SIZE * CHUNK_ITEMS);
     for (var k = chunk + lane; k < end_of_chunk; k += WORKGROUP_SIZE) { count_key(load_keys_{{ place }}(k)); }
 //$ endif
-    full += 1u;
-//$ if digits > 1
-    if (full == CHUNKS_UNTIL_FULL) {
-      add_up();
-      full = 0u;
-    }
-//$ endif
   }
   add_up();
 }
@@ -103,7 +75,7 @@ fn wg_exclusive(x: u32) -> WorkgroupScan {
 fn count_begin(lanes: Lanes) {
   enter(lanes);
   lane = sg_id * sg_size + sg_lane;
-  for (var i = lane; i < SETS * BANKS * BINS; i += WORKGROUP_SIZE) { atomicStore(&counters[i], 0u); }
+  for (var i = lane; i < COPIES * DIGITS * BINS; i += WORKGROUP_SIZE) { atomicStore(&counters[i], 0u); }
   workgroupBarrier();
 }
 
@@ -125,6 +97,6 @@ fn main(
 //$ for place in places
   {{ "else " if not loop.first }}if (place == {{ place | upper }}) { count_range_{{ place }}(first, end); }
 //$ endfor
-  if (lane < BINS) { store_offsets(lane * params.blocks + block, totals[0]); }
+  if (lane < BINS) { store_counts(lane * params.blocks + block, totals[0]); }
 }
 //$ endif

@@ -1,5 +1,5 @@
 // Turns the counts of one digit, by bin and block, into where each block's run of each bin begins. A workgroup per bin.
-// Forward progress: no workgroup waits for another. Bindings: params, routes, offsets.
+// Forward progress: no workgroup waits for another. Bindings: params, routes, counts, offsets.
 //$ include "lib/bindings.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
@@ -13,7 +13,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, lanes: Lanes) {
   for (var first = 0u; first < params.blocks; first += WORKGROUP_SIZE) {
     let block = first + sg_id * sg_size + sg_lane;
     var count = 0u;
-    if (block < params.blocks) { count = load_offsets(bin * params.blocks + block); }
+    if (block < params.blocks) { count = load_counts(bin * params.blocks + block); }
     let within = sg_scan(count);
     let before = wg_scan(sg_last(within.inclusive));
     if (block < params.blocks) { store_offsets(bin * params.blocks + block, carry + before.before + within.exclusive); }

@@ -19,16 +19,22 @@
 // What to add to the position of a key in the tile, by bin; before that, counts of a tile that did not post.
 var<workgroup> run_offsets: array<atomic<u32>, BINS>;
 //$ if moved | length > 1
-var<private> destinations: array<u32, ITEMS>;
+var<private> destinations: array<u32, ITEMS / PARTS>;
 //$ endif
 
 //$ for place in places[1:]
 fn write_{{ place }}(tile: u32) {
   let valid = min(TILE, params.n - tile * TILE);
-//$ for k in range(items)
-  if ({{ k }}u * WORKGROUP_SIZE + lane < valid) {
+//$ for part in range(parts)
+//$ if part > 0
+  workgroupBarrier();
+  stage_keys({{ part }}u);
+//$ endif
+//$ for k in range(items // parts)
+//$ set K = part * (items // parts) + k
+  if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys({{ k }}u * WORKGROUP_SIZE + lane);
-    let to = atomicLoad(&run_offsets[key_digit(key)]) + {{ k }}u * WORKGROUP_SIZE + lane;
+    let to = atomicLoad(&run_offsets[key_digit(key)]) + {{ K }}u * WORKGROUP_SIZE + lane;
     store_keys_{{ place }}(to, key);
 //$ if moved | length > 1
     destinations[{{ k }}] = to;
@@ -37,17 +43,19 @@ fn write_{{ place }}(tile: u32) {
 //$ endfor
 //$ if moved | length > 1
   workgroupBarrier();
-  stage_values();
-//$ for k in range(items)
-  if ({{ k }}u * WORKGROUP_SIZE + lane < valid) {
+  stage_values({{ part }}u);
+//$ for k in range(items // parts)
+//$ set K = part * (items // parts) + k
+  if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
     store_values_{{ place }}(destinations[{{ k }}], staged_values({{ k }}u * WORKGROUP_SIZE + lane));
   }
 //$ endfor
 //$ endif
+//$ endfor
 }
 //$ endfor
 
-// Moves a tile whose keys are ranked and staged.
+// Moves a tile whose keys are ranked, and whose first part is staged.
 fn tile_write(tile: u32, route: u32) {
 //$ if moved | length > 1
   read_values(tile, route & 3u);
@@ -78,6 +86,7 @@ fn look_back(tile: u32, place: u32, base: u32) -> u32 {
   var sum = 0u;
   var next = select(0u, tile, lane < BINS);  // the tiles before this one remain to be added
   var spins = 0u;
+  var keys_lost = false;
   if (tile == 0u) { sum = base; }
   loop {
     while (next > 0u && spins < SPIN_LIMIT) {
@@ -99,6 +108,7 @@ fn look_back(tile: u32, place: u32, base: u32) -> u32 {
     let again = workgroupUniformLoad(&stalled);
     if (again == 0u) { break; }
     let counted = count_again(again - 1u, place);
+    keys_lost = true;
     if (next == again) {
       sum += counted;
       next -= 1u;
@@ -107,6 +117,9 @@ fn look_back(tile: u32, place: u32, base: u32) -> u32 {
     if (lane == 0u) { atomicStore(&stalled, 0u); }
     workgroupBarrier();
   }
+//$ if parts > 1
+  if (keys_lost) { read_padded_keys(tile, place); }
+//$ endif
   return sum;
 }
 
@@ -137,7 +150,7 @@ fn main(
   let first = wg_exclusive(count);
   tile_begin_rows(first);
   tile_rank();
-  stage_keys();
+  stage_keys(0u);
   let before = look_back(tile, place, base);
   if (lane < BINS) {
     if (tile > 0u) { digit_post(tile, lane, INCLUSIVE, before + count); }
@@ -171,7 +184,7 @@ fn main(
     tile_rank();
     if (lane < BINS) { atomicStore(&run_offsets[lane], next - first); }
     next += count;
-    stage_keys();
+    stage_keys(0u);
     tile_write(tile, route);
     workgroupBarrier();
   }

@@ -23,11 +23,25 @@ fn main(lanes: Lanes) {
     tile_begin_rows(wg_exclusive(tile_count()));
     tile_rank();
 //$ for items_of in moved
-    stage_{{ items_of.name }}();
+//$ if parts == 1
+    stage_{{ items_of.name }}(0u);
 //$ for k in range(items)
     {{ items_of.name }}[{{ k }}] = staged_{{ items_of.name }}(tile_position({{ k }}u));
 //$ endfor
     workgroupBarrier();
+//$ else
+    var new_{{ items_of.name }}: array<{{ "u32" if items_of.words == 1 else "vec2<u32>" }}, ITEMS>;
+//$ for part in range(parts)
+    stage_{{ items_of.name }}({{ part }}u);
+//$ for k in range(items)
+    if (tile_position({{ k }}u) - {{ part }}u * PART < PART) {
+      new_{{ items_of.name }}[{{ k }}] = staged_{{ items_of.name }}(tile_position({{ k }}u) - {{ part }}u * PART);
+    }
+//$ endfor
+    workgroupBarrier();
+//$ endfor
+    {{ items_of.name }} = new_{{ items_of.name }};
+//$ endif
 //$ endfor
   }
 //$ for items_of in moved

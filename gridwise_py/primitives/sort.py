@@ -36,8 +36,9 @@ _OPTIONS = """descending : bool, default False
         ever waits for another. None takes the second on a CPU adapter, else the first.
     subgroups : None, bool or str, optional
         None chooses by what the device has; False uses workgroup memory and barriers only.
-    workgroup_size, items, look : int, optional
-        Shape of the kernels: invocations, keys per invocation and tile, tiles looked at in one round.
+    workgroup_size, items, parts, look : int, optional
+        Shape of the kernels: invocations, keys per invocation and tile, parts in which a tile goes through workgroup
+        memory, tiles looked at in one round.
     tickets : bool, optional
         Whether a workgroup of ``"onesweep"`` takes its tile from a counter; None for CPU adapters only.
     spin_limit : int, default 256
@@ -73,6 +74,7 @@ class _SortBase(Primitive):
         subgroups: bool | str | None = None,
         workgroup_size: int | None = None,
         items: int | None = None,
+        parts: int | None = None,
         look: int | None = None,
         tickets: bool | None = None,
         spin_limit: int = 256,
@@ -101,8 +103,9 @@ class _SortBase(Primitive):
             strategy=strategy if strategy is not None else (REDUCE_THEN_SCAN if is_cpu else ONESWEEP),
             mode=self.mode,
             shape=sort_shape_for(
-                self.capabilities, self.mode, words, workgroup_size=workgroup_size, items=items, look=look
-            ),
+                self.capabilities, self.mode, words,
+                workgroup_size=workgroup_size, items=items, parts=parts, look=look,
+            ),  # fmt: skip
             capabilities=self.capabilities,
             tickets=is_cpu if tickets is None else tickets,
             spin_limit=spin_limit,

@@ -110,6 +110,7 @@ class SortConfig:
         return self.context(
             ballots=True,
             items=self.shape.items,
+            parts=self.shape.parts,
             rows=self.shape.workgroup_size // 32,
             stage_words=self.shape.stage_words,
             moved=moved,
@@ -202,21 +203,21 @@ class _Sort:
         if config.strategy == ONESWEEP:
             builder.scratch("states", 4 + tiles * _BINS)
         else:
-            offsets = builder.scratch("offsets", blocks * _BINS)
+            counts, offsets = (builder.scratch(name, blocks * _BINS) for name in ("counts", "offsets"))
         for index, digit in enumerate(self.digits):
             params = {"route_index": index, "bins_index": _FIRST_BIN + _BINS * index, "tiles": tiles, "digit": digit}
             if config.strategy == ONESWEEP:
                 self.move(index, params, tiles, {"routes": routes}, lookback=True)
             else:
                 params |= {"blocks": blocks, "tiles_per_block": per_block}
-                self.count_blocks(index, params | {"block_items": per_block * shape.tile_items}, routes, offsets)
+                self.count_blocks(index, params | {"block_items": per_block * shape.tile_items}, routes, counts, offsets)
                 self.move(index, params, blocks, {"routes": routes, "offsets": offsets}, lookback=False)
         return {"tiles": tiles, "blocks": blocks if config.strategy == REDUCE_THEN_SCAN else tiles}
 
     def histogram(self, routes: Operand) -> None:
         """Count all digits."""
-        config, shape, count = self.config, self.config.shape, self.config.shape.count_for(len(self.digits))
-        chunk = shape.count_workgroup_size * count.chunk_items
+        config, shape = self.config, self.config.shape
+        chunk = shape.count_workgroup_size * shape.count_items
         block_items = -(-self.n // (shape.count_blocks * chunk)) * chunk
         blocks = -(-self.n // block_items)
         self.builder.scratch("sums", 4 + _BINS * len(self.digits))
@@ -234,28 +235,29 @@ class _Sort:
             atomics={"sums": "array<atomic<u32>>"},
             context=config.context(
                 digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],
-                vec4=config.key_words == 1, tickets=False, **count.context(),
+                vec4=config.key_words == 1, tickets=False, copies=shape.count_copies, chunk_items=shape.count_items,
             ) | {"control": "sums"},
         )  # fmt: skip
 
-    def count_blocks(self, index: int, params: Mapping[str, int], routes: Operand, offsets: Operand) -> None:
+    def count_blocks(self, index: int, params: Mapping[str, int], routes: Operand, counts: Operand, offsets: Operand) -> None:
         """Count one digit, by block, and turn the counts into offsets."""
-        config, shape, count = self.config, self.config.shape, self.config.shape.count_for(1)
+        config, shape = self.config, self.config.shape
         keys = {name: operand for name, operand in self.operands.items() if name.startswith("keys_")}
         self.add(
             f"count {index}", "sort_count.wgsl",
             reads={**keys, "routes": routes},
-            writes={"offsets": replace(offsets, vec4=False)},
+            writes={"counts": replace(counts, vec4=False)},
             params={k: v for k, v in params.items() if k != "digit"} | {"digit_0": params["digit"]},
             workgroups=params["blocks"],
             workgroup_size=shape.count_workgroup_size,
             context=config.context(
-                digits=1, histogram=False, places=_PLACES, vec4=config.key_words == 1, **count.context()
+                digits=1, histogram=False, places=_PLACES, vec4=config.key_words == 1,
+                copies=shape.count_copies, chunk_items=shape.count_items,
             ),
         )  # fmt: skip
         self.add(
             f"offsets {index}", "sort_offsets.wgsl",
-            reads={"routes": routes},
+            reads={"routes": routes, "counts": counts},
             writes={"offsets": replace(offsets, vec4=False)},
             params=params,
             workgroups=_BINS,

@@ -122,7 +122,11 @@ fn rank_in_step(key: Key, all: u32) -> u32 {
   let lanes = matching_lanes(digit, all);
   let before = countOneBits(lanes & ((1u << rank_lane()) - 1u));
   var first = 0u;
-  if (before == 0u) { first = atomicAdd(&stage[row * BINS + digit], countOneBits(lanes)); }
+  if (before == 0u) {
+    // Nobody else touches this counter meanwhile; two accesses are faster than one addition.
+    first = atomicLoad(&stage[row * BINS + digit]);
+    atomicStore(&stage[row * BINS + digit], first + countOneBits(lanes));
+  }
   return sg_shuffle(first, leader_of(lanes)) + before;
 }
 
@@ -160,24 +164,30 @@ fn tile_rank() {
 }
 //$ endif
 
-// Puts the items of the tile in the order of their ranks.
+// Puts a part of the tile's items in the order of their ranks: those whose rank is from part × PART on.
+const PARTS: u32 = {{ parts }}u;
+const PART: u32 = TILE / PARTS;
 //$ for items_of in moved
-fn stage_{{ items_of.name }}() {
+fn stage_{{ items_of.name }}(part: u32) {
 //$ for k in range(items)
-//$ if items_of.words == 1
-  atomicStore(&stage[ranks[{{ k }}]], {{ items_of.name }}[{{ k }}]);
+//$ if parts == 1
+  stage_one_{{ items_of.name }}(ranks[{{ k }}], {{ items_of.name }}[{{ k }}]);
 //$ else
-  atomicStore(&stage[ranks[{{ k }}]], {{ items_of.name }}[{{ k }}].x);
-  atomicStore(&stage[TILE + ranks[{{ k }}]], {{ items_of.name }}[{{ k }}].y);
+  if (ranks[{{ k }}] - part * PART < PART) { stage_one_{{ items_of.name }}(ranks[{{ k }}] - part * PART, {{ items_of.name }}[{{ k }}]); }
 //$ endif
 //$ endfor
   workgroupBarrier();
 }
-fn staged_{{ items_of.name }}(i: u32) -> {{ "u32" if items_of.words == 1 else "vec2<u32>" }} {
 //$ if items_of.words == 1
-  return atomicLoad(&stage[i]);
+fn stage_one_{{ items_of.name }}(i: u32, word: u32) { atomicStore(&stage[i], word); }
+fn staged_{{ items_of.name }}(i: u32) -> u32 { return atomicLoad(&stage[i]); }
 //$ else
-  return vec2<u32>(atomicLoad(&stage[i]), atomicLoad(&stage[TILE + i]));
-//$ endif
+fn stage_one_{{ items_of.name }}(i: u32, item: vec2<u32>) {
+  atomicStore(&stage[i], item.x);
+  atomicStore(&stage[PART + i], item.y);
 }
+fn staged_{{ items_of.name }}(i: u32) -> vec2<u32> {
+  return vec2<u32>(atomicLoad(&stage[i]), atomicLoad(&stage[PART + i]));
+}
+//$ endif
 //$ endfor

@@ -2,7 +2,6 @@
 // which passes move keys, from where, and to where.
 //$ include "lib/control.wgsl"
 override SPIN_LIMIT: u32 = 256u;
-const DIGITS: u32 = {{ digits }}u;
 const FIRST_BIN: u32 = 8u;  // in routes, behind a word per pass
 var<workgroup> last_to_finish: u32;
 var<workgroup> all_added: u32;
