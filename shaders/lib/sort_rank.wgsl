@@ -16,7 +16,14 @@ var<private> row: u32;
 //$ for items_of in moved
 var<private> {{ items_of.name }}: array<{{ "u32" if items_of.words == 1 else "vec2<u32>" }}, ITEMS>;
 //$ endfor
-var<private> ranks: array<u32, ITEMS>;
+// Ranks in the tile, two to a word: registers decide how many workgroups fit on a multiprocessor.
+var<private> ranks: array<u32, (ITEMS + 1u) / 2u>;
+var<private> row_counts: array<u32, ROWS>;
+
+fn rank_of(k: u32) -> u32 { return (ranks[k >> 1u] >> (16u * (k & 1u))) & 0xffffu; }
+fn set_rank(k: u32, rank: u32) {
+  if ((k & 1u) == 0u) { ranks[k >> 1u] = rank; } else { ranks[k >> 1u] |= rank << 16u; }
+}
 
 // Position in the tile of this invocation's key in round k.
 fn tile_position(k: u32) -> u32 { return row * ROW_ITEMS + k * 32u + (lane & 31u); }
@@ -46,7 +53,10 @@ fn tile_count() -> u32 {
   workgroupBarrier();
   var total = 0u;
   if (lane < BINS) {
-    for (var r = 0u; r < ROWS; r++) { total += atomicLoad(&stage[r * BINS + lane]); }
+//$ for r in range(rows)
+    row_counts[{{ r }}] = atomicLoad(&stage[{{ 256 * r }}u + lane]);
+    total += row_counts[{{ r }}];
+//$ endfor
   }
   return total;
 }
@@ -61,11 +71,10 @@ fn wg_exclusive(x: u32) -> u32 {
 fn tile_begin_rows(first: u32) {
   if (lane < BINS) {
     var next = first;
-    for (var r = 0u; r < ROWS; r++) {
-      let count = atomicLoad(&stage[r * BINS + lane]);
-      atomicStore(&stage[r * BINS + lane], next);
-      next += count;
-    }
+//$ for r in range(rows)
+    atomicStore(&stage[{{ 256 * r }}u + lane], next);
+    next += row_counts[{{ r }}];
+//$ endfor
   }
   workgroupBarrier();
 }
@@ -88,7 +97,7 @@ fn tile_rank() {
   }
   workgroupBarrier();
 //$ for k in range(items)
-  ranks[{{ k }}] = atomicLoad(&stage[digits + tile_position({{ k }}u)]);
+  set_rank({{ k }}u, atomicLoad(&stage[digits + tile_position({{ k }}u)]));
 //$ endfor
   workgroupBarrier();
 }
@@ -148,15 +157,15 @@ fn tile_rank() {
   let all = select((1u << (sg_size & 31u)) - 1u, 0xffffffffu, sg_size >= 32u);
   let steps = workgroupUniformLoad(&rank_steps);
 //$ if subgroups == "emulated"
-  for (var k = 0u; k < ITEMS; k++) { ranks[k] = rank_in_turn(keys[k], all, steps); }
+  for (var k = 0u; k < ITEMS; k++) { set_rank(k, rank_in_turn(keys[k], all, steps)); }
 //$ else
   if (steps == 1u) {
 //$ for k in range(items)
-    ranks[{{ k }}] = rank_in_step(keys[{{ k }}], all);
+    set_rank({{ k }}u, rank_in_step(keys[{{ k }}], all));
 //$ endfor
   } else {
 //$ for k in range(items)
-    ranks[{{ k }}] = rank_in_turn(keys[{{ k }}], all, steps);
+    set_rank({{ k }}u, rank_in_turn(keys[{{ k }}], all, steps));
 //$ endfor
   }
 //$ endif
@@ -171,9 +180,11 @@ const PART: u32 = TILE / PARTS;
 fn stage_{{ items_of.name }}(part: u32) {
 //$ for k in range(items)
 //$ if parts == 1
-  stage_one_{{ items_of.name }}(ranks[{{ k }}], {{ items_of.name }}[{{ k }}]);
+  stage_one_{{ items_of.name }}(rank_of({{ k }}u), {{ items_of.name }}[{{ k }}]);
 //$ else
-  if (ranks[{{ k }}] - part * PART < PART) { stage_one_{{ items_of.name }}(ranks[{{ k }}] - part * PART, {{ items_of.name }}[{{ k }}]); }
+  if (rank_of({{ k }}u) - part * PART < PART) {
+    stage_one_{{ items_of.name }}(rank_of({{ k }}u) - part * PART, {{ items_of.name }}[{{ k }}]);
+  }
 //$ endif
 //$ endfor
   workgroupBarrier();
