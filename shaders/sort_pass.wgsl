@@ -23,7 +23,8 @@ var<private> destinations: array<u32, ITEMS / PARTS>;
 //$ endif
 
 //$ for place in places[1:]
-fn write_{{ place }}(tile: u32) {
+//$ for fixed in fixes
+fn write_{{ place }}{{ fixed }}(tile: u32) {
   let valid = min(TILE, params.n - tile * TILE);
 //$ for part in range(parts)
 //$ if part > 0
@@ -34,8 +35,8 @@ fn write_{{ place }}(tile: u32) {
 //$ set K = part * (items // parts) + k
   if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys({{ k }}u * WORKGROUP_SIZE + lane);
-    let to = atomicLoad(&run_offsets[key_digit(key)]) + {{ K }}u * WORKGROUP_SIZE + lane;
-    store_keys_{{ place }}(to, key);
+    let to = atomicLoad(&run_offsets[key_digit({{ "key_fixed(key)" if fixed else "key" }})]) + {{ K }}u * WORKGROUP_SIZE + lane;
+    store_keys_{{ place }}(to, key_decode(key));
 //$ if moved | length > 1
     destinations[{{ k }}] = to;
 //$ endif
@@ -54,13 +55,38 @@ fn write_{{ place }}(tile: u32) {
 //$ endfor
 }
 //$ endfor
+//$ endfor
 
 // Moves a tile whose keys are ranked, and whose first part is staged.
 fn tile_write(tile: u32, route: u32) {
 //$ if moved | length > 1
   read_values(tile, route & 3u);
 //$ endif
+//$ if fixes | length > 1
+  if (load_routes(UNFIXED) != 0u) {
+    if ((route >> 2u) == OUTPUT) { write_output_fixed(tile); } else { write_temporary_fixed(tile); }
+    return;
+  }
+//$ endif
   if ((route >> 2u) == OUTPUT) { write_output(tile); } else { write_temporary(tile); }
+}
+
+// Reads keys as they are ranked.
+fn read_ranked(tile: u32, place: u32) {
+  read_codes(tile, place);
+//$ if fixes | length > 1
+  if (load_routes(UNFIXED) != 0u) {
+//$ for k in range(items)
+    keys[{{ k }}] = key_fixed(keys[{{ k }}]);
+//$ endfor
+  }
+//$ endif
+}
+// Reads them again, as they are written, if that is something else.
+fn read_unfixed(tile: u32, place: u32) {
+//$ if fixes | length > 1
+  if (load_routes(UNFIXED) != 0u) { read_codes(tile, place); }
+//$ endif
 }
 
 //$ if lookback
@@ -73,9 +99,9 @@ fn count_again(tile: u32, place: u32) -> u32 {
   workgroupBarrier();
   if (lane < BINS) { atomicStore(&run_offsets[lane], 0u); }
   workgroupBarrier();
-  read_padded_keys(tile, place);
+  read_codes(tile, place);
 //$ for k in range(items)
-  atomicAdd(&run_offsets[key_digit(keys[{{ k }}])], 1u);
+  atomicAdd(&run_offsets[key_digit(key_fixed(keys[{{ k }}]))], 1u);
 //$ endfor
   workgroupBarrier();
   return atomicLoad(&run_offsets[lane & (BINS - 1u)]);
@@ -118,7 +144,7 @@ fn look_back(tile: u32, place: u32, base: u32) -> u32 {
     workgroupBarrier();
   }
 //$ if parts > 1
-  if (keys_lost) { read_padded_keys(tile, place); }
+  if (keys_lost) { read_codes(tile, place); }
 //$ endif
   return sum;
 }
@@ -136,7 +162,7 @@ fn main(
   use_digit(params.digit);
   let tile = state_enter(number);
   let place = route & 3u;
-  read_padded_keys(tile, place);
+  read_ranked(tile, place);
   if (local == 0u) { atomicStore(&stalled, 0u); }
   var base = 0u;
   if (lane < BINS) {
@@ -150,6 +176,7 @@ fn main(
   let first = wg_exclusive(count);
   tile_begin_rows(first);
   tile_rank();
+  read_unfixed(tile, place);
   stage_keys(0u);
   let before = look_back(tile, place, base);
   if (lane < BINS) {
@@ -177,11 +204,12 @@ fn main(
   if (lane < BINS) { next = load_offsets(lane * params.blocks + block); }
   let end = min((block + 1u) * params.tiles_per_block, params.tiles);
   for (var tile = block * params.tiles_per_block; tile < end; tile++) {
-    read_padded_keys(tile, route & 3u);
+    read_ranked(tile, route & 3u);
     let count = tile_count();
     let first = wg_exclusive(count);
     tile_begin_rows(first);
     tile_rank();
+    read_unfixed(tile, route & 3u);
     if (lane < BINS) { atomicStore(&run_offsets[lane], next - first); }
     next += count;
     stage_keys(0u);

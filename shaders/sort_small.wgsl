@@ -12,7 +12,7 @@ const PASSES: u32 = {{ passes }}u;
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(lanes: Lanes) {
   rank_enter(lanes);
-  read_padded_keys(0u, INPUT);
+  read_codes(0u, INPUT);
 //$ if moved | length > 1
   read_values(0u, INPUT);
 //$ endif
@@ -46,7 +46,7 @@ fn main(lanes: Lanes) {
   }
 //$ for items_of in moved
 //$ for k in range(items)
-  if (tile_position({{ k }}u) < params.n) { store_{{ items_of.name }}_output(tile_position({{ k }}u), {{ items_of.name }}[{{ k }}]); }
+  if (tile_position({{ k }}u) < params.n) { store_{{ items_of.name }}_output(tile_position({{ k }}u), {{ "key_decode(keys[%d])" % k if items_of.name == "keys" else "values[%d]" % k }}); }
 //$ endfor
 //$ endfor
 }

@@ -21,7 +21,7 @@ ONESWEEP, REDUCE_THEN_SCAN = "onesweep", "reduce_then_scan"
 _BINS = 256
 _PLACES = ("input", "output", "temporary")
 _MAX_ITEMS = 1 << 30  # a state word has 30 bits for a number of keys
-_FIRST_BIN = 8  # in the routes, behind a word per pass
+_FIRST_BIN = 16  # in the routes, behind a word per pass
 
 
 def digits_of(datatype: Datatype, begin_bit: int, end_bit: int | None) -> tuple[int, ...]:
@@ -114,22 +114,8 @@ class SortConfig:
             rows=self.shape.workgroup_size // 32,
             stage_words=self.shape.stage_words,
             moved=moved,
-            padding=self._padding(),
             **more,
         )
-
-    def _padding(self) -> str:
-        """Return a key, in WGSL, whose code has all bits set."""
-        if self.key.dtype.kind == "f":
-            high = 0xFFFFFFFF
-        elif self.key.dtype.kind == "i":
-            high = 0x80000000 if self.descending else 0x7FFFFFFF
-        else:
-            high = 0 if self.descending else 0xFFFFFFFF
-        if self.key_words == 1:
-            return f"{high}u"
-        low = 0 if self.descending and self.key.dtype.kind != "f" else 0xFFFFFFFF
-        return f"vec2<u32>({low}u, {high}u)"
 
 
 class _Sort:
@@ -185,7 +171,7 @@ class _Sort:
             writes={name: o for name, o in tiled.items() if name.endswith("_output")},
             params={f"digit_{i}": digit for i, digit in enumerate(self.digits)},
             workgroups=1,
-            context=self.config.tile_context(places=_PLACES[:1], passes=len(self.digits)),
+            context=self.config.tile_context(places=_PLACES[:1], passes=len(self.digits), fix_when_ranked=True),
         )  # fmt: skip
 
     def large(self) -> dict[str, Any]:
@@ -284,7 +270,8 @@ class _Sort:
             params=params,
             workgroups=workgroups,
             context=config.tile_context(
-                places=_PLACES, lookback=lookback, look=config.shape.look,
+                places=_PLACES, lookback=lookback, look=config.shape.look, fix_when_ranked=False,
+                fixes=["", "_fixed"] if config.key.dtype.kind == "f" else [""],
                 tickets=config.tickets, read_by_rmw=config.capabilities.is_cpu,
             ) | {"control": "states"},
             **more,

@@ -26,11 +26,14 @@ fn read_{{ items_of.name }}(tile: u32, place: u32) {
 //$ endfor
 
 // Keys past the end rank behind all others: their digit is the last, and so is their place in the tile.
-fn read_padded_keys(tile: u32, place: u32) {
+fn read_codes(tile: u32, place: u32) {
   if (!tile_is_full(tile)) {
 //$ for k in range(items)
-    keys[{{ k }}] = {{ padding }};
+    keys[{{ k }}] = key_decode(LAST_CODE);
 //$ endfor
   }
   read_keys(tile, place);
+//$ for k in range(items)
+  keys[{{ k }}] = key_encode(keys[{{ k }}]);
+//$ endfor
 }

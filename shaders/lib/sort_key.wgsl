@@ -1,5 +1,7 @@
-// Keys as the radix sort sees them. A key travels as its raw bits; only its digits are taken from a code whose unsigned
-// order is the order wanted: numpy's, with −0 equal to +0 and every NaN equal and last, also when descending.
+// Keys as the radix sort sees them: codes whose unsigned order is the order wanted. A code holds every bit of its key, so
+// that it can be turned back. Two floats that numpy's order takes for equal may have different codes, −0 and +0 and
+// all NaNs, and descending a NaN would come first. So digits are taken from `key_fixed` of a code wherever there are such
+// keys, which the histogram finds out.
 const BINS: u32 = 256u;
 
 // The digit in use: its first bit, its mask, and the word of the key that has it.
@@ -18,40 +20,70 @@ fn use_digit(packed: u32) {
 
 //$ if key_words == 1
 alias Key = u32;
-fn key_code(key: Key) -> u32 {
+fn key_encode(key: Key) -> Key {
 //$ if key_kind == "f"
-  if ((key & 0x7fffffffu) > 0x7f800000u) { return 0xffffffffu; }
-  let zero_or_key = select(key, 0u, key == 0x80000000u);
-  let code = zero_or_key ^ select(0x80000000u, 0xffffffffu, (zero_or_key >> 31u) == 1u);
+  return key ^ (u32(bitcast<i32>(key) >> 31u) | 0x80000000u){{ " ^ 0xffffffffu" if descending }};
 //$ elif key_kind == "i"
-  let code = key ^ 0x80000000u;
+  return key ^ {{ "0x7fffffffu" if descending else "0x80000000u" }};
 //$ else
-  let code = key;
+  return {{ "~key" if descending else "key" }};
 //$ endif
-  return {{ "~code" if descending else "code" }};
 }
-fn key_digit(key: Key) -> u32 { return (key_code(key) >> digit_shift) & digit_mask; }
+fn key_decode(code: Key) -> Key {
+//$ if key_kind == "f"
+  let plain = {{ "~code" if descending else "code" }};
+  return plain ^ (u32(bitcast<i32>(~plain) >> 31u) | 0x80000000u);
+//$ else
+  return key_encode(code);
+//$ endif
+}
+fn key_fixed(code: Key) -> Key {
+//$ if key_kind == "f"
+  let key = key_decode(code);
+  if ((key & 0x7fffffffu) > 0x7f800000u) { return 0xffffffffu; }
+  return select(code, key_encode(0u), key == 0x80000000u);
+//$ else
+  return code;
+//$ endif
+}
+fn key_digit(code: Key) -> u32 { return (code >> digit_shift) & digit_mask; }
+fn key_is_fixed(code: Key) -> bool { return key_fixed(code) == code; }
+const LAST_CODE: Key = 0xffffffffu;
 //$ else
 // Low word, high word.
 alias Key = vec2<u32>;
-fn key_code(key: Key) -> vec2<u32> {
+fn key_encode(key: Key) -> Key {
 //$ if key_kind == "f"
+  let sign = u32(bitcast<i32>(key.y) >> 31u);
+  return key ^ vec2<u32>(sign, sign | 0x80000000u){{ " ^ vec2<u32>(0xffffffffu)" if descending }};
+//$ elif key_kind == "i"
+  return key ^ {{ "vec2<u32>(0xffffffffu, 0x7fffffffu)" if descending else "vec2<u32>(0u, 0x80000000u)" }};
+//$ else
+  return {{ "~key" if descending else "key" }};
+//$ endif
+}
+fn key_decode(code: Key) -> Key {
+//$ if key_kind == "f"
+  let plain = {{ "~code" if descending else "code" }};
+  let sign = u32(bitcast<i32>(~plain.y) >> 31u);
+  return plain ^ vec2<u32>(sign, sign | 0x80000000u);
+//$ else
+  return key_encode(code);
+//$ endif
+}
+fn key_fixed(code: Key) -> Key {
+//$ if key_kind == "f"
+  let key = key_decode(code);
   let exponent = key.y & 0x7fffffffu;
   if (exponent > 0x7ff00000u || (exponent == 0x7ff00000u && key.x != 0u)) { return vec2<u32>(0xffffffffu); }
-  let zero = key.x == 0u && exponent == 0u;
-  let sign = select(0u, 0xffffffffu, (key.y >> 31u) == 1u && !zero);
-  let code = vec2<u32>(key.x ^ sign, select(key.y, 0u, zero) ^ (sign | 0x80000000u));
-//$ elif key_kind == "i"
-  let code = vec2<u32>(key.x, key.y ^ 0x80000000u);
+  return select(code, key_encode(vec2<u32>(0u)), key.x == 0u && key.y == 0x80000000u);
 //$ else
-  let code = key;
+  return code;
 //$ endif
-  return {{ "~code" if descending else "code" }};
 }
-fn key_digit(key: Key) -> u32 {
-  let code = key_code(key);
-  return (select(code.x, code.y, digit_high) >> digit_shift) & digit_mask;
-}
+fn key_digit(code: Key) -> u32 { return (select(code.x, code.y, digit_high) >> digit_shift) & digit_mask; }
+fn key_is_fixed(code: Key) -> bool { return all(key_fixed(code) == code); }
+const LAST_CODE: Key = vec2<u32>(0xffffffffu);
 //$ endif
 
 // Where a pass reads and writes: 0 for a pass that is left out, since all keys agree in its digit; else the place of
@@ -59,3 +91,6 @@ fn key_digit(key: Key) -> u32 {
 const INPUT: u32 = 1u;
 const OUTPUT: u32 = 2u;
 const TEMPORARY: u32 = 3u;
+// In the routes: whether there are keys whose code is not fixed, and, behind it, where the bins of each digit begin.
+const UNFIXED: u32 = 8u;
+const FIRST_BIN: u32 = 16u;

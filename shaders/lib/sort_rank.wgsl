@@ -25,6 +25,9 @@ fn set_rank(k: u32, rank: u32) {
   if ((k & 1u) == 0u) { ranks[k >> 1u] = rank; } else { ranks[k >> 1u] |= rank << 16u; }
 }
 
+// Keys are fixed already where all of them are ranked by one digit.
+fn ranked_digit(code: Key) -> u32 { return key_digit({{ "key_fixed(code)" if fix_when_ranked else "code" }}); }
+
 // Position in the tile of this invocation's key in round k.
 fn tile_position(k: u32) -> u32 { return row * ROW_ITEMS + k * 32u + (lane & 31u); }
 
@@ -48,7 +51,7 @@ fn row_clear() {
 fn tile_count() -> u32 {
   row_clear();
 //$ for k in range(items)
-  atomicAdd(&stage[row * BINS + key_digit(keys[{{ k }}])], 1u);
+  atomicAdd(&stage[row * BINS + ranked_digit(keys[{{ k }}])], 1u);
 //$ endfor
   workgroupBarrier();
   var total = 0u;
@@ -84,7 +87,7 @@ fn tile_begin_rows(first: u32) {
 fn tile_rank() {
   let digits = ROWS * BINS;
 //$ for k in range(items)
-  atomicStore(&stage[digits + tile_position({{ k }}u)], key_digit(keys[{{ k }}]));
+  atomicStore(&stage[digits + tile_position({{ k }}u)], ranked_digit(keys[{{ k }}]));
 //$ endfor
   workgroupBarrier();
   if ((lane & 31u) == 0u) {
@@ -127,7 +130,7 @@ fn leader_of(lanes: u32) -> u32 { return (sg_lane & ~31u) + countTrailingZeros(l
 // A row that is (part of) one subgroup: its lanes go in step. The shuffle needs what the addition gave, so that the
 // additions of a row stay in the order of its rounds.
 fn rank_in_step(key: Key, all: u32) -> u32 {
-  let digit = key_digit(key);
+  let digit = ranked_digit(key);
   let lanes = matching_lanes(digit, all);
   let before = countOneBits(lanes & ((1u << rank_lane()) - 1u));
   var first = 0u;
@@ -141,7 +144,7 @@ fn rank_in_step(key: Key, all: u32) -> u32 {
 
 // A row of several subgroups: one after the other.
 fn rank_in_turn(key: Key, all: u32, steps: u32) -> u32 {
-  let digit = key_digit(key);
+  let digit = ranked_digit(key);
   let lanes = matching_lanes(digit, all);
   let before = countOneBits(lanes & ((1u << rank_lane()) - 1u));
   let turn = (lane & 31u) / sg_size;

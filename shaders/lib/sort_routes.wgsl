@@ -2,7 +2,6 @@
 // which passes move keys, from where, and to where.
 //$ include "lib/control.wgsl"
 override SPIN_LIMIT: u32 = 256u;
-const FIRST_BIN: u32 = 8u;  // in routes, behind a word per pass
 var<workgroup> last_to_finish: u32;
 var<workgroup> all_added: u32;
 var<workgroup> agreeing: atomic<u32>;  // a bit for each digit in which all keys agree
@@ -47,11 +46,15 @@ fn main(
     if (totals[{{ d }}] != 0u) { atomicAdd(&sums[4u + {{ d * 256 }}u + lane], totals[{{ d }}]); }
 //$ endfor
   }
+  if (lane == 0u) { atomicStore(&agreeing, 0u); }
+  workgroupBarrier();
+  if (unfixed != 0u) { atomicStore(&agreeing, 1u); }
   storageBarrier();
   workgroupBarrier();
   if (lane == 0u) {
+    // Blocks in the upper half, so that the last one knows that it sees all.
+    atomicAdd(&sums[3], (1u << 16u) | atomicLoad(&agreeing));
     last_to_finish = select(0u, 1u, state_count_finished(params.blocks));
-    atomicStore(&agreeing, 0u);
   }
   if (workgroupUniformLoad(&last_to_finish) == 0u) { return; }
 
@@ -65,7 +68,7 @@ fn main(
 //$ endfor
     }
     let found = wg_exclusive(seen).total;
-    if (lane == 0u) { all_added = select(0u, 1u, found == DIGITS * params.n); }
+    if (lane == 0u) { all_added = select(0u, 1u, found == DIGITS * params.n && atomicLoad(&sums[3]) >> 16u == params.blocks); }
     if (workgroupUniformLoad(&all_added) == 1u) { break; }
     spins += 1u;
     if (spins >= SPIN_LIMIT) {
@@ -73,8 +76,15 @@ fn main(
       totals[{{ d }}] = 0u;
 //$ endfor
       count_range_input(0u, params.n);
+      if (unfixed != 0u) { atomicAdd(&sums[3], 1u); }
       break;
     }
+  }
+  workgroupBarrier();
+  if (lane == 0u) {
+    store_routes(UNFIXED, atomicLoad(&sums[3]) & 0xffffu);
+    atomicStore(&sums[3], 0u);
+    atomicStore(&agreeing, 0u);
   }
 //$ for d in range(digits)
   let before_{{ d }} = wg_exclusive(select(0u, totals[{{ d }}], lane < BINS)).before;
