@@ -118,9 +118,10 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES) -> Dataty
     for datatype in known.values():
         if dtype is not None and datatype.dtype == dtype:
             return datatype
+    shown = value.name if isinstance(value, Datatype) else getattr(dtype, "name", value)
     names = ", ".join(f"{d.name} (numpy {d.numpy_name})" for d in known.values())
     remedy = f" Convert first, for example with x.astype(numpy.{_nearest(dtype)})." if dtype is not None else ""
-    raise DatatypeError(f"datatype {str(value)!r} is not supported here; supported are {names}.{remedy}")
+    raise DatatypeError(f"datatype {shown!r} is not supported here; supported are {names}.{remedy}")
 
 
 def _nearest(dtype: np.dtype) -> str:

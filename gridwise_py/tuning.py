@@ -150,7 +150,7 @@ class SortShape:
 # sort: large tiles make long runs to write and a short chain to look back over; a tile goes through workgroup memory in
 # parts, so that two workgroups fit on a multiprocessor of an H200, whose driver gives them 64 KiB of it.
 _SORT_SHAPES = {
-    "gpu": {"workgroup_size": 512, "items": 22, "parts": 2, "look": 2, "max_blocks": 1056, "count_blocks": 1056},
+    "gpu": {"workgroup_size": 512, "items": 18, "parts": 2, "look": 2, "max_blocks": 1056, "count_blocks": 1056},
     "cpu": {"workgroup_size": 256, "items": 16, "parts": 1, "look": 4, "max_blocks": 64, "count_blocks": 64},
 }
 # lavapipe ends all loops of an invocation after 65,535 iterations in total.
@@ -189,8 +189,8 @@ def sort_shape_for(
     size = workgroup_size if workgroup_size is not None else min(table["workgroup_size"], most)
     if size % 128 or not 256 <= size <= most or size % mode.size:
         raise ArgumentError(
-            f"workgroup_size={size} must be a multiple of 128, from 256 to {most} (max-compute-invocations-per-workgroup)"
-            f", and hold whole subgroups of {mode.size} ({mode})"
+            f"workgroup_size={size} must be a multiple of 128, from 256 to {most} (max-compute-invocations-per-"
+            f"workgroup), and hold whole subgroups of {mode.size} ({mode})"
         )
     parts = table["parts"] if parts is None else parts
     storage_bytes = limits["max-compute-workgroup-storage-size"]
@@ -208,8 +208,8 @@ def sort_shape_for(
         )
     if parts < 1 or (items is not None and not (1 <= items <= fitting and items % parts == 0)):
         raise ArgumentError(
-            f"items={items} per invocation must be a multiple of parts={parts} and at most {fitting}: more does not fit "
-            f"into max-compute-workgroup-storage-size, {storage_bytes} bytes"
+            f"items={items} per invocation must be a multiple of parts={parts} and at most {fitting}: more does not "
+            f"fit into max-compute-workgroup-storage-size, {storage_bytes} bytes"
         )
     if items is None:
         items = max(1, min(table["items"] // words, fitting) // parts) * parts

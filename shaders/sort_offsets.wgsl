@@ -5,10 +5,14 @@
 //$ include "lib/workgroup.wgsl"
 
 @compute @workgroup_size(WORKGROUP_SIZE)
-fn main(@builtin(workgroup_id) workgroup: vec3<u32>, lanes: Lanes) {
-  if (load_routes(params.route_index) == 0u) { return; }
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let bin = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (bin >= {{ bins }}u || load_routes(params.route_index) == 0u) { return; }
   enter(lanes);
-  let bin = workgroup.x;
   var carry = load_routes(params.bins_index + bin);
   for (var first = 0u; first < params.blocks; first += WORKGROUP_SIZE) {
     let block = first + sg_id * sg_size + sg_lane;

@@ -44,7 +44,7 @@ fn main(lanes: Lanes) {
 //$ endif
 //$ endfor
   }
-//$ for items_of in moved
+//$ for items_of in moved if items_of.name in stored
 //$ for k in range(items)
   if (tile_position({{ k }}u) < params.n) { store_{{ items_of.name }}_output(tile_position({{ k }}u), {{ "key_decode(keys[%d])" % k if items_of.name == "keys" else "values[%d]" % k }}); }
 //$ endfor

@@ -45,12 +45,13 @@ _OPTIONS = """descending : bool, default False
         Looks in vain, all told, before a workgroup counts tiles that have not posted again.
     stall_every : int, optional
         For tests: every so many tiles one never posts."""
-_NOTES = """The order is that of numpy's stable sort: −0 equals +0 and keeps its sign, and every NaN comes last, also when
-    descending. A radix sort by digits of 8 bits, lowest first. A digit in which all keys agree moves nothing.
+_NOTES = """The order is that of numpy's stable sort: −0 equals +0 and keeps its sign, and every NaN comes last, also
+    when descending. A least significant digit radix sort with digits of 8 bits. A digit in which all keys agree moves
+    nothing: its dispatches remain, and end at once.
 
-    With n items, temporary memory is one copy of the items, plus 1 KiB per tile and digit (``"onesweep"``: 4 bytes × 256
-    per tile; tiles are as large as workgroup memory allows), plus 2 KiB per digit. Up to one tile, a single workgroup
-    sorts in one dispatch and needs none."""
+    With n items, temporary memory is one copy of the items; for ``"onesweep"`` 1 KiB per tile (see ``tiles`` of
+    ``plan.parameters``), for ``"reduce_then_scan"`` 2 KiB per block; and 2 KiB per digit. Up to one tile, a single
+    workgroup sorts in one dispatch, and needs none."""
 
 
 class _SortBase(Primitive):
@@ -91,7 +92,8 @@ class _SortBase(Primitive):
         if spin_limit < 1 or stall_every < 0:
             raise ArgumentError(f"spin_limit={spin_limit} must be at least 1, stall_every={stall_every} at least 0")
         is_cpu = self.capabilities.is_cpu
-        self.mode = self.capabilities.subgroup_mode(subgroups)
+        # A CPU ranks key by key in fewer steps than by votes of lanes that it goes through one by one itself.
+        self.mode = self.capabilities.subgroup_mode(False if subgroups is None and is_cpu else subgroups)
         value_words = value_datatype.itemsize_bytes // 4 if value_datatype is not None else 0
         words = max(self.datatype.itemsize_bytes // 4, value_words)
         self._config = SortConfig(
@@ -103,9 +105,14 @@ class _SortBase(Primitive):
             strategy=strategy if strategy is not None else (REDUCE_THEN_SCAN if is_cpu else ONESWEEP),
             mode=self.mode,
             shape=sort_shape_for(
-                self.capabilities, self.mode, words,
-                workgroup_size=workgroup_size, items=items, parts=parts, look=look,
-            ),  # fmt: skip
+                self.capabilities,
+                self.mode,
+                words,
+                workgroup_size=workgroup_size,
+                items=items,
+                parts=parts,
+                look=look,
+            ),
             capabilities=self.capabilities,
             tickets=is_cpu if tickets is None else tickets,
             spin_limit=spin_limit,
@@ -141,7 +148,9 @@ class _SortBase(Primitive):
     def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
         """Keys may overwrite keys, and values values, where that was asked for."""
         keys_in, keys_out, values_in, values_out = self._roles
-        return self.overwrite_input and identical and (argument, output) in ((keys_in, keys_out), (values_in, values_out))
+        return (
+            self.overwrite_input and identical and (argument, output) in ((keys_in, keys_out), (values_in, values_out))
+        )
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for a tile, else one and one or three per digit."""
@@ -158,8 +167,6 @@ class _SortBase(Primitive):
                     f"{self.name}: overwrite_input=True sorts in place; leave out {keys_out}=, or make a {self.name} "
                     f"without overwrite_input"
                 )
-        elif n:
-            keys["output"] = builder.scratch("sorted_keys", n, key_bytes)
         if values_out is not None:
             values = {"input": layout[values_in]} if values_in is not None else {}
             values["output"] = layout[values_out]

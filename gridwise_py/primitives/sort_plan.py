@@ -130,7 +130,7 @@ class _Sort:
             **{f"keys_{place}": operand for place, operand in keys.items()},
             **{f"values_{place}": operand for place, operand in values.items()},
         }
-        self.in_place = keys["input"] == keys["output"]
+        self.in_place = keys["input"] == keys.get("output")
         self.digits = config.digits_for(self.in_place)
         self.features = ("subgroup",) if config.mode.kind == "native" else ()
 
@@ -171,12 +171,16 @@ class _Sort:
             writes={name: o for name, o in tiled.items() if name.endswith("_output")},
             params={f"digit_{i}": digit for i, digit in enumerate(self.digits)},
             workgroups=1,
-            context=self.config.tile_context(places=_PLACES[:1], passes=len(self.digits), fix_when_ranked=True),
+            context=self.config.tile_context(places=_PLACES[:1], passes=len(self.digits), fix_when_ranked=True,
+                stored=[name.removesuffix("_output") for name in tiled if name.endswith("_output")],
+            ),
         )  # fmt: skip
 
     def large(self) -> dict[str, Any]:
         """Sort in passes over the whole input, and return what a plan reports."""
         config, builder, shape = self.config, self.builder, self.config.shape
+        if "keys_output" not in self.operands:
+            self.operands["keys_output"] = builder.scratch("sorted_keys", self.n, 4 * config.key_words)
         temporary = self.n if len(self.digits) > 1 else 1
         self.operands["keys_temporary"] = builder.scratch("temporary_keys", temporary, 4 * config.key_words)
         if config.value_words:
@@ -196,7 +200,9 @@ class _Sort:
                 self.move(index, params, tiles, {"routes": routes}, lookback=True)
             else:
                 params |= {"blocks": blocks, "tiles_per_block": per_block}
-                self.count_blocks(index, params | {"block_items": per_block * shape.tile_items}, routes, counts, offsets)
+                self.count_blocks(
+                    index, params | {"block_items": per_block * shape.tile_items}, routes, counts, offsets
+                )
                 self.move(index, params, blocks, {"routes": routes, "offsets": offsets}, lookback=False)
         return {"tiles": tiles, "blocks": blocks if config.strategy == REDUCE_THEN_SCAN else tiles}
 
@@ -225,7 +231,9 @@ class _Sort:
             ) | {"control": "sums"},
         )  # fmt: skip
 
-    def count_blocks(self, index: int, params: Mapping[str, int], routes: Operand, counts: Operand, offsets: Operand) -> None:
+    def count_blocks(
+        self, index: int, params: Mapping[str, int], routes: Operand, counts: Operand, offsets: Operand
+    ) -> None:
         """Count one digit, by block, and turn the counts into offsets."""
         config, shape = self.config, self.config.shape
         keys = {name: operand for name, operand in self.operands.items() if name.startswith("keys_")}
@@ -248,7 +256,7 @@ class _Sort:
             params=params,
             workgroups=_BINS,
             workgroup_size=shape.count_workgroup_size,
-            context=config.context(),
+            context=config.context(bins=_BINS),
         )  # fmt: skip
 
     def move(
@@ -288,7 +296,8 @@ def add_sort(
     builder : PlanBuilder
     config : SortConfig
     keys, values : mapping from {"input", "output"} to Operand
-        `values` has no input where they are generated, and is empty without values.
+        `keys` has no output where only the values are wanted, `values` has no input where they are generated, and is
+        empty without values.
 
     Returns
     -------
