@@ -9,7 +9,7 @@ from .bench.protocol import SamplingProtocol
 from .binop import Add, BinOp, Max, Min, Multiply
 from .capabilities import Capabilities, LookbackVerdict
 from .context import capabilities, timing_helper
-from .datatype import DATATYPES, Datatype
+from .datatype import DATATYPES, STORAGE_DATATYPES, Datatype
 from .device import AdapterDescription, default_device, list_adapters, request_device
 from .errors import (
     AdapterError,
@@ -30,11 +30,11 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
-from .functions import add, cumsum, max, min, prod, reduce, scan, sum
+from .functions import add, argsort, cumsum, max, min, prod, reduce, scan, sort, sort_pairs, sum
 from .layout import Layout, Operand
 from .plan import Plan, Work
 from .primitive import Primitive
-from .primitives import Copy, Kernel, Reduce, Scan, VectorAdd
+from .primitives import ArgSort, Copy, Kernel, Reduce, Scan, Sort, SortPairs, VectorAdd
 from .run import Run
 from .timing import TimingHelper, TimingSession
 from .timing_result import PerTrial, Span, TimingResult
@@ -43,9 +43,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DATATYPES",
+    "STORAGE_DATATYPES",
     "AdapterDescription",
     "AdapterError",
     "Add",
+    "ArgSort",
     "Argument",
     "ArgumentError",
     "Array",
@@ -81,6 +83,8 @@ __all__ = [
     "SamplingProtocol",
     "Scan",
     "ShaderError",
+    "Sort",
+    "SortPairs",
     "Span",
     "TimingError",
     "TimingHelper",
@@ -91,6 +95,7 @@ __all__ = [
     "VectorAdd",
     "Work",
     "add",
+    "argsort",
     "asarray",
     "benchmark",
     "capabilities",
@@ -106,6 +111,8 @@ __all__ = [
     "reduce",
     "request_device",
     "scan",
+    "sort",
+    "sort_pairs",
     "sum",
     "timing_helper",
 ]

@@ -113,7 +113,7 @@ class Capabilities:
         Whether workgroups can wait for each other. None: not tested yet; a primitive that wants to know then tests its
         device, and without a device takes it for safe on all but CPU adapters.
     tuning : mapping or None
-        Shapes of kernels that `gridwise tune` found for this adapter and driver; see `tuning.load_tuning`.
+        Shapes of kernels that `gridwise tune` found for this adapter and driver; see `tuned.load_tuning`.
     """
 
     adapter: str = "invented"

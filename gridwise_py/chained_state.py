@@ -93,6 +93,7 @@ class ChainedState:
             },
             "atomics": {"control": "array<atomic<u32>>", "states": f"array<atomic<{'u64' if wide else 'u32'}>>"},
             "features": _WIDE if wide else (),
+            "control": "control",
             "state": self.form,
             "read_by_rmw": self.by_rmw,
         }

@@ -15,7 +15,7 @@ from ._wgpu_native import create_shader_module, tick_period_ns, watch_errors
 from .capabilities import Capabilities
 from .errors import AdapterError
 from .timing import TimingHelper
-from .tuning import load_tuning
+from .tuned import load_tuning
 
 __all__ = [
     "AdapterDescription",

@@ -57,7 +57,7 @@ def probe_plan(
         "lookback probe", "lookback_probe.wgsl", reads={}, writes={},
         params={"tiles": _TILES}, workgroups=_TILES,
         constants=words["constants"] | {"WORKGROUP_SIZE": 64},
-        context={"tickets": tickets, "state": words["state"], "read_by_rmw": words["read_by_rmw"]},
+        context={"tickets": tickets, **{name: words[name] for name in ("control", "state", "read_by_rmw")}},
         atomics=words["atomics"] | {"counts": "array<atomic<u32>>"},
         features=words["features"],
     )  # fmt: skip

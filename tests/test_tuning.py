@@ -9,7 +9,7 @@ from _cases import BARE, CPU, FULL
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py import cache, tuning
+from gridwise_py import cache, tuned
 from gridwise_py.bench import tune as tune_module
 from gridwise_py.bench.check import Mismatch
 from gridwise_py.bench.measurement import Measurement, Mode, Series
@@ -18,7 +18,8 @@ from gridwise_py.bench.tune import TUNED_KERNELS, tune
 from gridwise_py.capabilities import SubgroupMode
 from gridwise_py.cli import main
 from gridwise_py.device import device_key
-from gridwise_py.tuning import KERNELS, Shape, candidates_for, load_tuning, shapes_for
+from gridwise_py.tuned import load_tuning
+from gridwise_py.tuning import KERNELS, Shape, candidates_for, shapes_for
 
 ROOMY = dataclasses.replace(
     FULL, limits={"max-compute-invocations-per-workgroup": 1024, "max-compute-workgroup-size-x": 1024}
@@ -35,7 +36,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def _keep(shapes, key=KEY):
-    cache.save(tuning.TUNING_KIND, key, tuning.TUNING_FORMAT, {"shapes": shapes, "choices": []})
+    cache.save(tuned.TUNING_KIND, key, tuned.TUNING_FORMAT, {"shapes": shapes, "choices": []})
 
 
 # ---- the table

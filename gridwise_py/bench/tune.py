@@ -16,7 +16,8 @@ from ..device import device_key
 from ..errors import ArgumentError
 from ..primitive import Primitive
 from ..primitives import Reduce, Scan, VectorAdd
-from ..tuning import TUNING_FORMAT, TUNING_KIND, Rows, Shape, candidates_for, shapes_for
+from ..tuned import TUNING_FORMAT, TUNING_KIND
+from ..tuning import Rows, Shape, candidates_for, shapes_for
 from .interleave import checker, interleaved, random_arguments, samples_ns
 from .measurement import Measurement
 from .protocol import SamplingProtocol

@@ -31,7 +31,7 @@ def tune(
     """
     from .. import cache, request_device
     from ..device import device_key
-    from ..tuning import TUNING_FORMAT, TUNING_KIND
+    from ..tuned import TUNING_FORMAT, TUNING_KIND
 
     if show and clear:
         raise click.UsageError("--show and --clear exclude each other")
@@ -65,7 +65,7 @@ def _show(key: dict[str, str], choices: Sequence[dict[str, Any]]) -> None:
     from rich.table import Table
 
     from ..timing_result import _format_ns
-    from ..tuning import tuning_allowed
+    from ..tuned import tuning_allowed
 
     console = Console()
     console.print(f"[bold]{escape(key['adapter'])}[/bold] ({escape(key['driver'])})")
