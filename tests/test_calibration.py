@@ -41,7 +41,10 @@ def fast(monkeypatch):
         "check_tick": lambda device: TickCheck(60e6, 61e6),
         "floors_ns": lambda device: {"empty_pass": 4300.0, "further_dispatch": 1600.0},
         "synchronising_ns": lambda device: {"submit": 20e3},
-        "ceilings": lambda device, n: {"copy": [_point(n, 100.0)], "triad": [_point(n, 90.0)]},
+        "ceilings": lambda device, sizes: {
+            "copy": [_point(n, 100.0) for n in sizes],
+            "triad": [_point(n, 90.0) for n in sizes],
+        },
         "fma_gflops": lambda device: 60e3,
     }
     calls = []
@@ -221,7 +224,7 @@ def _cut(text):
 
 
 def _other_format(text):
-    return json.dumps({**json.loads(text), "format": 2})
+    return json.dumps({**json.loads(text), "format": 1})
 
 
 def _other_device(text):
@@ -283,7 +286,9 @@ def test_the_check_of_the_tick_alone_is_kept_if_it_is_good(timed, fast, folder, 
     assert list(folder.iterdir()) == [], "the machine may have been busy: another process looks again"
 
 
-def test_the_folder_is_the_users(monkeypatch):
+def test_the_folder_is_the_users_or_the_one_that_is_named(monkeypatch, cache_dir):
+    assert str(calibration.cache_folder()) == cache_dir, "the tests have one of their own"
+    monkeypatch.delenv("GRIDWISE_CACHE_DIR")
     fake = types.ModuleType("platformdirs")
     fake.user_cache_path = lambda name, appauthor: f"/cache/{name}"
     monkeypatch.setitem(sys.modules, "platformdirs", fake)

@@ -11,6 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from .rounds import pooled
+
 __all__ = ["results_table"]
 
 
@@ -59,6 +61,7 @@ def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType
     yardstick : str
         The primitive whose rate, at the same n and in the same mode, the others' are given as a share of.
     """
+    document = pooled(document)
     device, results = document["device"], document["results"]
     copy_rates = {
         (entry["n"], entry["mode"]): entry["rates"]["gbytes_per_s"]
@@ -72,7 +75,7 @@ def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType
     )
     table.add_column("primitive, kernel", no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
-    for heading in ("GPU time", "CPU wall", "GB/s", "G items/s", "of copy"):
+    for heading in ("GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of peak"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("result", no_wrap=True)
     for entry in results:
@@ -89,6 +92,7 @@ def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType
             _cell(rates["gbytes_per_s"]),
             _cell(rates["gitems_per_s"]),
             _cell(share, " %"),
+            _cell(None if (peak := rates.get("share_of_peak")) is None else 100 * peak, " %"),
             _verdict(entry),
             end_section=True,
         )
@@ -129,5 +133,6 @@ def _how(results: Sequence[Mapping[str, Any]]) -> str:
         f"Quote the GPU time of a kernel to compare kernels, that of the primitive's row (first begin to last end) to "
         f"compare GPUs; the CPU wall is what a caller waits, with one submission shared by {trials} trials "
         f"(--trials 1 for the latency of a single call). «of copy» is the share of this adapter's own copy kernel "
-        f"at the same n, from this run."
+        f"at the same n; «of peak» that of the faster of copy and triad with arrays of that size (mode cold: the "
+        f"largest), both measured in this run."
     )
