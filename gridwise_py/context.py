@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import wgpu
 
-from ._wgpu_native import watch_errors
+from ._wgpu_native import look_types_up, watch_errors
 from .capabilities import Capabilities
 from .device import measure_capabilities
 from .errors import ArgumentError, GridwiseWarning
@@ -36,6 +36,7 @@ class DeviceContext:
         self._warned_no_timestamps = False
         self._staging: wgpu.GPUBuffer | None = None
         watch_errors()
+        look_types_up()
 
     @property
     def device(self) -> wgpu.GPUDevice:
