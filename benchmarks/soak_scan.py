@@ -13,8 +13,9 @@ import click
 import numpy as np
 
 import gridwise_py as gw
+from gridwise_py.bench.axes import parse_axis
 from gridwise_py.bench.results import run_context, write_results
-from gridwise_py.cli.options import CountList
+from gridwise_py.cli.options import AxisValues
 
 COUNT_DIFFERENCES = """
 @group(0) @binding(0) var<storage, read> got: array<u32>;
@@ -68,7 +69,7 @@ def soak(device, n: int, runs: int, state: str, **options) -> dict[str, object]:
 
 
 @click.command()
-@click.option("--n", "counts", type=CountList(), default="2^20", show_default=True)
+@click.option("--n", "counts", type=AxisValues("n"), default="2^20", show_default=True)
 @click.option("--runs", default=10_000, show_default=True)
 @click.option("--strategy", default="lookback", show_default=True)
 @click.option("--states", default="u64,u32x2", show_default=True)
@@ -78,7 +79,7 @@ def main(counts, runs, strategy, states, adapter, json_path) -> None:
     """Soak the scan; exit 4 if anything was wrong."""
     device = gw.request_device(adapter)
     rows = []
-    for n in counts:
+    for n in parse_axis(f"n={counts}").values:
         for state in states.split(","):
             row = soak(device, n, runs, state, strategy=strategy)
             rows.append(row)

@@ -215,11 +215,11 @@ def test_the_warm_up_goes_on_while_the_canary_is_slow(timed, device, scan, monke
     bound = scan.bind(input=gw.asarray(X, device))
     seen = iter([3000.0, 1500.0, 1040.0, 1020.0, 99.0])
     monkeypatch.setattr(Sampler, "_canary_time", lambda *_: CanaryTime(next(seen), 1.0))
-    warm = Sampler(device, bound, Mode.HOT, _protocol(warmup_s=0.0, max_warmup_s=60.0)).warm_up(1000.0)
+    warm = Sampler(device, bound, Mode.HOT, _protocol(warmup_s=0.0, max_clock_warmup_s=60.0)).warm_up(1000.0)
     assert warm.clock_up
     assert next(seen) == 99.0, "the fourth is within 3 %"
     monkeypatch.setattr(Sampler, "_canary_time", lambda *_: CanaryTime(3000.0, 1.0))
-    warm = Sampler(device, bound, Mode.HOT, _protocol(warmup_s=0.0, max_warmup_s=0.05)).warm_up(1000.0)
+    warm = Sampler(device, bound, Mode.HOT, _protocol(warmup_s=0.0, max_clock_warmup_s=0.05)).warm_up(1000.0)
     assert not warm.clock_up
     assert warm.seconds >= 0.05
 

@@ -26,10 +26,11 @@ import click
 import numpy as np
 
 import gridwise_py as gw
+from gridwise_py.bench.axes import parse_axis
 from gridwise_py.bench.case import Case, warm_up
 from gridwise_py.bench.check import float_error_bound, mismatch
 from gridwise_py.bench.results import run_context, write_results
-from gridwise_py.cli.options import ChoiceList, CountList
+from gridwise_py.cli.options import AxisValues
 
 HERE = Path(__file__).resolve().parent
 LAUNCHES = 100
@@ -217,9 +218,9 @@ def _line(row: dict[str, object]) -> str:
 
 
 @click.command()
-@click.option("--n", "counts", type=CountList(), default="2^20,2^24,2^26,2^28", show_default=True)
+@click.option("--n", "counts", type=AxisValues("n"), default="2^20,2^24,2^26,2^28", show_default=True)
 @click.option("--primitives", default="copy,vector_add,reduce,scan,scan_exclusive", show_default=True)
-@click.option("--datatypes", type=ChoiceList(("u32", "i32", "f32")), default="u32,f32", show_default=True)
+@click.option("--datatypes", type=AxisValues("datatype", ("u32", "i32", "f32")), default="u32,f32", show_default=True)
 @click.option("--peers", default="cub,torch,cupy", show_default=True)
 @click.option("--rounds", default=30, show_default=True)
 @click.option("--warmup-s", default=0.5, show_default=True, help="Per case and side.")
@@ -238,9 +239,9 @@ def main(counts, primitives, datatypes, peers, rounds, warmup_s, adapter, json_p
         print(
             f"{gw.capabilities(device).adapter}; medians of {rounds}; single: ours µs, ×cub ×torch ×cupy | back to back"
         )
-        for n in counts:
+        for n in parse_axis(f"n={counts}").values:
             for spec in primitives.split(","):
-                for datatype in datatypes:
+                for datatype in parse_axis(f"datatype={datatypes}").values:
                     primitive = spec.removesuffix("_exclusive")
                     kind = "exclusive" if spec != primitive else "inclusive"
                     work = Work(device, Case.build(primitive, n, datatype, "add"), kind, folder)

@@ -26,10 +26,10 @@ class SamplingProtocol:
         Fewest samples, most samples, and fewest before it is said that an interval becomes no narrower.
     timeout_s : float
         Sampling ends after this time at the latest, warm-up not included.
-    warmup_s, max_warmup_s : float
-        The same work runs continuously for at least the first, until its times are stationary and the canary is as
-        fast as the fastest that was seen on the device, and at most for the second: an idle GPU clocks down and needs
-        some hundred milliseconds of work to come back.
+    warmup_s, max_warmup_s, max_clock_warmup_s : float
+        The same work runs continuously for at least the first, and until its times are stationary, at most for the
+        second: an idle GPU clocks down and needs some hundred milliseconds of work to come back. While the canary is
+        slower than the fastest that was seen on the device, it goes on, at most for the third.
     block_trials : int
         Trials between two looks at the canary and at the rule that stops.
     submission_trials : int
@@ -56,7 +56,8 @@ class SamplingProtocol:
     plateau_samples: int = 500
     timeout_s: float = 5.0
     warmup_s: float = 0.3
-    max_warmup_s: float = 2.0
+    max_warmup_s: float = 1.0
+    max_clock_warmup_s: float = 2.0
     block_trials: int = 100
     submission_trials: int = 50
     max_submission_gpu_s: float = 0.1
@@ -72,7 +73,14 @@ class SamplingProtocol:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ArgumentError(f"{name} is {value!r}, but must be an integer of at least 1")
-        for name in ("relative_interval", "timeout_s", "warmup_s", "max_warmup_s", "max_submission_gpu_s"):
+        for name in (
+            "relative_interval",
+            "timeout_s",
+            "warmup_s",
+            "max_warmup_s",
+            "max_clock_warmup_s",
+            "max_submission_gpu_s",
+        ):
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not 0 <= value < float("inf"):

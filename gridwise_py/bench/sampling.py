@@ -175,10 +175,9 @@ class Sampler:
             else:
                 chunks.append(trial_ns)
             stationary = len(chunks) >= 3 and is_stationary(chunks[-_STATIONARY_WINDOW:])
-            late = elapsed >= max(protocol.max_warmup_s, protocol.warmup_s)
-            if late or (stationary and elapsed >= protocol.warmup_s):
+            if elapsed >= (protocol.warmup_s if stationary else max(protocol.max_warmup_s, protocol.warmup_s)):
                 clock_up = self._clock_is_up(fastest_canary_ns)
-                if late or clock_up:
+                if clock_up or elapsed >= protocol.max_clock_warmup_s:
                     break
         self._size(trial_ns)
         return WarmUp(elapsed, trial_ns, stationary, clock_up)
