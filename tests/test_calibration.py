@@ -12,10 +12,20 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench import calibration, probes
-from gridwise_py.bench.calibration import Calibration, calibrate, calibration_of, device_key, unit_warnings
+from gridwise_py.bench.calibration import (
+    Calibration,
+    calibrate,
+    calibrate_run,
+    calibration_of,
+    device_key,
+    fastest_canary_ns,
+    note_canary,
+    unit_warnings,
+)
 from gridwise_py.bench.kernels import bind_own
 from gridwise_py.bench.probes import TickCheck, cache_knee_bytes
 from gridwise_py.cli import main
+from gridwise_py.context import context_of
 
 SMALL = 1 << 17
 
@@ -299,6 +309,57 @@ def test_without_timestamps_there_is_nothing_to_calibrate(device, folder):
     bare = device.adapter.request_device_sync(label="bare", required_features=[])
     with pytest.raises(gw.TimingUnavailable, match="timestamp-query"):
         calibrate(bare)
+
+
+# ---- beside a run
+
+
+def test_a_run_measures_at_its_own_sizes(timed, fast):
+    found = calibrate_run(timed, [4000, 4000, 1 << 16, 0, 10**12])
+    limit = 1 << 26  # of a CPU adapter
+    assert [point["array_bytes"] for point in found.copy] == [4000, 1 << 16, limit]
+    assert found.floors_ns["empty_pass"] == 4300
+    assert found.fma_gflops == 60e3
+    many = calibrate_run(timed, [4 * n for n in range(1, 100)], cold=True).copy
+    assert len(many) == 12
+    assert (many[0]["array_bytes"], many[-1]["array_bytes"]) == (4, limit)
+    assert calibrate_run(timed, []).copy == ()
+
+
+def test_only_what_does_not_change_is_looked_up(timed, fast, folder):
+    calibrate_run(timed, [4000])
+    timed.__dict__.pop("_gridwise_calibration")  # as another process
+    fast.clear()
+    found = calibrate_run(timed, [4000])
+    assert fast == ["keep_busy", "ceilings", "floors_ns", "synchronising_ns"]
+    assert found.fma_gflops == 60e3
+    assert calibration_of(timed) is None, "a run is no full calibration"
+    assert found.cache_bytes is None
+    calibrate(timed)
+    kept = timed.__dict__["_gridwise_calibration"]
+    kept["calibration"] = dataclasses.replace(kept["calibration"], cache_bytes=1 << 20)
+    assert calibrate_run(timed, [4000]).cache_bytes == 1 << 20
+
+
+def test_a_run_without_timestamps_has_none(device, folder):
+    assert calibrate_run(device.adapter.request_device_sync(label="bare", required_features=[]), [4000]) is None
+
+
+def test_the_fastest_canary_is_kept(timed, folder, monkeypatch):
+    note_canary(timed, 1000.0)
+    assert fastest_canary_ns(timed) is None, "a CPU has no clock of its own"
+    assert not folder.exists()
+    capabilities = gw.capabilities(timed)
+    monkeypatch.setattr(context_of(timed), "capabilities", dataclasses.replace(capabilities, adapter_type="Other"))
+    note_canary(timed, 1000.0)
+    (path,) = folder.iterdir()
+    note_canary(timed, 1200.0)
+    note_canary(timed, 990.0)
+    assert fastest_canary_ns(timed) == 990
+    assert json.loads(path.read_text())["canary_ns"] == 1000, "1 % is not worth writing"
+    note_canary(timed, 800.0)
+    timed.__dict__.pop("_gridwise_calibration")
+    assert fastest_canary_ns(timed) == 800
 
 
 # ---- the command
