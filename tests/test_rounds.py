@@ -106,7 +106,7 @@ CALIBRATION = Calibration(
 
 @pytest.mark.parametrize(
     ("array_bytes", "peak"),
-    [(1 << 16, 150), (1, 150), (3 << 16, 150), (1 << 20, 900), (1 << 24, 420), (1 << 40, 420), (None, 420), (0, 150)],
+    [(1 << 16, 150), (1, 150), (3 << 17, 900), (1 << 20, 900), (1 << 24, 420), (1 << 40, 420), (None, 420), (0, 150)],
 )
 def test_the_peak_is_the_faster_of_copy_and_triad_at_that_size(array_bytes, peak):
     assert CALIBRATION.peak_gbytes_per_s(array_bytes) == peak
