@@ -87,6 +87,24 @@ def test_the_table_has_a_row_per_case():
     assert "79.5 %" in lines[0] or "79.6 %" in lines[0]
 
 
+@pytest.mark.parametrize(
+    ("step_ns", "mode", "shown"),
+    [
+        (32.0, Mode.HOT, "187.23 µs"),
+        (1000.0, Mode.HOT, "187 µs"),
+        (1000.0, Mode.BATCH, "187.2 µs"),
+        (None, Mode.HOT, "187.23 µs"),
+    ],
+)
+def test_the_table_shows_no_digits_below_the_step_of_the_clock(step_ns, mode, shown):
+    made = document([_round([187_234.0] * 20, mode=mode, protocol={"batch_trials": 10})])
+    made["device"]["tick_step_ns"] = step_ns
+    console = Console(width=140, record=True, file=io.StringIO())
+    console.print(results_table(made, "copy"))
+    text = console.export_text()
+    assert text.count(f" {shown} ") == 2, "the kernel and the whole"
+
+
 # ---- shares
 
 

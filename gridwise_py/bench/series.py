@@ -14,9 +14,11 @@ from .measurement import Mode, SampleClass, Series
 from .sampling import Block
 from .statistics import summarize
 
-__all__ = ["Samples", "make_series"]
+__all__ = ["CLOCK_MOVED", "LEFT_OUT", "Samples", "make_series"]
 
 _STEPS_OF_A_SPAN = 100
+#: What the warnings say of blocks whose canaries differ, and of those that are not kept.
+CLOCK_MOVED, LEFT_OUT = "the clock moved", "taken at another clock"
 
 
 def make_series(name: str, values_ns: Sequence[float], invalid: dict[str, int] | None = None) -> Series:
@@ -176,14 +178,14 @@ class Samples:
         found = []
         if self.settled.moved:
             found.append(
-                f"the clock moved: before and after each block of samples the canary kernel took times that differ by "
+                f"{CLOCK_MOVED}: before and after each block of samples the canary kernel took times that differ by "
                 f"more than {100 * CLOCK_TOLERANCE:g} %"
             )
         left_out = sum(self.block_samples) - self.count
         if left_out:
             found.append(
-                f"{left_out} of {sum(self.block_samples)} samples were taken at another clock than the others, as the "
-                f"canary kernel tells, and are left out"
+                f"{left_out} of {sum(self.block_samples)} samples were {LEFT_OUT} than the others, as the canary kernel "
+                f"tells, and are left out"
             )
         if not self._timed:
             return found
