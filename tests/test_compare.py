@@ -13,6 +13,7 @@ from synthetic import times
 
 from gridwise_py import ArgumentError
 from gridwise_py.bench import compare_render, documents
+from gridwise_py.bench.canary import CanaryTime, settled
 from gridwise_py.bench.compare import compare
 from gridwise_py.bench.results import SCHEMA, SCHEMA_VERSION, read_results
 from gridwise_py.bench.statistics import summarize
@@ -406,6 +407,33 @@ def test_canaries_of_blocks_that_were_left_out_tell_nothing():
     assert compare(a, b).regressions
     b["results"][1]["canary_ns"] = [120.0, 120.5, 121.0, 120.0, 100.0, 200.0]
     assert not compare(a, b).regressions
+
+
+RUNS = [BENCH_1.parent / "instrument" / f"run{number}.json" for number in (1, 2)]
+
+
+@pytest.mark.skipif(not all(path.exists() for path in RUNS), reason="needs the repository")
+def test_two_runs_of_an_h200():
+    """The same thing twice. In the first files blocks at another clock are still among the samples."""
+    documents_read = []
+    for path in RUNS:
+        document = read_results(path)
+        for entry in document["results"]:
+            if "left_out_blocks" in entry["protocol"]:
+                continue
+            times = entry["canary_ns"]
+            pairs = zip(times[::2], times[1::2], strict=True)
+            found = settled([(CanaryTime(before), CanaryTime(after)) for before, after in pairs])
+            kept = np.repeat(found.kept, entry["protocol"]["block_trials"])
+            for series in (*entry["kernels"], *entry["whole"]["series"].values()):
+                if len(series["samples_ns"]) == kept.size:
+                    series["samples_ns"] = np.array(series["samples_ns"])[kept].tolist()
+            entry["clock_moved"] = found.moved
+        documents_read.append(document)
+    counts = compare(*documents_read).counts()
+    assert counts["faster"] == counts["slower"] == 0
+    # Two cases ran at another clock in one of the runs from begin to end, and the times of one wander.
+    assert counts["ambiguous"] <= 6 < 0.2 * sum(counts.values()), counts
 
 
 def test_the_step_is_shared_by_the_trials_of_a_batch():

@@ -10,7 +10,6 @@ from typing import Any
 from ..errors import ArgumentError
 from . import documents as doc
 from .canary import clock_log_ratio
-from .results_reader import check_document
 from .statistics import significant
 from .verdict import Pair, Verdict, VerdictKind, judge_all
 
@@ -165,7 +164,6 @@ def compare(
     """
     if not 0 <= gate < math.inf:
         raise ArgumentError(f"gate is {gate!r}; it is a share of at least 0: 0.05 for 5 %")
-    old, new = check_document(old, "OLD"), check_document(new, "NEW")
     names = doc.device_name(old), doc.device_name(new)
     wrong = tuple(
         f"{side}: {doc.case_name(doc.case_key(entry))}: {entry.get('mismatch') or 'the result is wrong'}"

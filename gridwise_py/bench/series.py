@@ -184,7 +184,7 @@ class Samples:
         left_out = sum(self.block_samples) - self.count
         if left_out:
             found.append(
-                f"{left_out} of {sum(self.block_samples)} samples were {LEFT_OUT} than the others, as the canary kernel "
+                f"{left_out} of {sum(self.block_samples)} samples were {LEFT_OUT} than the others, as the canary "
                 f"tells, and are left out"
             )
         if not self._timed:
