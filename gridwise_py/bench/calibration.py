@@ -164,14 +164,17 @@ def _load(key: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _save(key: Mapping[str, str], kept: Mapping[str, Any]) -> None:
-    """Keep it, whole or not at all; a folder that cannot be written costs only time."""
-    calibration = kept.get("calibration")
+    """Keep it, whole or not at all; a folder that cannot be written costs only time.
+
+    A check of the tick that is not well may be an accident of a busy machine: another process tries again.
+    """
+    calibration, check = kept.get("calibration"), kept.get("tick_check")
     document = {
         "format": _FORMAT,
         "device": dict(key),
         "canary_ns": kept.get("canary_ns"),
         "fma_gflops": kept.get("fma_gflops"),
-        "tick_check": asdict(kept["tick_check"]) if "tick_check" in kept else None,
+        "tick_check": asdict(check) if check is not None and check.ok else None,
         "calibration": None if calibration is None else calibration.to_dict(),
     }
     try:
@@ -211,8 +214,7 @@ def tick_check_of(device: wgpu.GPUDevice) -> TickCheck:
     known = _known(device)
     if "tick_check" not in known:
         known["tick_check"] = probes.check_tick(device)
-        if known["tick_check"].ok:  # a bad one may be an accident of a busy machine: another process tries again
-            _save(device_key(device), known)
+        _save(device_key(device), known)
     return known["tick_check"]
 
 
