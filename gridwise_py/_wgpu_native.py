@@ -2,13 +2,16 @@
 
 wgpu-py 0.32 has no working public call for four things that this library cannot do without: waiting until the
 queue is idle, the length of a timestamp's tick, shader modules without run-time checks, and knowing that a buffer
-was destroyed. Nothing else in this package uses a private name of wgpu-py.
+was destroyed. A fifth thing is for speed: the types of its C structures. Nothing else in this package uses a private
+name of wgpu-py.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
+import re
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -25,6 +28,7 @@ __all__ = [
     "device_of",
     "encoder_fate",
     "is_destroyed",
+    "look_types_up",
     "tick_period_ns",
     "wait_idle",
     "wait_method",
@@ -217,6 +221,37 @@ def encoder_fate(encoder: wgpu.GPUCommandEncoder) -> EncoderFate:
     if fate is None:
         fate = encoder.__dict__["_gridwise_fate"] = EncoderFate(encoder)
     return fate
+
+
+def look_types_up() -> bool:
+    """Have the types of wgpu's C structures looked up by their name instead of parsed; return whether it works.
+
+    cffi parses the name of a type when it meets it first, and reads the names of all other types anew each time: 12 to
+    30 ms for each of some 40, over half a second in the first calls of a process. Almost all are a name with a star or
+    brackets behind, which cffi has in a table. Anything else is parsed as before, and so is all where cffi or wgpu-py
+    keep these things elsewhere. The native backend must have been loaded.
+    """
+    try:
+        from cffi import model
+
+        parser = sys.modules["wgpu.backends.wgpu_native"].ffi._parser
+        declarations, parse = parser._declarations, parser.parse_type
+    except (ImportError, KeyError, AttributeError):
+        return False
+    if "parse_type" in vars(parser):
+        return True
+
+    def parse_type(text: str) -> Any:
+        found = re.fullmatch(r"(WGPU\w+)(?:( \*)|\[(\d*)\])", text)
+        known = declarations.get(f"typedef {found[1]}") if found else None
+        if found is None or known is None or not isinstance(known[0], model.StructType):
+            return parse(text)
+        if found[2]:
+            return model.PointerType(*known)
+        return model.ArrayType(known[0], int(found[3]) if found[3] else None)
+
+    parser.parse_type = parse_type
+    return True
 
 
 class _ErrorWatch(logging.Handler):

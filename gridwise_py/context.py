@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import wgpu
 
-from ._wgpu_native import watch_errors
+from ._wgpu_native import look_types_up, watch_errors
 from .capabilities import Capabilities, LookbackVerdict
 from .device import measure_capabilities
 from .errors import ArgumentError, GridwiseWarning
@@ -38,6 +38,7 @@ class DeviceContext:
         self.lookback_verdicts: dict[str, LookbackVerdict] = {}
         self._staging: wgpu.GPUBuffer | None = None
         watch_errors()
+        look_types_up()
 
     @property
     def device(self) -> wgpu.GPUDevice:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ._wgpu_native import create_shader_module, tick_period_ns, watch_errors
+from ._wgpu_native import create_shader_module, look_types_up, tick_period_ns, watch_errors
 from .capabilities import Capabilities
 from .errors import AdapterError
 from .timing import TimingHelper
@@ -74,6 +74,7 @@ def _type_rank(adapter: wgpu.GPUAdapter) -> int:
 
 def _adapters(include_opengl: bool) -> list[wgpu.GPUAdapter]:
     adapters = wgpu.gpu.enumerate_adapters_sync()
+    look_types_up()
     # OpenGL shows the same hardware again, without subgroups and with worse timestamps.
     visible = [a for a in adapters if include_opengl or a.info["backend_type"] != "OpenGL"]
     return sorted(visible, key=_type_rank)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gridwise_py as gw
+from gridwise_py.bench.kernels import own_plan
+from gridwise_py.bench.probes import Triad
 from gridwise_py.chained_state import STATES
 from gridwise_py.lookback import probe_plan
 from gridwise_py.plan import Shader
@@ -52,7 +54,7 @@ class Case(NamedTuple):
     @property
     def cls(self) -> type[gw.Primitive]:
         """The class."""
-        return REGISTRY[self.name]
+        return Triad if self.name == "triad" else REGISTRY[self.name]
 
     @property
     def arguments(self) -> tuple:
@@ -161,4 +163,17 @@ def texts(n: int = 100_000) -> dict[str, tuple[str, Shader]]:
             for tickets in (False, True):
                 probe = probe_plan(capabilities, state, tickets=tickets)
                 found |= {key: (f"lookback_probe-{state}-{tickets}", shader) for key, shader in probe.shaders.items()}
+    for name, plan in instrument_plans(n):
+        for key, shader in plan.shaders.items():
+            found.setdefault(key, (name, shader))
     return found
+
+
+def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """The instrument's own kernels."""
+    for name in ("canary", "flush", "fma"):
+        yield name, own_plan(name, 4 * n)
+    for datatype in gw.DATATYPES:
+        case = Case("triad", {"datatype": datatype}, FULL)
+        for how, layout in layouts(case, n):
+            yield f"{case} {how}", case.plan(layout)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from gridwise_py.bench.adapter import summarise
-from gridwise_py.bench.measurement import Measurement, Mode, Series, StopReason
+from gridwise_py.bench.measurement import Measurement, Mode, StopReason
 from gridwise_py.bench.results import result_entry
+from gridwise_py.bench.series import make_series
 
 DEVICE = {
     "adapter": "invented",
@@ -36,7 +36,7 @@ CONTEXT = {
 
 
 def series(name, values):
-    return Series(name, tuple(values), summarise(values), {"zero": 1})
+    return make_series(name, values, {"zero": 1})
 
 
 def measurement(

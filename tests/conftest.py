@@ -71,6 +71,18 @@ def pytest_make_collect_report(collector):
     return report
 
 
+# ---- what is kept on disk ----
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_dir(tmp_path_factory) -> Iterator[str]:
+    """A folder of the session's own for what would lie in the user's: no test writes there, nor learns from there."""
+    folder = str(tmp_path_factory.mktemp("cache"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRIDWISE_CACHE_DIR", folder)
+        yield folder
+
+
 # ---- devices ----
 
 
@@ -106,6 +118,15 @@ def require(device) -> Callable[..., None]:
             pytest.skip(f"the adapter has no {', '.join(missing)}")
 
     return check
+
+
+@pytest.fixture
+def steady_clock(monkeypatch) -> None:
+    """A clock that stands still, as far as the canary tells, however busy the machine is."""
+    from gridwise_py.bench.canary import CanaryTime
+    from gridwise_py.bench.sampling import Sampler
+
+    monkeypatch.setattr(Sampler, "_canary_time", lambda self, stamps: CanaryTime(1000.0, 1.0))
 
 
 # ---- errors that wgpu only logs ----

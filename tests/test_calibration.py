@@ -10,10 +10,19 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench import calibration, probes
-from gridwise_py.bench.calibration import Calibration, calibrate, calibration_of, unit_warnings
+from gridwise_py.bench.calibration import (
+    Calibration,
+    calibrate,
+    calibrate_run,
+    calibration_of,
+    fastest_canary_ns,
+    note_canary,
+    unit_warnings,
+)
 from gridwise_py.bench.kernels import bind_own
 from gridwise_py.bench.probes import TickCheck, cache_knee_bytes
 from gridwise_py.cli import main
+from gridwise_py.context import context_of
 from gridwise_py.device import device_key
 
 SMALL = 1 << 17
@@ -40,7 +49,10 @@ def fast(monkeypatch):
         "check_tick": lambda device: TickCheck(60e6, 61e6),
         "floors_ns": lambda device: {"empty_pass": 4300.0, "further_dispatch": 1600.0},
         "synchronising_ns": lambda device: {"submit": 20e3},
-        "ceilings": lambda device, n: {"copy": [_point(n, 100.0)], "triad": [_point(n, 90.0)]},
+        "ceilings": lambda device, sizes: {
+            "copy": [_point(n, 100.0) for n in sizes],
+            "triad": [_point(n, 90.0) for n in sizes],
+        },
         "fma_gflops": lambda device: 60e3,
     }
     calls = []
@@ -220,7 +232,7 @@ def _cut(text):
 
 
 def _other_format(text):
-    return json.dumps({**json.loads(text), "format": 2})
+    return json.dumps({**json.loads(text), "format": 1})
 
 
 def _other_device(text):
@@ -279,13 +291,68 @@ def test_the_check_of_the_tick_alone_is_kept_if_it_is_good(timed, fast, folder, 
     timed.__dict__.pop("_gridwise_calibration")
     monkeypatch.setattr(probes, "check_tick", lambda device: TickCheck(1e6, 60e6))
     assert len(unit_warnings(timed)) == 1
-    assert list(folder.iterdir()) == [], "the machine may have been busy: another process looks again"
+    calibrate_run(timed, [4000])  # keeps what else it found
+    (path,) = folder.iterdir()
+    document = json.loads(path.read_text())
+    assert document["fma_gflops"] == 60e3
+    assert document["tick_check"] is None, "the machine may have been busy: another process looks again"
 
 
 def test_without_timestamps_there_is_nothing_to_calibrate(device, folder):
     bare = device.adapter.request_device_sync(label="bare", required_features=[])
     with pytest.raises(gw.TimingUnavailable, match="timestamp-query"):
         calibrate(bare)
+
+
+# ---- beside a run
+
+
+def test_a_run_measures_at_its_own_sizes(timed, fast):
+    found = calibrate_run(timed, [4000, 4000, 1 << 16, 0, 10**12])
+    limit = 1 << 26  # of a CPU adapter
+    assert [point["array_bytes"] for point in found.copy] == [4000, 1 << 16, limit]
+    assert found.floors_ns["empty_pass"] == 4300
+    assert found.fma_gflops == 60e3
+    many = calibrate_run(timed, [4 * n for n in range(1, 100)], cold=True).copy
+    assert len(many) == 12
+    assert (many[0]["array_bytes"], many[-1]["array_bytes"]) == (4, limit)
+    assert calibrate_run(timed, []).copy == ()
+
+
+def test_only_what_does_not_change_is_looked_up(timed, fast, folder):
+    calibrate_run(timed, [4000])
+    timed.__dict__.pop("_gridwise_calibration")  # as another process
+    fast.clear()
+    found = calibrate_run(timed, [4000])
+    assert fast == ["keep_busy", "ceilings", "floors_ns", "synchronising_ns"]
+    assert found.fma_gflops == 60e3
+    assert calibration_of(timed) is None, "a run is no full calibration"
+    assert found.cache_bytes is None
+    calibrate(timed)
+    kept = timed.__dict__["_gridwise_calibration"]
+    kept["calibration"] = dataclasses.replace(kept["calibration"], cache_bytes=1 << 20)
+    assert calibrate_run(timed, [4000]).cache_bytes == 1 << 20
+
+
+def test_a_run_without_timestamps_has_none(device, folder):
+    assert calibrate_run(device.adapter.request_device_sync(label="bare", required_features=[]), [4000]) is None
+
+
+def test_the_fastest_canary_is_kept(timed, folder, monkeypatch):
+    note_canary(timed, 1000.0)
+    assert fastest_canary_ns(timed) is None, "a CPU has no clock of its own"
+    assert not folder.exists()
+    capabilities = gw.capabilities(timed)
+    monkeypatch.setattr(context_of(timed), "capabilities", dataclasses.replace(capabilities, adapter_type="Other"))
+    note_canary(timed, 1000.0)
+    (path,) = folder.iterdir()
+    note_canary(timed, 1200.0)
+    note_canary(timed, 990.0)
+    assert fastest_canary_ns(timed) == 990
+    assert json.loads(path.read_text())["canary_ns"] == 1000, "1 % is not worth writing"
+    note_canary(timed, 800.0)
+    timed.__dict__.pop("_gridwise_calibration")
+    assert fastest_canary_ns(timed) == 800
 
 
 # ---- the command

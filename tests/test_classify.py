@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gridwise_py.bench.classify import classify, tick_step_ns
 from gridwise_py.bench.measurement import Mode, SampleClass
-from gridwise_py.bench.sampling import Block, CanaryTime, clock_moved
+from gridwise_py.bench.sampling import Block
 from gridwise_py.bench.series import Samples
 
 V, Z, R, E = SampleClass.VALID, SampleClass.ZERO, SampleClass.REVERSED, SampleClass.EQUAL
@@ -296,20 +296,3 @@ def test_without_timestamps_there_are_walls():
     (kernel,) = samples.kernels()  # named, and not measured
     assert (kernel.name, kernel.samples_ns, kernel.summary) == ("a", (), None)
     assert set(samples.whole()) == {"cpu_wall"}
-
-
-@pytest.mark.parametrize(
-    ("canaries", "moved"),
-    [
-        ([(1000, 1), (1010, 1)], False),
-        ([(1000, 1), (1029, 1)], False),
-        ([(1000, 1), (1040, 1)], True),
-        ([(1000, 1), (950, 1)], True),
-        ([(1000, 30), (1050, 30)], False),  # within its noise
-        ([(1000, 1), (1001, 1), (1000, 1), (1100, 1)], True),  # in a later block
-        ([None, (1000, 1)], False),
-        ([], False),
-    ],
-)
-def test_the_clock_moved(canaries, moved):
-    assert clock_moved([None if c is None else CanaryTime(*map(float, c)) for c in canaries]) is moved

@@ -70,7 +70,7 @@ def test_a_sweep_and_its_file(device, tmp_path):
 
 def test_a_suite(device, tmp_path):
     (tmp_path / "tiny.toml").write_text(
-        "[protocol]\nwarmup_s = 0\nsampling_s = 0\ntrials = 3\n"
+        "[protocol]\nwarmup_s = 0\ntimeout_s = 0.001\nbatch_trials = 3\n"
         "[[sweep]]\nprimitives = ['scan']\naxes = ['n=100', 'datatype=u32']\n"
     )
     path = tmp_path / "out.json"
@@ -79,9 +79,54 @@ def test_a_suite(device, tmp_path):
     document = read_results(path)
     assert document["context"]["suite"] == "tiny"
     # What is typed goes before what the suite says.
-    assert document["protocol"]["trials"] == 4
+    assert document["protocol"]["batch_trials"] == 4
     assert document["protocol"]["warmup_s"] == 0
     assert [entry["primitive"] for entry in document["results"]] == ["copy", "scan"]
+    assert all(entry["trials"] == 4 for entry in document["results"])
+
+
+def test_a_suite_is_narrowed(device, tmp_path):
+    (tmp_path / "tiny.toml").write_text(
+        "[protocol]\nwarmup_s = 0\ntimeout_s = 0.001\n"
+        "[[sweep]]\nprimitives = ['scan', 'vector_add']\naxes = ['n=2^30', 'datatype=u32', 'mode=hot,batch']\n"
+        "[[sweep]]\nprimitives = ['reduce']\naxes = ['n=2^29']\n"
+    )
+    path = tmp_path / "out.json"
+    words = ["--suite", tmp_path / "tiny.toml", "scan", "-a", "n=10,20", "--mode", "hot"]
+    result = _run("bench", *words, "--json", path, "--order", "given")
+    assert result.exit_code == 0, result.output
+    found = [(entry["primitive"], entry["n"], entry["mode"]) for entry in read_results(path)["results"]]
+    assert found == [(name, n, "hot") for n in (10, 20) for name in ("copy", "scan")]
+    assert _run("bench", "--suite", tmp_path / "tiny.toml", "copy").exit_code == 2
+
+
+def test_rounds_are_results_of_their_own_and_one_row(device, tmp_path):
+    path = tmp_path / "out.json"
+    result = _run("bench", "copy", "--n", "2^12", "--datatype", "u32", *SHORT, "--rounds", 3, "--json", path)
+    assert result.exit_code == 0, result.output
+    assert [(entry["round"], entry["position"]) for entry in read_results(path)["results"]] == [(0, 0), (1, 0), (2, 0)]
+    assert sum("2^12" in line for line in result.output.splitlines()) == 1
+
+
+def test_what_the_device_can_do_is_in_the_file_and_its_share_in_the_table(device, require, tmp_path):
+    require("timestamp-query")
+    path = tmp_path / "out.json"
+    result = _run("bench", "scan", "--n", "2^12", "--mode", "hot,cold", *SHORT, "--json", path)
+    assert result.exit_code == 0, result.output
+    document = read_results(path)
+    assert document["device"]["floors"]["empty_pass_ns"] > 0
+    calibration = document["device"]["calibration"]
+    assert calibration["tick_check"]["ratio"] > 0
+    assert calibration["fma_gflops"] > 0
+    # The size of the run, and one of which no part stays in a cache.
+    assert [point["array_bytes"] for point in calibration["copy"]] == [4 << 12, 1 << 26]
+    for entry in document["results"]:
+        small, large = (max(calibration[name][i]["gbytes_per_s"] for name in ("copy", "triad")) for i in (0, 1))
+        peak = large if entry["mode"] == "cold" else small
+        assert entry["rates"]["peak_gbytes_per_s"] == peak
+        assert entry["rates"]["share_of_peak"] == pytest.approx(entry["rates"]["gbytes_per_s"] / peak)
+        assert (entry["rates"]["share_of_fma"] is not None) == (entry["datatype"] == "f32")
+    assert "of peak" in result.output
 
 
 def test_all_adapters_in_turn(device, tmp_path):
@@ -131,9 +176,9 @@ def test_a_case_that_fails_is_2_and_the_rest_goes_on(device, tmp_path):
         (["bench", "-a", "n=1", "--n", "2"], "'n' is given twice"),
         (["bench", "--trials", "0"], "--trials"),
         (["bench", "--suite", "slow"], "no suite 'slow'"),
-        (["bench", "--suite", "quick", "--n", "5"], "and so does --n"),
-        (["bench", "--suite", "quick", "scan"], "and so does PRIMITIVE"),
-        (["bench", "--suite", "quick", "-a", "n=5"], "and so does -a"),
+        (["bench", "--suite", "quick", "--n", "x"], "'x' is not a count"),
+        (["bench", "--suite", "quick", "copy"], "the suite 'quick' has none of copy"),
+        (["bench", "--rounds", "0"], "--rounds"),
         (["bench", "--adapter", "no such adapter"], "no adapter has 'no such adapter'"),
         (["bench", "--json", "no/such/folder/x.json"], "does not exist; make it first"),
         (["bench", "--resume", "none.json"], "none.json"),

@@ -257,3 +257,34 @@ def test_the_device_that_pygfx_shares_works():
     renderers = pytest.importorskip("pygfx.renderers.wgpu")
     shared = renderers.get_shared().device
     _all_three_work(shared)
+
+
+# ---- what wgpu-py keeps private
+
+
+def test_types_of_c_are_looked_up_as_they_would_be_parsed(device):
+    """Every structure of wgpu with a star and with brackets: the very types that cffi finds by parsing."""
+    from cffi import FFI, model
+    from wgpu.backends.wgpu_native import ffi
+
+    from gridwise_py._wgpu_native import look_types_up
+
+    assert look_types_up()
+    declarations = ffi._parser._declarations
+    structures = [
+        name.removeprefix("typedef ")
+        for name, (kind, _) in declarations.items()
+        if name.startswith("typedef WGPU") and isinstance(kind, model.StructType)
+    ]
+    assert len(structures) > 100
+    parse = type(ffi._parser).parse_type  # not the one of this object
+    for name in structures[::8]:
+        for text in (f"{name} *", f"{name}[]", f"{name}[3]"):
+            assert ffi._parser.parse_type(text) == parse(ffi._parser, text), text
+    for text in ("WGPUBuffer[]", "uint32_t []", "WGPUBool *", "void(WGPUQueueWorkDoneStatus, void *, void *)"):
+        assert ffi._parser.parse_type(text) == parse(ffi._parser, text), text
+    with pytest.raises(Exception, match="WGPUNonsense"):
+        ffi.typeof("WGPUNonsense *")
+    # Lengths and stars are kept apart.
+    assert ffi._parser.parse_type("WGPULimits *") != ffi._parser.parse_type("WGPULimits[]")
+    assert isinstance(ffi, FFI)

@@ -137,12 +137,15 @@ def test_the_suites_find_the_primitive_of_the_tutorial(device, tutorial):
 def test_benchmarks_take_the_primitive_of_the_tutorial(device, tutorial):
     code = (
         "import gridwise_py as gw\n"
-        "from gridwise_py.bench.case import Case, Protocol, run_cases\n"
+        "from gridwise_py.bench.case import Case\n"
+        "from gridwise_py.bench.measure import measure_case\n"
         "cases = [Case.build('square', 10_007, datatype, 'add') for datatype in gw.DATATYPES]\n"
-        "protocol = Protocol(trials=2, warmup_s=0.01, sampling_s=0.01)\n"
-        "for result in run_cases(gw.request_device(), cases, protocol):\n"
-        "    assert result.correct, (result.error, result.mismatch)\n"
-        "    print(*result.kernel_labels)\n"
+        "protocol = gw.SamplingProtocol(samples=2, warmup_s=0.01, max_warmup_s=0.01, check_unit=False)\n"
+        "device = gw.request_device()\n"
+        "for case in cases:\n"
+        "    result = measure_case(device, case, protocol)\n"
+        "    assert result.correct, (result.error, result.mismatches)\n"
+        "    print(*(kernel.name for kernel in result.kernels))\n"
     )
     run = _python(tutorial, "-c", code)
     assert run.returncode == 0, run.stderr

@@ -9,7 +9,8 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench import sampling
-from gridwise_py.bench.case import Case, Protocol
+from gridwise_py.bench.canary import CanaryTime
+from gridwise_py.bench.case import Case
 from gridwise_py.bench.check import Mismatch
 from gridwise_py.bench.kernels import bind_canary, bind_flush
 from gridwise_py.bench.measure import measure_case
@@ -26,6 +27,14 @@ def _protocol(**options):
         "canary_passes": 3, "flush_bytes": 1 << 18, "check_unit": False, "timeout_s": 20.0,
     }  # fmt: skip
     return gw.SamplingProtocol(**{**defaults, **options})
+
+
+REAL_CANARY_TIME = Sampler._canary_time
+
+
+@pytest.fixture(autouse=True)
+def steady(steady_clock):
+    """How many blocks there are must not depend on what else the machine does."""
 
 
 @pytest.fixture
@@ -148,15 +157,84 @@ def test_warm_up_goes_on_until_stationary(timed, device, scan, monkeypatch):
     assert any("not stationary" in w for w in m.warnings)
 
 
-def test_a_clock_that_moves_is_told(timed, scan, monkeypatch):
-    times = itertools.chain([1000.0, 1000.0, 1000.0], itertools.repeat(1100.0))
-    monkeypatch.setattr(sampling, "_canary_time", lambda *_: sampling.CanaryTime(next(times), 1.0))
+def _canaries(monkeypatch, times_ns):
+    """The canary takes these times, in ns, and then the last of them: before and after each block."""
+    times = itertools.chain(times_ns, itertools.repeat(times_ns[-1]))
+    monkeypatch.setattr(Sampler, "_canary_time", lambda *_: CanaryTime(next(times), 1.0))
+    monkeypatch.setattr(Sampler, "_clock_is_up", lambda *_: True)
+
+
+def test_the_canary_is_timed_around_each_block(timed, device, scan, monkeypatch):
+    monkeypatch.setattr(Sampler, "_canary_time", REAL_CANARY_TIME)
+    m = gw.measure(scan, protocol=_protocol(timeout_s=1e-6), input=X)
+    assert len(m.canary_ns) == 2
+    stamps = [stamp for sample in m.ticks for pair in sample for stamp in pair]
+    assert all(0 < ns < 1e9 for ns in m.canary_ns)
+    sampler = Sampler(device, scan.bind(), Mode.HOT, _protocol(canary_passes=5))
+    session = gw.timing_helper(device).session()
+    device.queue.submit([sampler._canary_commands(session)])
+    session.submitted()
+    ticks = session.ticks()
+    assert ticks.shape == (5, 2)
+    assert ticks.min() > max(stamps)
+    lengths = (ticks[:, 1] - ticks[:, 0]) * sampler.period_ns
+    assert sampler._canary_time(ticks).median_ns == np.median(lengths)
+
+
+def test_blocks_at_another_clock_are_left_out_and_taken_again(timed, scan, monkeypatch):
+    _canaries(monkeypatch, [3000.0, 1000.0, 1000.0, 1010.0, 1300.0, 1300.0, 1000.0])
     m = gw.measure(scan, protocol=_protocol(), input=X)
+    assert m.canary_ns == (3000.0, 1000.0, 1000.0, 1010.0, 1300.0, 1300.0, 1000.0, 1000.0)
+    assert not m.clock_moved
+    assert m.protocol["block_samples"] == [3, 3, 3, 3]
+    assert m.protocol["left_out_blocks"] == [0, 2]
+    assert np.array(m.ticks).shape == (12, 3, 2), "raw stamps of all blocks"
+    assert m.stop_reason is StopReason.COUNT
+    for series in (*m.kernels, m.whole["gpu_span"], m.whole["gaps"]):
+        assert len(series.samples_ns) == 6 - sum(series.invalid.values()) + series.invalid["other_clock"]
+        assert series.invalid["other_clock"] == 6
+    spans = [(sample[-1][1] - sample[0][0]) * m.tick_period_ns for sample in m.ticks]
+    np.testing.assert_allclose(m.whole["gpu_span"].samples_ns, [*spans[3:6], *spans[9:]])
+    assert len(m.whole["cpu_wall"].samples_ns) == 4
+    assert any("6 of 12 samples were taken at another clock" in w for w in m.warnings)
+
+
+def test_a_clock_that_never_stands_still_is_told(timed, scan, monkeypatch):
+    _canaries(monkeypatch, [1000.0, 1100.0, 1210.0, 1330.0])
+    m = gw.measure(scan, protocol=_protocol(timeout_s=1e-6, block_trials=6), input=X)
     assert m.clock_moved
+    assert m.whole["gpu_span"].summary.count == 6, "there are no better ones"
     assert any("clock moved" in w for w in m.warnings)
-    assert m.canary_ns == (1000.0, 1000.0, 1000.0, 1100.0)
-    monkeypatch.setattr(sampling, "_canary_time", lambda *_: sampling.CanaryTime(1000.0, 1.0))
+    _canaries(monkeypatch, [1000.0])
     assert not gw.measure(scan, protocol=_protocol(), input=X).clock_moved
+
+
+def test_the_warm_up_goes_on_while_the_canary_is_slow(timed, device, scan, monkeypatch):
+    """Times look stationary on each step of a clock that comes up."""
+    monkeypatch.setattr(sampling, "is_stationary", lambda samples: True)
+    bound = scan.bind(input=gw.asarray(X, device))
+    seen = iter([3000.0, 1500.0, 1040.0, 1020.0, 99.0])
+    monkeypatch.setattr(Sampler, "_canary_time", lambda *_: CanaryTime(next(seen), 1.0))
+    warm = Sampler(device, bound, Mode.HOT, _protocol(warmup_s=0.0, max_clock_warmup_s=60.0)).warm_up(1000.0)
+    assert warm.clock_up
+    assert next(seen) == 99.0, "the fourth is within 3 %"
+    monkeypatch.setattr(Sampler, "_canary_time", lambda *_: CanaryTime(3000.0, 1.0))
+    warm = Sampler(device, bound, Mode.HOT, _protocol(warmup_s=0.0, max_clock_warmup_s=0.05)).warm_up(1000.0)
+    assert not warm.clock_up
+    assert warm.seconds >= 0.05
+
+
+def test_a_clock_below_its_best_is_told(timed, scan, monkeypatch):
+    import gridwise_py.bench.measure as measuring
+
+    noted = []
+    monkeypatch.setattr(measuring, "fastest_canary_ns", lambda device: 500.0)
+    monkeypatch.setattr(measuring, "note_canary", lambda device, ns: noted.append(ns))
+    _canaries(monkeypatch, [1000.0])
+    m = gw.measure(scan, protocol=_protocol(), input=X)
+    assert noted == [1000.0]
+    assert m.protocol["fastest_canary_ns"] == 500.0
+    assert any("1.0 µs, and 0.5 µs at the fastest" in w for w in m.warnings)
 
 
 def test_the_canary_computes_what_it_says(device):
@@ -387,12 +465,6 @@ def test_cases(timed, device):
         m = measure_case(device, Case.build(primitive, 1000, "f32", "add"), _protocol(samples=2), "hot")
         assert m.correct, m
         assert (m.primitive, m.n, m.case["datatype"]) == (primitive, 1000, "f32")
-
-
-def test_the_protocol_of_the_bench_is_taken_too(timed, device):
-    m = measure_case(device, Case("copy", 1000, "u32"), Protocol(warmup_s=0.01, sampling_s=0.02, seed=3), "hot")
-    assert m.correct, m.error
-    assert (m.protocol["warmup_s"], m.protocol["timeout_s"], m.protocol["seed"]) == (0.01, 0.02, 3)
 
 
 def test_a_case_that_fails_is_a_measurement_with_an_error(device):

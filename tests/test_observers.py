@@ -105,7 +105,7 @@ def test_unknown_reasons_are_kept():
     assert observers._reasons(0x1 | 0x8000) == ["gpu_idle", "0x8000"]
 
 
-def test_a_measurement_holds_a_look_before_and_after_each_block(device, monkeypatch):
+def test_a_measurement_holds_a_look_before_and_after_each_block(device, monkeypatch, steady_clock):
     looks = iter(range(100))
     monkeypatch.setattr(measure_module, "observe", lambda _: {"sm_clock_mhz": next(looks)})
     protocol = gw.SamplingProtocol(samples=4, block_trials=2, warmup_s=0.01, max_warmup_s=0.01, check_unit=False)

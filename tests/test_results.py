@@ -79,12 +79,12 @@ def test_every_kind_of_result_is_as_the_schema_says(made, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::gridwise_py.GridwiseWarning")  # a device without timestamps
 def test_a_measured_run_is_as_the_schema_says(device, tmp_path):
-    from gridwise_py.bench.adapter import run_measurement
-    from gridwise_py.bench.case import Case, Protocol
+    from gridwise_py.bench.case import Case
+    from gridwise_py.bench.measure import measure_case
 
-    protocol = Protocol(trials=2, warmup_s=0, sampling_s=0, min_samples=3)
+    protocol = gw.SamplingProtocol(batch_trials=2, warmup_s=0, max_warmup_s=0.1, samples=3, check_unit=False)
     case = Case.build("scan", 5000, "u32", "add")
-    measured = [run_measurement(device, case, protocol, mode) for mode in (Mode.BATCH, Mode.LATENCY)]
+    measured = [measure_case(device, case, protocol, mode) for mode in (Mode.BATCH, Mode.LATENCY)]
     made = results_document(device, measured, seed=3, command=["bench", "scan"])
     path = tmp_path / "run.json"
     write_results(path, made)

@@ -81,6 +81,13 @@ def test_every_primitive_composes_in_every_form():
         assert "\n\n\n" not in shader.text, name
 
 
+@pytest.mark.parametrize("path", [path for path in FILES if path.parent.name != "lib"], ids=_ids)
+def test_no_kernel_is_missing_among_them(path):
+    """So that a new one, too, is compiled under Tint: by the first line of its file, which no other has."""
+    head = path.read_text(encoding="utf-8").splitlines()[0]
+    assert any(head in shader.text for _, shader in texts().values()), head
+
+
 def test_items_are_reached_only_through_load_and_store():
     """Views, windows and casts come in there, for every primitive at once."""
     for name, shader in texts().values():

@@ -288,6 +288,16 @@ def test_two_levels_are_not_stationary_without_a_trend():
     assert not is_stationary(np.concatenate([first, np.full(30, 1e5)]))
 
 
+def test_a_steady_trend_is_not_stationary_though_the_halves_lie_within_the_spread():
+    """4 % over the window behind noise of 1.5 %: the halves are 2 % apart, and half of the samples span more."""
+    rng = np.random.default_rng(9)
+    found = 0
+    for _ in range(100):
+        x = 1e5 * (1.04 - 0.04 * np.linspace(0, 1, 40) + 0.015 * rng.standard_normal(40))
+        found += not is_stationary(x)
+    assert found >= 70, found
+
+
 def test_few_samples_show_nothing():
     assert not is_stationary([1.0] * 7)
     assert is_stationary([1.0] * 8)

@@ -1,6 +1,7 @@
 """Suites, the order of cases, what a failing case does to the others, and runs that are gone on with."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 from _results import measurement
@@ -8,17 +9,27 @@ from _results import measurement
 import gridwise_py as gw
 from gridwise_py.bench import isolate, runner
 from gridwise_py.bench import suite as suites
-from gridwise_py.bench.adapter import case_axes, measurement_from_case_result
 from gridwise_py.bench.axes import collect_axes
-from gridwise_py.bench.case import Case, CaseResult, Protocol
+from gridwise_py.bench.case import Case
 from gridwise_py.bench.measurement import Mode
 from gridwise_py.bench.results import read_results
 from gridwise_py.bench.results_reader import check_document
 from gridwise_py.bench.results_writer import partial_path
 from gridwise_py.bench.runner import Request, run_jobs
-from gridwise_py.bench.suite import DEFAULT_AXES, Job, Sweep, load_suite, plan_jobs, shuffled, suite_names
+from gridwise_py.bench.suite import (
+    BENCH_PROTOCOL,
+    DEFAULT_AXES,
+    Job,
+    Sweep,
+    in_rounds,
+    load_suite,
+    plan_jobs,
+    suite_names,
+)
 
-SHORT = Protocol(trials=1, warmup_s=0, sampling_s=0, min_samples=2)
+SHORT = gw.SamplingProtocol(
+    batch_trials=1, warmup_s=0.0, max_warmup_s=0.05, timeout_s=1e-6, block_trials=2, check_unit=False
+)
 
 
 def _sweep(primitives, *axes):
@@ -59,10 +70,22 @@ def test_each_case_is_there_once_and_the_yardstick_is_first_at_its_n_and_mode():
 
 def test_the_order_is_random_and_that_of_its_seed():
     jobs = _jobs("n[pow2]=[1:20]")
-    assert shuffled(jobs, 1) == shuffled(jobs, 1)
-    assert shuffled(jobs, 1) != shuffled(jobs, 2)
-    assert shuffled(jobs, 1) != jobs
-    assert sorted(shuffled(jobs, 1), key=lambda job: job.position) == jobs
+    assert in_rounds(jobs, 1, seed=1) == in_rounds(jobs, 1, seed=1)
+    assert in_rounds(jobs, 1, seed=1) != in_rounds(jobs, 1, seed=2)
+    assert in_rounds(jobs, 1, seed=1) != jobs
+    assert sorted(in_rounds(jobs, 1, seed=1), key=lambda job: job.position) == jobs
+    assert in_rounds(jobs, 1, seed=None) == jobs
+
+
+def test_each_round_visits_every_case_in_an_order_of_its_own():
+    jobs = _jobs("n[pow2]=[1:20]")
+    visits = in_rounds(jobs, 3, seed=1)
+    rounds = [visits[i : i + len(jobs)] for i in range(0, 3 * len(jobs), len(jobs))]
+    for number, visited in enumerate(rounds):
+        assert {job.round for job in visited} == {number}
+        assert sorted(job.position for job in visited) == [job.position for job in jobs]
+    assert len({tuple(job.position for job in visited) for visited in rounds}) == 3
+    assert rounds[0] == in_rounds(jobs, 1, seed=1), "the first is that of a run with one"
 
 
 # ---- suites
@@ -73,13 +96,9 @@ def test_the_suites_that_come_with_it_are_well():
     for name in suite_names():
         suite = load_suite(name)
         assert suite.description
-        assert replace_protocol(suite)
+        assert replace(BENCH_PROTOCOL, **suite.protocol) != BENCH_PROTOCOL
         assert {job.case.primitive for job in plan_jobs(suite.sweeps)} == set(gw.primitives.REGISTRY)
     assert len(plan_jobs(load_suite("quick").sweeps)) < 60
-
-
-def replace_protocol(suite):
-    return Protocol(**suite.protocol)
 
 
 def test_a_suite_by_its_path(tmp_path):
@@ -100,10 +119,10 @@ def test_a_suite_by_its_path(tmp_path):
         ("[[sweep]]\naxes = 'n=1'", r"sweep\[0\]\.axes: must be a list"),
         ("[[sweep]]\n[[sweep]]\nprimitives = ['sort']", r"sweep\[1\]\.primitives: 'sort' is not one of"),
         ("[[sweep]]\nprimitive = ['scan']", r"sweep\[0\]\.primitive: unknown"),
-        ("[protocol]\ntrails = 3\n[[sweep]]", r"protocol\.trails: unknown; there are trials"),
-        ("[protocol]\ntrials = 3.5\n[[sweep]]", r"protocol\.trials: 3\.5 is not a whole number"),
-        ("[protocol]\nwarmup_s = '1'\n[[sweep]]", r"protocol\.warmup_s: '1' is not a number"),
-        ("[protocol]\nwarmup_s = -1\n[[sweep]]", r"protocol\.warmup_s: -1 is not a number from 0 on"),
+        ("[protocol]\ntrails = 3\n[[sweep]]", r"protocol\.trails: unknown; there are samples"),
+        ("[protocol]\nbatch_trials = 3.5\n[[sweep]]", r"protocol\.batch_trials: batch_trials is 3\.5, .*integer"),
+        ("[protocol]\nwarmup_s = '1'\n[[sweep]]", r"protocol\.warmup_s: warmup_s is '1', .*number"),
+        ("[protocol]\nwarmup_s = -1\n[[sweep]]", r"protocol\.warmup_s: warmup_s is -1, .*at least 0"),
         ("sweeps = 1", "sweeps: unknown"),
     ],
 )
@@ -142,7 +161,8 @@ def invented(monkeypatch, device):
             raise KeyboardInterrupt
         return measurement(case.primitive, case.n, mode, datatype=case.datatype, op=case.op)
 
-    monkeypatch.setattr(runner.measuring, "run_measurement", measure)
+    monkeypatch.setattr(runner, "measure_case", measure)
+    monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
     monkeypatch.setattr(runner, "request_device", lambda adapter: device)
     return seen
 
@@ -162,7 +182,7 @@ def test_a_crash_of_one_case_is_recorded_and_the_rest_goes_on(invented, tmp_path
 
 def test_the_document_has_the_order_asked_for_and_the_file_the_order_measured(invented, tmp_path):
     path = tmp_path / "out.json"
-    jobs = shuffled(_jobs("n[pow2]=[0:9]", "datatype=u32"), 0)
+    jobs = in_rounds(_jobs("n[pow2]=[0:9]", "datatype=u32"), 1, seed=0)
     made = run_jobs(Request(jobs, SHORT), None, json_path=path)
     assert [entry["position"] for entry in made["results"]] == list(range(20))
     assert [entry["position"] for entry in read_results(path)["results"]] == [job.position for job in jobs]
@@ -194,7 +214,7 @@ def test_an_interrupted_run_leaves_its_finished_cases(invented, tmp_path):
     [
         (lambda d: d["device"].update(adapter="another"), "device has adapter = 'another'"),
         (lambda d: d["device"].update(driver="0"), "device has driver"),
-        (lambda d: d["protocol"].update(trials=7), "protocol has trials = 7, this run 1"),
+        (lambda d: d["protocol"].update(batch_trials=7), "protocol has batch_trials = 7, this run 1"),
         (lambda d: d["context"]["versions"].update(wgpu="9"), "versions has wgpu = '9'"),
         (lambda d: d["context"].update(git={"commit": "1" * 40, "dirty": False}), "commit has commit = '111"),
     ],
@@ -222,7 +242,8 @@ def test_a_broken_device_is_replaced(monkeypatch, device):
             raise gw.DeviceError("lost")
         return measurement(case.primitive, case.n, mode)
 
-    monkeypatch.setattr(runner.measuring, "run_measurement", measure)
+    monkeypatch.setattr(runner, "measure_case", measure)
+    monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
     monkeypatch.setattr(runner, "request_device", lambda adapter: made.append(adapter) or device)
     done = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), "some")
     assert [entry["error"] for entry in done["results"]] == ["DeviceError: lost", None]
@@ -263,16 +284,3 @@ def test_an_error_in_a_child_is_that_of_its_case(device):
     entry = isolate.measure_isolated(None, job, SHORT)
     assert "Error" in entry["error"]
     assert entry["correct"] is False
-
-
-# ---- measurements from cases
-
-
-def test_a_case_without_samples_and_one_that_failed():
-    case = Case("scan", 0, "u32", "add")
-    empty = measurement_from_case_result(CaseResult(case), Mode.BATCH)
-    assert empty.correct
-    assert empty.time_ns is None
-    assert empty.case == case_axes(case) == {"datatype": "u32", "op": "add"}
-    failed = measurement_from_case_result(CaseResult(case, error="x"), Mode.BATCH)
-    assert not failed.correct

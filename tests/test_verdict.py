@@ -50,13 +50,32 @@ def test_a_slow_down_of_5_percent_is_found(kind):
     assert found[AMBIGUOUS] <= 10, found
 
 
-def test_runs_that_differ_as_runs_do():
+@pytest.mark.parametrize("kind", NOISES)
+@pytest.mark.parametrize("ratio", [1.0, 1.05])
+def test_runs_that_differ_as_runs_do(kind, ratio):
     """Each run at a level of its own, half a per cent apart, which no interval within a run shows."""
     rng = np.random.default_rng(303)
-    levels = 1e5 * (1 + 0.005 * rng.standard_normal((150, 2)))
-    found = Counter(judge(_sampled("independent", rng, a), _sampled("independent", rng, b)).kind for a, b in levels)
-    assert found[FASTER] + found[SLOWER] <= 1, found
-    assert found[AMBIGUOUS] <= 22, found
+    levels = 1e5 * (1 + 0.005 * rng.standard_normal((200, 2)))
+    found = Counter(judge(_sampled(kind, rng, a), _sampled(kind, rng, ratio * b)).kind for a, b in levels)
+    assert found[AMBIGUOUS] <= 20, found
+    if ratio == 1:
+        assert found[FASTER] + found[SLOWER] <= 2, found
+    else:
+        assert found[SLOWER] >= 190, found
+        assert found[FASTER] + found[SAME] == 0, found
+
+
+def test_the_same_is_what_two_one_sided_tests_say():
+    """Each of them at 5 %, which is the interval of 90 %."""
+    v = judge(*_pair(1.0, n=100, sd=0.02))
+    assert v.low < v.same_low < v.ratio < v.same_high < v.high
+    # Of normal quantiles; with so many samples Student's t is nearly that.
+    assert math.log(v.same_high / v.same_low) / math.log(v.high / v.low) == pytest.approx(1.645 / 1.96, rel=0.1)
+    between = math.sqrt(max(1 / v.low, v.high) * max(1 / v.same_low, v.same_high)) - 1
+    decided = judge(*_pair(1.0, n=100, sd=0.02), threshold=between)
+    assert decided.kind is SAME
+    assert "interval of 90 %" in decided.reason
+    assert judge(*_pair(1.0, n=100, sd=0.02), threshold=max(1 / v.same_low, v.same_high) - 1.001).kind is AMBIGUOUS
 
 
 @pytest.mark.parametrize("n", [5, 10, 30])
@@ -253,7 +272,7 @@ def test_bad_samples_are_refused(old, new):
         judge(old, new)
 
 
-@pytest.mark.parametrize("bad", [{"threshold": 0}, {"threshold": 2}, {"confidence": 0}, {"confidence": 1}])
+@pytest.mark.parametrize("bad", [{"threshold": 0}, {"threshold": 2}, {"confidence": 0.7}, {"confidence": 1}])
 def test_bad_levels_are_refused(bad):
     with pytest.raises(ArgumentError, match=next(iter(bad))):
         judge([1.0], [1.0], **bad)

@@ -5,10 +5,12 @@ Floors are shown beside times and never subtracted from them: a fitted intercept
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import wgpu
 
 from .. import cache
@@ -17,19 +19,26 @@ from ..context import context_of
 from ..device import device_key
 from ..errors import TimingUnavailable
 from . import probes
+from .canary import CLOCK_TOLERANCE
 from .probes import TickCheck
 
 __all__ = [
     "Calibration",
     "cache_bytes",
     "calibrate",
+    "calibrate_run",
     "calibration_of",
+    "fastest_canary_ns",
+    "note_canary",
     "unit_warnings",
 ]
 
-_FORMAT = 1  # of the file; another one is not read
+_FORMAT = 2  # of the file; another one is not read
 _MAX_ARRAY_BYTES = 1 << 30
 _MAX_ARRAY_BYTES_CPU = 1 << 25
+_MAX_RUN_ARRAY_BYTES_CPU = 1 << 26
+_MEMORY_ARRAY_BYTES = 1 << 28  # some times the largest cache
+_MAX_RUN_SIZES = 12
 _BUSY_S = 0.3
 
 
@@ -75,6 +84,17 @@ class Calibration:
         """The speed of the largest copy: that of memory, where it is larger than the caches."""
         return self.copy[-1]["gbytes_per_s"] if self.copy else None
 
+    def peak_gbytes_per_s(self, array_bytes: int | None) -> float | None:
+        """Return the faster of copy and triad with arrays of about this size; None means the largest."""
+        speeds = []
+        for points in (self.copy, self.triad):
+            if points:
+                largest = max(point["array_bytes"] for point in points)
+                wanted = largest if array_bytes is None else max(array_bytes, 1)
+                near = min(points, key=lambda point: abs(math.log(point["array_bytes"] / wanted)))
+                speeds.append(near["gbytes_per_s"])
+        return max(speeds, default=None)
+
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as JSON data."""
         check = {**asdict(self.tick_check), "ratio": self.tick_check.ratio, "ok": self.tick_check.ok}
@@ -97,6 +117,9 @@ def _load(key: Mapping[str, str]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     try:
         if data is not None:
+            for name in ("canary_ns", "fma_gflops"):
+                if data.get(name) is not None:
+                    kept[name] = float(data[name])
             if data.get("tick_check") is not None:
                 kept["tick_check"] = TickCheck(**{k: float(v) for k, v in data["tick_check"].items()})
             if data.get("calibration") is not None:
@@ -107,9 +130,15 @@ def _load(key: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _save(key: Mapping[str, str], kept: Mapping[str, Any]) -> None:
-    calibration = kept.get("calibration")
+    """Keep it, whole or not at all; a folder that cannot be written costs only time.
+
+    A check of the tick that is not well may be an accident of a busy machine: another process tries again.
+    """
+    calibration, check = kept.get("calibration"), kept.get("tick_check")
     content = {
-        "tick_check": asdict(kept["tick_check"]) if "tick_check" in kept else None,
+        "canary_ns": kept.get("canary_ns"),
+        "fma_gflops": kept.get("fma_gflops"),
+        "tick_check": asdict(check) if check is not None and check.ok else None,
         "calibration": None if calibration is None else calibration.to_dict(),
     }
     cache.save("calibration", key, _FORMAT, content)
@@ -139,8 +168,7 @@ def tick_check_of(device: wgpu.GPUDevice) -> TickCheck:
     known = _known(device)
     if "tick_check" not in known:
         known["tick_check"] = probes.check_tick(device)
-        if known["tick_check"].ok:  # a bad one may be an accident of a busy machine: another process tries again
-            _save(device_key(device), known)
+        _save(device_key(device), known)
     return known["tick_check"]
 
 
@@ -166,6 +194,23 @@ def cache_bytes(device: wgpu.GPUDevice) -> int | None:
     """Return an upper bound of the last-level cache, where a calibration found one."""
     found = calibration_of(device)
     return None if found is None else found.cache_bytes
+
+
+def fastest_canary_ns(device: wgpu.GPUDevice) -> float | None:
+    """Return what the canary takes at the best clock that was seen; None on a CPU, whose other work decides that."""
+    return None if context_of(device).capabilities.is_cpu else _known(device).get("canary_ns")
+
+
+def note_canary(device: wgpu.GPUDevice, ns: float) -> None:
+    """Take note of the canary's time at the clock of a measurement, if it is the fastest."""
+    if context_of(device).capabilities.is_cpu:
+        return
+    known = _known(device)
+    before = known.get("canary_ns")
+    if before is None or ns < before:
+        known["canary_ns"] = ns
+        if before is None or ns < before / (1 + CLOCK_TOLERANCE):  # less is no other clock, and not worth a file
+            _save(device_key(device), known)
 
 
 def calibrate(
@@ -196,11 +241,9 @@ def calibrate(
     known = _known(device)
     if not refresh and "calibration" in known:
         return known["calibration"]
-    capabilities = context_of(device).capabilities
-    limits = device.limits
     if max_array_bytes is None:
-        max_array_bytes = _MAX_ARRAY_BYTES_CPU if capabilities.is_cpu else _MAX_ARRAY_BYTES
-    largest = min(max_array_bytes, limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])
+        max_array_bytes = _MAX_ARRAY_BYTES_CPU if context_of(device).capabilities.is_cpu else _MAX_ARRAY_BYTES
+    sizes = probes.powers_of_two(min(max_array_bytes, _largest_array_bytes(device)))
     progress("warm-up")
     probes.keep_busy(device, _BUSY_S)
     progress("unit of the tick")
@@ -210,13 +253,32 @@ def calibrate(
     progress("synchronising")
     synchronising = probes.synchronising_ns(device)
     progress("copy and triad")
-    speeds = probes.ceilings(device, largest)
+    speeds = probes.ceilings(device, sizes)
     progress("multiply-adds")
-    gflops = probes.fma_gflops(device)
-    known["calibration"] = Calibration(
+    known["fma_gflops"] = gflops = probes.fma_gflops(device)
+    known["calibration"] = _made(device, check, floors, synchronising, speeds, gflops)
+    _save(device_key(device), known)
+    return known["calibration"]
+
+
+def _largest_array_bytes(device: wgpu.GPUDevice) -> int:
+    limits = device.limits
+    return min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"]) // 4 * 4
+
+
+def _made(
+    device: wgpu.GPUDevice,
+    check: TickCheck,
+    floors: Mapping[str, float | None],
+    synchronising: Mapping[str, float | None],
+    speeds: Mapping[str, Any],
+    gflops: float | None,
+) -> Calibration:
+    context = context_of(device)
+    return Calibration(
         device=device_key(device),
-        tick_period_ns=context_of(device).timing_helper.tick_period_ns,
-        tick_step_ns=capabilities.tick_step_ns,
+        tick_period_ns=context.timing_helper.tick_period_ns,
+        tick_step_ns=context.capabilities.tick_step_ns,
         tick_check=check,
         floors_ns=floors,
         synchronising_ns=synchronising,
@@ -226,5 +288,44 @@ def calibrate(
         cache_bytes=probes.cache_knee_bytes(speeds["copy"]),
         fma_gflops=gflops,
     )
-    _save(device_key(device), known)
-    return known["calibration"]
+
+
+def calibrate_run(device: wgpu.GPUDevice, arrays_bytes: Iterable[int], *, cold: bool = False) -> Calibration | None:
+    """Measure what the times of one run are to be seen beside: floors, and the ceilings at its own sizes.
+
+    What does not change, the unit of the tick and the throughput of multiply-adds, is looked up on disk first. The
+    rest is measured now, since shares of a ceiling are only worth something at the same clock and temperature.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    arrays_bytes : iterable of int
+        Sizes of the arrays of the run. The ceilings are measured at these, at up to 12 of them, and where the device
+        cannot have three such arrays (over 1 GiB, or 64 MiB on a CPU adapter) at the largest that it can.
+    cold : bool
+        Whether the speed of memory is needed, too: at an array that fits into no cache.
+
+    Returns
+    -------
+    Calibration or None
+        None where the device has no timestamps. ``cache_bytes`` is that of `calibrate`, where it is known.
+    """
+    context = context_of(device)
+    if not context.has_timestamps:
+        return None
+    on_cpu = context.capabilities.is_cpu
+    largest = min(_MAX_RUN_ARRAY_BYTES_CPU if on_cpu else _MAX_ARRAY_BYTES, _largest_array_bytes(device))
+    wanted = [*arrays_bytes, *([_MAX_RUN_ARRAY_BYTES_CPU if on_cpu else _MEMORY_ARRAY_BYTES] if cold else [])]
+    sizes = sorted({min(max(size // 4 * 4, 4), largest) for size in wanted if size})
+    if len(sizes) > _MAX_RUN_SIZES:
+        places = np.linspace(0, len(sizes) - 1, _MAX_RUN_SIZES).round().astype(int)
+        sizes = [sizes[place] for place in places]
+    known = _known(device)
+    probes.keep_busy(device, _BUSY_S)
+    check = tick_check_of(device)
+    if "fma_gflops" not in known:
+        known["fma_gflops"] = probes.fma_gflops(device)
+        _save(device_key(device), known)
+    speeds = probes.ceilings(device, sizes)
+    found = _made(device, check, probes.floors_ns(device), probes.synchronising_ns(device), speeds, known["fma_gflops"])
+    return replace(found, cache_bytes=cache_bytes(device))

@@ -1,27 +1,22 @@
-"""Cases of a benchmark: what is run, and how it is sampled."""
+"""Cases of a benchmark: what is run, on which data."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import wgpu
 
 from .._wgpu_native import wait_idle
-from ..array import asarray
 from ..binop import Multiply, as_binop
 from ..datatype import STORAGE_DATATYPES, as_datatype
-from ..errors import GridwiseError, LimitError
-from ..plan import Plan
+from ..errors import LimitError
 from ..primitive import Primitive
 from ..primitives import REGISTRY
 from ..primitives.operator_primitive import OperatorPrimitive
-from ..timing_result import TimingResult
-from .check import Mismatch, mismatch
 
-__all__ = ["Case", "CaseResult", "Protocol", "run_case", "run_cases", "warm_up"]
+__all__ = ["Case", "warm_up"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +69,11 @@ class Case:
             return {name: rng.choice(np.array([-1, 1], dtype=dtype), self.n) for name in names}
         return {name: rng.random(self.n, dtype=dtype) * 2 - 1 for name in names}
 
+    @property
+    def axes(self) -> dict[str, str | None]:
+        """What identifies it beside primitive and n."""
+        return {"datatype": self.datatype, "op": self.op}
+
     @classmethod
     def build(cls, primitive: str, n: int, datatype: str, op: str) -> Case:
         """Return a case, without the operator where the primitive has none."""
@@ -83,138 +83,6 @@ class Case:
     def __str__(self) -> str:
         op = f" {self.op}" if self.op else ""
         return f"{self.primitive}{op} {self.datatype} n={self.n:,}"
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How a case is sampled.
-
-    Attributes
-    ----------
-    trials : int
-        Dispatches of each kernel per sample.
-    warmup_s : float
-        The same work runs at least this long before the first sample: an idle GPU clocks down, and needs some
-        hundred milliseconds of work to come back.
-    sampling_s : float
-        Samples are taken for about this long.
-    min_samples, max_samples : int
-    seed : int
-        Of the random data.
-    """
-
-    trials: int = 10
-    warmup_s: float = 0.3
-    sampling_s: float = 1.0
-    min_samples: int = 3
-    max_samples: int = 50
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class CaseResult:
-    """What was measured.
-
-    Attributes
-    ----------
-    case : Case
-    plan : Plan or None
-    mismatch : Mismatch or None
-        What is wrong with the result.
-    samples : tuple of TimingResult
-    cold_start_ns : float or None
-        The first call, from the host to the end of its work, compilation included.
-    error : str or None
-        Why there is no result.
-    """
-
-    case: Case
-    plan: Plan | None = None
-    mismatch: Mismatch | None = None
-    samples: tuple[TimingResult, ...] = ()
-    cold_start_ns: float | None = None
-    error: str | None = None
-    protocol: Protocol = field(default_factory=Protocol)
-
-    @property
-    def correct(self) -> bool:
-        """Whether it ran and its result was right."""
-        return self.error is None and self.mismatch is None
-
-    @property
-    def kernel_labels(self) -> tuple[str, ...]:
-        """A name per kernel."""
-        return self.samples[0].labels if self.samples else ()
-
-    def kernel_ns(self, index: int) -> float | None:
-        """Median GPU time of a kernel per trial."""
-        return _median(
-            None if (times := sample.per_trial.gpu_total_time_ns) is None else times[index] for sample in self.samples
-        )
-
-    @property
-    def gpu_span_ns(self) -> float | None:
-        """Median time from the first kernel's begin to the last one's end, per trial."""
-        return _median(sample.per_trial.gpu_span_ns for sample in self.samples)
-
-    @property
-    def cpu_wall_ns(self) -> float | None:
-        """Median time of the whole primitive on the CPU's clock, per trial."""
-        return _median(sample.per_trial.cpu_total_time_ns for sample in self.samples)
-
-    @property
-    def time_ns(self) -> float | None:
-        """What rates are made from: the GPU span, or the CPU wall where there are no timestamps."""
-        return self.gpu_span_ns if self.gpu_span_ns is not None else self.cpu_wall_ns
-
-    @property
-    def gbytes_per_s(self) -> float | None:
-        """Bytes that had to move, per second, in units of 10^9."""
-        return self._rate(None if self.plan is None else self.plan.work.moved_bytes)
-
-    @property
-    def gitems_per_s(self) -> float | None:
-        """Items per second, in units of 10^9."""
-        return self._rate(None if self.plan is None else self.plan.work.items)
-
-    def _rate(self, amount: int | None) -> float | None:
-        return amount / self.time_ns if amount is not None and self.time_ns else None
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.median(known)) if known else None
-
-
-def run_case(device: wgpu.GPUDevice, case: Case, protocol: Protocol) -> CaseResult:
-    """Run a case: once for correctness and cold start, then warm, then sampled."""
-    primitive = case.make(device)
-    inputs = case.inputs(primitive, protocol.seed)
-    arrays = {name: asarray(values, device) for name, values in inputs.items()}
-    wait_idle(device)
-    begin = time.perf_counter_ns()
-    run = primitive.execute(**arrays)
-    wait_idle(device)
-    cold_start_ns = float(time.perf_counter_ns() - begin)
-    if not case.n:
-        return CaseResult(case, run.plan, mismatch(primitive, inputs, run.output.to_numpy()), protocol=protocol)
-
-    def sample() -> TimingResult:
-        return primitive.execute(
-            enable_gpu_timing=True, enable_cpu_timing=True, trials=protocol.trials
-        ).get_timing_result()
-
-    warm_up(primitive, protocol.warmup_s)
-    sample()
-    samples = []
-    deadline = time.perf_counter() + protocol.sampling_s
-    while len(samples) < protocol.min_samples or (
-        len(samples) < protocol.max_samples and time.perf_counter() < deadline
-    ):
-        samples.append(sample())
-    # The output of the last sample is checked: it went through every trial.
-    wrong = mismatch(primitive, inputs, run.output.to_numpy())
-    return CaseResult(case, run.plan, wrong, tuple(samples), cold_start_ns, protocol=protocol)
 
 
 # Long enough that the gaps between submissions do not let the clock fall, short enough for any watchdog.
@@ -241,18 +109,3 @@ def warm_up(primitive: Primitive, seconds: float) -> None:
             return
         if now - begin < 2 * _WARMUP_SUBMISSION_S:
             trials = min(2 * trials, _MAX_WARMUP_TRIALS)
-
-
-def run_cases(
-    device: wgpu.GPUDevice,
-    cases: Iterable[Case],
-    protocol: Protocol,
-    progress: Callable[[Case], None] = lambda case: None,
-) -> Iterator[CaseResult]:
-    """Run cases one after another; one that fails becomes a result with an error, and the rest goes on."""
-    for case in cases:
-        progress(case)
-        try:
-            yield run_case(device, case, protocol)
-        except (GridwiseError, wgpu.GPUError, MemoryError) as error:
-            yield CaseResult(case, error=f"{type(error).__name__}: {error}", protocol=protocol)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 from . import documents as doc
+from .canary import clock_log_ratio
 from .statistics import significant
 from .verdict import Pair, Verdict, VerdictKind, judge_all
 
@@ -147,7 +148,7 @@ def compare(
     Parameters
     ----------
     old, new : mapping
-        Documents, as `read_document` returns them.
+        Documents, as `read_results` returns them.
     threshold : float
         Differences below this share are «the same».
     gate : float
@@ -163,8 +164,6 @@ def compare(
     """
     if not 0 <= gate < math.inf:
         raise ArgumentError(f"gate is {gate!r}; it is a share of at least 0: 0.05 for 5 %")
-    for name, document in (("OLD", old), ("NEW", new)):
-        doc.check_document(document, name)
     names = doc.device_name(old), doc.device_name(new)
     wrong = tuple(
         f"{side}: {doc.case_name(doc.case_key(entry))}: {entry.get('mismatch') or 'the result is wrong'}"
@@ -205,7 +204,7 @@ def _obstacles(old: doc.Document, new: doc.Document) -> tuple[list[str], list[st
     modes = [sorted({doc.mode(entry) for entry in document["results"]}) for document in (old, new)]
     if modes[0] != modes[1]:
         soft.append(f"mode: OLD has {_words(modes[0])}, NEW has {_words(modes[1])}; measure in the same modes")
-    versions = old["schema_version"], new["schema_version"]
+    versions = doc.schema_version(old), doc.schema_version(new)
     if versions[0] != versions[1]:
         soft.append(f"schema_version: OLD has {versions[0]}, NEW has {versions[1]}; measure both with one version")
     if not _entries(old).keys() & _entries(new).keys():
@@ -294,13 +293,9 @@ def _parts(
 
 
 def _clock_ratio(old: list[doc.Entry], new: list[doc.Entry]) -> float:
-    """Return by how much the canary kernel's times differ beyond their own spread."""
-    before, after = ([t for entry in side for t in doc.canary_ns(entry)] for side in (old, new))
-    if not before or not after:
-        return 1.0
-    if min(after) > max(before):
-        return min(after) / max(before)
-    return max(after) / min(before) if max(after) < min(before) else 1.0
+    """Return by how much the canary kernel's times differ beyond their own noise."""
+    sides = [[time for entry in side for time in doc.canary_ns(entry)] for side in (old, new)]
+    return math.exp(clock_log_ratio(*sides))
 
 
 # ---- across devices

@@ -2,109 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Any
 
-from ..errors import ArgumentError
-from . import results
+import numpy as np
 
-__all__ = ["case_name", "check_document", "read_document"]
+from .canary import CanaryTime, settled
+
+__all__ = ["case_name"]
 
 Document = Mapping[str, Any]
 Entry = Mapping[str, Any]
 Key = tuple[str, int, str, tuple[tuple[str, str], ...]]
-
-
-# ---- reading
-
-
-def read_document(path: Path) -> dict[str, Any]:
-    """Read a results file; raise ArgumentError with the place of what is wrong with it."""
-    # A full reader with the schema takes precedence.
-    reader = getattr(results, "read_results", None)
-    document = _read_plain(path) if reader is None else reader(path)
-    check_document(document, str(path))
-    return document
-
-
-def _read_plain(path: Path) -> Any:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"{path}: cannot be read: {error}") from error
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
-        what = "the file is cut off" if cut else "this is not JSON"
-        raise ArgumentError(
-            f"{path}: line {error.lineno}, column {error.colno}: {what} ({error.msg}); write it again with "
-            f"gridwise bench --json"
-        ) from error
-    except (RecursionError, ValueError) as error:
-        raise ArgumentError(f"{path}: this is no results file of gridwise bench: {error}") from error
-
-
-def check_document(document: Any, name: str) -> None:
-    """Raise ArgumentError, with the place, where a document is not what comparing needs."""
-
-    def fail(place: str, problem: str) -> NoReturn:
-        raise ArgumentError(f"{name}: {place}: {problem}")
-
-    if not isinstance(document, Mapping) or document.get("schema") != results.SCHEMA:
-        fail("schema", f"this is no results file of gridwise bench, whose schema is {results.SCHEMA!r}")
-    version = document.get("schema_version")
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        fail("schema_version", f"{version!r} is no version; this gridwise reads 1 to {results.SCHEMA_VERSION}")
-    if version > results.SCHEMA_VERSION:
-        fail(
-            "schema_version",
-            f"{version} is newer than {results.SCHEMA_VERSION}, the newest that this gridwise reads; update it",
-        )
-    for place, value in _numbers(document, ""):
-        if not math.isfinite(value):
-            fail(place, f"{value} is no number; measure again, for a results file has null where nothing is known")
-    if not isinstance(document.get("device"), Mapping):
-        fail("device", "missing, so that nothing says what was measured")
-    if not isinstance(document.get("results"), list):
-        fail("results", "missing, or not a list")
-    for i, entry in enumerate(document["results"]):
-        problem = _entry_problem(entry)
-        if problem:
-            fail(f"results[{i}]{problem[0]}", problem[1])
-
-
-def _numbers(value: Any, place: str) -> Iterator[tuple[str, float]]:
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _numbers(item, f"{place}.{key}" if place else str(key))
-    elif isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from _numbers(item, f"{place}[{i}]")
-    elif isinstance(value, float):
-        yield place, value
-
-
-def _entry_problem(entry: Any) -> tuple[str, str] | None:
-    if not isinstance(entry, Mapping):
-        return "", "not an object"
-    for key, kind in (("primitive", str), ("n", int), ("correct", bool), ("kernels", list), ("whole", Mapping)):
-        if not isinstance(entry.get(key), kind):
-            return f".{key}", f"{entry.get(key)!r}, but it must be there as {kind.__name__.lower()}"
-    for i, kernel in enumerate(entry["kernels"]):
-        if not isinstance(kernel, Mapping) or not isinstance(kernel.get("label"), str):
-            return f".kernels[{i}].label", "missing, or not text"
-    try:
-        for name in whole_names(entry):
-            whole_samples_ns(entry, name)
-        for i in range(len(entry["kernels"])):
-            kernel_samples_ns(entry, i)
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
-        return "", f"the samples cannot be read: {error!r}"
-    return None
 
 
 # ---- the device
@@ -117,6 +26,11 @@ COMPARABLE = ("adapter", "adapter_type", "backend", "driver")
 def device_value(document: Document, name: str) -> str:
     """Return one of `COMPARABLE`."""
     return str(document["device"].get(name))
+
+
+def schema_version(document: Document) -> int:
+    """Return the version in which the file was written; reading it makes a document of today's version."""
+    return int(document.get("upgraded_from", document["schema_version"]))
 
 
 def is_cpu(document: Document) -> bool:
@@ -139,18 +53,18 @@ def tick_step_ns(document: Document, entry: Entry) -> float:
 
 
 def mode(entry: Entry) -> str:
-    """Return the mode; files of version 1 only had batches."""
-    return str(entry.get("mode") or "batch")
+    """Return the mode."""
+    return str(entry["mode"])
 
 
 def trials(entry: Entry) -> int:
     """Return the number of dispatches per sample."""
-    return max(int(entry.get("trials") or 1), 1)
+    return max(int(entry["trials"]), 1)
 
 
 def case_axes(entry: Entry) -> dict[str, str]:
     """Return datatype, op and every other axis, as text."""
-    axes = {name: entry.get(name) for name in ("datatype", "op")} | dict(entry.get("case") or {})
+    axes = {name: entry.get(name) for name in ("datatype", "op")} | dict(entry["case"])
     return {name: str(value) for name, value in axes.items() if value is not None}
 
 
@@ -178,13 +92,16 @@ def is_wrong(entry: Entry) -> bool:
 
 
 def clock_moved(entry: Entry) -> bool:
-    """Whether the clock moved while samples were taken."""
-    return bool(entry.get("clock_moved"))
+    """Whether the clock moved while the samples were taken that are in the series."""
+    return bool(entry["clock_moved"])
 
 
 def canary_ns(entry: Entry) -> list[float]:
-    """Return the canary kernel's times."""
-    return [float(t) for t in entry.get("canary_ns") or [] if t > 0]
+    """Return the canary kernel's times at the clock of the samples: without those of blocks that were left out."""
+    times = [float(time) for time in entry["canary_ns"]]
+    pairs = list(zip(times[::2], times[1::2], strict=False))
+    kept = settled([(CanaryTime(before), CanaryTime(after)) for before, after in pairs]).kept
+    return [time for pair, keep in zip(pairs, kept, strict=True) if keep for time in pair]
 
 
 def gbytes_per_s(entry: Entry) -> float | None:
@@ -203,15 +120,10 @@ def time_ns(entry: Entry) -> float | None:
 
 
 def power_w(entry: Entry) -> float | None:
-    """Return the mean power that an observer saw."""
-    seen = entry.get("observations") or {}
-    for name, scale in (("power_w", 1.0), ("power_mw", 1e-3)):
-        value = seen.get(name)
-        value = value.get("mean", value.get("median")) if isinstance(value, Mapping) else value
-        value = sum(value) / len(value) if isinstance(value, list) and value else value
-        if isinstance(value, int | float) and value > 0:
-            return scale * value
-    return None
+    """Return the mean power that an observer saw at the end of each block of samples, under load."""
+    blocks = (entry["observations"] or {}).get("blocks") or []
+    seen = [power for block in blocks if (power := (block.get("after") or {}).get("power_w"))]
+    return float(np.mean(seen)) if seen else None
 
 
 # ---- samples
@@ -231,10 +143,7 @@ def kernel_labels(entry: Entry) -> list[str]:
 
 def kernel_samples_ns(entry: Entry, index: int) -> list[float]:
     """Return the times of a kernel per trial."""
-    samples = entry["kernels"][index].get("samples_ns")
-    if samples is not None:
-        return _positive(samples)
-    return _positive((s.get("gpu_total_ns") or {index: 0} for s in _raw(entry)), trials(entry), index)
+    return _positive(entry["kernels"][index])
 
 
 def whole_names(entry: Entry) -> list[str]:
@@ -242,22 +151,11 @@ def whole_names(entry: Entry) -> list[str]:
     return ["gpu_span", "cpu_wall"] if mode(entry) == "latency" else ["gpu_span"]
 
 
-_RAW_NAMES = {"gpu_span": "gpu_span_ns", "cpu_wall": "cpu_total_ns"}
-
-
 def whole_samples_ns(entry: Entry, name: str) -> list[float]:
     """Return the times of the whole primitive per trial."""
-    series = (entry["whole"].get("series") or {}).get(name)
-    if series is not None:
-        return _positive(series["samples_ns"])
-    return _positive((s.get(_RAW_NAMES[name]) for s in _raw(entry)), trials(entry))
+    series = entry["whole"]["series"].get(name)
+    return [] if series is None else _positive(series)
 
 
-def _raw(entry: Entry) -> list[Any]:
-    """Return the samples of a file of version 1: totals over trials."""
-    return entry.get("samples") or []
-
-
-def _positive(values: Any, divide: int = 1, index: int | None = None) -> list[float]:
-    chosen = (value if index is None or value is None else value[index] for value in values)
-    return [float(value) / divide for value in chosen if value is not None and float(value) > 0]
+def _positive(series: Mapping[str, Any]) -> list[float]:
+    return [float(value) for value in series["samples_ns"] if value > 0]

@@ -16,8 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from .case import Case, Protocol
+from .case import Case
 from .measurement import Mode
+from .protocol import SamplingProtocol
 from .suite import Job
 
 __all__ = ["CHILD_TIMEOUT_S", "IsolationError", "measure_isolated"]
@@ -35,7 +36,7 @@ def child_command(out: Path) -> list[str]:
     return [sys.executable, "-m", "gridwise_py.bench.isolate", str(out)]
 
 
-def measure_isolated(adapter: int | str | None, job: Job, protocol: Protocol) -> dict[str, Any]:
+def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProtocol) -> dict[str, Any]:
     """Measure a job in a child process, and return its entry for a results file.
 
     Raises
@@ -48,7 +49,8 @@ def measure_isolated(adapter: int | str | None, job: Job, protocol: Protocol) ->
         "case": asdict(job.case),
         "mode": job.mode.value,
         "position": job.position,
-        "protocol": asdict(protocol),
+        "round": job.round,
+        "protocol": protocol.to_dict(),
     }
     with tempfile.TemporaryDirectory(prefix="gridwise-") as folder:
         out = Path(folder) / "entry.json"
@@ -82,8 +84,8 @@ def _child(request: Mapping[str, Any], out: Path) -> None:
     from ..device import request_device
     from .runner import measure_job
 
-    job = Job(Case(**request["case"]), Mode(request["mode"]), request["position"])
-    entry = measure_job(request_device(request["adapter"]), job, Protocol(**request["protocol"]))
+    job = Job(Case(**request["case"]), Mode(request["mode"]), request["position"], request["round"])
+    entry = measure_job(request_device(request["adapter"]), job, SamplingProtocol(**request["protocol"]))
     beside = out.with_suffix(".part")
     beside.write_text(json.dumps(entry, allow_nan=False), encoding="utf-8")
     beside.replace(out)

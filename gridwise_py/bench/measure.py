@@ -15,14 +15,15 @@ from ..array import Array, asarray
 from ..context import context_of
 from ..errors import ArgumentError, GridwiseError, OverlapError, TimingUnavailable
 from ..primitive import Primitive
-from .calibration import cache_bytes, unit_warnings
-from .case import Case, Protocol
+from .calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
+from .canary import is_slower
+from .case import Case
 from .check import Mismatch, mismatch
 from .kernels import bind_flush
 from .measurement import MODES, Measurement, Mode, StopReason
 from .observers import observe
 from .protocol import SamplingProtocol
-from .sampling import Block, CanaryTime, Sampler, WarmUp, clock_moved
+from .sampling import Sampler, WarmUp
 from .series import Samples
 
 __all__ = ["measure", "measure_case"]
@@ -78,7 +79,7 @@ def measure(
     if mode not in MODES:
         raise ArgumentError(f"mode {mode!r} is unknown; known are {', '.join(MODES)}")
     mode = Mode(mode)
-    protocol = SamplingProtocol.of(protocol)
+    protocol = protocol or SamplingProtocol()
     device = primitive.device
     context = context_of(device)
     if mode is Mode.COLD and not context.has_timestamps:
@@ -86,9 +87,6 @@ def measure(
             "mode 'cold' needs GPU timestamps, since its flushes are not to be counted, but this device was made "
             "without the feature 'timestamp-query'; use mode 'hot', or a device of gridwise_py.request_device()"
         )
-    warnings: list[str] = []
-    if context.has_timestamps and protocol.check_unit:
-        warnings += unit_warnings(device)
     arrays = {k: asarray(v, device) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
     executor = context.executor
     wait_idle(device)
@@ -118,7 +116,7 @@ def measure(
     wrong = checker.wrong()
     in_force = {**protocol.to_dict(), "mode": mode.value, "restored": list(names)}
     if not bound.labels:
-        return Measurement(**common, mismatches=wrong, warnings=tuple(warnings), protocol=in_force)
+        return Measurement(**common, mismatches=wrong, protocol=in_force)
 
     before_trial: list[Callable[[wgpu.GPUCommandEncoder], None]] = [pristine.restore] if names else []
     if mode is Mode.COLD:
@@ -127,29 +125,38 @@ def measure(
         before_trial.append(flush.encode)
         in_force["flush_bytes"] = flush_buffer.size
     sampler = Sampler(device, bound, mode, protocol, before_trial)
-    warm = sampler.warm_up()
-    taken = _sample(sampler, protocol, Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial)))
-    samples, canaries, observations, reason, sampling_s = taken
+    fastest_ns = fastest_canary_ns(device)
+    busy = time.perf_counter()
+    warnings = unit_warnings(device) if context.has_timestamps and protocol.check_unit else []
+    # Where the unit was not known yet, the GPU has been at work since: its clock is rising already.
+    warm = sampler.warm_up(fastest_ns, busy_s=time.perf_counter() - busy)
+    samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial))
+    observations, reason, sampling_s = _sample(sampler, protocol, samples)
     wrong += checker.wrong()
+    canary = samples.settled.canary
+    if canary is not None:
+        note_canary(device, canary.median_ns)
     in_force |= {
         "submission_trials": sampler.submission_trials,
         "batch_trials": sampler.batch_trials if mode is Mode.BATCH else None,
         "block_trials": sampler.block_samples,
+        "block_samples": samples.block_samples,
+        "left_out_blocks": [i for i, kept in enumerate(samples.settled.kept) if not kept],
+        "fastest_canary_ns": fastest_ns,
         "warmup_measured_s": warm.seconds,
         "sampling_measured_s": sampling_s,
         "stationary": warm.stationary,
         "wait_method": wait_method(device),
     }
-    moved = clock_moved(canaries)
-    warnings += _warnings(device, samples, protocol, sampler, warm, moved, mode)
+    warnings += _warnings(device, samples, protocol, sampler, warm, fastest_ns)
     return Measurement(
         **common,
         protocol=in_force,
         kernels=samples.kernels(),
         whole=samples.whole(),
         stop_reason=reason,
-        clock_moved=moved,
-        canary_ns=tuple(c.median_ns for c in canaries),
+        clock_moved=samples.settled.moved,
+        canary_ns=tuple(canary.median_ns for canary in samples.canaries),
         mismatches=wrong,
         warnings=tuple(warnings),
         observations=observations,
@@ -159,20 +166,18 @@ def measure(
 
 
 def measure_case(
-    device: wgpu.GPUDevice, case: Case, protocol: SamplingProtocol | Protocol | None = None, mode: str = "hot"
+    device: wgpu.GPUDevice, case: Case, protocol: SamplingProtocol | None = None, mode: str = "hot"
 ) -> Measurement:
     """Measure a case of a sweep on seeded random data; what goes wrong becomes `Measurement.error`."""
-    protocol = SamplingProtocol.of(protocol)
-    labels = {"datatype": case.datatype, "op": case.op}
+    protocol = protocol or SamplingProtocol()
     try:
         primitive = case.make(device)
         inputs = case.inputs(primitive, protocol.seed)
-        return replace(
-            measure(primitive, mode=mode, protocol=protocol, case=labels, **inputs), primitive=case.primitive, n=case.n
-        )
+        measured = measure(primitive, mode=mode, protocol=protocol, case=case.axes, **inputs)
+        return replace(measured, primitive=case.primitive, n=case.n)
     except (GridwiseError, wgpu.GPUError, MemoryError) as error:
         return Measurement(
-            case.primitive, Mode(mode) if mode in MODES else Mode.HOT, case.n, labels,
+            case.primitive, Mode(mode) if mode in MODES else Mode.HOT, case.n, case.axes,
             protocol=protocol.to_dict(), error=f"{type(error).__name__}: {error}",
         )  # fmt: skip
 
@@ -186,33 +191,26 @@ def _first_run(device: wgpu.GPUDevice, bound: Any) -> int:
     return time.perf_counter_ns() - begin
 
 
-def _sample(
-    sampler: Sampler, protocol: SamplingProtocol, samples: Samples
-) -> tuple[Samples, list[CanaryTime], dict[str, Any], StopReason, float]:
-    canaries: list[CanaryTime] = []
+def _sample(sampler: Sampler, protocol: SamplingProtocol, samples: Samples) -> tuple[dict[str, Any], StopReason, float]:
     observations: list[Any] = []
     stopping = protocol.stopping()
     device = sampler.device
     start = time.perf_counter()
     while True:
-        count = sampler.block_samples
-        if protocol.samples is not None:
-            count = min(count, protocol.samples - samples.count)
+        most = protocol.max_samples if protocol.samples is None else protocol.samples
+        count = min(sampler.block_samples, most - samples.count)
         before = observe(device)
-        block: Block = sampler.block(count)
-        samples.add(block, sampler.period_ns)
+        samples.add(sampler.block(count), sampler.period_ns)
         if before:
             observations.append({"before": before, "after": observe(device)})
-        canaries += [c for c in block.canaries if c is not None]
         elapsed = time.perf_counter() - start
-        if protocol.samples is not None:
-            reason = StopReason.COUNT if samples.count >= protocol.samples else None
-        else:
-            reason = stopping.reason(samples.headline(), elapsed)
+        reason = None if protocol.samples is not None else stopping.reason(samples.headline(), elapsed)
+        if reason is None and samples.count >= most:
+            reason = StopReason.COUNT
         if reason is None and elapsed >= protocol.timeout_s:
             reason = StopReason.TIMEOUT
         if reason is not None:
-            return samples, canaries, {"blocks": observations} if observations else {}, reason, elapsed
+            return {"blocks": observations} if observations else {}, reason, elapsed
 
 
 def _warnings(
@@ -221,15 +219,19 @@ def _warnings(
     protocol: SamplingProtocol,
     sampler: Sampler,
     warm: WarmUp,
-    moved: bool,
-    mode: Mode,
+    fastest_ns: float | None,
 ) -> list[str]:
     found = []
+    mode = sampler.mode
     capabilities = context_of(device).capabilities
     if not warm.stationary:
         found.append(f"times were not stationary after {warm.seconds:.2f} s of warm-up")
-    if moved:
-        found.append("the clock moved: the canary kernel changed its speed by more than 3 % beyond its noise")
+    canary = samples.settled.canary
+    if canary is not None and is_slower(canary, fastest_ns):
+        found.append(
+            f"the clock was below its best: the canary kernel took {canary.median_ns * 1e-3:.1f} µs, and "
+            f"{fastest_ns * 1e-3:.1f} µs at the fastest that was seen on this device"
+        )
     if not context_of(device).has_timestamps:
         found.append("the device has no timestamp-query: times are walls on the CPU's clock")
     if wait_method(device) == "read_buffer":

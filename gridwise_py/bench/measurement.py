@@ -34,6 +34,7 @@ class SampleClass(StrEnum):
     LONGER_THAN_WALL = "longer_than_wall"  #: longer than its submission took on the CPU's clock
     STALE = "stale"  #: begins before the submission before it ended
     OVERLAPPING = "overlapping"  #: begins before its neighbour in the same submission ended
+    OTHER_CLOCK = "other_clock"  #: real, but taken while the GPU's clock was not that of the other samples
 
 
 class StopReason(StrEnum):
@@ -129,9 +130,10 @@ class Measurement:
         The first call with compilation, on the CPU's clock.
     stop_reason : StopReason or None
     clock_moved : bool
-        Whether the canary kernel ran at another speed after the samples than before them.
+        Whether the clock moved during every block of samples, so that those here are of several clocks. Where it
+        moved during some blocks only, their samples are left out, and counted in ``invalid`` as ``other_clock``.
     canary_ns : tuple of float
-        The canary's times: before, after each block.
+        The canary's times: before and after each block, also of those that are left out.
     mismatches : tuple of Mismatch
         What was wrong in the first or the last trial.
     warnings : tuple of str

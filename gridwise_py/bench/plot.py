@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
+from .rounds import pooled
 from .table import format_count, format_ns
 
 __all__ = ["SUFFIXES", "plot_results"]
@@ -129,6 +130,7 @@ def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], o
         raise ArgumentError(
             "plotting needs matplotlib, the extra 'plot' of this package: pip install 'gridwise-py[plot]'"
         ) from error
+    documents = [pooled(document) for document in documents]
     lines = _lines(documents, names)
     if not lines:
         raise ArgumentError(f"{', '.join(names)}: no result with a time that was right, so there is nothing to draw")

@@ -31,6 +31,7 @@ __all__ = [
     "floors_ns",
     "fma_gflops",
     "keep_busy",
+    "powers_of_two",
     "synchronising_ns",
 ]
 
@@ -214,17 +215,23 @@ def _random_buffer(device: wgpu.GPUDevice, size_bytes: int) -> wgpu.GPUBuffer:
     return buffer
 
 
-def ceilings(device: wgpu.GPUDevice, max_bytes: int) -> dict[str, list[dict[str, float]]]:
+def ceilings(device: wgpu.GPUDevice, sizes_bytes: Sequence[int]) -> dict[str, list[dict[str, float]]]:
     """Return the speeds of copy (1 read, 1 write) and triad (2 reads, 1 write), by bytes of one array.
 
     Each is the median of passes of at least about 1 ms; arrays that fit into the caches stay there.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    sizes_bytes : sequence of int
+        Of an array, multiples of 4, ascending; `powers_of_two` for a whole sweep.
     """
-    max_bytes = 1 << (max_bytes.bit_length() - 1)
-    buffers = [_random_buffer(device, max_bytes) for _ in range(3)]
-    copy, triad = Copy(device, "u32"), Triad(device, "u32")
     found: dict[str, list[dict[str, float]]] = {"copy": [], "triad": []}
-    size = min(_MIN_CEILING_BYTES, max_bytes)
-    while size <= max_bytes:
+    if not sizes_bytes:
+        return found
+    buffers = [_random_buffer(device, max(sizes_bytes)) for _ in range(3)]
+    copy, triad = Copy(device, "u32"), Triad(device, "u32")
+    for size in sizes_bytes:
         a, b, output = (Array(buffer, "u32", size // 4) for buffer in buffers)
         for name, primitive, arrays in (
             ("copy", copy, {"input": a, "output": output}),
@@ -234,10 +241,15 @@ def ceilings(device: wgpu.GPUDevice, max_bytes: int) -> dict[str, list[dict[str,
             moved = primitive.bind().plan.work.moved_bytes
             if ns is not None:
                 found[name].append({"array_bytes": size, "moved_bytes": moved, "gbytes_per_s": moved / ns})
-        size *= 2
     copy.release()
     triad.release()
     return found
+
+
+def powers_of_two(max_bytes: int) -> list[int]:
+    """Return the sizes of a whole sweep, from 64 KiB to `max_bytes`."""
+    largest = max_bytes.bit_length() - 1
+    return [1 << i for i in range(min(_MIN_CEILING_BYTES.bit_length() - 1, largest), largest + 1)]
 
 
 def _pass_ns(device: wgpu.GPUDevice, primitive: Primitive, arrays: dict[str, Array]) -> float | None:

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import ArgumentError
-from .case import Protocol
 from .statistics import Stopping
 
 __all__ = ["SamplingProtocol"]
@@ -19,17 +18,18 @@ class SamplingProtocol:
     Parameters
     ----------
     samples : int, optional
-        Take exactly so many, unless the time is up. By default there are enough when the 95 % interval of the
-        median is narrow, or becomes no narrower; see `Stopping`.
+        Take exactly so many that are all at one clock, unless the time is up. By default there are enough when the
+        95 % interval of the median is narrow, or becomes no narrower; see `Stopping`.
     relative_interval : float
         Narrow is this share of the median, from end to end.
     min_samples, max_samples, plateau_samples : int
         Fewest samples, most samples, and fewest before it is said that an interval becomes no narrower.
     timeout_s : float
         Sampling ends after this time at the latest, warm-up not included.
-    warmup_s, max_warmup_s : float
+    warmup_s, max_warmup_s, max_clock_warmup_s : float
         The same work runs continuously for at least the first, and until its times are stationary, at most for the
-        second: an idle GPU clocks down and needs some hundred milliseconds of work to come back.
+        second: an idle GPU clocks down and needs some hundred milliseconds of work to come back. While the canary is
+        slower than the fastest that was seen on the device, it goes on, at most for the third.
     block_trials : int
         Trials between two looks at the canary and at the rule that stops.
     submission_trials : int
@@ -57,6 +57,7 @@ class SamplingProtocol:
     timeout_s: float = 5.0
     warmup_s: float = 0.3
     max_warmup_s: float = 1.0
+    max_clock_warmup_s: float = 2.0
     block_trials: int = 100
     submission_trials: int = 50
     max_submission_gpu_s: float = 0.1
@@ -72,27 +73,27 @@ class SamplingProtocol:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ArgumentError(f"{name} is {value!r}, but must be an integer of at least 1")
-        for name in ("relative_interval", "timeout_s", "warmup_s", "max_warmup_s", "max_submission_gpu_s"):
+        for name in (
+            "relative_interval",
+            "timeout_s",
+            "warmup_s",
+            "max_warmup_s",
+            "max_clock_warmup_s",
+            "max_submission_gpu_s",
+        ):
             value = getattr(self, name)
-            if not 0 <= value < float("inf"):
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not 0 <= value < float("inf"):
                 raise ArgumentError(f"{name} is {value!r}, but must be a finite number of at least 0")
+        if not isinstance(self.check_unit, bool):
+            raise ArgumentError(f"check_unit is {self.check_unit!r}, but must be true or false")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise ArgumentError(f"seed is {self.seed!r}, but must be an integer of at least 0")
         if not (self.relative_interval and self.timeout_s and self.max_submission_gpu_s):
             raise ArgumentError(
                 f"relative_interval={self.relative_interval}, timeout_s={self.timeout_s} and max_submission_gpu_s="
                 f"{self.max_submission_gpu_s} must be more than 0, or sampling would never or always stop"
             )
-
-    @classmethod
-    def of(cls, protocol: SamplingProtocol | Protocol | None) -> SamplingProtocol:
-        """Return a protocol as it is, that of `gridwise bench` as this one, or the default for None."""
-        if protocol is None or isinstance(protocol, SamplingProtocol):
-            return protocol or cls()
-        return cls(
-            warmup_s=protocol.warmup_s,
-            max_warmup_s=max(cls.max_warmup_s, 2 * protocol.warmup_s),
-            timeout_s=protocol.sampling_s,
-            seed=protocol.seed,
-        )
 
     def stopping(self) -> Stopping:
         """Return the rule that stops one measurement."""

@@ -200,7 +200,7 @@ def _totals(m: Measurement, trials: int) -> list[dict[str, Any]]:
     return samples
 
 
-def result_entry(m: Measurement, *, position: int = 0) -> dict[str, Any]:
+def result_entry(m: Measurement, *, position: int = 0, round_number: int = 0) -> dict[str, Any]:
     """Return a measurement as JSON data, stamps inside.
 
     Parameters
@@ -208,6 +208,8 @@ def result_entry(m: Measurement, *, position: int = 0) -> dict[str, Any]:
     m : Measurement
     position : int
         Its place in the order in which the cases were asked for; they are measured in another.
+    round_number : int
+        Which of several visits of the case it is.
     """
     # In batch mode a sample is a pass of so many dispatches; in the other modes it is one.
     trials = int(m.protocol.get("batch_trials") or m.protocol.get("trials", 1)) if m.mode is Mode.BATCH else 1
@@ -220,6 +222,7 @@ def result_entry(m: Measurement, *, position: int = 0) -> dict[str, Any]:
         "op": m.case.get("op"),
         "case": m.case,
         "position": position,
+        "round": round_number,
         "correct": m.correct,
         "mismatch": str(m.mismatches[0]) if m.mismatches else None,
         "error": m.error,
@@ -335,9 +338,9 @@ def to_dataframe(document: Mapping[str, Any], kind: str = "pandas") -> Any:
     Returns
     -------
     pandas.DataFrame or polars.DataFrame
-        Columns: primitive, n, mode, the axes of the cases, adapter, part (``"whole"`` or ``"kernel"``), series, the
-        statistics in ns, invalid (a count), gbytes_per_s and gitems_per_s of the case, correct, error. A case
-        without times has one row.
+        Columns: primitive, n, mode, round, the axes of the cases, adapter, part (``"whole"`` or ``"kernel"``), series,
+        the statistics in ns, invalid (a count), gbytes_per_s, gitems_per_s and share_of_peak of the case, correct,
+        error. A case without times has one row.
 
     Raises
     ------
@@ -373,6 +376,7 @@ def _rows(entry: Mapping[str, Any], adapter: str) -> list[dict[str, Any]]:
             "primitive": entry["primitive"],
             "n": entry["n"],
             "mode": entry["mode"],
+            "round": entry.get("round", 0),
             **entry["case"],
             "adapter": adapter,
             "part": part,
@@ -381,6 +385,7 @@ def _rows(entry: Mapping[str, Any], adapter: str) -> list[dict[str, Any]]:
             "invalid": sum(series["invalid"].values()),
             "gbytes_per_s": entry["rates"]["gbytes_per_s"],
             "gitems_per_s": entry["rates"]["gitems_per_s"],
+            "share_of_peak": entry["rates"].get("share_of_peak"),
             "correct": entry["correct"],
             "error": entry["error"],
         }

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import wgpu
 
+from ..datatype import as_datatype
 from ..device import request_device
-from ..errors import ArgumentError
-from . import adapter as measuring
-from .case import Protocol
+from ..errors import ArgumentError, GridwiseError
+from .calibration import Calibration, calibrate_run
 from .isolate import IsolationError, measure_isolated
-from .measurement import Measurement
-from .results import case_key, read_results, result_entry, run_header
+from .measure import measure_case
+from .measurement import Measurement, Mode
+from .protocol import SamplingProtocol
+from .results import case_key, json_data, read_results, result_entry, run_header
 from .results_writer import ResultsWriter, read_ticks
+from .shares import described, shares
 from .suite import Job
 
 __all__ = ["Request", "measure_job", "run_jobs"]
@@ -34,7 +37,7 @@ class Request:
     ----------
     jobs : sequence of Job
         In the order in which they are measured.
-    protocol : Protocol
+    protocol : SamplingProtocol
     command : sequence of str or None
         The words of the command line, for the file.
     suite : str or None
@@ -43,25 +46,23 @@ class Request:
     """
 
     jobs: Sequence[Job]
-    protocol: Protocol
+    protocol: SamplingProtocol
     command: Sequence[str] | None = None
     suite: str | None = None
     isolate: bool = False
 
 
-def measure_job(device: wgpu.GPUDevice, job: Job, protocol: Protocol) -> dict[str, Any]:
+def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) -> dict[str, Any]:
     """Measure a job and return its entry for a results file."""
-    measured = measuring.run_measurement(device, job.case, protocol, job.mode)
-    return result_entry(measured, position=job.position)
+    measured = measure_case(device, job.case, protocol, job.mode)
+    return result_entry(measured, position=job.position, round_number=job.round)
 
 
-def _identity(job: Job, protocol: Protocol, error: str | None = None) -> dict[str, Any]:
+def _identity(job: Job, protocol: SamplingProtocol, error: str | None = None) -> dict[str, Any]:
     """Return the entry of a job without times."""
     case = job.case
-    nothing = Measurement(
-        case.primitive, job.mode, case.n, measuring.case_axes(case), protocol=asdict(protocol), error=error
-    )
-    return result_entry(nothing, position=job.position)
+    nothing = Measurement(case.primitive, job.mode, case.n, case.axes, protocol=protocol.to_dict(), error=error)
+    return result_entry(nothing, position=job.position, round_number=job.round)
 
 
 def run_jobs(
@@ -94,8 +95,9 @@ def run_jobs(
     device = request_device(adapter)
     protocol = request.protocol
     header = run_header(
-        device, protocol=asdict(protocol), seed=protocol.seed, command=request.command, suite=request.suite
+        device, protocol=protocol.to_dict(), seed=protocol.seed, command=request.command, suite=request.suite
     )
+    calibrated: Calibration | None = None
     kept = _Kept(resume_from, header) if resume_from is not None else None
     writer = None if json_path is None else ResultsWriter(json_path, header, len(request.jobs))
     entries: list[dict[str, Any]] = []
@@ -105,14 +107,17 @@ def run_jobs(
         if writer is not None:
             writer.add(entry, ticks)
 
-    todo = []
+    todo: list[Job] = []
     for job in request.jobs:
-        key = case_key(_identity(job, protocol))
+        key = _job_key(_identity(job, protocol))
         if kept is not None and key in kept.entries:
             progress(job)
             keep({**kept.entries[key], "position": job.position}, kept.ticks[key])
         else:
             todo.append(job)
+    if todo:
+        calibrated = _calibrated(device, todo)
+        header["device"] |= json_data(described(calibrated))
     for job in todo:
         progress(job)
         try:
@@ -127,12 +132,26 @@ def run_jobs(
             entry = _identity(job, protocol, error=f"{type(error).__name__}: {error}"[:2000])
         if not request.isolate and (entry["error"] or "").startswith(_DEVICE_ERRORS):
             device = request_device(adapter)
+        entry["rates"] |= shares(entry, calibrated)
         keep(entry)
         if writer is not None:
             writer.save()
     if writer is not None:
         writer.finish()
-    return {**header, "results": sorted(entries, key=lambda entry: entry["position"])}
+    return {**header, "results": sorted(entries, key=lambda entry: (entry["position"], entry["round"]))}
+
+
+def _calibrated(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | None:
+    """Measure floors and ceilings for jobs; a device that cannot do so is no reason not to measure them."""
+    sizes = {job.case.n * as_datatype(job.case.datatype).itemsize_bytes for job in jobs}
+    try:
+        return calibrate_run(device, sizes, cold=any(job.mode is Mode.COLD for job in jobs))
+    except (GridwiseError, wgpu.GPUError, MemoryError):
+        return None
+
+
+def _job_key(entry: Mapping[str, Any]) -> tuple[str, int]:
+    return case_key(entry), entry.get("round", 0)
 
 
 class _Kept:
@@ -147,10 +166,10 @@ class _Kept:
         _need_same(path, "versions", _part(then["versions"], versions), _part(now["versions"], versions))
         _need_same(path, "commit", _part(then["git"] or {}, ["commit"]), _part(now["git"] or {}, ["commit"]))
         finished = [entry for entry in document["results"] if entry["error"] is None]
-        self.entries = {case_key(entry): {**entry, "ticks": None} for entry in finished}
+        self.entries = {_job_key(entry): {**entry, "ticks": None} for entry in finished}
         # Only those that lie beside the file; the others are in the entries.
         self.ticks = {
-            case_key(entry): None if entry["ticks"] is None else read_ticks(path, document, entry)
+            _job_key(entry): None if entry["ticks"] is None else read_ticks(path, document, entry)
             for entry in finished
         }  # fmt: skip
         now["resumed"] = [*then.get("resumed", []), then["time"]]

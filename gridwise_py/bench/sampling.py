@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,45 +16,40 @@ from ..context import context_of
 from ..executor import BoundPlan
 from ..run import bracket
 from ..timing import TimingSession
+from .canary import CanaryTime, canary_time, is_slower
 from .kernels import bind_canary
 from .measurement import Mode
 from .protocol import SamplingProtocol
 from .statistics import is_stationary
 
-__all__ = ["Block", "CanaryTime", "Sampler", "WarmUp", "clock_moved"]
+__all__ = ["Block", "Sampler", "WarmUp"]
 
 _CHUNK_S = 0.004  # of warm-up work in a submission: the gaps between are short, and there are many samples of it
 _MAX_CHUNK_TRIALS = 2048
 _STATIONARY_WINDOW = 20  # latest chunks that are looked at
 _MAX_BLOCK_PAIRS = 4096  # of the 8,192 pairs of queries that a device has: a block is resolved at once
-_CLOCK_TOLERANCE = 0.03
 _BLOCK_S = 0.5  # a block of slow work is cut, so that the rule that stops is asked in time
 
 
 @dataclass(frozen=True)
-class CanaryTime:
-    """The canary's median, and its noise (the deviation of a sample that is usual, at least a tick), in ns."""
-
-    median_ns: float
-    noise_ns: float
-
-
-def clock_moved(canaries: Sequence[CanaryTime | None]) -> bool:
-    """Whether a canary differs from the first by more than 3 % beyond the noise of both."""
-    known = [c for c in canaries if c is not None and c.median_ns > 0]
-    return any(
-        abs(c.median_ns - known[0].median_ns) > _CLOCK_TOLERANCE * known[0].median_ns + c.noise_ns + known[0].noise_ns
-        for c in known[1:]
-    )
-
-
-@dataclass(frozen=True)
 class WarmUp:
-    """What the warm-up found: seconds of it, the time of a trial, and whether that was stationary at the end."""
+    """What the warm-up found.
+
+    Attributes
+    ----------
+    seconds : float
+    trial_ns : float
+        The time of a trial, at the end.
+    stationary : bool
+        Whether times were, at the end.
+    clock_up : bool
+        Whether the canary was then as fast as the fastest known; true where none is known.
+    """
 
     seconds: float
     trial_ns: float
     stationary: bool
+    clock_up: bool = True
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,7 @@ class Sampler:
     ):
         self.device = device
         self._bound = bound
-        self._mode = mode
+        self.mode = mode
         self._protocol = protocol
         self._before_trial = tuple(before_trial)
         context = context_of(device)
@@ -149,10 +145,20 @@ class Sampler:
 
     # ---- warming up ----
 
-    def warm_up(self) -> WarmUp:
-        """Run the same dispatches continuously until their times are stationary, and size submissions by them."""
+    def warm_up(self, fastest_canary_ns: float | None = None, busy_s: float = 0.0) -> WarmUp:
+        """Run the same dispatches continuously until their times are stationary, and size submissions by them.
+
+        Parameters
+        ----------
+        fastest_canary_ns : float, optional
+            What the canary takes on this device at its best. A GPU raises its clock in steps, and stays on some of
+            them so long that times look stationary (an H200 for over 0.2 s, at less than half of its clock): where the
+            canary is slower than that, the warm-up goes on.
+        busy_s : float
+            For how long the GPU has been busy until now, with other work; it counts.
+        """
         protocol = self._protocol
-        start = time.perf_counter()
+        start = time.perf_counter() - busy_s
         chunks: list[float] = []
         while True:
             begin = time.perf_counter_ns()
@@ -170,27 +176,34 @@ class Sampler:
                 chunks.append(trial_ns)
             stationary = len(chunks) >= 3 and is_stationary(chunks[-_STATIONARY_WINDOW:])
             if elapsed >= (protocol.warmup_s if stationary else max(protocol.max_warmup_s, protocol.warmup_s)):
-                break
-        # The canary's own first run compiles it, perhaps.
-        if self._helper is not None:
-            encoder = self.device.create_command_encoder()
-            self._canary.encode(encoder)
-            self.device.queue.submit([encoder.finish()])
-            wait_idle(self.device)
+                clock_up = self._clock_is_up(fastest_canary_ns)
+                if clock_up or elapsed >= protocol.max_clock_warmup_s:
+                    break
         self._size(trial_ns)
-        return WarmUp(elapsed, trial_ns, stationary)
+        return WarmUp(elapsed, trial_ns, stationary, clock_up)
+
+    def _clock_is_up(self, fastest_canary_ns: float | None) -> bool:
+        if self._helper is None:
+            return True
+        with self._session() as session:
+            # Behind work that keeps the clock up. The first run of all compiles.
+            self._submit_chunk()
+            self.device.queue.submit([self._canary_commands(session)])
+            session.submitted()
+            canary = self._canary_time(session.ticks())
+        return canary is None or not is_slower(canary, fastest_canary_ns)
 
     def _size(self, trial_ns: float) -> None:
         protocol = self._protocol
         most = max(1, int(protocol.max_submission_gpu_s * 1e9 / trial_ns))
-        if self._mode is Mode.BATCH:
+        if self.mode is Mode.BATCH:
             wanted = protocol.batch_trials
             if wanted is None:
                 step_ns = (context_of(self.device).capabilities.tick_step_ns or 0) if self._helper else 0
                 # Spans of 100 steps, and a pass's own floor of some µs below a percent.
                 wanted = max(1, math.ceil(max(1e6, 100 * step_ns) / trial_ns))
             self.batch_trials = min(wanted, most)
-        elif self._mode is not Mode.LATENCY:
+        elif self.mode is not Mode.LATENCY:
             self.submission_trials = min(protocol.submission_trials, most)
         per_sample_ns = trial_ns * self.batch_trials
         slow = max(1, int(_BLOCK_S * 1e9 / per_sample_ns))
@@ -200,14 +213,25 @@ class Sampler:
 
     def block(self, samples: int) -> Block:
         """Take `samples` samples, in as many submissions as the mode wants, with the canary before and after."""
-        session = self._helper.session() if self._helper is not None else None
-        try:
+        if self._helper is None:
+            return self._block(samples, None)
+        with self._session() as session:
             return self._block(samples, session)
+
+    @contextmanager
+    def _session(self) -> Iterator[TimingSession]:
+        """A session whose queries come back, whatever happens."""
+        session = self._helper.session()
+        try:
+            yield session
         except BaseException:
-            if session is not None and not session.is_submitted():
+            if not session.is_submitted():
                 wait_idle(self.device)
                 session.abandon()
             raise
+
+    def _canary_time(self, stamps: np.ndarray) -> CanaryTime | None:
+        return canary_time(stamps, self._helper.tick_period_ns, context_of(self.device).capabilities.tick_step_ns)
 
     def _block(self, samples: int, session: TimingSession | None) -> Block:
         counts = [self.submission_trials] * (samples // self.submission_trials)
@@ -217,7 +241,7 @@ class Sampler:
         # The GPU works while the CPU records, so that its clock stays up.
         self._submit_chunk()
         before = [] if session is None else [self._canary_commands(session)]
-        encoded = [] if self._mode is Mode.LATENCY else [self._encode(count, session) for count in counts]
+        encoded = [] if self.mode is Mode.LATENCY else [self._encode(count, session) for count in counts]
         wait_idle(device)
         if before:
             bracket(device, lambda: device.queue.submit(before))
@@ -232,8 +256,8 @@ class Sampler:
             device.queue.submit([after])
             session.submitted()
             stamps = session.ticks()
-            passes, period = self._protocol.canary_passes, self._helper.tick_period_ns
-            canaries = (_canary_time(stamps[:passes], period), _canary_time(stamps[-passes:], period))
+            passes = self._protocol.canary_passes
+            canaries = (self._canary_time(stamps[:passes]), self._canary_time(stamps[-passes:]))
             begin, end = (int(stamp) for stamp in stamps[passes - 1])
             previous_end = end if 0 < begin < end else None
             ticks = stamps[passes:-passes].reshape(samples, self.kernels, 2)
@@ -254,12 +278,3 @@ class Sampler:
             self._trial(encoder, session)
         commands = encoder.finish()
         return commands, time.perf_counter_ns() - begin
-
-
-def _canary_time(stamps: np.ndarray, period_ns: float) -> CanaryTime | None:
-    times = [(int(end) - int(begin)) * period_ns for begin, end in stamps if begin and end > begin]
-    if not times:
-        return None
-    median = float(np.median(times))
-    # The median absolute deviation, as a standard deviation of normal noise.
-    return CanaryTime(median, max(period_ns, 1.4826 * float(np.median(np.abs(np.array(times) - median)))))

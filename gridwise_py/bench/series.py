@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .canary import CLOCK_TOLERANCE, CanaryTime, Settled, settled
 from .classify import classify, count_invalid
 from .measurement import Mode, SampleClass, Series
 from .sampling import Block
 from .statistics import summarize
 
-__all__ = ["Samples", "make_series"]
+__all__ = ["CLOCK_MOVED", "LEFT_OUT", "Samples", "make_series"]
 
 _STEPS_OF_A_SPAN = 100
+#: What the warnings say of blocks whose canaries differ, and of those that are not kept.
+CLOCK_MOVED, LEFT_OUT = "the clock moved", "taken at another clock"
 
 
 def make_series(name: str, values_ns: Sequence[float], invalid: dict[str, int] | None = None) -> Series:
@@ -24,8 +28,25 @@ def make_series(name: str, values_ns: Sequence[float], invalid: dict[str, int] |
     return Series(name, tuple(valid), summarize(valid) if valid else None, invalid or {})
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """A block of samples, judged: a row of times per series, in the order of the samples, NaN where not valid."""
+
+    count: int
+    canaries: tuple[CanaryTime | None, CanaryTime | None]
+    cpu_ns: dict[str, list[float]]
+    ticks: np.ndarray | None = None
+    kernels_ns: np.ndarray | None = None  # kernels × samples
+    whole_ns: dict[str, np.ndarray] = field(default_factory=dict)
+    kernels_invalid: tuple[dict[str, int], ...] = ()
+    whole_invalid: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
 class Samples:
     """All samples of a measurement, as they come block by block.
+
+    Blocks that were taken at another clock than most are left out of all series, and counted there as
+    `SampleClass.OTHER_CLOCK`: it is the canary that decides, never the samples.
 
     Parameters
     ----------
@@ -43,83 +64,143 @@ class Samples:
         self._mode = mode
         self._divide = batch_trials
         self._untimed_work = untimed_work
-        self._ticks: list[np.ndarray] = []
-        self._kernels: list[list[float]] = [[] for _ in labels]
-        self._invalid = [Counter() for _ in labels]
-        self._whole: dict[str, list[float]] = {"gpu_span": [], "gpu_sum": [], "gaps": []}
-        self._whole_invalid = {name: Counter() for name in self._whole}
-        self._cpu: dict[str, list[float]] = {"cpu_wall": [], "submit": [], "encode": []}
+        self._blocks: list[_Judged] = []
         self._last_end: int | None = None
         self._timed = False
-        self.count = 0
+        #: Which blocks are kept, and at which clock.
+        self.settled = Settled(())
 
     def add(self, block: Block, period_ns: float | None) -> None:
         """Judge the samples of a block and take them in."""
-        self.count += len(block.submissions)
         per_submission = Counter(block.submissions)
-        for i, (wall, submit, encode) in enumerate(
-            zip(block.walls_ns, block.submits_ns, block.encodes_ns, strict=True)
-        ):
-            trials = per_submission[i] * self._divide
-            if not self._untimed_work:
-                self._cpu["cpu_wall"].append(wall / trials)
-            if self._mode is Mode.LATENCY:
-                self._cpu["submit"].append(submit)
-                self._cpu["encode"].append(encode)
-        if block.ticks is None or period_ns is None:
-            return
-        self._timed = True
-        previous_end = self._last_end if block.previous_end_ticks is None else block.previous_end_ticks
-        found = classify(block.ticks, period_ns, block.submissions, block.walls_ns, previous_end_ticks=previous_end)
-        self._last_end = found.last_end_ticks
-        self._ticks.append(block.ticks)
-        for k in range(len(self._labels)):
-            self._kernels[k] += (found.kernels_ns[:, k] / self._divide).tolist()
-            self._invalid[k].update(found.invalid(k))
-        values = {"gpu_span": found.span_ns, "gpu_sum": found.sum_ns, "gaps": found.gaps_ns}
-        classes = {"gpu_span": found.span_classes, "gpu_sum": found.sum_classes, "gaps": found.sum_classes}
-        for name, samples in values.items():
-            self._whole[name] += (samples / self._divide).tolist()
-            self._whole_invalid[name].update(count_invalid(classes[name]))
+        trials = [per_submission[i] * self._divide for i in range(len(block.walls_ns))]
+        cpu: dict[str, list[float]] = {}
+        if not self._untimed_work:
+            cpu["cpu_wall"] = [wall / count for wall, count in zip(block.walls_ns, trials, strict=True)]
+        if self._mode is Mode.LATENCY:
+            cpu |= {"submit": list(block.submits_ns), "encode": list(block.encodes_ns)}
+        judged = _Judged(len(block.submissions), block.canaries, cpu)
+        if block.ticks is not None and period_ns is not None:
+            self._timed = True
+            previous = self._last_end if block.previous_end_ticks is None else block.previous_end_ticks
+            found = classify(block.ticks, period_ns, block.submissions, block.walls_ns, previous_end_ticks=previous)
+            self._last_end = found.last_end_ticks
+            sums = count_invalid(found.sum_classes)
+            judged = replace(
+                judged,
+                ticks=block.ticks,
+                kernels_ns=found.kernels_ns.T / self._divide,
+                whole_ns={
+                    "gpu_span": found.span_ns / self._divide,
+                    "gpu_sum": found.sum_ns / self._divide,
+                    "gaps": found.gaps_ns / self._divide,
+                },
+                kernels_invalid=tuple(found.invalid(k) for k in range(len(self._labels))),
+                whole_invalid={"gpu_span": count_invalid(found.span_classes), "gpu_sum": sums, "gaps": sums},
+            )
+        self._blocks.append(judged)
+        self.settled = settled([b.canaries for b in self._blocks])
+
+    @property
+    def count(self) -> int:
+        """Samples that are not left out."""
+        return sum(block.count for block, kept in zip(self._blocks, self.settled.kept, strict=True) if kept)
+
+    @property
+    def block_samples(self) -> list[int]:
+        """Samples of each block."""
+        return [block.count for block in self._blocks]
+
+    @property
+    def canaries(self) -> list[CanaryTime]:
+        """The canary before and after each block."""
+        return [canary for block in self._blocks for canary in block.canaries if canary is not None]
+
+    def _gathered(self, of: Callable[[_Judged], Sequence[float]]) -> tuple[list[float], int]:
+        """Return the samples of one series, and how many valid ones were left out."""
+        values: list[float] = []
+        left_out = 0
+        for block, kept in zip(self._blocks, self.settled.kept, strict=True):
+            x = of(block)
+            if kept:
+                values += list(x)
+            else:
+                left_out += int(np.count_nonzero(~np.isnan(x)))
+        return values, left_out
+
+    def _series(
+        self,
+        name: str,
+        of: Callable[[_Judged], Sequence[float]],
+        invalid_of: Callable[[_Judged], Mapping[str, int]] = lambda block: {},
+    ) -> Series:
+        values, left_out = self._gathered(of)
+        invalid = sum((Counter(invalid_of(block)) for block in self._blocks), Counter())
+        invalid[SampleClass.OTHER_CLOCK.value] += left_out
+        return make_series(name, values, dict(sorted((+invalid).items())))
 
     def headline(self) -> list[float]:
         """Return the valid samples by which it is decided when to stop."""
         if self._timed:
-            return [x for x in self._whole["gpu_span"] if x == x]
-        return self._cpu["cpu_wall"]
+            return [x for x in self._gathered(lambda block: block.whole_ns["gpu_span"])[0] if x == x]
+        return self._gathered(lambda block: block.cpu_ns.get("cpu_wall", ()))[0]
 
     def kernels(self) -> tuple[Series, ...]:
         """Return a series per kernel; without samples and summary where there are no timestamps."""
+        if not self._timed:
+            return tuple(make_series(label, ()) for label in self._labels)
         return tuple(
-            make_series(label, values, dict(invalid))
-            for label, values, invalid in zip(self._labels, self._kernels, self._invalid, strict=True)
+            self._series(label, lambda block, k=k: block.kernels_ns[k], lambda block, k=k: block.kernels_invalid[k])
+            for k, label in enumerate(self._labels)
         )
 
     def whole(self) -> dict[str, Series]:
         """Return the series of the whole; gaps only where there can be some."""
         names = [] if not self._timed else ["gpu_span", "gpu_sum", "gaps"][: 3 if len(self._labels) > 1 else 2]
-        found = {name: make_series(name, self._whole[name], dict(self._whole_invalid[name])) for name in names}
-        return found | {name: make_series(name, values) for name, values in self._cpu.items() if values}
+        found = {
+            name: self._series(
+                name, lambda block, name=name: block.whole_ns[name], lambda block, name=name: block.whole_invalid[name]
+            )
+            for name in names
+        }
+        for name in ("cpu_wall", "submit", "encode"):
+            if any(name in block.cpu_ns for block in self._blocks):
+                found[name] = self._series(name, lambda block, name=name: block.cpu_ns[name])
+        return found
 
     def ticks(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Return the raw stamps: per sample, per kernel, begin and end."""
-        return tuple(tuple((begin, end) for begin, end in sample) for block in self._ticks for sample in block.tolist())
+        """Return the raw stamps of all samples: per sample, per kernel, begin and end."""
+        known = [block.ticks for block in self._blocks if block.ticks is not None]
+        return tuple(tuple((begin, end) for begin, end in sample) for ticks in known for sample in ticks.tolist())
 
     def warnings(self, tick_step_ns: float | None) -> list[str]:
         """Return what is to be said of the samples."""
-        if not self._timed:
-            return []
         found = []
-        discarded = sum(self._invalid, Counter())
+        if self.settled.moved:
+            found.append(
+                f"{CLOCK_MOVED}: before and after each block of samples the canary kernel took times that differ by "
+                f"more than {100 * CLOCK_TOLERANCE:g} %"
+            )
+        left_out = sum(self.block_samples) - self.count
+        if left_out:
+            found.append(
+                f"{left_out} of {sum(self.block_samples)} samples were {LEFT_OUT} than the others, as the canary "
+                f"tells, and are left out"
+            )
+        if not self._timed:
+            return found
+        kernels = self.kernels()
+        discarded = sum((Counter(kernel.invalid) for kernel in kernels), Counter())
+        del discarded[SampleClass.OTHER_CLOCK.value]
         if discarded:
             classes = ", ".join(f"{count} {name}" for name, count in sorted(discarded.items()))
-            found.append(f"{discarded.total()} of {self.count * len(self._labels)} pairs of timestamps: {classes}")
+            pairs = sum(self.block_samples) * len(self._labels)
+            found.append(f"{discarded.total()} of {pairs} pairs of timestamps: {classes}")
         if tick_step_ns:
             short = [
-                label
-                for label, values in zip(self._labels, self._kernels, strict=True)
-                if (series := make_series(label, values)).median_ns is not None
-                and series.median_ns * self._divide < _STEPS_OF_A_SPAN * tick_step_ns
+                kernel.name
+                for kernel in kernels
+                if kernel.median_ns is not None and kernel.median_ns * self._divide < _STEPS_OF_A_SPAN * tick_step_ns
             ]
             if short or discarded[SampleClass.EQUAL.value]:
                 remedy = "raise batch_trials" if self._mode is Mode.BATCH else "use mode 'batch'"

@@ -5,17 +5,30 @@ from __future__ import annotations
 import random
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
 from ..primitives import REGISTRY
 from .axes import Axis, collect_axes, points
-from .case import Case, Protocol
+from .case import Case
 from .measurement import Mode
+from .protocol import SamplingProtocol
 
-__all__ = ["DEFAULT_AXES", "YARDSTICK", "Job", "Suite", "Sweep", "load_suite", "plan_jobs", "shuffled", "suite_names"]
+__all__ = [
+    "BENCH_PROTOCOL",
+    "DEFAULT_AXES",
+    "YARDSTICK",
+    "Job",
+    "Suite",
+    "Sweep",
+    "in_rounds",
+    "load_suite",
+    "narrowed",
+    "plan_jobs",
+    "suite_names",
+]
 
 #: Always runs: its rate is what others are compared with.
 YARDSTICK = "copy"
@@ -23,13 +36,18 @@ YARDSTICK = "copy"
 DEFAULT_AXES: Mapping[str, str] = {"n": "2^24", "mode": "batch", "datatype": "u32,f32", "op": "add"}
 
 
+#: How `gridwise bench` samples, where neither an option nor a suite says otherwise.
+BENCH_PROTOCOL = SamplingProtocol(timeout_s=1.0, batch_trials=10)
+
+
 @dataclass(frozen=True)
 class Job:
-    """A case in a mode, and its place in the order in which they were asked for."""
+    """A case in a mode, its place in the order in which they were asked for, and which of the rounds it is in."""
 
     case: Case
     mode: Mode
     position: int
+    round: int = 0
 
     def __str__(self) -> str:
         return f"{self.case} {self.mode.value}"
@@ -69,12 +87,28 @@ def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
     return [Job(case, mode, position) for position, (case, mode) in enumerate(wanted)]
 
 
-def shuffled(jobs: Sequence[Job], seed: int) -> list[Job]:
-    """Return jobs in random order, the same for the same seed.
+def in_rounds(jobs: Sequence[Job], rounds: int, seed: int | None) -> list[Job]:
+    """Return all jobs, round after round, each round in a random order of its own; as given where `seed` is None.
 
-    A drift of the machine over the run (heat, neighbours) then falls on all cases alike, not on the last ones.
+    A drift of the machine over the run (heat, neighbours) falls on all cases alike then, not on the last ones. With
+    several rounds each case is visited at several times, and what differs between visits is seen, too.
     """
-    return random.Random(seed).sample(list(jobs), len(jobs))
+    order = None if seed is None else random.Random(seed)
+    found: list[Job] = []
+    for number in range(rounds):
+        visited = list(jobs) if order is None else order.sample(list(jobs), len(jobs))
+        found += [replace(job, round=number) for job in visited]
+    return found
+
+
+def narrowed(sweeps: Iterable[Sweep], axes: Mapping[str, Axis], primitives: Sequence[str]) -> tuple[Sweep, ...]:
+    """Return sweeps with some axes replaced, of some primitives only (of all that they have where none is named)."""
+    found = []
+    for sweep in sweeps:
+        chosen = tuple(name for name in sweep.primitives if not primitives or name in primitives)
+        if chosen:
+            found.append(Sweep(chosen, {**sweep.axes, **axes}))
+    return tuple(found)
 
 
 # ---- suites ------------------------------------------------------------------------------------------------------
@@ -129,12 +163,13 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
         need(key in ("description", "protocol", "sweep"), key, "unknown; there are description, protocol, sweep")
     protocol = content.get("protocol", {})
     need(isinstance(protocol, dict), "protocol", "must be a table, [protocol]")
-    known = {f.name: f.default for f in fields(Protocol)}
+    known = [f.name for f in fields(SamplingProtocol)]
     for key, value in protocol.items():
         need(key in known, f"protocol.{key}", f"unknown; there are {', '.join(known)}")
-        kinds, called = ((int, float), "number") if isinstance(known[key], float) else ((int,), "whole number")
-        right = isinstance(value, kinds) and not isinstance(value, bool) and value >= 0
-        need(right, f"protocol.{key}", f"{value!r} is not a {called} from 0 on")
+        try:
+            SamplingProtocol(**{key: value})
+        except ArgumentError as error:
+            raise ArgumentError(f"suite {path.name}: protocol.{key}: {error}") from error
     tables = content.get("sweep", [])
     need(isinstance(tables, list) and bool(tables), "sweep", "there must be at least one table, [[sweep]]")
     sweeps = []

@@ -11,6 +11,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from .measurement import Summary
+from .rounds import pooled
+from .series import CLOCK_MOVED, LEFT_OUT
+from .statistics import significant
+
 __all__ = ["results_table"]
 
 
@@ -37,6 +42,14 @@ def _cell(value: float | None, suffix: str = "") -> str:
     return "–" if value is None else f"{_three_digits(value)}{suffix}"
 
 
+def _time(series: Mapping[str, Any] | None, entry: Mapping[str, Any], step_ns: float | None) -> str:
+    """Return a median with the digits that mean something: none below its interval or the step of the clock."""
+    if series is None or series["summary"] is None:
+        return "–"
+    # A batch spreads a step over its dispatches.
+    return significant(series["summary"]["median_ns"], Summary(**series["summary"]), (step_ns or 0.0) / entry["trials"])
+
+
 def _verdict(entry: Mapping[str, Any]) -> Text:
     if entry["error"] is not None:
         return Text("failed", style="bold red")
@@ -59,6 +72,7 @@ def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType
     yardstick : str
         The primitive whose rate, at the same n and in the same mode, the others' are given as a share of.
     """
+    document = pooled(document)
     device, results = document["device"], document["results"]
     copy_rates = {
         (entry["n"], entry["mode"]): entry["rates"]["gbytes_per_s"]
@@ -72,23 +86,25 @@ def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType
     )
     table.add_column("primitive, kernel", no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
-    for heading in ("GPU time", "CPU wall", "GB/s", "G items/s", "of copy"):
+    for heading in ("GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of peak"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("result", no_wrap=True)
     for entry in results:
+        step_ns = device["tick_step_ns"]
         for kernel in entry["kernels"]:
-            table.add_row(f"  {escape(kernel['label'])}", "", format_ns(kernel["gpu_ns"]), style="dim")
+            table.add_row(f"  {escape(kernel['label'])}", "", _time(kernel, entry, step_ns), style="dim")
         copy = copy_rates.get((entry["n"], entry["mode"]))
         rates, whole = entry["rates"], entry["whole"]
         share = 100 * rates["gbytes_per_s"] / copy if copy and rates["gbytes_per_s"] else None
         table.add_row(
             Text(_name(entry), style="bold"),
             format_count(entry["n"]),
-            format_ns(whole["gpu_span_ns"]),
-            format_ns(whole["cpu_wall_ns"]),
+            _time(whole["series"].get("gpu_span"), entry, step_ns),
+            _time(whole["series"].get("cpu_wall"), entry, None),
             _cell(rates["gbytes_per_s"]),
             _cell(rates["gitems_per_s"]),
             _cell(share, " %"),
+            _cell(None if (peak := rates.get("share_of_peak")) is None else 100 * peak, " %"),
             _verdict(entry),
             end_section=True,
         )
@@ -101,11 +117,18 @@ def _notes(device: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> T
         problem = entry["error"] or entry["mismatch"]
         if problem:
             notes.append(f"{_name(entry)} n={entry['n']:,}: {problem}\n", style="bold red")
-    for warning in sorted({warning for entry in results for warning in entry["warnings"]})[:5]:
+    clock = (CLOCK_MOVED, LEFT_OUT)  # one line for all of each kind
+    warnings = {w for entry in results for w in entry["warnings"] if not any(words in w for words in clock)}
+    for warning in sorted(warnings)[:5]:
         notes.append(f"warning: {warning}\n", style="yellow")
     moved = sum(entry["clock_moved"] for entry in results)
     if moved:
-        notes.append(f"The GPU's clock moved during {moved} of {len(results)} cases.\n", style="yellow")
+        notes.append(f"The clock moved all through {moved} of {len(results)} cases.\n", style="yellow")
+    left_out = sum(any(LEFT_OUT in w for w in entry["warnings"]) for entry in results)
+    if left_out:
+        notes.append(
+            f"In {left_out} of {len(results)} cases some samples were {LEFT_OUT}, and are left out.\n", style="yellow"
+        )
     if device["adapter_type"] == "CPU":
         notes.append(
             "This adapter is software on the CPU: these figures are the CPU's, and say nothing about any GPU.\n",
@@ -129,5 +152,6 @@ def _how(results: Sequence[Mapping[str, Any]]) -> str:
         f"Quote the GPU time of a kernel to compare kernels, that of the primitive's row (first begin to last end) to "
         f"compare GPUs; the CPU wall is what a caller waits, with one submission shared by {trials} trials "
         f"(--trials 1 for the latency of a single call). «of copy» is the share of this adapter's own copy kernel "
-        f"at the same n, from this run."
+        f"at the same n; «of peak» that of the faster of copy and triad with arrays of that size (mode cold: the "
+        f"largest), both measured in this run."
     )

@@ -81,6 +81,8 @@ class Verdict:
         New by old: over 1 is slower. Of medians, or of what `statistic` says.
     low, high : float
         Interval of the ratio.
+    same_low, same_high : float
+        The interval that decides whether both are the same: of 90 % where the other one is of 95 %.
     p_value, p_corrected : float
         Of the rank test for any difference, alone and corrected for the number of rows.
     threshold, confidence : float
@@ -103,6 +105,8 @@ class Verdict:
     ratio: float
     low: float
     high: float
+    same_low: float
+    same_high: float
     p_value: float
     p_corrected: float
     threshold: float
@@ -141,7 +145,8 @@ def judge(
     threshold : float
         Differences below this share are of no interest.
     confidence : float
-        Of the interval; 1 − confidence is the level of the rank test.
+        Of the interval, at least 0.75; 1 − confidence is the level of the rank test, and of each of the two one-sided
+        tests by which both are the same.
     tick_step_ns : float
         Step of the clock, per trial.
     seed : int
@@ -174,8 +179,8 @@ def judge_all(
 
     if not 0 < threshold < 1:
         raise ArgumentError(f"threshold is {threshold!r}; it is a share between 0 and 1: 0.02 for 2 %")
-    if not 0.5 <= confidence < 1:
-        raise ArgumentError(f"confidence is {confidence!r}; it must lie between 0.5 and 1, such as 0.95")
+    if not 0.75 <= confidence < 1:
+        raise ArgumentError(f"confidence is {confidence!r}; it must lie between 0.75 and 1, such as 0.95")
     found = [_evidence(pair, threshold, confidence, np.random.default_rng([seed, i])) for i, pair in enumerate(pairs)]
     if not found:
         return []
@@ -257,16 +262,21 @@ def _batch_medians(x: np.ndarray, tau: float) -> np.ndarray:
 
 
 def _interval(
-    old: _Side, new: _Side, statistic: str, confidence: float, rng: np.random.Generator
-) -> tuple[float, float, float]:
+    old: _Side, new: _Side, statistic: str, confidences: np.ndarray, rng: np.random.Generator
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the log ratio, and the ends of its interval for each confidence."""
     centre = math.log(new.value(statistic) / old.value(statistic))
     spread = rng.choice(new.estimates(statistic, rng), _PAIRS) - rng.choice(old.estimates(statistic, rng), _PAIRS)
-    tail = (1 - confidence) / 2
-    low, high = (float(q) for q in np.quantile(spread, (tail, 1 - tail)))
+    tails = (1 - confidences) / 2
+    low, high = np.quantile(spread, tails), np.quantile(spread, 1 - tails)
     # Resampling five values cannot show how far a sixth may lie: quantiles of Student's t against normal ones.
     degrees = old.unit_count + new.unit_count - 2
     factor = 1 + 2.84 / (4 * degrees) + 1.3 / degrees**2 if degrees > 0 else 5.0
-    return centre, min(centre + factor * (low - centre), centre), max(centre + factor * (high - centre), centre)
+    return (
+        centre,
+        np.minimum(centre + factor * (low - centre), centre),
+        np.maximum(centre + factor * (high - centre), centre),
+    )
 
 
 def _pooled(old: Sequence[float], new: Sequence[float]) -> tuple[float, int]:
@@ -276,8 +286,8 @@ def _pooled(old: Sequence[float], new: Sequence[float]) -> tuple[float, int]:
     return math.sqrt(squares / degrees * (1 / len(old) + 1 / len(new))), degrees
 
 
-def _between_blocks(old: _Side, new: _Side, confidence: float) -> float:
-    """Half the width of an interval of the log ratio that takes each block as one value; 0 without blocks.
+def _between_blocks(old: _Side, new: _Side, confidences: np.ndarray) -> np.ndarray:
+    """Half the widths of intervals of the log ratio that take each block as one value; 0 without blocks.
 
     Two runs of the same thing differ by more than samples within a run show: other clocks, other addresses.
     """
@@ -285,9 +295,9 @@ def _between_blocks(old: _Side, new: _Side, confidence: float) -> float:
 
     logs = [[math.log(np.median(block)) for block in side.blocks] for side in (old, new)]
     if sum(map(len, logs)) < 3:
-        return 0.0
+        return np.zeros_like(confidences)
     error, degrees = _pooled(*logs)
-    return float(stdtrit(degrees, (1 + confidence) / 2)) * error
+    return stdtrit(degrees, (1 + confidences) / 2) * error
 
 
 def _rank_test(old: _Side, new: _Side) -> float:
@@ -314,39 +324,43 @@ def _rank_test(old: _Side, new: _Side) -> float:
 def _evidence(pair: Pair, threshold: float, confidence: float, rng: np.random.Generator) -> Verdict:
     old, new = _Side.of(pair.old, "old"), _Side.of(pair.new, "new")
     statistic = "median"
-    centre, low, high = _interval(old, new, statistic, confidence, rng)
+    # The second is that of two one-sided tests at the level of the first: what equivalence is judged by.
+    confidences = np.array([confidence, 2 * confidence - 1])
+    centre, low, high = _interval(old, new, statistic, confidences, rng)
     limit = math.log1p(threshold)
-    if max(-low, high) > limit:
-        smooth = _interval(old, new, "interquartile mean", confidence, rng)
-        if low > limit or high < -limit:
+    if max(-low[0], high[0]) > limit:
+        smooth = _interval(old, new, "interquartile mean", confidences, rng)
+        if low[0] > limit or high[0] < -limit:
             # The median of two modes may by chance lie well inside either: the middle half must have moved, too.
-            low, high = min(low, smooth[1]), max(high, smooth[2])
-        elif high - low > _BETWEEN_MODES * (smooth[2] - smooth[1]):
+            low, high = np.minimum(low, smooth[1]), np.maximum(high, smooth[2])
+        elif high[0] - low[0] > _BETWEEN_MODES * (smooth[2][0] - smooth[1][0]):
             statistic, (centre, low, high) = "interquartile mean", smooth
-    between = _between_blocks(old, new, confidence)
+    between = _between_blocks(old, new, confidences)
     drift = old.drift() + new.drift()
-    reach = max(between, drift)
-    low, high = min(low, centre - reach), max(high, centre + reach)
+    reach = np.maximum(between, drift)
+    low, high = np.minimum(low, centre - reach), np.maximum(high, centre + reach)
     old_ns, new_ns = old.value("median"), new.value("median")
     # A median of whole steps may be half a step off, on each side.
     step = pair.tick_step_ns / 2 * (1 / old_ns + 1 / new_ns)
     # A kernel may follow the clock fully, partly or not at all, as it is bound by arithmetic or by memory.
     clock = math.log(pair.clock_ratio)
     low, high = low - step - max(clock, 0.0), high + step - min(clock, 0.0)
+    width = float(high[0] - low[0])
     why = ""
     if min(old.unit_count, new.unit_count) < LEAST_UNITS:
         why = "few"
     elif pair.clock_moved:
         why = "moved"
-    elif abs(clock) > max(limit / 2, (high - low) / 4):
+    elif abs(clock) > max(limit / 2, width / 4):
         why = "clock"
     elif step > limit / 2:
         why = "step"
-    elif between and between > (high - low) / 2.5:
+    elif between[0] and between[0] > width / 2.5:
         why = "blocks"
-    elif drift and drift > (high - low) / 2.5:
+    elif drift and drift > width / 2.5:
         why = "drift" if min(old.count, new.count) >= TESTABLE else "untested"
-    ratios = [math.exp(min(max(value, -700.0), 700.0)) for value in (centre, low, high)]
+    logs = (centre, low[0], high[0], low[1], high[1])
+    ratios = [math.exp(min(max(float(value), -700.0), 700.0)) for value in logs]
     return Verdict(
         VerdictKind.AMBIGUOUS, *ratios, _rank_test(old, new), 1.0, threshold, confidence, old_ns, new_ns,
         old.count, new.count, old.unit_count, new.unit_count, statistic, why,

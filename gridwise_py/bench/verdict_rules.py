@@ -21,8 +21,9 @@ def decide(v: Verdict) -> Verdict:
         side = f"above {over:.4g}" if cleared is VerdictKind.SLOWER else f"below {1 / over:.4g}"
         reason = f"{span} lies {side}, and the rank test agrees (p = {v.p_corrected:.2g})"
         return replace(v, kind=cleared, reason=reason)
-    if not blocked and 1 / over < v.low and v.high < over:
-        return replace(v, kind=VerdictKind.SAME, reason=f"{span} lies within {100 * limit:g} %")
+    if not blocked and 1 / over < v.same_low and v.same_high < over:
+        interval = f"the whole interval of {100 * (2 * v.confidence - 1):g} %, {v.same_low:.4f} to {v.same_high:.4f},"
+        return replace(v, kind=VerdictKind.SAME, reason=f"{interval} lies within {100 * limit:g} %")
     if cleared is None:
         reason = f"the interval, {v.low:.4f} to {v.high:.4f}, reaches over {over:.4g} or {1 / over:.4g}"
     else:

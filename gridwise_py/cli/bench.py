@@ -15,7 +15,8 @@ from .options import AxisText, AxisValues, PrimitiveName, RawArguments, adapter_
 
 __all__ = ["bench"]
 
-_PROTOCOL_OPTIONS = ("trials", "warmup_s", "sampling_s", "seed")
+_PROTOCOL_OPTIONS = {"trials": "batch_trials", "warmup_s": "warmup_s", "sampling_s": "timeout_s", "seed": "seed"}
+_LEAST_S = 1e-6
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -31,12 +32,17 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS",
     help="An axis of a sweep: n[pow2]=[16:28:2], datatype=u32,f32. Repeat for more axes.",
 )  # fmt: skip
-@click.option("--suite", metavar="NAME|FILE", help="Cases and protocol of a suite: quick, full, or a TOML file.")
+@click.option(
+    "--suite",
+    metavar="NAME|FILE",
+    help="Cases and protocol of a suite: quick, full, or a TOML file. PRIMITIVEs and axes narrow it.",
+)
 @click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Dispatches per sample.")
-@click.option("--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Per case.")
-@click.option("--sampling-s", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Per case.")
+@click.option("--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Per case, at least.")
+@click.option("--sampling-s", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Per case, at most.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data and the order.")
 @click.option("--order", type=click.Choice(("random", "given")), default="random", show_default=True, help="Of cases.")
+@click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Visits of each case.")
 @click.option("--isolate", is_flag=True, help="Each case in a process of its own: one that crashes is an error of it.")
 @adapter_option
 @click.option("--json", "json_path", type=_FILE, help="Write results here.")
@@ -49,7 +55,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     all, every adapter has its turn, and a results file of its own: NAME.adapter0.json.
     """
     from ..bench.runner import Request
-    from ..bench.suite import plan_jobs, shuffled
+    from ..bench.suite import in_rounds, plan_jobs
     from ..device import list_adapters
 
     json_path, resume = options["json_path"], options["resume"]
@@ -63,7 +69,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     sweeps, protocol = _what(ctx, options)
     jobs = plan_jobs(sweeps)
     request = Request(
-        jobs=shuffled(jobs, protocol.seed) if options["order"] == "random" else jobs,
+        jobs=in_rounds(jobs, options["rounds"], protocol.seed if options["order"] == "random" else None),
         protocol=protocol,
         command=ctx.meta["words"],
         suite=options["suite"] and Path(options["suite"]).stem,
@@ -87,27 +93,27 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
 def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
     """Return the sweeps and the protocol, from a suite or from the axes."""
     from ..bench.axes import collect_axes
-    from ..bench.case import Protocol
-    from ..bench.suite import DEFAULT_AXES, YARDSTICK, Sweep, load_suite
+    from ..bench.suite import BENCH_PROTOCOL, DEFAULT_AXES, YARDSTICK, Sweep, load_suite, narrowed
     from ..primitives import REGISTRY
 
     short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
-    chosen = {name: options[name] for name in _PROTOCOL_OPTIONS}
-    if options["suite"] is None:
+    suite = None if options["suite"] is None else load_suite(options["suite"])
+    typed = {
+        field: options[name]
+        for name, field in _PROTOCOL_OPTIONS.items()
+        if suite is None or ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+    }
+    if "timeout_s" in typed:
+        # 0 asks for the least number of samples: a block.
+        typed["timeout_s"] = typed["timeout_s"] or _LEAST_S
+    if suite is None:
         axes = collect_axes(options["axes"], short, DEFAULT_AXES)
         primitives = options["primitives"] or tuple(name for name in REGISTRY if name != YARDSTICK)
-        return (Sweep(primitives, axes),), Protocol(**chosen)
-    given = [f"--{name}" for name, value in short.items() if value is not None]
-    given += ["-a"] * bool(options["axes"]) + ["PRIMITIVE"] * bool(options["primitives"])
-    if given:
-        raise click.UsageError(f"--suite says which cases there are, and so does {given[0]}; give one of them")
-    suite = load_suite(options["suite"])
-    typed = {
-        name: value
-        for name, value in chosen.items()
-        if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-    }
-    return suite.sweeps, replace(Protocol(), **{**suite.protocol, **typed})
+        return (Sweep(primitives, axes),), replace(BENCH_PROTOCOL, **typed)
+    sweeps = narrowed(suite.sweeps, collect_axes(options["axes"], short, {}), options["primitives"])
+    if not sweeps:
+        raise click.UsageError(f"the suite {suite.name!r} has none of {', '.join(options['primitives'])}")
+    return sweeps, replace(BENCH_PROTOCOL, **{**suite.protocol, **typed})
 
 
 def _next_adapter(request: Any, adapter: int, json_path: Path | None) -> int:

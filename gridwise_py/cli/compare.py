@@ -62,7 +62,7 @@ def compare(
     """
     from ..bench.compare import compare as compare_documents
     from ..bench.compare_render import render, render_rich
-    from ..bench.documents import read_document
+    from ..bench.results import read_results
 
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
@@ -73,7 +73,7 @@ def compare(
         if output.resolve() in (old.resolve(), new.resolve()):
             click.echo(f"gridwise: --output: {output} is one of the files to compare; name another", err=True)
             sys.exit(BAD_INPUT)
-    documents = read_document(old), read_document(new)
+    documents = read_results(old), read_results(new)
     found = compare_documents(*documents, threshold=threshold, gate=gate, force=force, across=across)
     if output is not None:
         _write(output, render(found, form))
