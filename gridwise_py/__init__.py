@@ -30,6 +30,7 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
+from .event import Event
 from .functions import add, cumsum, max, min, prod, reduce, scan, sum
 from .layout import Layout, Operand
 from .plan import Plan, Work
@@ -59,6 +60,7 @@ __all__ = [
     "DatatypeError",
     "DeviceError",
     "EmptyReductionError",
+    "Event",
     "GridwiseError",
     "GridwiseWarning",
     "ImplicitConversionError",
