@@ -30,12 +30,14 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
-from .event import Event
+from .event import Event, synchronize
 from .functions import add, cumsum, max, min, prod, reduce, scan, sum
 from .layout import Layout, Operand
 from .plan import Plan, Work
 from .primitive import Primitive
 from .primitives import Copy, Kernel, Reduce, Scan, VectorAdd
+from .profile_report import KeyAverage, KeyAverages
+from .profiler import Profile, profile
 from .run import Run
 from .timing import TimingHelper, TimingSession
 from .timing_result import PerTrial, Span, TimingResult
@@ -65,6 +67,8 @@ __all__ = [
     "GridwiseWarning",
     "ImplicitConversionError",
     "Kernel",
+    "KeyAverage",
+    "KeyAverages",
     "Layout",
     "LengthError",
     "LimitError",
@@ -77,6 +81,7 @@ __all__ = [
     "PerTrial",
     "Plan",
     "Primitive",
+    "Profile",
     "Reduce",
     "Run",
     "SamplingProtocol",
@@ -104,9 +109,11 @@ __all__ = [
     "measure",
     "min",
     "prod",
+    "profile",
     "reduce",
     "request_device",
     "scan",
     "sum",
+    "synchronize",
     "timing_helper",
 ]

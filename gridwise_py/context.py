@@ -6,10 +6,12 @@ and all of it goes when the device goes.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import warnings
 import weakref
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import wgpu
@@ -19,6 +21,9 @@ from .capabilities import Capabilities
 from .device import measure_capabilities
 from .errors import ArgumentError, GridwiseWarning
 from .timing import TimingHelper
+
+if TYPE_CHECKING:
+    from .profiler import Profile
 
 __all__ = ["DeviceContext", "capabilities", "context_of", "timing_helper"]
 
@@ -35,6 +40,7 @@ class DeviceContext:
         self.has_timestamps = "timestamp-query" in device.features
         self._warned_no_timestamps = False
         self._staging: wgpu.GPUBuffer | None = None
+        self.profiler: Profile | None = None  # while one is open
         watch_errors()
 
     @property
@@ -79,7 +85,11 @@ class DeviceContext:
         ``queue.read_buffer`` copies several times; this maps once and copies once per part.
         """
         target = out.view(np.uint8).reshape(-1)
-        with self.lock:
+        profiler = self.profiler
+        with (
+            self.lock,
+            profiler._span("download", "transfer", bytes=target.nbytes) if profiler else contextlib.nullcontext(),
+        ):
             wanted = min(_STAGING_BYTES, 1 << max(16, (target.nbytes - 1).bit_length()))
             if self._staging is None or self._staging.size < wanted:
                 self._staging = self.device.create_buffer(
@@ -91,15 +101,27 @@ class DeviceContext:
             for start in range(0, target.nbytes, staging.size):
                 size = min(staging.size, target.nbytes - start)
                 encoder = self.device.create_command_encoder(label="gridwise read")
-                encoder.copy_buffer_to_buffer(buffer, offset_bytes + start, staging, 0, size)
-                self.device.queue.submit([encoder.finish()])
-                staging.map_sync("READ_NOSYNC", 0, size)
+                with (
+                    profiler.commands(encoder, "copy to host", moved_bytes=size, kind="copy")
+                    if profiler
+                    else contextlib.nullcontext()
+                ):
+                    encoder.copy_buffer_to_buffer(buffer, offset_bytes + start, staging, 0, size)
+                with _step(profiler, "submit"):
+                    self.device.queue.submit([encoder.finish()])
+                with _step(profiler, "wait"):
+                    staging.map_sync("READ_NOSYNC", 0, size)
                 try:
-                    target[start : start + size] = np.frombuffer(
-                        staging.read_mapped(0, size, copy=False), dtype=np.uint8
-                    )
+                    with _step(profiler, "copy from staging"):
+                        target[start : start + size] = np.frombuffer(
+                            staging.read_mapped(0, size, copy=False), dtype=np.uint8
+                        )
                 finally:
                     staging.unmap()
+
+
+def _step(profiler: Profile | None, name: str) -> contextlib.AbstractContextManager:
+    return contextlib.nullcontext() if profiler is None else profiler._span(name, "host")
 
 
 _creation_lock = threading.Lock()

@@ -9,13 +9,31 @@ import wgpu
 
 from ._wgpu_native import device_of, queue_is_idle, wait_idle
 from .context import context_of
+from .device import default_device
 from .errors import ArgumentError, BufferUsageError, TimingNotReady, TimingUnavailable
 from .own_kernels import bind_nothing
 from .submission import Mark, look, mark_of
 from .timing import TimingSession
 from .timing_result import Span
 
-__all__ = ["Event"]
+__all__ = ["Event", "synchronize"]
+
+
+def synchronize(device: wgpu.GPUDevice | None = None) -> None:
+    """Wait until everything that was submitted to a device is done, as ``torch.cuda.synchronize``.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+    """
+    device = device if device is not None else default_device()
+    profiler = context_of(device).profiler
+    if profiler is None:
+        wait_idle(device)
+    else:
+        with profiler._span("wait", "host"):
+            wait_idle(device)
 
 
 class Event:
@@ -181,7 +199,7 @@ class Event:
         """
         if not self._done:
             self._check_submitted("synchronize()")
-            wait_idle(self.device)
+            synchronize(self.device)
             self._done = True
 
     def query(self) -> bool:
@@ -249,6 +267,22 @@ class Event:
     def elapsed_time(self, end: Event) -> float:
         """Return the milliseconds from this event to `end`, as torch does; see `elapsed_ns`."""
         return self.elapsed_ns(end) * 1e-6
+
+    def stamps(self) -> Span:
+        """Return both of its stamps, in ticks; waits until the GPU came by.
+
+        Raises
+        ------
+        TimingNotReady
+            If it was never recorded, or is on an encoder that was not submitted.
+        TimingUnavailable
+            If it was made with ``enable_timing=False``.
+        """
+        if not self._done:
+            self._check_submitted("stamps()")
+            wait_idle(self.device)
+            self._done = True
+        return self._span("stamps()")
 
     def wait(self, queue: Any = None) -> None:
         """Let work that is submitted from now on wait for this event, on the GPU. Blocks nobody.

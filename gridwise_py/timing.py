@@ -264,6 +264,11 @@ class TimingSession:
         return self._submitted
 
     @property
+    def span_count(self) -> int:
+        """Spans reserved so far."""
+        return len(self._labels)
+
+    @property
     def is_read(self) -> bool:
         """Whether the stamps are in host memory already."""
         return self._ticks is not None

@@ -28,7 +28,8 @@ AREAS = {
     "One-shot functions": "add sum prod min max reduce cumsum scan",
     "Operators": "Add Multiply Min Max BinOp",
     "Primitives": "VectorAdd Reduce Scan Copy Kernel Primitive Run",
-    "Timing": "Event TimingResult PerTrial Span timing_helper TimingHelper TimingSession",
+    "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
+    "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult",
     "Plans": "Plan Work Layout Operand Argument",
     "Errors": "GridwiseError ArgumentError DatatypeError LengthError OverlapError BufferUsageError LimitError "

@@ -13,6 +13,7 @@ from .compare import compare
 from .exit_codes import BAD_INPUT, NO_ADAPTER
 from .info import info
 from .plot import plot
+from .trace import trace
 
 __all__ = ["main"]
 
@@ -44,3 +45,4 @@ main.add_command(calibrate)
 main.add_command(compare)
 main.add_command(info)
 main.add_command(plot)
+main.add_command(trace)
