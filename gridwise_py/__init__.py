@@ -39,6 +39,7 @@ from .primitives import Copy, Kernel, Reduce, Scan, VectorAdd
 from .profile_report import KeyAverage, KeyAverages
 from .profiler import Profile, profile
 from .run import Run
+from .stream import stream
 from .timing import TimingHelper, TimingSession
 from .timing_result import PerTrial, Span, TimingResult
 
@@ -113,6 +114,7 @@ __all__ = [
     "reduce",
     "request_device",
     "scan",
+    "stream",
     "sum",
     "synchronize",
     "timing_helper",

@@ -25,7 +25,7 @@ from .timing import TimingHelper
 if TYPE_CHECKING:
     from .profiler import Profile
 
-__all__ = ["DeviceContext", "capabilities", "context_of", "timing_helper"]
+__all__ = ["DeviceContext", "capabilities", "context_of", "step", "timing_helper"]
 
 # Large enough that the copy, not the calls, is what takes time; larger ones gain nothing.
 _STAGING_BYTES = 32 << 20
@@ -101,18 +101,14 @@ class DeviceContext:
             for start in range(0, target.nbytes, staging.size):
                 size = min(staging.size, target.nbytes - start)
                 encoder = self.device.create_command_encoder(label="gridwise read")
-                with (
-                    profiler.commands(encoder, "copy to host", moved_bytes=size, kind="copy")
-                    if profiler
-                    else contextlib.nullcontext()
-                ):
+                with step(profiler, "copy to host", encoder, size):
                     encoder.copy_buffer_to_buffer(buffer, offset_bytes + start, staging, 0, size)
-                with _step(profiler, "submit"):
+                with step(profiler, "submit"):
                     self.device.queue.submit([encoder.finish()])
-                with _step(profiler, "wait"):
+                with step(profiler, "wait"):
                     staging.map_sync("READ_NOSYNC", 0, size)
                 try:
-                    with _step(profiler, "copy from staging"):
+                    with step(profiler, "copy from staging"):
                         target[start : start + size] = np.frombuffer(
                             staging.read_mapped(0, size, copy=False), dtype=np.uint8
                         )
@@ -120,8 +116,18 @@ class DeviceContext:
                     staging.unmap()
 
 
-def _step(profiler: Profile | None, name: str) -> contextlib.AbstractContextManager:
-    return contextlib.nullcontext() if profiler is None else profiler._span(name, "host")
+def step(
+    profiler: Profile | None,
+    name: str,
+    encoder: wgpu.GPUCommandEncoder | None = None,
+    moved_bytes: int | None = None,
+) -> contextlib.AbstractContextManager:
+    """Return what makes a step of the host a part of an open profile; with `encoder`, a copy that is recorded on it."""
+    if profiler is None:
+        return contextlib.nullcontext()
+    if encoder is None:
+        return profiler._span(name, "host")
+    return profiler.commands(encoder, name, moved_bytes=moved_bytes, kind="copy")
 
 
 _creation_lock = threading.Lock()

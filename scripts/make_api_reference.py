@@ -25,7 +25,7 @@ here `gw`. The docstrings say more: shapes, datatypes, units, errors (`help(gw.S
 AREAS = {
     "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities",
     "Arrays": "asarray empty empty_like Array Datatype DATATYPES",
-    "One-shot functions": "add sum prod min max reduce cumsum scan",
+    "One-shot functions": "add sum prod min max reduce cumsum scan stream",
     "Operators": "Add Multiply Min Max BinOp",
     "Primitives": "VectorAdd Reduce Scan Copy Kernel Primitive Run",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
