@@ -2,9 +2,9 @@
 
 Usage: python benchmarks/stream.py [--chunk 2^22] [--chunks 16] [--json FILE]
 
-Three ways, by turns: gw.stream as it is; gw.stream(overlap=False), the same without working beside the GPU; and the loop
-that one writes first, asarray, execute, to_numpy. Timed is the whole on the CPU's clock, with data that is there from
-the start; `--produce` makes each chunk when it is asked for, as a file reader or a simulation would. Results are
+Three ways, by turns: gw.stream as it is; gw.stream(overlap=False), the same without working beside the GPU; and the
+loop that one writes first: asarray, execute, to_numpy. Timed is the whole on the CPU's clock, with data that is there
+from the start; `--produce` makes each chunk when it is asked for, as a file reader or a simulation would. Results are
 checked against numpy.
 """
 

@@ -27,6 +27,19 @@ def document(device):
     return run_timers(repeats=4, cold_repeats=2, warmup_s=0.01, idle_s=0.0, workloads=SMALL, torch=False)
 
 
+CLOCKS = {
+    "submit only": ("perf_counter", False),
+    "GPU timestamps": (None, True),
+    "perf_counter + wait": ("perf_counter", True),
+    "time.time + wait": ("time", True),
+    "process_time + wait": ("process_time", True),
+}
+
+
+def test_each_timer_has_the_clock_of_its_name():
+    assert {timer.name: (timer.clock, timer.waits) for timer in TIMERS} == CLOCKS
+
+
 def test_five_timers_two_jobs_with_and_without_warm_up(document):
     assert [workload["n"] for workload in document["workloads"]] == [100_003] * 2
     assert [w.n for w in WORKLOADS] == [10_000_000, 5_000_000]
