@@ -68,15 +68,15 @@ class DeviceContext:
 
         return Executor(self.device)
 
-    def warn_no_timestamps(self) -> None:
-        """Warn, once per device, that GPU times will be None."""
+    def warn_no_timestamps(self, stacklevel: int = 3) -> None:
+        """Warn, once per device, that GPU times will be None; `stacklevel` leads to the user's line."""
         if not self._warned_no_timestamps:
             self._warned_no_timestamps = True
             warnings.warn(
                 "this device has no feature 'timestamp-query': GPU times will be None "
                 "(request_device() of gridwise_py asks for it where the adapter has it)",
                 GridwiseWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
     def read_buffer(self, buffer: wgpu.GPUBuffer, offset_bytes: int, out: np.ndarray) -> None:

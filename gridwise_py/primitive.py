@@ -312,7 +312,8 @@ class Primitive(ABC):
             )
         if encoder is not None:
             self._check_encoder(encoder)
-        profiler = self._context.profiler
+        # Without a device there is no context; binding says so.
+        profiler = None if self._context is None else self._context.profiler
         if profiler is not None:
             with profiler._span(self.name, "primitive") as node:
                 ready = self._bind(arrays, trials)
@@ -334,7 +335,7 @@ class Primitive(ABC):
             if self._context.has_timestamps:
                 session = self._context.timing_helper.session()
             else:
-                self._context.warn_no_timestamps()
+                self._context.warn_no_timestamps(stacklevel=4)
         timed = enable_gpu_timing or enable_cpu_timing
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         try:

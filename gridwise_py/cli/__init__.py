@@ -13,6 +13,7 @@ from .compare import compare
 from .exit_codes import BAD_INPUT, NO_ADAPTER
 from .info import info
 from .plot import plot
+from .roofline import roofline
 from .timers import timers
 from .trace import trace
 
@@ -46,5 +47,6 @@ main.add_command(calibrate)
 main.add_command(compare)
 main.add_command(info)
 main.add_command(plot)
+main.add_command(roofline)
 main.add_command(timers)
 main.add_command(trace)
