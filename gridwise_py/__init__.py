@@ -9,7 +9,7 @@ from .bench.protocol import SamplingProtocol
 from .binop import Add, BinOp, Max, Min, Multiply
 from .capabilities import Capabilities
 from .context import capabilities, timing_helper
-from .datatype import DATATYPES, Datatype
+from .datatype import DATATYPES, STORAGE_DATATYPES, Datatype
 from .device import AdapterDescription, default_device, list_adapters, request_device
 from .errors import (
     AdapterError,
@@ -31,11 +31,11 @@ from .errors import (
     TimingUnavailable,
 )
 from .event import Event, synchronize
-from .functions import add, cumsum, max, min, prod, reduce, scan, sum
+from .functions import add, argsort, cumsum, max, min, prod, reduce, scan, sort, sort_pairs, sum
 from .layout import Layout, Operand
 from .plan import Plan, Work
 from .primitive import Primitive
-from .primitives import Copy, Kernel, Reduce, Scan, VectorAdd
+from .primitives import ArgSort, Copy, Kernel, Reduce, Scan, Sort, SortPairs, VectorAdd
 from .profile_report import KeyAverage, KeyAverages
 from .profiler import Profile, profile
 from .run import Run
@@ -47,9 +47,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DATATYPES",
+    "STORAGE_DATATYPES",
     "AdapterDescription",
     "AdapterError",
     "Add",
+    "ArgSort",
     "Argument",
     "ArgumentError",
     "Array",
@@ -88,6 +90,8 @@ __all__ = [
     "SamplingProtocol",
     "Scan",
     "ShaderError",
+    "Sort",
+    "SortPairs",
     "Span",
     "TimingError",
     "TimingHelper",
@@ -98,6 +102,7 @@ __all__ = [
     "VectorAdd",
     "Work",
     "add",
+    "argsort",
     "asarray",
     "benchmark",
     "capabilities",
@@ -114,6 +119,8 @@ __all__ = [
     "reduce",
     "request_device",
     "scan",
+    "sort",
+    "sort_pairs",
     "stream",
     "sum",
     "synchronize",

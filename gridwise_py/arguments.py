@@ -160,7 +160,8 @@ def bind_layout(
             offset = (array.offset_bytes - window.offset_bytes) // array.datatype.itemsize_bytes
             end_bytes = -(-(array.offset_bytes - window.offset_bytes + array.nbytes) // 16) * 16
             vec4 = offset % 4 == 0 and end_bytes <= window.size_bytes
-            operands[name] = Operand(array.size, buffer_name, offset, vec4, window.size_bytes)
+            item_bytes = array.datatype.itemsize_bytes
+            operands[name] = Operand(array.size, buffer_name, offset, vec4, window.size_bytes, item_bytes)
     return Layout({name: operands[name] for name in arrays}), ranges
 
 

@@ -9,7 +9,7 @@ import wgpu
 
 from ._wgpu_native import destroyed_flag, device_of, is_destroyed
 from .context import context_of
-from .datatype import Datatype, as_datatype
+from .datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, DatatypeError, ImplicitConversionError, LimitError
 
@@ -51,7 +51,7 @@ class Array:
         if not isinstance(buffer, wgpu.GPUBuffer):
             raise DatatypeError(f"buffer must be a wgpu.GPUBuffer, not {type(buffer).__name__}")
         self._buffer = buffer
-        self._datatype = as_datatype(datatype)
+        self._datatype = as_datatype(datatype, STORAGE_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         if length is None:
             length = capacity - offset
@@ -274,7 +274,7 @@ def empty(
     LimitError
         If it is larger than the device's largest buffer.
     """
-    datatype = as_datatype(datatype)
+    datatype = as_datatype(datatype, STORAGE_DATATYPES)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
         raise ArgumentError(f"n must be an integer of at least 0, not {n!r}")
     device = device if device is not None else default_device()
@@ -286,7 +286,7 @@ def empty_like(array: Array | np.ndarray, device: wgpu.GPUDevice | None = None) 
     """Return an uninitialised Array of the length and datatype of `array`, on its device."""
     if isinstance(array, Array):
         return empty(array.size, array.datatype, device or array.device)
-    return empty(np.asarray(array).size, as_datatype(np.asarray(array).dtype), device)
+    return empty(np.asarray(array).size, np.asarray(array).dtype, device)
 
 
 def asarray(data: Any, device: wgpu.GPUDevice | None = None, *, dtype: Any = None, label: str = "") -> Array:
@@ -309,33 +309,36 @@ def asarray(data: Any, device: wgpu.GPUDevice | None = None, *, dtype: Any = Non
     ArgumentError
         If `data` has more than one dimension, or lies on another device.
     """
+    wanted = None if dtype is None else as_datatype(dtype, STORAGE_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
-        if dtype is None:
+        if wanted is None:
             raise DatatypeError("a GPUBuffer does not know its datatype; give dtype=, for example dtype='u32'")
-        return Array(data, dtype, device=device)
+        return Array(data, wanted, device=device)
     if isinstance(data, Array):
         if device is not None and data.device is not device:
             raise BufferUsageError(
                 f"{data!r} lies on another device; copy it through numpy: gw.asarray(x.to_numpy(), device)"
             )
-        if dtype is not None and as_datatype(dtype) != data.datatype:
-            raise DatatypeError(f"{data!r} is not of {as_datatype(dtype)}; convert with to_numpy().astype(…)")
+        if wanted is not None and wanted != data.datatype:
+            raise DatatypeError(f"{data!r} is not of {wanted}; convert with to_numpy().astype(…)")
         return data
     if isinstance(data, np.ndarray):
         items = data
-        if dtype is not None and as_datatype(dtype).dtype != items.dtype:
+        datatype = as_datatype(items.dtype, STORAGE_DATATYPES)
+        if wanted is not None and wanted != datatype:
             raise DatatypeError(
-                f"data is of {items.dtype}, but dtype={as_datatype(dtype)} was asked for; convert it first: "
-                f"data.astype(numpy.{as_datatype(dtype).numpy_name})"
+                f"data is of {items.dtype}, but dtype={wanted} was asked for; convert it first: "
+                f"data.astype(numpy.{wanted.numpy_name})"
             )
-    elif dtype is not None:
+    elif wanted is not None:
+        datatype = wanted
         try:
-            items = np.array(data, dtype=as_datatype(dtype).dtype)
+            items = np.array(data, dtype=wanted.dtype)
         except (OverflowError, TypeError, ValueError) as error:
-            raise DatatypeError(f"data cannot be held as {as_datatype(dtype)}: {error}") from error
+            raise DatatypeError(f"data cannot be held as {wanted}: {error}") from error
     else:
         items = np.asarray(data)
-    datatype = as_datatype(items.dtype)
+        datatype = as_datatype(items.dtype, DATATYPES)  # the 64 bits of Python's numbers are nobody's choice
     if items.ndim != 1:
         raise ArgumentError(
             f"an Array has one dimension, the data has shape {items.shape}; use data.ravel(), or data.reshape(-1)"

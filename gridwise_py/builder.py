@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -65,10 +65,10 @@ class PlanBuilder:
                 self._buffers[operand.buffer] = BufferSpec(operand.buffer, "argument", operand.size_bytes)
 
     def scratch(self, name: str, items: int, item_bytes: int = 4) -> Operand:
-        """Add temporary memory of `items` words, zeroed once, and return it as an operand."""
+        """Add temporary memory of `items` items, zeroed once, and return it as an operand."""
         size_bytes = -(-max(items * item_bytes, 16) // 16) * 16
         self._buffers[name] = BufferSpec(name, "scratch", size_bytes)
-        return Operand(items, name, 0, True, size_bytes)
+        return Operand(items, name, 0, True, size_bytes, item_bytes)
 
     def constant(self, name: str, words: tuple[int, ...]) -> str:
         """Add a buffer with fixed contents and return its name."""
@@ -119,8 +119,8 @@ class PlanBuilder:
         """
         operands = {**reads, **writes}
         written = {operand.buffer for operand in writes.values()}
-        vec4 = {
-            buffer: all(operand.vec4 for operand in operands.values() if operand.buffer == buffer)
+        elements = {
+            buffer: _element([operand for operand in operands.values() if operand.buffer == buffer])
             for buffer in {operand.buffer for operand in operands.values()}
         }
         names = list(dict.fromkeys(operand.buffer for operand in operands.values()))
@@ -129,9 +129,9 @@ class PlanBuilder:
         for index, buffer in enumerate(names, 1):
             access = "read_write" if buffer in written else "read"
             bindings.append(Binding(index, buffer, access))
-            element = "vec4<u32>" if vec4[buffer] else "u32"
             # Names in the text must not depend on how an argument is called where the kernel does the same.
-            buffers.append({"index": index, "var": f"words_{index}", "access": access, "type": f"array<{element}>"})
+            kind = f"array<{elements[buffer]}>"
+            buffers.append({"index": index, "var": f"words_{index}", "access": access, "type": kind})
         for index, (buffer, element) in enumerate((atomics or {}).items(), len(names) + 1):
             bindings.append(Binding(index, buffer, "read_write"))
             buffers.append({"index": index, "var": buffer, "access": "read_write", "type": element})
@@ -140,7 +140,8 @@ class PlanBuilder:
             {
                 "name": name,
                 "var": f"words_{names.index(operand.buffer) + 1}",
-                "vec4": vec4[operand.buffer],
+                "element": elements[operand.buffer],
+                "words": operand.item_bytes // 4,
                 "offset": f"params.{name}_offset",
                 "writable": name in writes,
             }
@@ -195,6 +196,14 @@ class PlanBuilder:
             work,
             parameters,
         )
+
+
+def _element(operands: Sequence[Operand]) -> str:
+    """Return the WGSL type by which a binding is declared: the widest that all its operands can be reached by."""
+    sizes = {operand.item_bytes for operand in operands}
+    if sizes == {8}:
+        return "vec2<u32>"
+    return "vec4<u32>" if sizes == {4} and all(operand.vec4 for operand in operands) else "u32"
 
 
 def _names(step: Step) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from .errors import DatatypeError
 
-__all__ = ["DATATYPES", "Datatype", "as_datatype"]
+__all__ = ["DATATYPES", "STORAGE_DATATYPES", "Datatype", "as_datatype"]
 
 
 @dataclass(frozen=True)
@@ -19,11 +20,11 @@ class Datatype:
     Attributes
     ----------
     name : str
-        ``"u32"``, ``"i32"``, ``"f32"``.
+        ``"u32"``, ``"i32"``, ``"f32"``, ``"u64"``, ``"i64"``, ``"f64"``.
     numpy_name : str
         Name of the numpy dtype, ``"uint32"`` and so on.
     wgsl : str
-        The WGSL type.
+        The WGSL type that kernels compute with; for 8 bytes that of the two words as which they move them.
     feature : str or None
         The wgpu feature that a device must have, if any.
     """
@@ -78,30 +79,49 @@ DATATYPES: dict[str, Datatype] = {
         Datatype("f32", "float32", "f32"),
     )
 }
+#: What arrays can hold: the datatypes that kernels compute with, and those of 8 bytes, which can be sorted and moved.
+STORAGE_DATATYPES: dict[str, Datatype] = DATATYPES | {
+    d.name: d
+    for d in (
+        Datatype("u64", "uint64", "vec2<u32>"),
+        Datatype("i64", "int64", "vec2<u32>"),
+        Datatype("f64", "float64", "vec2<u32>"),
+    )
+}
 
 
-def as_datatype(value: Any) -> Datatype:
+def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES) -> Datatype:
     """Return the `Datatype` for its name, a numpy dtype, or a Datatype.
+
+    Parameters
+    ----------
+    value : str, numpy dtype or Datatype
+    known : mapping from str to Datatype
+        What is supported where it is wanted.
 
     Raises
     ------
     DatatypeError
         If there is no kernel datatype for it; the message lists what there is.
     """
+    if isinstance(value, str):
+        value = STORAGE_DATATYPES.get(value, value)
     if isinstance(value, Datatype):
-        return value
-    if isinstance(value, str) and value in DATATYPES:
-        return DATATYPES[value]
-    try:
-        dtype = np.dtype(value)
-    except TypeError:
-        dtype = None
-    for datatype in DATATYPES.values():
+        if value.name in known:
+            return value
+        dtype = value.dtype
+    else:
+        try:
+            dtype = np.dtype(value) if value is not None else None
+        except TypeError:
+            dtype = None
+    for datatype in known.values():
         if dtype is not None and datatype.dtype == dtype:
             return datatype
-    known = ", ".join(f"{d.name} (numpy {d.numpy_name})" for d in DATATYPES.values())
+    shown = value.name if isinstance(value, Datatype) else getattr(dtype, "name", value)
+    names = ", ".join(f"{d.name} (numpy {d.numpy_name})" for d in known.values())
     remedy = f" Convert first, for example with x.astype(numpy.{_nearest(dtype)})." if dtype is not None else ""
-    raise DatatypeError(f"datatype {value!r} is not supported; supported are {known}.{remedy}")
+    raise DatatypeError(f"datatype {shown!r} is not supported here; supported are {names}.{remedy}")
 
 
 def _nearest(dtype: np.dtype) -> str:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+import numpy as np
 import wgpu
 
 from .array import Array, asarray
 from .binop import Add, BinOp, Max, Min, Multiply, as_binop
 from .context import context_of
+from .datatype import STORAGE_DATATYPES, as_datatype
 from .device import default_device
 from .errors import BufferUsageError
 from .primitive import Primitive
-from .primitives import Reduce, Scan, VectorAdd
+from .primitives import ArgSort, Reduce, Scan, Sort, SortPairs, VectorAdd
 
-__all__ = ["add", "cumsum", "max", "min", "prod", "reduce", "scan", "sum"]
+__all__ = ["add", "argsort", "cumsum", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"]
 
 P = TypeVar("P", bound=Primitive)
 
@@ -29,27 +31,35 @@ def _device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDe
     return next(iter(devices.values()), None) or default_device()
 
 
-def _primitive(cls: type[P], device: wgpu.GPUDevice, *key: Any) -> P:
+def _primitive(cls: type[P], device: wgpu.GPUDevice, *key: Any, **options: Any) -> P:
     """Return a primitive that is kept with the device, so that a second call finds its pipelines."""
     context = context_of(device)
     with context.lock:
         kept = context.__dict__.setdefault("_functions", {})
-        found = kept.get((cls, *key))
+        name = (cls, *key, *options.items())
+        found = kept.get(name)
         if found is None:
-            found = kept[(cls, *key)] = cls(device, *key)
+            found = kept[name] = cls(device, *key, **options)
             if len(kept) > 64:
                 kept.pop(next(iter(kept)))
         return found
 
 
-def _run(cls: type[P], key: tuple, device: wgpu.GPUDevice | None, inputs: dict[str, Any]) -> Any:
+def _run(
+    cls: type[P], key: tuple, device: wgpu.GPUDevice | None, inputs: dict[str, Any], **options: Any
+) -> tuple[Any, ...]:
+    """Return the outputs, as arrays of the inputs' kind."""
+    given = {name: value if isinstance(value, Array) else np.asarray(value) for name, value in inputs.items()}
+    # Before anything is uploaded: what cannot be computed with raises here.
+    datatype = as_datatype(next(iter(given.values())).dtype, cls.datatypes)
     device = _device_of(*inputs.values(), device=device)
-    arrays = {name: asarray(value, device) for name, value in inputs.items()}
-    primitive = _primitive(cls, device, next(iter(arrays.values())).datatype.name, *key)
+    arrays = {name: asarray(value, device) for name, value in given.items()}
+    primitive = _primitive(cls, device, datatype.name, *key, **options)
     with context_of(device).lock:
-        output = primitive.execute(**arrays).output
+        outputs = tuple(primitive.execute(**arrays).outputs.values())
         primitive.release()
-    return output if any(isinstance(value, Array) for value in inputs.values()) else output.to_numpy()
+    on_gpu = any(isinstance(value, Array) for value in inputs.values())
+    return outputs if on_gpu else tuple(output.to_numpy() for output in outputs)
 
 
 def add(a: Any, b: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
@@ -67,7 +77,7 @@ def add(a: Any, b: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     numpy.ndarray or Array
         Shape (n,); an Array where an argument is one.
     """
-    return _run(VectorAdd, (), device, {"a": a, "b": b})
+    return _run(VectorAdd, (), device, {"a": a, "b": b})[0]
 
 
 def reduce(x: Any, op: BinOp | str = Add, *, device: wgpu.GPUDevice | None = None) -> Any:
@@ -90,7 +100,7 @@ def reduce(x: Any, op: BinOp | str = Add, *, device: wgpu.GPUDevice | None = Non
     EmptyReductionError
         For an empty minimum or maximum.
     """
-    result = _run(Reduce, (as_binop(op),), device, {"input": x})
+    (result,) = _run(Reduce, (as_binop(op),), device, {"input": x})
     return result if isinstance(result, Array) else result[0]
 
 
@@ -130,9 +140,67 @@ def scan(x: Any, op: BinOp | str = Add, kind: str = "inclusive", *, device: wgpu
     numpy.ndarray or Array
         Shape (n,), in the datatype of `x`.
     """
-    return _run(Scan, (as_binop(op), kind), device, {"input": x})
+    return _run(Scan, (as_binop(op), kind), device, {"input": x})[0]
 
 
 def cumsum(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the inclusive prefix sums of `x` in its own datatype (integers wrap, unlike `numpy.cumsum`)."""
     return scan(x, Add, "inclusive", device=device)
+
+
+def sort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the items of `x` in order, as numpy's stable sort gives them.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or Array
+        Shape (n,), of u32, i32, f32, u64, i64 or f64; it stays as it is.
+    descending : bool, default False
+        Largest first; equal items keep their order, and NaN comes last in either case.
+    device : wgpu.GPUDevice, optional
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Shape (n,), in the datatype of `x`.
+    """
+    return _run(Sort, (), device, {"input": x}, descending=descending)[0]
+
+
+def argsort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the positions that would sort `x`, as numpy's stable argsort gives them.
+
+    Parameters
+    ----------
+    x, descending, device
+        As for `sort`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Shape (n,), of numpy's index type for numpy, of u32 for an Array.
+    """
+    (result,) = _run(ArgSort, (), device, {"input": x}, descending=descending)
+    return result if isinstance(result, Array) else result.astype(np.intp)
+
+
+def sort_pairs(keys: Any, values: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return `keys` in order, and each key's value along with it.
+
+    Parameters
+    ----------
+    keys : numpy.ndarray or Array
+        Shape (n,); as for `sort`.
+    values : numpy.ndarray or Array
+        Shape (n,), of any datatype of 4 or 8 bytes.
+    descending, device
+        As for `sort`.
+
+    Returns
+    -------
+    tuple of numpy.ndarray or of Array
+        Keys and values, shape (n,) each.
+    """
+    dtype = values.dtype if isinstance(values, Array) else np.asarray(values).dtype
+    value_datatype = as_datatype(dtype, STORAGE_DATATYPES)
+    return _run(SortPairs, (value_datatype.name,), device, {"keys": keys, "values": values}, descending=descending)

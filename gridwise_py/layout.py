@@ -25,6 +25,8 @@ class Operand:
         binding reaches to the end of the last vec4.
     size_bytes : int
         Size of that binding.
+    item_bytes : int
+        Size of an item, 4 or 8.
     """
 
     length: int
@@ -32,6 +34,7 @@ class Operand:
     offset: int = 0
     vec4: bool = True
     size_bytes: int = 0
+    item_bytes: int = 4
 
 
 class Layout(Mapping[str, Operand]):
@@ -44,15 +47,23 @@ class Layout(Mapping[str, Operand]):
         self._hash = hash(tuple(self._operands.items()))
 
     @classmethod
-    def separate(cls, **lengths: int) -> Layout:
+    def separate(cls, item_bytes: Mapping[str, int] | None = None, /, **lengths: int) -> Layout:
         """Return the layout of arguments that each lie at the start of a buffer of their own.
 
         Parameters
         ----------
+        item_bytes : mapping from str to int, optional
+            Sizes of the items of those arguments whose items are not of 4 bytes.
         **lengths : int
-            Items of each argument (of 4 bytes).
+            Items of each argument.
         """
-        return cls({name: Operand(n, name, size_bytes=max(16, -(-n // 4) * 16)) for name, n in lengths.items()})
+        sizes = {name: (item_bytes or {}).get(name, 4) for name in lengths}
+        return cls(
+            {
+                name: Operand(n, name, size_bytes=max(16, -(-n * sizes[name] // 16) * 16), item_bytes=sizes[name])
+                for name, n in lengths.items()
+            }
+        )
 
     def shares(self, first: str, second: str) -> bool:
         """Whether two arguments lie in one binding."""

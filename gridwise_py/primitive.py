@@ -16,7 +16,7 @@ from .arguments import Argument, Ready, bind_layout, check_array, check_overlaps
 from .array import Array, empty
 from .capabilities import Capabilities
 from .context import context_of
-from .datatype import Datatype
+from .datatype import DATATYPES, Datatype
 from .errors import ArgumentError, BufferUsageError, OverlapError, TimingUnavailable
 from .executor import BoundPlan, launch_blocking
 from .layout import Layout
@@ -46,6 +46,8 @@ class Primitive(ABC):
         By default what was measured on the device.
     """
 
+    #: Datatypes of the items that it works on, by name.
+    datatypes: ClassVar[Mapping[str, Datatype]] = DATATYPES
     #: What ``execute`` takes, by name, in order.
     arguments: ClassVar[tuple[Argument, ...]] = ()
 
@@ -79,6 +81,10 @@ class Primitive(ABC):
     def check_lengths(self, lengths: Mapping[str, int]) -> None:
         """Raise LengthError where the lengths of the inputs do not fit each other."""
         return
+
+    def default_output(self, name: str, inputs: Mapping[str, Array]) -> Array | None:
+        """Return the array that takes an output which was never given; None for a new one."""
+        return None
 
     def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
         """Whether an output may share items with another argument; `identical` if both are the same view."""
@@ -116,8 +122,12 @@ class Primitive(ABC):
         **options
             What the constructor takes.
         """
-        layout = lengths if isinstance(lengths, Layout) else Layout.separate(**lengths)
-        return cls(None, capabilities=capabilities, **options).plan(layout)
+        primitive = cls(None, capabilities=capabilities, **options)
+        if isinstance(lengths, Layout):
+            return primitive.plan(lengths)
+        datatypes = {name: primitive.argument_datatype(name) for name in lengths}
+        sizes = {name: datatype.itemsize_bytes for name, datatype in datatypes.items() if datatype is not None}
+        return primitive.plan(Layout.separate(sizes, **lengths))
 
     def _plan_cached(self, layout: Layout) -> Plan:
         plan = self._plans.get(layout)
@@ -224,6 +234,9 @@ class Primitive(ABC):
             if not argument.is_output:
                 continue
             needed = self.output_length(name, inputs)
+            if name not in given and (default := self.default_output(name, given)) is not None:
+                used[name] = default
+                continue
             if name in given:
                 used[name] = given[name] if needed is None else argument.fit(self.name, given[name], needed)
                 continue

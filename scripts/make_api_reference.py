@@ -24,10 +24,10 @@ here `gw`. The docstrings say more: shapes, datatypes, units, errors (`help(gw.S
 
 AREAS = {
     "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities",
-    "Arrays": "asarray empty empty_like Array Datatype DATATYPES",
-    "One-shot functions": "add sum prod min max reduce cumsum scan stream",
+    "Arrays": "asarray empty empty_like Array Datatype DATATYPES STORAGE_DATATYPES",
+    "One-shot functions": "add sum prod min max reduce cumsum scan sort argsort sort_pairs stream",
     "Operators": "Add Multiply Min Max BinOp",
-    "Primitives": "VectorAdd Reduce Scan Copy Kernel Primitive Run",
+    "Primitives": "VectorAdd Reduce Scan Sort SortPairs ArgSort Copy Kernel Primitive Run",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult",
@@ -43,7 +43,8 @@ OBJECTS = {
     "Multiply": "Product. Identity 1; integers wrap.",
     "Min": "Minimum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
     "Max": "Maximum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
-    "DATATYPES": "The supported datatypes by name: " + ", ".join(gw.DATATYPES) + ".",
+    "DATATYPES": "The datatypes that kernels compute with, by name: " + ", ".join(gw.DATATYPES) + ".",
+    "STORAGE_DATATYPES": "What arrays can hold, and sorts take, by name: " + ", ".join(gw.STORAGE_DATATYPES) + ".",
 }
 
 

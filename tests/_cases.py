@@ -36,6 +36,7 @@ USER_ADD = gw.BinOp(
     wgsl="fn twice(x: T) -> T { return x + x; }\nfn combine(a: T, b: T) -> T { return twice(a) - a + b; }",
 )
 OPERATORS = [gw.Add, gw.Min, gw.Max, gw.Multiply, PRODUCT, USER_ADD]
+SORTS = ("sort", "sort_pairs", "argsort")
 SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
 
@@ -73,6 +74,9 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
     """Every primitive × datatype × operator × subgroup mode × strategy × state."""
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
+            if name in SORTS:
+                yield from _sorts(name, datatype, capabilities)
+                continue
             if name not in ("reduce", "scan"):
                 yield Case(name, {"datatype": datatype}, capabilities)
                 continue
@@ -88,6 +92,15 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                         yield Case(name, scan | {"strategy": "reduce_then_scan"}, capabilities)
                         for state in ("u64", "u32x2"):
                             yield Case(name, scan | {"strategy": "lookback", "state": state}, capabilities)
+
+
+def _sorts(name: str, datatype: str, capabilities: gw.Capabilities) -> Iterator[Case]:
+    few = {"datatype": datatype, "items": 2, "parts": 2}
+    for strategy in ("onesweep", "reduce_then_scan"):
+        for mode in SUBGROUPS:
+            yield Case(name, few | {"subgroups": mode, "strategy": strategy}, capabilities)
+        yield Case(name, few | {"descending": True, "parts": 1, "strategy": strategy}, capabilities)
+        yield Case(name, {"datatype": datatype, "strategy": strategy}, capabilities)
 
 
 def few_cases(capabilities: gw.Capabilities = FULL) -> list[Case]:

@@ -12,7 +12,7 @@ import wgpu
 from .._wgpu_native import wait_idle
 from ..array import asarray
 from ..binop import Multiply, as_binop
-from ..datatype import as_datatype
+from ..datatype import STORAGE_DATATYPES, as_datatype
 from ..errors import GridwiseError, LimitError
 from ..plan import Plan
 from ..primitive import Primitive
@@ -59,12 +59,12 @@ class Case:
         LimitError
             If the device has no such large buffers; before the host is asked for the memory.
         """
-        size_bytes = self.n * as_datatype(self.datatype).itemsize_bytes
+        size_bytes = self.n * as_datatype(self.datatype, STORAGE_DATATYPES).itemsize_bytes
         limit = primitive.capabilities.limits["max-buffer-size"]
         if size_bytes > limit:
             raise LimitError(f"{self} needs buffers of {size_bytes} bytes, but the device's max-buffer-size is {limit}")
         rng = np.random.default_rng([seed, self.n])
-        dtype = as_datatype(self.datatype).dtype
+        dtype = as_datatype(self.datatype, STORAGE_DATATYPES).dtype
         names = [argument.name for argument in primitive.arguments if not argument.is_output]
         if dtype.kind != "f":
             bits = {name: rng.integers(0, 1 << 32, self.n, dtype=np.uint32) for name in names}

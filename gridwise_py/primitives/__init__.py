@@ -4,9 +4,10 @@ from .copy import Copy
 from .kernel import Kernel
 from .reduce import Reduce
 from .scan import Scan
+from .sort import ArgSort, Sort, SortPairs
 from .vector_add import VectorAdd
 
-__all__ = ["REGISTRY", "Copy", "Kernel", "Reduce", "Scan", "VectorAdd"]
+__all__ = ["REGISTRY", "ArgSort", "Copy", "Kernel", "Reduce", "Scan", "Sort", "SortPairs", "VectorAdd"]
 
 #: By the names that the command line uses. The compose, edge-size and benchmark suites find primitives here.
 REGISTRY = {
@@ -14,4 +15,7 @@ REGISTRY = {
     "vector_add": VectorAdd,
     "reduce": Reduce,
     "scan": Scan,
+    "sort": Sort,
+    "sort_pairs": SortPairs,
+    "argsort": ArgSort,
 }

@@ -9,7 +9,7 @@ import wgpu
 
 from ..arguments import Argument
 from ..capabilities import Capabilities
-from ..datatype import Datatype, as_datatype
+from ..datatype import STORAGE_DATATYPES, Datatype, as_datatype
 from ..errors import ArgumentError, LimitError
 from ..layout import Layout
 from ..plan import Binding, BufferSpec, Plan, Shader, Work
@@ -94,7 +94,7 @@ class Kernel(Primitive):
         self._workgroups = workgroups
         self._entry_point = entry_point
         self._constants = dict(constants or {})
-        self._datatypes = {name: as_datatype(value) for name, value in (datatypes or {}).items()}
+        self._datatypes = {name: as_datatype(value, STORAGE_DATATYPES) for name, value in (datatypes or {}).items()}
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ import wgpu
 from ..arguments import Argument
 from ..binop import Add, BinOp, as_binop
 from ..builder import PlanBuilder
-from ..capabilities import Capabilities
+from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import Datatype, as_datatype
 from ..errors import ArgumentError
 from ..layout import Operand
@@ -26,12 +26,31 @@ __all__ = [
     "ChainedState",
     "OperatorPrimitive",
     "block_split",
+    "operator_context",
 ]
 
 # Flags of shaders/lib/tile.wgsl and shaders/scan.wgsl.
 RAW_INPUT = 1
 RAW_OUTPUT = 2
 HAS_CARRY = 4
+
+
+def operator_context(op: BinOp, datatype: Datatype, mode: SubgroupMode) -> dict[str, Any]:
+    """Return what lib/operator.wgsl, lib/subgroup.wgsl and lib/workgroup.wgsl need to know."""
+    acc = op.accumulator(datatype)
+    return {
+        "datatype": datatype.wgsl,
+        "op": {
+            "expression": op.expression,
+            "wgsl": op.wgsl,
+            "commutative": op.commutative,
+            "subgroup_reduce": op.subgroup_reduce,
+            "subgroup_exclusive_scan": op.subgroup_exclusive_scan,
+        },
+        "acc": {"wgsl": acc.wgsl, "key": acc.key},
+        "subgroups": mode.kind,
+        "emulated_size": mode.size,
+    }
 
 
 class OperatorPrimitive(Primitive):
@@ -70,22 +89,7 @@ class OperatorPrimitive(Primitive):
 
     def _context_for(self, shape: Shape, **more: Any) -> dict[str, Any]:
         """Values for the templates of all kernels with an operator."""
-        op, acc = self.op, self._accumulator
-        return {
-            "datatype": self.datatype.wgsl,
-            "op": {
-                "expression": op.expression,
-                "wgsl": op.wgsl,
-                "commutative": op.commutative,
-                "subgroup_reduce": op.subgroup_reduce,
-                "subgroup_exclusive_scan": op.subgroup_exclusive_scan,
-            },
-            "acc": {"wgsl": acc.wgsl, "key": acc.key},
-            "subgroups": self.mode.kind,
-            "emulated_size": self.mode.size,
-            "vecs": shape.vecs,
-            **more,
-        }
+        return {**operator_context(self.op, self.datatype, self.mode), "vecs": shape.vecs, **more}
 
     def _add(
         self,
@@ -220,6 +224,7 @@ class ChainedState:
             },
             "atomics": {"control": "array<atomic<u32>>", "states": f"array<atomic<{'u64' if wide else 'u32'}>>"},
             "features": _WIDE if wide else (),
+            "control": "control",
             "state": self.form,
             "read_by_rmw": self.by_rmw,
         }

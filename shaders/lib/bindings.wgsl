@@ -12,7 +12,28 @@ struct Params {
 //$ endfor
 
 //$ for operand in operands
-//$ if operand.vec4
+//$ if operand.words == 2
+// An item of 8 bytes, as its low and its high word.
+fn load_{{ operand.name }}(i: u32) -> vec2<u32> {
+//$ if operand.element == "vec2<u32>"
+  return {{ operand.var }}[{{ operand.offset }} + i];
+//$ else
+  let k = 2u * ({{ operand.offset }} + i);
+  return vec2<u32>({{ operand.var }}[k], {{ operand.var }}[k + 1u]);
+//$ endif
+}
+//$ if operand.writable
+fn store_{{ operand.name }}(i: u32, item: vec2<u32>) {
+//$ if operand.element == "vec2<u32>"
+  {{ operand.var }}[{{ operand.offset }} + i] = item;
+//$ else
+  let k = 2u * ({{ operand.offset }} + i);
+  {{ operand.var }}[k] = item.x;
+  {{ operand.var }}[k + 1u] = item.y;
+//$ endif
+}
+//$ endif
+//$ elif operand.element == "vec4<u32>"
 fn load_{{ operand.name }}(i: u32) -> u32 {
   let k = {{ operand.offset }} + i;
   return {{ operand.var }}[k >> 2u][k & 3u];

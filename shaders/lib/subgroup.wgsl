@@ -125,3 +125,31 @@ fn look_back_reduce(x: Acc) -> Acc {
   return workgroupUniformLoad(&emulated[0]);
 }
 //$ endif
+
+//$ if ballots is defined
+// Votes of the 32 lanes that this lane is among (of all lanes, in a subgroup of fewer), and the value of another lane.
+//$ if subgroups == "native"
+fn sg_ballot(vote: bool) -> u32 {
+  let votes = subgroupBallot(vote);
+  // Drivers know the size when they compile, so that this costs nothing where it is 32.
+  if (sg_size > 32u) { return votes[sg_lane >> 5u]; }
+  return votes.x;
+}
+fn sg_shuffle(x: u32, from_lane: u32) -> u32 { return subgroupShuffle(x, from_lane); }
+//$ elif subgroups == "emulated"
+fn sg_shuffle(x: u32, from_lane: u32) -> u32 {
+  workgroupBarrier();
+  emulated_words[local] = x;
+  workgroupBarrier();
+  return emulated_words[local - sg_lane + from_lane];
+}
+fn sg_ballot(vote: bool) -> u32 {
+  workgroupBarrier();
+  emulated_words[local] = select(0u, 1u, vote);
+  workgroupBarrier();
+  var votes = 0u;
+  for (var i = 0u; i < min(sg_size, 32u); i++) { votes |= emulated_words[local - (sg_lane & 31u) + i] << i; }
+  return votes;
+}
+//$ endif
+//$ endif

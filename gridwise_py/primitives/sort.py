@@ -1,0 +1,323 @@
+"""Sort: stable radix sorts of keys, of keys with values, and of positions by keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import wgpu
+
+from ..arguments import Argument
+from ..array import Array
+from ..builder import PlanBuilder
+from ..capabilities import Capabilities
+from ..datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..errors import ArgumentError, LengthError
+from ..layout import Layout, Operand
+from ..plan import Plan, Work
+from ..primitive import Primitive
+from ..tuning import sort_shape_for
+from .sort_plan import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, add_sort, digits_of
+
+__all__ = ["ArgSort", "Sort", "SortPairs", "key_codes"]
+
+_STRATEGIES = (ONESWEEP, REDUCE_THEN_SCAN)
+_OPTIONS = """descending : bool, default False
+        Largest first. Keys that are equal keep their order in both directions.
+    begin_bit, end_bit : int, optional
+        Sort by these bits only, from `begin_bit` up to but without `end_bit`; by default by all. Bits are those of
+        the key's code, whose unsigned order is the order of the keys (see Notes).
+    overwrite_input : bool, default False
+        Sort in place: the outputs are the inputs, and less memory is needed.
+    strategy : {None, "onesweep", "reduce_then_scan"}, optional
+        ``"onesweep"`` counts all digits at once, and then reads and writes each item once per digit, with a decoupled
+        look-back and fallback. ``"reduce_then_scan"`` counts each digit before it moves the items, and no workgroup
+        ever waits for another. None takes the second on a CPU adapter, else the first.
+    subgroups : None, bool or str, optional
+        None chooses by what the device has; False uses workgroup memory and barriers only.
+    workgroup_size, items, parts, look : int, optional
+        Shape of the kernels: invocations, keys per invocation and tile, parts in which a tile goes through workgroup
+        memory, tiles looked at in one round.
+    tickets : bool, optional
+        Whether a workgroup of ``"onesweep"`` takes its tile from a counter; None for CPU adapters only.
+    spin_limit : int, default 256
+        Looks in vain, all told, before a workgroup counts tiles that have not posted again.
+    stall_every : int, optional
+        For tests: every so many tiles one never posts."""
+_NOTES = """The order is that of numpy's stable sort: −0 equals +0 and keeps its sign, and every NaN comes last, also
+    when descending. A least significant digit radix sort with digits of 8 bits. A digit in which all keys agree moves
+    nothing: its dispatches remain, and end at once.
+
+    With n items, temporary memory is one copy of the items; for ``"onesweep"`` 1 KiB per tile (see ``tiles`` of
+    ``plan.parameters``), for ``"reduce_then_scan"`` 2 KiB per block; and 2 KiB per digit. Up to one tile, a single
+    workgroup sorts in one dispatch, and needs none."""
+
+
+class _SortBase(Primitive):
+    """What all sorts share; see `Sort`."""
+
+    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+    #: Names of the arguments: keys in and out, values in and out; None where there is no such argument.
+    _roles: ClassVar[tuple[str, str | None, str | None, str | None]]
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        datatype: Datatype | str | Any,
+        value_datatype: Datatype | None,
+        *,
+        descending: bool = False,
+        begin_bit: int = 0,
+        end_bit: int | None = None,
+        overwrite_input: bool = False,
+        strategy: str | None = None,
+        subgroups: bool | str | None = None,
+        workgroup_size: int | None = None,
+        items: int | None = None,
+        parts: int | None = None,
+        look: int | None = None,
+        tickets: bool | None = None,
+        spin_limit: int = 256,
+        stall_every: int = 0,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, capabilities=capabilities)
+        self.datatype = as_datatype(datatype, self.datatypes)
+        self.value_datatype = value_datatype
+        self.overwrite_input = overwrite_input
+        self.begin_bit, self.end_bit = begin_bit, end_bit
+        if strategy is not None and strategy not in _STRATEGIES:
+            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
+        if spin_limit < 1 or stall_every < 0:
+            raise ArgumentError(f"spin_limit={spin_limit} must be at least 1, stall_every={stall_every} at least 0")
+        is_cpu = self.capabilities.is_cpu
+        # A CPU ranks key by key in fewer steps than by votes of lanes that it goes through one by one itself.
+        self.mode = self.capabilities.subgroup_mode(False if subgroups is None and is_cpu else subgroups)
+        value_words = value_datatype.itemsize_bytes // 4 if value_datatype is not None else 0
+        words = max(self.datatype.itemsize_bytes // 4, value_words)
+        self._config = SortConfig(
+            key=self.datatype,
+            descending=bool(descending),
+            value_words=value_words,
+            generated=value_datatype is not None and self._roles[2] is None,
+            digits=digits_of(self.datatype, begin_bit, end_bit),
+            strategy=strategy if strategy is not None else (REDUCE_THEN_SCAN if is_cpu else ONESWEEP),
+            mode=self.mode,
+            shape=sort_shape_for(
+                self.capabilities,
+                self.mode,
+                words,
+                workgroup_size=workgroup_size,
+                items=items,
+                parts=parts,
+                look=look,
+            ),
+            capabilities=self.capabilities,
+            tickets=is_cpu if tickets is None else tickets,
+            spin_limit=spin_limit,
+            stall_every=stall_every,
+        )
+
+    @property
+    def descending(self) -> bool:
+        """Whether the largest comes first."""
+        return self._config.descending
+
+    def argument_datatype(self, name: str) -> Datatype | None:
+        """The keys' datatype, or that of the values."""
+        return self.datatype if name in self._roles[:2] else self.value_datatype
+
+    def check_lengths(self, lengths: Mapping[str, int]) -> None:
+        """There are as many values as keys."""
+        if len(set(lengths.values())) > 1:
+            described = ", ".join(f"{name} has {n} items" for name, n in lengths.items())
+            raise LengthError(f"{self.name}: lengths differ: {described}; every key needs one value")
+
+    def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
+        """As long as the input."""
+        return next(iter(lengths.values()))
+
+    def default_output(self, name: str, inputs: Mapping[str, Array]) -> Array | None:
+        """In place, the input of the same role."""
+        if not self.overwrite_input:
+            return None
+        keys_in, keys_out, values_in, _ = self._roles
+        return inputs[keys_in if name == keys_out else values_in]
+
+    def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
+        """Keys may overwrite keys, and values values, where that was asked for."""
+        keys_in, keys_out, values_in, values_out = self._roles
+        return (
+            self.overwrite_input and identical and (argument, output) in ((keys_in, keys_out), (values_in, values_out))
+        )
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: one dispatch for a tile, else one and one or three per digit."""
+        keys_in, keys_out, values_in, values_out = self._roles
+        builder = PlanBuilder(self.name.lower(), layout, self.capabilities)
+        operand = layout[keys_in]
+        n, key_bytes = operand.length, self.datatype.itemsize_bytes
+        keys = {"input": operand}
+        values: dict[str, Operand] = {}
+        if keys_out is not None:
+            keys["output"] = layout[keys_out]
+            if self.overwrite_input and n and keys["output"] != operand:
+                raise ArgumentError(
+                    f"{self.name}: overwrite_input=True sorts in place; leave out {keys_out}=, or make a {self.name} "
+                    f"without overwrite_input"
+                )
+        if values_out is not None:
+            values = {"input": layout[values_in]} if values_in is not None else {}
+            values["output"] = layout[values_out]
+        parameters = add_sort(builder, self._config, keys, values)
+        value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
+        read = key_bytes + (value_bytes if values_in is not None else 0)
+        written = (key_bytes if keys_out is not None else 0) + value_bytes
+        return builder.build(Work(n, n * read, n * written), parameters)
+
+    def _order(self, keys: np.ndarray) -> np.ndarray:
+        codes = key_codes(keys, self.descending)
+        bits = 8 * keys.dtype.itemsize
+        end_bit = bits if self.end_bit is None else self.end_bit
+        mask = (1 << end_bit) - (1 << self.begin_bit)
+        return np.argsort(codes & codes.dtype.type(mask), kind="stable")
+
+
+class Sort(_SortBase):
+    __doc__ = f"""Sort keys; stable.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    datatype : Datatype, str or numpy dtype, default "u32"
+        Of the keys: u32, i32, f32, u64, i64 or f64.
+    {_OPTIONS}
+
+    See Also
+    --------
+    Primitive.execute : takes ``input`` and ``output``, shape (n,) each.
+    SortPairs, ArgSort
+
+    Notes
+    -----
+    {_NOTES}
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.array([3, 1, 2], dtype=np.uint32), device)
+    >>> gw.Sort(device, "u32", descending=True).execute(input=x).output.to_numpy()
+    array([3, 2, 1], dtype=uint32)
+    """
+
+    arguments = (Argument("input"), Argument("output", is_output=True))
+    _roles = ("input", "output", None, None)
+
+    def __init__(self, device: wgpu.GPUDevice | None, datatype: Datatype | str | Any = "u32", **options: Any):
+        super().__init__(device, datatype, None, **options)
+
+    def reference(self, input: np.ndarray) -> np.ndarray:
+        """Return what numpy's stable sort gives."""
+        return input[self._order(input)]
+
+
+class SortPairs(_SortBase):
+    __doc__ = f"""Sort keys, and move a value along with each; stable.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    datatype : Datatype, str or numpy dtype, default "u32"
+        Of the keys: u32, i32, f32, u64, i64 or f64.
+    value_datatype : Datatype, str or numpy dtype, default "u32"
+        Of the values, of 4 or 8 bytes; they are moved as they are.
+    {_OPTIONS}
+
+    See Also
+    --------
+    Primitive.execute : takes ``keys``, ``values``, ``output_keys`` and ``output_values``, shape (n,) each.
+
+    Notes
+    -----
+    {_NOTES}
+    """
+
+    arguments = (
+        Argument("keys"),
+        Argument("values"),
+        Argument("output_keys", is_output=True),
+        Argument("output_values", is_output=True),
+    )
+    _roles = ("keys", "output_keys", "values", "output_values")
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        datatype: Datatype | str | Any = "u32",
+        value_datatype: Datatype | str | Any = "u32",
+        **options: Any,
+    ):
+        super().__init__(device, datatype, as_datatype(value_datatype, STORAGE_DATATYPES), **options)
+
+    def reference(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what numpy's stable sort gives: keys and values."""
+        order = self._order(keys)
+        return keys[order], values[order]
+
+
+class ArgSort(_SortBase):
+    __doc__ = f"""The positions (u32) that would sort the keys; stable.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    datatype : Datatype, str or numpy dtype, default "u32"
+        Of the keys: u32, i32, f32, u64, i64 or f64.
+    {_OPTIONS}
+
+    See Also
+    --------
+    Primitive.execute : takes ``input`` and ``output``, shape (n,) each; the output is of u32.
+
+    Notes
+    -----
+    {_NOTES} A second copy of the keys is needed, since they are no output.
+    """
+
+    arguments = (Argument("input"), Argument("output", is_output=True))
+    _roles = ("input", None, None, "output")
+
+    def __init__(self, device: wgpu.GPUDevice | None, datatype: Datatype | str | Any = "u32", **options: Any):
+        if options.get("overwrite_input"):
+            raise ArgumentError("ArgSort has no overwrite_input: positions are no keys; leave it out")
+        super().__init__(device, datatype, DATATYPES["u32"], **options)
+
+    def reference(self, input: np.ndarray) -> np.ndarray:
+        """Return what numpy's stable argsort gives, as u32."""
+        return self._order(input).astype(np.uint32)
+
+
+def key_codes(keys: np.ndarray, descending: bool = False) -> np.ndarray:
+    """Return unsigned integers whose order is the order of the keys.
+
+    Parameters
+    ----------
+    keys : numpy.ndarray
+        Of a dtype of 4 or 8 bytes.
+    descending : bool, default False
+        Of the keys; NaN comes last all the same.
+    """
+    unsigned = np.dtype(f"u{keys.dtype.itemsize}")
+    sign = unsigned.type(1 << (8 * unsigned.itemsize - 1))
+    bits = keys.view(unsigned)
+    if keys.dtype.kind == "u":
+        codes = bits
+    elif keys.dtype.kind == "i":
+        codes = bits ^ sign
+    else:
+        bits = np.where(keys == 0, unsigned.type(0), bits)
+        codes = np.where(bits & sign, ~bits, bits | sign)
+    codes = ~codes if descending else codes
+    return np.where(np.isnan(keys), ~unsigned.type(0), codes) if keys.dtype.kind == "f" else codes

@@ -1,0 +1,39 @@
+// Items of a tile on their way between the buffers and the registers of the invocations. One pass reads and writes any
+// two of three places, so that the choice can be made on the GPU; it is the same for the whole dispatch.
+fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= params.n; }
+
+//$ for items_of in moved
+//$ for place in places
+//$ set load = "u32" if items_of.generated and place == "input" else "load_" ~ items_of.name ~ "_" ~ place
+fn read_{{ items_of.name }}_{{ place }}(tile: u32) {
+  let first = tile * TILE + tile_position(0u);
+  if (tile_is_full(tile)) {
+//$ for k in range(items)
+    {{ items_of.name }}[{{ k }}] = {{ load }}(first + {{ 32 * k }}u);
+//$ endfor
+  } else {
+//$ for k in range(items)
+    if (first + {{ 32 * k }}u < params.n) { {{ items_of.name }}[{{ k }}] = {{ load }}(first + {{ 32 * k }}u); }
+//$ endfor
+  }
+}
+//$ endfor
+fn read_{{ items_of.name }}(tile: u32, place: u32) {
+//$ for place in places
+  {{ "else " if not loop.first }}if (place == {{ place | upper }}) { read_{{ items_of.name }}_{{ place }}(tile); }
+//$ endfor
+}
+//$ endfor
+
+// Keys past the end rank behind all others: their digit is the last, and so is their place in the tile.
+fn read_codes(tile: u32, place: u32) {
+  if (!tile_is_full(tile)) {
+//$ for k in range(items)
+    keys[{{ k }}] = key_decode(LAST_CODE);
+//$ endfor
+  }
+  read_keys(tile, place);
+//$ for k in range(items)
+  keys[{{ k }}] = key_encode(keys[{{ k }}]);
+//$ endfor
+}

@@ -1,0 +1,207 @@
+// Stable ranking of a tile of keys by one digit, for subgroups of any size and for none.
+// Row r of a tile is what 32 neighbouring lanes hold: ITEMS rounds of 32 consecutive keys. Every row has a counter per
+// bin in `stage`, which later holds the keys themselves.
+// Source: the early counts and the ranking by matching lanes are those of Adinets and Merrill, "Onesweep" (2022). WGSL
+// cannot match lanes, so that eight ballots do it.
+const ITEMS: u32 = {{ items }}u;
+const ROWS: u32 = {{ rows }}u;
+const ROW_ITEMS: u32 = 32u * ITEMS;
+const TILE: u32 = ROWS * ROW_ITEMS;
+// Counters of the rows, then keys{{ "; the digits on the way to ranks lie behind the counters" if subgroups == "none" }}.
+var<workgroup> stage: array<atomic<u32>, {{ stage_words }}>;
+var<workgroup> rank_steps: u32;
+
+var<private> lane: u32;  // of the workgroup, in the order of the subgroups
+var<private> row: u32;
+//$ for items_of in moved
+var<private> {{ items_of.name }}: array<{{ "u32" if items_of.words == 1 else "vec2<u32>" }}, ITEMS>;
+//$ endfor
+// Ranks in the tile, two to a word: registers decide how many workgroups fit on a multiprocessor.
+var<private> ranks: array<u32, (ITEMS + 1u) / 2u>;
+var<private> row_counts: array<u32, ROWS>;
+
+fn rank_of(k: u32) -> u32 { return (ranks[k >> 1u] >> (16u * (k & 1u))) & 0xffffu; }
+fn set_rank(k: u32, rank: u32) {
+  if ((k & 1u) == 0u) { ranks[k >> 1u] = rank; } else { ranks[k >> 1u] |= rank << 16u; }
+}
+
+// Keys are fixed already where all of them are ranked by one digit.
+fn ranked_digit(code: Key) -> u32 { return key_digit({{ "key_fixed(code)" if fix_when_ranked else "code" }}); }
+
+// Position in the tile of this invocation's key in round k.
+fn tile_position(k: u32) -> u32 { return row * ROW_ITEMS + k * 32u + (lane & 31u); }
+
+fn rank_enter(lanes: Lanes) {
+  enter(lanes);
+  lane = sg_id * sg_size + sg_lane;
+  row = lane >> 5u;
+//$ if subgroups != "none"
+  if (local == 0u) { rank_steps = max(1u, 32u / sg_size); }
+//$ endif
+}
+
+fn row_clear() {
+//$ for i in range(8)
+  atomicStore(&stage[lane + {{ i }}u * WORKGROUP_SIZE], 0u);
+//$ endfor
+  workgroupBarrier();
+}
+
+// Counts the tile's digits, row by row, and gives invocation b < BINS the number of keys in bin b.
+fn tile_count() -> u32 {
+  row_clear();
+//$ for k in range(items)
+  atomicAdd(&stage[row * BINS + ranked_digit(keys[{{ k }}])], 1u);
+//$ endfor
+  workgroupBarrier();
+  var total = 0u;
+  if (lane < BINS) {
+//$ for r in range(rows)
+    row_counts[{{ r }}] = atomicLoad(&stage[{{ 256 * r }}u + lane]);
+    total += row_counts[{{ r }}];
+//$ endfor
+  }
+  return total;
+}
+
+// What comes before this invocation's value, over the workgroup.
+fn wg_exclusive(x: u32) -> u32 {
+  let within = sg_scan(x);
+  return wg_scan(sg_last(within.inclusive)).before + within.exclusive;
+}
+
+// Turns the counters into the rank of the first key of each row and bin. `first` is that of the bin.
+fn tile_begin_rows(first: u32) {
+  if (lane < BINS) {
+    var next = first;
+//$ for r in range(rows)
+    atomicStore(&stage[{{ 256 * r }}u + lane], next);
+    next += row_counts[{{ r }}];
+//$ endfor
+  }
+  workgroupBarrier();
+}
+
+//$ if subgroups == "none"
+// One invocation in 32 ranks its row, key by key.
+fn tile_rank() {
+  let digits = ROWS * BINS;
+//$ for k in range(items)
+  atomicStore(&stage[digits + tile_position({{ k }}u)], ranked_digit(keys[{{ k }}]));
+//$ endfor
+  workgroupBarrier();
+  if ((lane & 31u) == 0u) {
+    for (var i = digits + row * ROW_ITEMS; i < digits + (row + 1u) * ROW_ITEMS; i++) {
+      let counter = row * BINS + atomicLoad(&stage[i]);
+      let rank = atomicLoad(&stage[counter]);
+      atomicStore(&stage[counter], rank + 1u);
+      atomicStore(&stage[i], rank);
+    }
+  }
+  workgroupBarrier();
+//$ for k in range(items)
+  set_rank({{ k }}u, atomicLoad(&stage[digits + tile_position({{ k }}u)]));
+//$ endfor
+  workgroupBarrier();
+}
+//$ else
+// The lanes of the row, and of the subgroup, whose digit is the same.
+fn matching_lanes(digit: u32, all: u32) -> u32 {
+  var lanes = all;
+  var votes = 0u;
+//$ if subgroups == "emulated"
+  // Loops, not rows: an emulated vote is long, and a driver would repeat it for every bit of every round.
+  for (var bit = 1u; bit < BINS; bit <<= 1u) {
+    votes = sg_ballot((digit & bit) != 0u);
+    lanes &= select(~votes, votes, (digit & bit) != 0u);
+  }
+//$ else
+//$ for bit in range(8)
+  votes = sg_ballot((digit & {{ 2 ** bit }}u) != 0u);
+  lanes &= select(~votes, votes, (digit & {{ 2 ** bit }}u) != 0u);
+//$ endfor
+//$ endif
+  return lanes;
+}
+
+fn rank_lane() -> u32 { return sg_lane & 31u; }
+fn leader_of(lanes: u32) -> u32 { return (sg_lane & ~31u) + countTrailingZeros(lanes); }
+
+// A row that is (part of) one subgroup: its lanes go in step. The shuffle needs what the addition gave, so that the
+// additions of a row stay in the order of its rounds.
+fn rank_in_step(key: Key, all: u32) -> u32 {
+  let digit = ranked_digit(key);
+  let lanes = matching_lanes(digit, all);
+  let before = countOneBits(lanes & ((1u << rank_lane()) - 1u));
+  var first = 0u;
+  if (before == 0u) {
+    // Nobody else touches this counter meanwhile; two accesses are faster than one addition.
+    first = atomicLoad(&stage[row * BINS + digit]);
+    atomicStore(&stage[row * BINS + digit], first + countOneBits(lanes));
+  }
+  return sg_shuffle(first, leader_of(lanes)) + before;
+}
+
+// A row of several subgroups: one after the other.
+fn rank_in_turn(key: Key, all: u32, steps: u32) -> u32 {
+  let digit = ranked_digit(key);
+  let lanes = matching_lanes(digit, all);
+  let before = countOneBits(lanes & ((1u << rank_lane()) - 1u));
+  let turn = (lane & 31u) / sg_size;
+  var first = 0u;
+  for (var step = 0u; step < steps; step++) {
+    if (step == turn && before == 0u) { first = atomicAdd(&stage[row * BINS + digit], countOneBits(lanes)); }
+    workgroupBarrier();
+  }
+  return sg_shuffle(first, leader_of(lanes)) + before;
+}
+
+fn tile_rank() {
+  let all = select((1u << (sg_size & 31u)) - 1u, 0xffffffffu, sg_size >= 32u);
+  let steps = workgroupUniformLoad(&rank_steps);
+//$ if subgroups == "emulated"
+  for (var k = 0u; k < ITEMS; k++) { set_rank(k, rank_in_turn(keys[k], all, steps)); }
+//$ else
+  if (steps == 1u) {
+//$ for k in range(items)
+    set_rank({{ k }}u, rank_in_step(keys[{{ k }}], all));
+//$ endfor
+  } else {
+//$ for k in range(items)
+    set_rank({{ k }}u, rank_in_turn(keys[{{ k }}], all, steps));
+//$ endfor
+  }
+//$ endif
+  workgroupBarrier();
+}
+//$ endif
+
+// Puts a part of the tile's items in the order of their ranks: those whose rank is from part × PART on.
+const PARTS: u32 = {{ parts }}u;
+const PART: u32 = TILE / PARTS;
+//$ for items_of in moved
+fn stage_{{ items_of.name }}(part: u32) {
+//$ for k in range(items)
+//$ if parts == 1
+  stage_one_{{ items_of.name }}(rank_of({{ k }}u), {{ items_of.name }}[{{ k }}]);
+//$ else
+  if (rank_of({{ k }}u) - part * PART < PART) {
+    stage_one_{{ items_of.name }}(rank_of({{ k }}u) - part * PART, {{ items_of.name }}[{{ k }}]);
+  }
+//$ endif
+//$ endfor
+  workgroupBarrier();
+}
+//$ if items_of.words == 1
+fn stage_one_{{ items_of.name }}(i: u32, word: u32) { atomicStore(&stage[i], word); }
+fn staged_{{ items_of.name }}(i: u32) -> u32 { return atomicLoad(&stage[i]); }
+//$ else
+fn stage_one_{{ items_of.name }}(i: u32, item: vec2<u32>) {
+  atomicStore(&stage[i], item.x);
+  atomicStore(&stage[PART + i], item.y);
+}
+fn staged_{{ items_of.name }}(i: u32) -> vec2<u32> {
+  return vec2<u32>(atomicLoad(&stage[i]), atomicLoad(&stage[PART + i]));
+}
+//$ endif
+//$ endfor

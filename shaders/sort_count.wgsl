@@ -1,0 +1,109 @@
+// Counts the digits of all keys. Two uses:
+//   histogram   of every digit at once, over all keys: where each bin of each pass begins, and which passes can be left
+//               out because all keys agree in their digit; so it decides which buffers each pass reads and writes
+//   offsets     of one digit, for each block of tiles, where passes do not look back
+// Counters lie in workgroup memory, in a few copies, so that lanes with equal digits meet less often.
+// Forward progress: no workgroup waits for another. The last one to finish knows that all counts were added, but WGSL does
+// not promise that it sees them at once: if their sum is not n after some looks, it counts everything again.
+// Bindings: params, keys, and routes and sums, or counts.
+//$ include "lib/bindings.wgsl"
+//$ include "lib/operator.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/sort_key.wgsl"
+const COPIES: u32 = {{ copies }}u;
+const DIGITS: u32 = {{ digits }}u;
+const CHUNK_ITEMS: u32 = {{ chunk_items }}u;  // keys of an invocation between two reads of memory
+var<workgroup> counters: array<atomic<u32>, COPIES * DIGITS * BINS>;
+
+var<private> lane: u32;
+var<private> totals: array<u32, DIGITS>;
+
+var<private> unfixed: u32;
+
+fn count_key(key: Key) {
+  let encoded = key_encode(key);
+  let code = key_fixed(encoded);
+//$ if histogram and key_kind == "f"
+  if (!key_is_fixed(encoded)) { unfixed = 1u; }
+//$ endif
+  let copy = (lane & (COPIES - 1u)) * DIGITS * BINS;
+//$ for d in range(digits)
+  use_digit(params.digit_{{ d }});
+  atomicAdd(&counters[copy + {{ d * 256 }}u + key_digit(code)], 1u);
+//$ endfor
+}
+
+// Adds the counters of this invocation's bin to its totals, and empties them.
+fn add_up() {
+  workgroupBarrier();
+  if (lane < BINS) {
+//$ for d in range(digits)
+//$ for c in range(copies)
+    totals[{{ d }}] += atomicExchange(&counters[{{ (c * digits + d) * 256 }}u + lane], 0u);
+//$ endfor
+//$ endfor
+  }
+  workgroupBarrier();
+}
+
+// Counts the keys from `first` to before `end`; the bin of this invocation is in `totals`.
+//$ for place in places
+fn count_range_{{ place }}(first: u32, end: u32) {
+  for (var chunk = first; chunk < end; chunk += WORKGROUP_SIZE * CHUNK_ITEMS) {
+//$ if vec4
+    let i = chunk + lane * 4u;
+    if (chunk + WORKGROUP_SIZE * CHUNK_ITEMS <= end) {
+//$ for v in range(chunk_items // 4)
+      let keys_{{ v }} = load4_keys_{{ place }}(i + {{ 4 * v }}u * WORKGROUP_SIZE);
+//$ endfor
+//$ for v in range(chunk_items // 4)
+//$ for c in "xyzw"
+      count_key(keys_{{ v }}.{{ c }});
+//$ endfor
+//$ endfor
+    } else {
+      for (var k = chunk + lane; k < end; k += WORKGROUP_SIZE) { count_key(load_keys_{{ place }}(k)); }
+    }
+//$ else
+    let end_of_chunk = min(end, chunk + WORKGROUP_SIZE * CHUNK_ITEMS);
+    for (var k = chunk + lane; k < end_of_chunk; k += WORKGROUP_SIZE) { count_key(load_keys_{{ place }}(k)); }
+//$ endif
+  }
+  add_up();
+}
+//$ endfor
+
+fn wg_exclusive(x: u32) -> WorkgroupScan {
+  let within = sg_scan(x);
+  let before = wg_scan(sg_last(within.inclusive));
+  return WorkgroupScan(before.before + within.exclusive, before.total);
+}
+
+fn count_begin(lanes: Lanes) {
+  enter(lanes);
+  lane = sg_id * sg_size + sg_lane;
+  for (var i = lane; i < COPIES * DIGITS * BINS; i += WORKGROUP_SIZE) { atomicStore(&counters[i], 0u); }
+  workgroupBarrier();
+}
+
+//$ if histogram
+//$ include "lib/sort_routes.wgsl"
+//$ else
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let place = load_routes(params.route_index) & 3u;
+  if (block >= params.blocks || place == 0u) { return; }
+  count_begin(lanes);
+  let first = block * params.block_items;
+  let end = min(params.n, first + params.block_items);
+//$ for place in places
+  {{ "else " if not loop.first }}if (place == {{ place | upper }}) { count_range_{{ place }}(first, end); }
+//$ endfor
+  if (lane < BINS) { store_counts(lane * params.blocks + block, totals[0]); }
+}
+//$ endif

@@ -1,0 +1,26 @@
+// Turns the counts of one digit, by bin and block, into where each block's run of each bin begins. A workgroup per bin.
+// Forward progress: no workgroup waits for another. Bindings: params, routes, counts, offsets.
+//$ include "lib/bindings.wgsl"
+//$ include "lib/operator.wgsl"
+//$ include "lib/workgroup.wgsl"
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let bin = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (bin >= {{ bins }}u || load_routes(params.route_index) == 0u) { return; }
+  enter(lanes);
+  var carry = load_routes(params.bins_index + bin);
+  for (var first = 0u; first < params.blocks; first += WORKGROUP_SIZE) {
+    let block = first + sg_id * sg_size + sg_lane;
+    var count = 0u;
+    if (block < params.blocks) { count = load_counts(bin * params.blocks + block); }
+    let within = sg_scan(count);
+    let before = wg_scan(sg_last(within.inclusive));
+    if (block < params.blocks) { store_offsets(bin * params.blocks + block, carry + before.before + within.exclusive); }
+    carry += before.total;
+  }
+}

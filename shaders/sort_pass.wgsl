@@ -1,0 +1,220 @@
+// A pass of a radix sort: moves every key to where its digit belongs, in the order in which keys of one digit came.
+// Each workgroup counts the digits of a tile, ranks its keys, puts them in order in workgroup memory, and writes them
+// to runs of their own in the output. Where a tile's run begins comes from one of two places:
+//   look-back  from the tiles before it, as in Adinets and Merrill, "Onesweep: a faster least significant digit radix sort
+//              for GPUs" (2022). A tile posts its counts before it ranks, each bin's invocation looks at several
+//              earlier tiles at a time. Forward progress: none is assumed. After SPIN_LIMIT looks in vain, all told, the
+//              workgroup counts tiles that have not posted again (the input of a pass does not change), so that
+//              every loop is bounded.
+//   offsets    from sort_offsets.wgsl, for a block of tiles that the workgroup does one after the other. No workgroup
+//              waits for another.
+// Bindings: params, keys (and values) in three places, routes, and states or offsets.
+//$ include "lib/bindings.wgsl"
+//$ include "lib/operator.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/sort_key.wgsl"
+//$ include "lib/sort_rank.wgsl"
+//$ include "lib/sort_items.wgsl"
+
+// What to add to the position of a key in the tile, by bin; before that, counts of a tile that did not post.
+var<workgroup> run_offsets: array<atomic<u32>, BINS>;
+//$ if moved | length > 1
+var<private> destinations: array<u32, ITEMS / PARTS>;
+//$ endif
+
+//$ for place in places[1:]
+//$ for fixed in fixes
+fn write_{{ place }}{{ fixed }}(tile: u32) {
+  let valid = min(TILE, params.n - tile * TILE);
+//$ for part in range(parts)
+//$ if part > 0
+  workgroupBarrier();
+  stage_keys({{ part }}u);
+//$ endif
+//$ for k in range(items // parts)
+//$ set K = part * (items // parts) + k
+  if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
+    let key = staged_keys({{ k }}u * WORKGROUP_SIZE + lane);
+    let to = atomicLoad(&run_offsets[key_digit({{ "key_fixed(key)" if fixed else "key" }})]) + {{ K }}u * WORKGROUP_SIZE + lane;
+    store_keys_{{ place }}(to, key_decode(key));
+//$ if moved | length > 1
+    destinations[{{ k }}] = to;
+//$ endif
+  }
+//$ endfor
+//$ if moved | length > 1
+  workgroupBarrier();
+  stage_values({{ part }}u);
+//$ for k in range(items // parts)
+//$ set K = part * (items // parts) + k
+  if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
+    store_values_{{ place }}(destinations[{{ k }}], staged_values({{ k }}u * WORKGROUP_SIZE + lane));
+  }
+//$ endfor
+//$ endif
+//$ endfor
+}
+//$ endfor
+//$ endfor
+
+// Moves a tile whose keys are ranked, and whose first part is staged.
+fn tile_write(tile: u32, route: u32) {
+//$ if moved | length > 1
+  read_values(tile, route & 3u);
+//$ endif
+//$ if fixes | length > 1
+  if (load_routes(UNFIXED) != 0u) {
+    if ((route >> 2u) == OUTPUT) { write_output_fixed(tile); } else { write_temporary_fixed(tile); }
+    return;
+  }
+//$ endif
+  if ((route >> 2u) == OUTPUT) { write_output(tile); } else { write_temporary(tile); }
+}
+
+// Reads keys as they are ranked.
+fn read_ranked(tile: u32, place: u32) {
+  read_codes(tile, place);
+//$ if fixes | length > 1
+  if (load_routes(UNFIXED) != 0u) {
+//$ for k in range(items)
+    keys[{{ k }}] = key_fixed(keys[{{ k }}]);
+//$ endfor
+  }
+//$ endif
+}
+// Reads them again, as they are written, if that is something else.
+fn read_unfixed(tile: u32, place: u32) {
+//$ if fixes | length > 1
+  if (load_routes(UNFIXED) != 0u) { read_codes(tile, place); }
+//$ endif
+}
+
+//$ if lookback
+//$ include "lib/sort_state.wgsl"
+override SPIN_LIMIT: u32 = 256u;
+var<workgroup> stalled: atomic<u32>;
+
+// Counts the digits of a tile again, and gives those of this invocation's bin.
+fn count_again(tile: u32, place: u32) -> u32 {
+  workgroupBarrier();
+  if (lane < BINS) { atomicStore(&run_offsets[lane], 0u); }
+  workgroupBarrier();
+  read_codes(tile, place);
+//$ for k in range(items)
+  atomicAdd(&run_offsets[key_digit(key_fixed(keys[{{ k }}]))], 1u);
+//$ endfor
+  workgroupBarrier();
+  return atomicLoad(&run_offsets[lane & (BINS - 1u)]);
+}
+
+// Where this invocation's bin goes on after the tiles before `tile`; `base` is where the bin begins.
+fn look_back(tile: u32, place: u32, base: u32) -> u32 {
+  var sum = 0u;
+  var next = select(0u, tile, lane < BINS);  // the tiles before this one remain to be added
+  var spins = 0u;
+  var keys_lost = false;
+  if (tile == 0u) { sum = base; }
+  loop {
+    while (next > 0u && spins < SPIN_LIMIT) {
+      // Those before tile 0 repeat it: they are not reached, since tile 0 posts an inclusive count.
+//$ for j in range(look)
+      let word_{{ j }} = digit_peek(max(next, {{ j + 1 }}u) - {{ j + 1 }}u, lane);
+//$ endfor
+      var on = true;
+//$ for j in range(look)
+      on = on && next > 0u && digit_posted(word_{{ j }});
+      if (on) {
+        sum += digit_value(word_{{ j }});
+        next = select(next - 1u, 0u, digit_inclusive(word_{{ j }}));
+      }
+//$ endfor
+      spins += select(1u, 0u, on || next == 0u);
+    }
+    if (next > 0u) { atomicMax(&stalled, next); }
+    let again = workgroupUniformLoad(&stalled);
+    if (again == 0u) { break; }
+    let counted = count_again(again - 1u, place);
+    keys_lost = true;
+    if (next == again) {
+      sum += counted;
+      next -= 1u;
+      if (next == 0u) { sum += base; }
+    }
+    if (lane == 0u) { atomicStore(&stalled, 0u); }
+    workgroupBarrier();
+  }
+//$ if parts > 1
+  if (keys_lost) { read_codes(tile, place); }
+//$ endif
+  return sum;
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let route = load_routes(params.route_index);
+  if (number >= params.tiles || route == 0u) { return; }
+  rank_enter(lanes);
+  use_digit(params.digit);
+  let tile = state_enter(number);
+  let place = route & 3u;
+  read_ranked(tile, place);
+  if (local == 0u) { atomicStore(&stalled, 0u); }
+  var base = 0u;
+  if (lane < BINS) {
+    state_begin();
+    base = load_routes(params.bins_index + lane);
+  }
+  let count = tile_count();
+  if (lane < BINS) {
+    if (tile == 0u) { digit_post(tile, lane, INCLUSIVE, base + count); } else { digit_post(tile, lane, COUNT, count); }
+  }
+  let first = wg_exclusive(count);
+  tile_begin_rows(first);
+  tile_rank();
+  read_unfixed(tile, place);
+  stage_keys(0u);
+  let before = look_back(tile, place, base);
+  if (lane < BINS) {
+    if (tile > 0u) { digit_post(tile, lane, INCLUSIVE, before + count); }
+    atomicStore(&run_offsets[lane], before - first);
+  }
+  workgroupBarrier();
+  // The epoch is that of invocations which look back.
+  if (lane == 0u && state_count_finished(params.tiles)) { state_next_epoch(); }
+  tile_write(tile, route);
+}
+//$ else
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let route = load_routes(params.route_index);
+  if (block >= params.blocks || route == 0u) { return; }
+  rank_enter(lanes);
+  use_digit(params.digit);
+  var next = 0u;
+  if (lane < BINS) { next = load_offsets(lane * params.blocks + block); }
+  let end = min((block + 1u) * params.tiles_per_block, params.tiles);
+  for (var tile = block * params.tiles_per_block; tile < end; tile++) {
+    read_ranked(tile, route & 3u);
+    let count = tile_count();
+    let first = wg_exclusive(count);
+    tile_begin_rows(first);
+    tile_rank();
+    read_unfixed(tile, route & 3u);
+    if (lane < BINS) { atomicStore(&run_offsets[lane], next - first); }
+    next += count;
+    stage_keys(0u);
+    tile_write(tile, route);
+    workgroupBarrier();
+  }
+}
+//$ endif
