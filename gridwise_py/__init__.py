@@ -30,12 +30,16 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
+from .event import Event, synchronize
 from .functions import add, argsort, cumsum, max, min, prod, reduce, scan, sort, sort_pairs, sum
 from .layout import Layout, Operand
 from .plan import Plan, Work
 from .primitive import Primitive
 from .primitives import ArgSort, Copy, Kernel, Reduce, Scan, Sort, SortPairs, VectorAdd
+from .profile_report import KeyAverage, KeyAverages
+from .profiler import Profile, profile
 from .run import Run
+from .stream import stream
 from .timing import TimingHelper, TimingSession
 from .timing_result import PerTrial, Span, TimingResult
 
@@ -61,10 +65,13 @@ __all__ = [
     "DatatypeError",
     "DeviceError",
     "EmptyReductionError",
+    "Event",
     "GridwiseError",
     "GridwiseWarning",
     "ImplicitConversionError",
     "Kernel",
+    "KeyAverage",
+    "KeyAverages",
     "Layout",
     "LengthError",
     "LimitError",
@@ -78,6 +85,7 @@ __all__ = [
     "PerTrial",
     "Plan",
     "Primitive",
+    "Profile",
     "Reduce",
     "Run",
     "SamplingProtocol",
@@ -108,11 +116,14 @@ __all__ = [
     "measure",
     "min",
     "prod",
+    "profile",
     "reduce",
     "request_device",
     "scan",
     "sort",
     "sort_pairs",
+    "stream",
     "sum",
+    "synchronize",
     "timing_helper",
 ]

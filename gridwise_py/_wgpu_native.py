@@ -29,10 +29,12 @@ __all__ = [
     "encoder_fate",
     "is_destroyed",
     "look_types_up",
+    "queue_is_idle",
     "tick_period_ns",
     "wait_idle",
     "wait_method",
     "watch_errors",
+    "write_timestamp",
 ]
 
 _WAIT_PUBLIC = "on_submitted_work_done"
@@ -75,6 +77,24 @@ def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
         return device.__dict__["_gridwise_wait"]
     except KeyError:
         return device.__dict__.setdefault("_gridwise_wait", _choose_wait(device))
+
+
+def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
+    """Whether everything that was submitted is done, without waiting; None where that cannot be told."""
+    try:
+        from wgpu.backends.wgpu_native import ffi, lib
+
+        # wgpu-py drops the answer of its own poll. A byte comes back, in a register that holds more.
+        return bool(lib.wgpuDevicePoll(device._internal, False, ffi.NULL) & 1)
+    except (ImportError, AttributeError):
+        return None
+
+
+def write_timestamp(encoder: wgpu.GPUCommandEncoder, query_set: wgpu.GPUQuerySet, index: int) -> None:
+    """Take a timestamp at this place of an encoder; the device has ``timestamp-query-inside-encoders``."""
+    from wgpu.backends.wgpu_native.extras import write_timestamp as write
+
+    write(encoder, query_set, index)
 
 
 def tick_period_ns(device: wgpu.GPUDevice) -> float:

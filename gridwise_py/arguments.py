@@ -13,10 +13,10 @@ from .array import Array
 from .capabilities import Capabilities
 from .datatype import Datatype
 from .errors import BufferUsageError, DatatypeError, LengthError, LimitError, OverlapError
-from .executor import BufferRange
+from .executor import BoundPlan, BufferRange
 from .layout import Layout, Operand
 
-__all__ = ["Argument", "bind_layout", "check_array", "check_overlaps", "coerce", "signature"]
+__all__ = ["Argument", "Ready", "bind_layout", "check_array", "check_overlaps", "coerce", "signature"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,22 @@ class Argument:
                 f"give an output of at least {needed} items"
             )
         return array if array.size == needed else array[:needed]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A call's arguments, checked and bound."""
+
+    key: tuple
+    bound: BoundPlan
+    arrays: dict[str, Array]
+    outputs: dict[str, Array]
+    in_place: bool
+    watched: tuple[tuple[list[bool], wgpu.GPUBuffer], ...]
+
+    def shapes(self) -> str:
+        """Return names, lengths and datatypes of the arguments."""
+        return ", ".join(f"{name} {array.datatype.name}[{array.size}]" for name, array in self.arrays.items())
 
 
 def coerce(name: str, value: Any, datatype: Datatype | None, device: wgpu.GPUDevice) -> Array:

@@ -184,7 +184,12 @@ class Array:
             )
         self._check_usable("COPY_DST", "copy_from()")
         if self._length:
-            self._device.queue.write_buffer(self._buffer, self.offset_bytes, np.ascontiguousarray(data).view(np.uint8))
+            words = np.ascontiguousarray(data).view(np.uint8)
+            profiler = context_of(self._device).profiler
+            if profiler is not None:
+                profiler._upload(self._buffer, self.offset_bytes, words)
+            else:
+                self._device.queue.write_buffer(self._buffer, self.offset_bytes, words)
         return self
 
     def destroy(self) -> None:
@@ -245,6 +250,20 @@ def _checked_size(device: wgpu.GPUDevice, n: int, datatype: Datatype) -> int:
     return size_bytes
 
 
+def _make_buffer(
+    device: wgpu.GPUDevice, n: int, datatype: Datatype, label: str, *, mapped: bool = False
+) -> wgpu.GPUBuffer:
+    profiler = context_of(device).profiler
+    size_bytes = _checked_size(device, n, datatype)
+    buffer = device.create_buffer(
+        label=label or "gridwise array", size=size_bytes, usage=_USAGE, mapped_at_creation=mapped
+    )
+    destroyed_flag(buffer, fresh=True)
+    if profiler is not None:
+        profiler._allocated(size_bytes)
+    return buffer
+
+
 def empty(
     n: int, datatype: Datatype | str | Any = "u32", device: wgpu.GPUDevice | None = None, *, label: str = ""
 ) -> Array:
@@ -259,10 +278,7 @@ def empty(
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
         raise ArgumentError(f"n must be an integer of at least 0, not {n!r}")
     device = device if device is not None else default_device()
-    context_of(device)
-    size_bytes = _checked_size(device, int(n), datatype)
-    buffer = device.create_buffer(label=label or "gridwise array", size=size_bytes, usage=_USAGE)
-    destroyed_flag(buffer, fresh=True)
+    buffer = _make_buffer(device, int(n), datatype, label)
     return Array(buffer, datatype, int(n), device=device)
 
 
@@ -328,13 +344,13 @@ def asarray(data: Any, device: wgpu.GPUDevice | None = None, *, dtype: Any = Non
             f"an Array has one dimension, the data has shape {items.shape}; use data.ravel(), or data.reshape(-1)"
         )
     device = device if device is not None else default_device()
-    context_of(device)
-    size_bytes = _checked_size(device, items.size, datatype)
-    buffer = device.create_buffer(
-        label=label or "gridwise array", size=size_bytes, usage=_USAGE, mapped_at_creation=True
-    )
-    destroyed_flag(buffer, fresh=True)
-    if items.size:
-        buffer.write_mapped(np.ascontiguousarray(items).view(np.uint8))
-    buffer.unmap()
+    profiler = context_of(device).profiler
+    buffer = _make_buffer(device, items.size, datatype, label, mapped=profiler is None)
+    words = np.ascontiguousarray(items).view(np.uint8)
+    if profiler is None:
+        if items.size:
+            buffer.write_mapped(words)
+        buffer.unmap()
+    elif items.size:
+        profiler._upload(buffer, 0, words)
     return Array(buffer, datatype, items.size, device=device)

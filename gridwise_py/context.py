@@ -6,10 +6,12 @@ and all of it goes when the device goes.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import warnings
 import weakref
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import wgpu
@@ -20,7 +22,10 @@ from .device import measure_capabilities
 from .errors import ArgumentError, GridwiseWarning
 from .timing import TimingHelper
 
-__all__ = ["DeviceContext", "capabilities", "context_of", "timing_helper"]
+if TYPE_CHECKING:
+    from .profiler import Profile
+
+__all__ = ["DeviceContext", "capabilities", "context_of", "step", "timing_helper"]
 
 # Large enough that the copy, not the calls, is what takes time; larger ones gain nothing.
 _STAGING_BYTES = 32 << 20
@@ -37,6 +42,7 @@ class DeviceContext:
         #: What `lookback.lookback_verdict` found out, by the form of the state words.
         self.lookback_verdicts: dict[str, LookbackVerdict] = {}
         self._staging: wgpu.GPUBuffer | None = None
+        self.profiler: Profile | None = None  # while one is open
         watch_errors()
         look_types_up()
 
@@ -65,15 +71,15 @@ class DeviceContext:
 
         return Executor(self.device)
 
-    def warn_no_timestamps(self) -> None:
-        """Warn, once per device, that GPU times will be None."""
+    def warn_no_timestamps(self, stacklevel: int = 3) -> None:
+        """Warn, once per device, that GPU times will be None; `stacklevel` leads to the user's line."""
         if not self._warned_no_timestamps:
             self._warned_no_timestamps = True
             warnings.warn(
                 "this device has no feature 'timestamp-query': GPU times will be None "
                 "(request_device() of gridwise_py asks for it where the adapter has it)",
                 GridwiseWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
     def read_buffer(self, buffer: wgpu.GPUBuffer, offset_bytes: int, out: np.ndarray) -> None:
@@ -82,7 +88,11 @@ class DeviceContext:
         ``queue.read_buffer`` copies several times; this maps once and copies once per part.
         """
         target = out.view(np.uint8).reshape(-1)
-        with self.lock:
+        profiler = self.profiler
+        with (
+            self.lock,
+            profiler._span("download", "transfer", bytes=target.nbytes) if profiler else contextlib.nullcontext(),
+        ):
             wanted = min(_STAGING_BYTES, 1 << max(16, (target.nbytes - 1).bit_length()))
             if self._staging is None or self._staging.size < wanted:
                 self._staging = self.device.create_buffer(
@@ -94,15 +104,33 @@ class DeviceContext:
             for start in range(0, target.nbytes, staging.size):
                 size = min(staging.size, target.nbytes - start)
                 encoder = self.device.create_command_encoder(label="gridwise read")
-                encoder.copy_buffer_to_buffer(buffer, offset_bytes + start, staging, 0, size)
-                self.device.queue.submit([encoder.finish()])
-                staging.map_sync("READ_NOSYNC", 0, size)
+                with step(profiler, "copy to host", encoder, size):
+                    encoder.copy_buffer_to_buffer(buffer, offset_bytes + start, staging, 0, size)
+                with step(profiler, "submit"):
+                    self.device.queue.submit([encoder.finish()])
+                with step(profiler, "wait"):
+                    staging.map_sync("READ_NOSYNC", 0, size)
                 try:
-                    target[start : start + size] = np.frombuffer(
-                        staging.read_mapped(0, size, copy=False), dtype=np.uint8
-                    )
+                    with step(profiler, "copy from staging"):
+                        target[start : start + size] = np.frombuffer(
+                            staging.read_mapped(0, size, copy=False), dtype=np.uint8
+                        )
                 finally:
                     staging.unmap()
+
+
+def step(
+    profiler: Profile | None,
+    name: str,
+    encoder: wgpu.GPUCommandEncoder | None = None,
+    moved_bytes: int | None = None,
+) -> contextlib.AbstractContextManager:
+    """Return what makes a step of the host a part of an open profile; with `encoder`, a copy that is recorded on it."""
+    if profiler is None:
+        return contextlib.nullcontext()
+    if encoder is None:
+        return profiler._span(name, "host")
+    return profiler.commands(encoder, name, moved_bytes=moved_bytes, kind="copy")
 
 
 _creation_lock = threading.Lock()

@@ -16,6 +16,7 @@ import numpy as np
 import wgpu
 
 from ._wgpu_native import create_shader_module, wait_idle, watch_errors
+from .context import context_of
 from .errors import BufferUsageError, DeviceError, ShaderError
 from .plan import Copy, Fill, Kernel, Plan, Shader
 from .shaders import dump, numbered, prologue, refuse_element_pointers
@@ -368,6 +369,9 @@ class Executor:
 
     def make_buffer(self, label: str, spec) -> wgpu.GPUBuffer:
         """Make a buffer that belongs to a plan, with its initial contents."""
+        profiler = context_of(self.device).profiler
+        if profiler is not None:
+            profiler._allocated(spec.size_bytes)
         if spec.words is None:
             return self.device.create_buffer(label=label, size=spec.size_bytes, usage=_OWN_USAGE[spec.role])
         return self.device.create_buffer_with_data(

@@ -6,14 +6,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import wgpu
 
 from ._wgpu_native import destroyed_flag, device_of, wait_idle
-from .arguments import Argument, bind_layout, check_array, check_overlaps, coerce, signature
+from .arguments import Argument, Ready, bind_layout, check_array, check_overlaps, coerce, signature
 from .array import Array, empty
 from .capabilities import Capabilities
 from .context import context_of
@@ -26,21 +25,12 @@ from .run import Measurement, Run, record_marked, submit, submit_blocking
 from .timing import TimingSession
 from .timing_result import TimingResult
 
+if TYPE_CHECKING:
+    from .profiler import Profile
+
 __all__ = ["Primitive"]
 
 _MAX_LAYOUTS = 64
-
-
-@dataclass(frozen=True)
-class _Ready:
-    """A call's arguments, checked and bound."""
-
-    key: tuple
-    bound: BoundPlan
-    arrays: dict[str, Array]
-    outputs: dict[str, Array]
-    in_place: bool
-    watched: tuple[tuple[list[bool], wgpu.GPUBuffer], ...]
 
 
 class Primitive(ABC):
@@ -68,7 +58,7 @@ class Primitive(ABC):
         self._device = device
         self._capabilities = capabilities if capabilities is not None else self._context.capabilities
         self._given: dict[str, Array] = {}  # what the caller gave, and stays bound
-        self._ready: _Ready | None = None
+        self._ready: Ready | None = None
         self._lock = threading.RLock()
         self._launch_blocking = launch_blocking()
         self._plans: OrderedDict[Layout, Plan] = OrderedDict()
@@ -163,7 +153,7 @@ class Primitive(ABC):
         """
         return self._bind(arrays).bound
 
-    def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> _Ready:
+    def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> Ready:
         """Check everything about a call, and only then change anything."""
         if isinstance(trials, bool) or not isinstance(trials, Integral) or trials < 1:
             raise ArgumentError(f"trials must be an integer of at least 1, not {trials!r}")
@@ -191,7 +181,7 @@ class Primitive(ABC):
             bound = self._context.executor.bind(plan, {k: v for k, v in ranges.items() if k in names})
             watched = tuple((destroyed_flag(array.buffer), array.buffer) for array in used.values())
             self._given = given
-            self._ready = _Ready(key, bound, used, outputs, in_place, watched)
+            self._ready = Ready(key, bound, used, outputs, in_place, watched)
             return self._ready
 
     def _check_in_place(self, trials: int, in_place: bool) -> None:
@@ -286,7 +276,11 @@ class Primitive(ABC):
         """
         self._check_encoder(encoder)
         ready = self._bind(arrays, trials)
-        ready.bound.encode(encoder, trials=trials, timing=timing)
+        profiler = self._context.profiler
+        if profiler is not None:
+            profiler._record_primitive(self.name, ready, encoder, trials, timing)
+        else:
+            ready.bound.encode(encoder, trials=trials, timing=timing)
         return ready.outputs
 
     def execute(
@@ -331,13 +325,30 @@ class Primitive(ABC):
             )
         if encoder is not None:
             self._check_encoder(encoder)
-        ready = self._bind(arrays, trials)
+        # Without a device there is no context; binding says so.
+        profiler = None if self._context is None else self._context.profiler
+        if profiler is not None:
+            with profiler._span(self.name, "primitive") as node:
+                ready = self._bind(arrays, trials)
+                node.shapes = ready.shapes()
+                return self._run(ready, encoder, enable_gpu_timing, enable_cpu_timing, trials, profiler)
+        return self._run(self._bind(arrays, trials), encoder, enable_gpu_timing, enable_cpu_timing, trials, None)
+
+    def _run(
+        self,
+        ready: Ready,
+        encoder: wgpu.GPUCommandEncoder | None,
+        enable_gpu_timing: bool,
+        enable_cpu_timing: bool,
+        trials: int,
+        profiler: Profile | None,
+    ) -> Run:
         session = None
-        if enable_gpu_timing:
+        if enable_gpu_timing or (profiler is not None and profiler._times_kernels):
             if self._context.has_timestamps:
                 session = self._context.timing_helper.session()
             else:
-                self._context.warn_no_timestamps()
+                self._context.warn_no_timestamps(stacklevel=4)
         timed = enable_gpu_timing or enable_cpu_timing
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         try:
@@ -346,11 +357,13 @@ class Primitive(ABC):
             elif self._launch_blocking:
                 submit_blocking(self.device, ready.bound, trials, session, cpu)
             else:
-                submit(self._device, ready.bound, trials, session, cpu)
+                submit(self._device, ready.bound, trials, session, cpu, profiler)
         except BaseException:
             if session is not None and encoder is None and not session.is_submitted():
                 session.abandon()
             raise
+        if profiler is not None:
+            profiler._kernels(ready.bound.plan, session, 0, trials)
         measurement = Measurement(ready.bound.plan, session, trials, cpu or {}) if timed else None
         if measurement is not None:
             self._last_timed = measurement

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import wgpu
 
@@ -16,6 +16,9 @@ from .executor import BoundPlan
 from .plan import Plan
 from .timing import TimingSession
 from .timing_result import TimingResult
+
+if TYPE_CHECKING:
+    from .profiler import Profile
 
 __all__ = ["Measurement", "Run", "bracket", "record_marked", "submit", "submit_blocking"]
 
@@ -40,7 +43,12 @@ def bracket(device: wgpu.GPUDevice, submit: Callable[[], Any]) -> tuple[int, int
 
 
 def submit(
-    device: wgpu.GPUDevice, bound: BoundPlan, trials: int, session: TimingSession | None, cpu: dict[str, Any] | None
+    device: wgpu.GPUDevice,
+    bound: BoundPlan,
+    trials: int,
+    session: TimingSession | None,
+    cpu: dict[str, Any] | None,
+    profiler: Profile | None = None,
 ) -> None:
     """Encode and submit a plan; with `cpu`, bracket the submission and put the CPU's times there."""
     begin = time.perf_counter_ns()
@@ -49,7 +57,11 @@ def submit(
     bound.encode(encoder, trials=trials, timing=session)
     commands = [encoder.finish()]
     if cpu is None:
+        encoded = time.perf_counter_ns()
         device.queue.submit(commands)
+        if profiler is not None:
+            profiler._step("encode", begin, encoded)
+            profiler._step("submit", encoded, time.perf_counter_ns())
     else:
         encoded = time.perf_counter_ns()
         t0, t1, t2 = bracket(device, lambda: device.queue.submit(commands))
@@ -59,6 +71,10 @@ def submit(
             encode_time_ns=float(encoded - begin),
             wait_method=wait_method(device),
         )
+        if profiler is not None:
+            steps = (("encode", begin, encoded), ("wait", encoded, t0), ("submit", t0, t1), ("wait", t1, t2))
+            for step in steps:
+                profiler._step(*step)
     if session is not None:
         session.submitted()
 
@@ -89,10 +105,10 @@ def record_marked(
 class Measurement:
     """What a timed call left to be read: timestamps on the GPU, and the CPU's times. Holds no arrays."""
 
-    __slots__ = ("_cpu", "_labels", "_result", "_session", "_trials")
+    __slots__ = ("_cpu", "_plan", "_result", "_session", "_trials")
 
     def __init__(self, plan: Plan, session: TimingSession | None, trials: int, cpu: dict[str, Any]):
-        self._labels = tuple(kernel.label for kernel in plan.kernels)
+        self._plan = plan
         self._session = session
         self._trials = trials
         self._cpu = cpu
@@ -107,7 +123,16 @@ class Measurement:
                 for span in spans
                 if not span.valid
             )
-            self._result = TimingResult(self._labels, self._trials, spans, warnings=warnings, **self._cpu)
+            kernels = self._plan.kernels
+            self._result = TimingResult(
+                tuple(kernel.label for kernel in kernels),
+                self._trials,
+                spans,
+                warnings=warnings,
+                workgroups=tuple(kernel.workgroups for kernel in kernels),
+                work=self._plan.work,
+                **self._cpu,
+            )
             self._session = None
         return self._result
 

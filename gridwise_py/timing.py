@@ -16,15 +16,16 @@ from dataclasses import dataclass
 import numpy as np
 import wgpu
 
-from ._wgpu_native import EncoderFate, encoder_fate, tick_period_ns, wait_idle
+from ._wgpu_native import tick_period_ns, wait_idle, write_timestamp
 from .errors import TimingNotReady, TimingUnavailable
+from .submission import Mark, look, mark_of, read_words
 from .timing_result import Span
 
 __all__ = ["TimingHelper", "TimingSession"]
 
 _QUERIES_PER_SET = 4096  # WebGPU's limit
 _PAIRS_PER_SET = _QUERIES_PER_SET // 2
-_MAX_SETS = 4  # Metal allows 32 counter buffers in a process
+_MAX_SETS = 16  # Metal allows 32 counter buffers in a process; they are made when needed
 _RESOLVE_ALIGNMENT_BYTES = 256
 
 
@@ -64,10 +65,10 @@ class TimingHelper:
         self._lock = threading.RLock()
         self._sets: list[wgpu.GPUQuerySet] = []
         self._free: list[_Pair] = []
-        self._serial = 0
+        # Those whose ticks were not read yet.
         self._sessions: weakref.WeakSet[TimingSession] = weakref.WeakSet()
         # Sessions that were dropped while their commands may still be submitted: their queries are not free.
-        self._orphans: list[tuple[tuple[_Pair, ...], wgpu.GPUBuffer, int, EncoderFate]] = []
+        self._orphans: list[tuple[tuple[_Pair, ...], Mark]] = []
 
     @property
     def device(self) -> wgpu.GPUDevice:
@@ -80,8 +81,7 @@ class TimingHelper:
     def session(self) -> TimingSession:
         """Open a session: ask it for a span per pass, submit the passes, read it."""
         with self._lock:
-            self._serial += 1
-            session = TimingSession(self, self._serial)
+            session = TimingSession(self)
             self._sessions.add(session)
             return session
 
@@ -90,14 +90,19 @@ class TimingHelper:
         """Pairs of queries that are not free."""
         return len(self._sets) * _PAIRS_PER_SET - len(self._free)
 
+    @property
+    def stamps_encoders(self) -> bool:
+        """Whether timestamps can be taken between passes, by `TimingSession.stamp`."""
+        return "timestamp-query-inside-encoders" in self.device.features
+
     def _take_pair(self) -> _Pair:
         with self._lock:
             if not self._free:
-                self._reclaim()
+                self.collect()
             if not self._free:
                 if len(self._sets) == _MAX_SETS:
                     raise TimingUnavailable(
-                        f"all {_MAX_SETS * _PAIRS_PER_SET} pairs of timestamp queries belong to passes that were "
+                        f"all {_MAX_SETS * _PAIRS_PER_SET} pairs of timestamp queries belong to work that was "
                         f"recorded on encoders but not submitted; submit these encoders, or record without timing"
                     )
                 self._add_set()
@@ -111,19 +116,38 @@ class TimingHelper:
         # Popped from the end: ascending order gives a session neighbours, which resolve in one command.
         self._free[:0] = [_Pair(set_index, i) for i in reversed(range(_PAIRS_PER_SET))]
 
-    def _reclaim(self) -> None:
-        """Read every submitted session into host memory, and take back what dropped sessions held."""
-        for session in list(self._sessions):
-            if session.is_submitted():
-                session.ticks()
-        kept = []
-        for orphan in self._orphans:
-            pairs, marker, serial, fate = orphan
-            if not fate.can_be_submitted() or _read_words(self.device, marker)[0] == serial:
-                self._free.extend(pairs)
-            else:
-                kept.append(orphan)
-        self._orphans[:] = kept  # finalizers hold this very list
+    def collect(self) -> None:
+        """Read every submitted session into host memory, all in one go, and take its queries back.
+
+        Waits for the end of what was submitted. Done by itself when no query is free.
+        """
+        with self._lock:
+            waiting = [session for session in list(self._sessions) if session._pairs and session._ticks is None]
+            marks = [session._mark for session in waiting if session._mark is not None]
+            look(self.device, marks + [mark for _, mark in self._orphans])
+            ready = [session for session in waiting if session._submitted or (session._mark and session._mark.seen)]
+            self._read(ready)
+            kept = []
+            for orphan in self._orphans:
+                pairs, mark = orphan
+                if mark.seen or not mark.fate.can_be_submitted():
+                    self._free.extend(pairs)
+                else:
+                    kept.append(orphan)
+            self._orphans[:] = kept  # finalizers hold this very list
+
+    def _read(self, sessions: Sequence[TimingSession]) -> None:
+        """Resolve the queries of submitted sessions in one submission, and take them back."""
+        pairs = [pair for session in sessions for pair in session._pairs]
+        if not pairs:
+            return
+        ticks = self._resolve(pairs)
+        begin = 0
+        for session in sessions:
+            end = begin + len(session._pairs)
+            session._take(ticks[begin:end])
+            begin = end
+        self._release(pairs)
 
     def _release(self, pairs: Sequence[_Pair]) -> None:
         with self._lock:
@@ -145,7 +169,7 @@ class TimingHelper:
         for offset, run in zip(offsets, runs, strict=True):
             first = run[0]
             encoder.resolve_query_set(self._sets[first.set_index], 2 * first.index, 2 * len(run), resolved, offset)
-        data = _read_words(device, resolved, encoder).view(np.uint64)
+        data = read_words(device, [resolved], encoder).view(np.uint64)
         ticks = {}
         for offset, run in zip(offsets, runs, strict=True):
             for i, pair in enumerate(run):
@@ -165,25 +189,6 @@ def _runs(pairs: Sequence[_Pair]) -> list[list[_Pair]]:
     return runs
 
 
-def _read_words(
-    device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, encoder: wgpu.GPUCommandEncoder | None = None
-) -> np.ndarray:
-    """Return a small buffer as uint32, after what `encoder` holds."""
-    encoder = encoder or device.create_command_encoder(label="gridwise read")
-    staging = device.create_buffer(
-        label="gridwise read",
-        size=buffer.size,
-        usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST,
-    )
-    encoder.copy_buffer_to_buffer(buffer, 0, staging, 0, buffer.size)
-    device.queue.submit([encoder.finish()])
-    staging.map_sync("READ_NOSYNC")
-    words = np.frombuffer(staging.read_mapped(copy=False), dtype=np.uint32).copy()
-    staging.unmap()
-    staging.destroy()
-    return words
-
-
 class TimingSession:
     """The times of some passes that are submitted together.
 
@@ -192,25 +197,17 @@ class TimingSession:
     which the session later tells whether they were submitted.
     """
 
-    def __init__(self, helper: TimingHelper, serial: int):
+    def __init__(self, helper: TimingHelper):
         self._helper = helper
-        self._serial = serial
         self._labels: list[str] = []
         self._pairs: list[_Pair] = []
         self._ticks: np.ndarray | None = None
         self._submitted = False
-        self._marker: wgpu.GPUBuffer | None = None
+        self._mark: Mark | None = None
         self._finalizer: weakref.finalize | None = None
 
-    def span(self, label: str) -> dict[str, object]:
-        """Reserve a pair of timestamps for the next pass.
-
-        Returns
-        -------
-        dict
-            For the argument ``timestamp_writes`` of ``begin_compute_pass``.
-        """
-        if self._submitted or self._marker is not None:
+    def _reserve(self, label: str) -> _Pair:
+        if self._submitted or self._mark is not None:
             raise TimingUnavailable("this session is closed: its passes were marked or submitted already")
         pair = self._helper._take_pair()
         self._pairs.append(pair)
@@ -219,40 +216,62 @@ class TimingSession:
             # One that was never submitted cannot be any more, unless mark() says otherwise.
             self._finalizer = weakref.finalize(self, self._helper._release, self._pairs)
             self._finalizer.atexit = False
+        return pair
+
+    def span(self, label: str) -> dict[str, object]:
+        """Reserve a pair of timestamps for the next pass.
+
+        Returns
+        -------
+        dict
+            For the argument ``timestamp_writes`` of ``begin_compute_pass`` or ``begin_render_pass``.
+        """
+        pair = self._reserve(label)
         return {
             "query_set": self._helper._sets[pair.set_index],
             "beginning_of_pass_write_index": 2 * pair.index,
             "end_of_pass_write_index": 2 * pair.index + 1,
         }
 
+    def stamp(self, encoder: wgpu.GPUCommandEncoder, label: str) -> None:
+        """Take a pair of timestamps at this place of an encoder, between passes.
+
+        Needs the native feature ``timestamp-query-inside-encoders`` (`TimingHelper.stamps_encoders`).
+        """
+        pair = self._reserve(label)
+        # Both, though one would do: what resolving a query gives that was never written is not defined.
+        for index in (2 * pair.index, 2 * pair.index + 1):
+            write_timestamp(encoder, self._helper._sets[pair.set_index], index)
+
     def submitted(self) -> None:
         """Say that the passes have been submitted."""
         self._submitted = True
 
     def mark(self, encoder: wgpu.GPUCommandEncoder) -> None:
-        """Put a mark behind the passes on `encoder`, which somebody else will submit."""
-        device = self._helper.device
-        usage = wgpu.BufferUsage
-        source = device.create_buffer_with_data(
-            label="gridwise serial", data=np.array([self._serial], dtype=np.uint32), usage=usage.COPY_SRC
-        )
-        marker = device.create_buffer(label="gridwise marker", size=4, usage=usage.COPY_SRC | usage.COPY_DST)
-        encoder.copy_buffer_to_buffer(source, 0, marker, 0, 4)
-        self._marker = marker
+        """Put a mark on `encoder`, which holds the passes and which somebody else will submit."""
+        self._mark = mark = mark_of(self._helper.device, encoder)
         if self._finalizer is not None:
             # The encoder may be submitted after this session is dropped, and would then write its queries.
             self._finalizer.detach()
-            orphan = (tuple(self._pairs), marker, self._serial, encoder_fate(encoder))
-            self._finalizer = weakref.finalize(self, self._helper._orphans.append, orphan)
+            self._finalizer = weakref.finalize(self, self._helper._orphans.append, (tuple(self._pairs), mark))
             self._finalizer.atexit = False
 
     def is_submitted(self) -> bool:
         """Whether the passes have been submitted, as far as can be told without waiting for their end."""
-        if not self._submitted and self._marker is not None:
-            self._submitted = int(_read_words(self._helper.device, self._marker)[0]) == self._serial
-            if self._submitted:
-                self._marker = None
+        if not self._submitted and self._mark is not None:
+            look(self._helper.device, [self._mark])
+            self._submitted = self._mark.seen
         return self._submitted
+
+    @property
+    def span_count(self) -> int:
+        """Spans reserved so far."""
+        return len(self._labels)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the stamps are in host memory already."""
+        return self._ticks is not None
 
     def abandon(self) -> None:
         """Give the queries back; the passes were never submitted and never will be."""
@@ -261,6 +280,14 @@ class TimingSession:
             self._finalizer = None
         self._pairs = []
         self._labels = []
+
+    def _take(self, ticks: np.ndarray) -> None:
+        """Keep what was resolved; the queries are the helper's again."""
+        self._ticks = ticks
+        self._helper._sessions.discard(self)
+        if self._finalizer is not None:
+            self._finalizer.detach()
+            self._finalizer = None
 
     def ticks(self) -> np.ndarray:
         """Return begin and end of each span, in ticks.
@@ -283,13 +310,10 @@ class TimingSession:
                         "(device.queue.submit([encoder.finish()])), then ask for times"
                     )
                 if self._pairs:
-                    self._ticks = self._helper._resolve(self._pairs)
-                    if self._finalizer is not None:
-                        self._finalizer.detach()
-                        self._finalizer = None
-                    self._helper._release(self._pairs)
+                    self._helper._read([self])
                 else:
                     self._ticks = np.empty((0, 2), dtype=np.uint64)
+            assert self._ticks is not None
             return self._ticks
 
     def spans(self) -> list[Span]:

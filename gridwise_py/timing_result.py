@@ -5,6 +5,10 @@ from __future__ import annotations
 import html
 import itertools
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from .plan import Work
+from .trace import ChromeTrace, add_timing_result
 
 __all__ = ["PerTrial", "Span", "TimingResult"]
 
@@ -81,6 +85,10 @@ class TimingResult:
         The timestamps, in ticks.
     warnings : tuple of str
         What makes numbers doubtful, such as a timestamp that went backwards.
+    workgroups : tuple of tuple of int
+        Workgroup counts of each kernel's dispatch; empty where they are not known.
+    work : Work or None
+        What the primitive had to do at least, once.
     """
 
     labels: tuple[str, ...]
@@ -91,6 +99,8 @@ class TimingResult:
     encode_time_ns: float | None = None
     wait_method: str | None = None
     warnings: tuple[str, ...] = field(default=())
+    workgroups: tuple[tuple[int, int, int], ...] = ()
+    work: Work | None = None
 
     @property
     def gpu_total_time_ns(self) -> list[float | None] | None:
@@ -125,6 +135,21 @@ class TimingResult:
             divide(self.gpu_span_ns),
             divide(self.cpu_total_time_ns),
         )
+
+    def export_chrome_trace(self, path: str | Path) -> None:
+        """Write a Chrome trace, for ui.perfetto.dev: the host's encode, submit and wait, and the kernels.
+
+        Where the GPU's lane lies against the host's is approximate: the end of the last kernel is put where the wait
+        ended.
+
+        Raises
+        ------
+        TimingUnavailable
+            If nothing was timed.
+        """
+        trace = ChromeTrace()
+        add_timing_result(trace, self)
+        trace.write(path)
 
     def _rows(self) -> list[tuple[str, float | None]]:
         gpu = self.per_trial.gpu_total_time_ns or [None] * len(self.labels)

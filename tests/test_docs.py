@@ -66,7 +66,7 @@ def test_code_in_pages_runs(device, page):
 def test_marks_are_known():
     for page in PAGES:
         for block in _blocks(page):
-            assert re.fullmatch(r"run|file: \S+|patch: \S+", block.mark), (page.name, block.line)
+            assert re.fullmatch(r"run|file: \S+|patch: \S+|timers: \S+", block.mark), (page.name, block.line)
 
 
 # ---- the tutorial

@@ -412,8 +412,8 @@ def test_nothing_is_read_within_a_window(timed, device, scan, monkeypatch):
     monkeypatch.setattr(context, "read_buffer", lambda *a: pytest.fail("read") if open_window else read(*a))
     from gridwise_py import timing
 
-    words = timing._read_words
-    monkeypatch.setattr(timing, "_read_words", lambda *a: pytest.fail("read") if open_window else words(*a))
+    words = timing.read_words
+    monkeypatch.setattr(timing, "read_words", lambda *a: pytest.fail("read") if open_window else words(*a))
     assert gw.measure(scan, protocol=_protocol(), input=X).correct
 
 

@@ -384,7 +384,7 @@ def test_a_result_that_is_dropped_before_its_encoder_is_submitted(timed_device, 
         tick for run in runs for span in run.get_timing_result().spans for tick in (span.begin_ticks, span.end_ticks)
     ]
     assert stamps == sorted(stamps), "a later submission did not write into these"
-    helper._reclaim()
+    helper.collect()
     assert helper.pairs_in_use == 0
 
 
@@ -394,11 +394,11 @@ def test_queries_of_dropped_results_come_back_after_a_reclaim_too(timed_device, 
         session = helper.session()
         encoder = _passes(helper, session, 10)
         session.mark(encoder)
-        helper._reclaim()
+        helper.collect()
         _submit(timed_device, encoder)
         del session
         gc.collect()
-        helper._reclaim()
+        helper.collect()
     assert helper.pairs_in_use == 0
 
 
@@ -410,7 +410,7 @@ def test_queries_of_dropped_encoders_come_back(timed_device, helper):
         session.mark(encoder)
         del session, encoder
         gc.collect()
-        helper._reclaim()
+        helper.collect()
     assert helper.pairs_in_use == 0
 
 

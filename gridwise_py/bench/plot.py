@@ -16,20 +16,22 @@ from ..errors import ArgumentError
 from .rounds import pooled
 from .table import format_count, format_ns
 
-__all__ = ["SUFFIXES", "plot_results"]
+__all__ = [
+    "COLOURS", "MARKERS", "STYLE", "SUFFIXES", "load_figure", "plot_results", "save_figure", "time_axis",
+]  # fmt: skip
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
 # Okabe and Ito: told apart also by the colour-blind, and, in this order, mostly by lightness in print.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LINES = ("-", "--", ":", "-.")
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\")
 _YARDSTICK = "copy"
 _MOST_BARS = 12
 # Files whose rates differ by more cannot share a linear axis.
 _FAR_APART = 8.0
-_STYLE = {
+STYLE = {
     "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
     "grid.color": "#d9d9d9", "grid.linewidth": 0.6, "axes.axisbelow": True, "legend.frameon": False,
     "legend.fontsize": 8, "lines.linewidth": 1.4, "lines.markersize": 5, "savefig.dpi": 160,
@@ -48,11 +50,11 @@ class _Line:
     entries: tuple[Mapping[str, Any], ...]
 
     def style(self) -> dict[str, Any]:
-        colour = _COLOURS[self.variant % len(_COLOURS)]
+        colour = COLOURS[self.variant % len(COLOURS)]
         return {
             "color": colour,
             # Beyond eight variants the colours come again, with other markers.
-            "marker": _MARKERS[(self.variant + self.variant // len(_COLOURS)) % len(_MARKERS)],
+            "marker": MARKERS[(self.variant + self.variant // len(COLOURS)) % len(MARKERS)],
             "linestyle": _LINES[self.file % len(_LINES)],
             "markerfacecolor": colour if self.file == 0 else "white",
             "label": self.name,
@@ -103,6 +105,31 @@ def _bytes(entry: Mapping[str, Any]) -> int:
     return work.get("read_bytes", 0) + work.get("write_bytes", 0)
 
 
+def load_figure(out: Path) -> tuple[Any, Any]:
+    """Return matplotlib, and its class of figures, for a picture of that name.
+
+    Raises
+    ------
+    ArgumentError
+        If matplotlib is not installed, or the suffix is another.
+    """
+    if out.suffix.lower() not in SUFFIXES:
+        raise ArgumentError(f"{out.name}: a picture ends in {', '.join(SUFFIXES)}")
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ArgumentError(
+            "plotting needs matplotlib, the extra 'plot' of this package: pip install 'gridwise-py[plot]'"
+        ) from error
+    return matplotlib, Figure
+
+
+def save_figure(figure: Any, out: Path) -> None:
+    """Write a picture; the same data make the same file, so it has no date."""
+    figure.savefig(out, metadata={"Date": None} if out.suffix.lower() == ".svg" else None)
+
+
 def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], out: str | Path) -> None:
     """Draw results and write the picture.
 
@@ -121,15 +148,7 @@ def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], o
         If matplotlib is not installed, the suffix is another, or there is nothing to draw.
     """
     out = Path(out)
-    if out.suffix.lower() not in SUFFIXES:
-        raise ArgumentError(f"{out.name}: a picture ends in {', '.join(SUFFIXES)}")
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ArgumentError(
-            "plotting needs matplotlib, the extra 'plot' of this package: pip install 'gridwise-py[plot]'"
-        ) from error
+    matplotlib, figure_class = load_figure(out)
     documents = [pooled(document) for document in documents]
     lines = _lines(documents, names)
     if not lines:
@@ -137,10 +156,10 @@ def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], o
     primitives = list(dict.fromkeys(line.primitive for line in lines))
     # The yardstick is a line in the others' panels, and has a column of its own only where it is alone.
     columns = [name for name in primitives if name != _YARDSTICK] or primitives
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         most = max(sum(line.primitive == primitive for line in lines) for primitive in columns) + len(documents)
         legend_inches = 0.4 + 0.19 * ((most + 2) // 2)
-        figure = Figure(figsize=(1.2 + 4.1 * len(columns), 12.5 + legend_inches), layout="constrained")
+        figure = figure_class(figsize=(1.2 + 4.1 * len(columns), 12.5 + legend_inches), layout="constrained")
         axes = figure.subplots(5, len(columns), squeeze=False, height_ratios=[legend_inches, 2.9, 2.9, 3, 2.9])
         for column, primitive in enumerate(columns):
             own = [line for line in lines if line.primitive == primitive]
@@ -154,9 +173,7 @@ def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], o
             axes[0][column].legend(handles, labels, loc="upper left", ncols=2, borderaxespad=0, columnspacing=1.2)
             axes[0][column].set_title(primitive, fontweight="bold")
         figure.suptitle("\n".join(_titles(documents, names)), fontsize=9, x=0.01, ha="left")
-        # Without a date the same results make the same file.
-        metadata = {"Date": None} if out.suffix.lower() == ".svg" else None
-        figure.savefig(out, metadata=metadata)
+        save_figure(figure, out)
 
 
 def _titles(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[str]:
@@ -192,7 +209,7 @@ def _places(lines: Sequence[_Line]) -> dict[tuple[str, str], float]:
     return {(line.primitive, line.name): 2 ** ((i - middle) / max(2, len(lines))) for i, line in enumerate(lines)}
 
 
-def _time_axis(axis: Any, scale: Callable[[str], None], values: Sequence[float]) -> None:
+def time_axis(axis: Any, scale: Callable[[str], None], values: Sequence[float]) -> None:
     """Ticks with their units; logarithmic only where the values spread over more than a decade."""
     from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 
@@ -278,7 +295,7 @@ def _times(axes: Any, lines: Sequence[_Line]) -> None:
         _over_n(axes, points, line.style())
         seen += [point[1] for point in points]
     _n_axis(axes, lines)
-    _time_axis(axes.yaxis, axes.set_yscale, seen)
+    time_axis(axes.yaxis, axes.set_yscale, seen)
     if axes.get_yscale() == "linear":
         axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
     axes.set_ylabel("time per trial")
@@ -300,7 +317,7 @@ def _kernels(axes: Any, lines: Sequence[_Line]) -> None:
             time_s = (kernel["gpu_ns"] or 0.0) / 1e9
             i = labels.index(kernel["label"])
             axes.barh(
-                row, time_s, left=left, height=0.62, color=_COLOURS[i % len(_COLOURS)], edgecolor="white",
+                row, time_s, left=left, height=0.62, color=COLOURS[i % len(COLOURS)], edgecolor="white",
                 hatch=_HATCHES[i % len(_HATCHES)], label=None if i in used else kernel["label"],
             )  # fmt: skip
             used.add(i)
@@ -317,7 +334,7 @@ def _kernels(axes: Any, lines: Sequence[_Line]) -> None:
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_xlim(0, 1.22 * axes.get_xlim()[1])
-    _time_axis(axes.xaxis, axes.set_xscale, [])
+    time_axis(axes.xaxis, axes.set_xscale, [])
     axes.set_xlabel(f"GPU time per trial at n = {_count_label(largest)}")
     axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.16), ncols=2, columnspacing=1.2, borderaxespad=0.3)
 
@@ -344,7 +361,7 @@ def _cpu_against_gpu(axes: Any, lines: Sequence[_Line]) -> None:
     axes.plot(ends, ends, color="#7f7f7f", linewidth=1, linestyle=(0, (6, 3)))
     axes.text(0.98, 0.02, "dashed: all of it on the GPU", transform=axes.transAxes, ha="right", va="bottom",
               fontsize=8, color="#595959")  # fmt: skip
-    _time_axis(axes.xaxis, axes.set_xscale, seen)
-    _time_axis(axes.yaxis, axes.set_yscale, seen)
+    time_axis(axes.xaxis, axes.set_xscale, seen)
+    time_axis(axes.yaxis, axes.set_yscale, seen)
     axes.set_xlabel("GPU span per trial")
     axes.set_ylabel("CPU wall per trial")

@@ -15,12 +15,12 @@ from ..arguments import Argument
 from ..array import Array
 from ..context import context_of
 from ..executor import BoundPlan
+from ..own_kernels import bind_nothing, bind_own
 from ..primitive import Primitive
 from ..primitives import Copy
 from ..primitives.elementwise import Elementwise
 from ..run import bracket
 from .classify import classify
-from .kernels import bind_own
 
 __all__ = [
     "TickCheck",
@@ -147,7 +147,7 @@ def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCh
 
 def floors_ns(device: wgpu.GPUDevice) -> dict[str, float | None]:
     """Return the times of a one-workgroup kernel that does nothing; an empty pass reads 0 on some systems."""
-    nothing = bind_own(device, "canary", 256, constants={"ROUNDS": 0})
+    nothing = bind_nothing(device)
     _timed(device, nothing)
     one, gaps, _ = _timed(device, nothing, passes=_PASSES)
     many, _, _ = _timed(device, nothing, passes=_PASSES // 4, trials=_MANY_DISPATCHES)
@@ -177,7 +177,7 @@ def _submissions(device: wgpu.GPUDevice, bound: BoundPlan, count: int = 50) -> l
 
 def synchronising_ns(device: wgpu.GPUDevice, count: int = 50) -> dict[str, float | None]:
     """Return what each way of meeting the GPU costs on the CPU's clock: medians."""
-    nothing = bind_own(device, "canary", 256, constants={"ROUNDS": 0})
+    nothing = bind_nothing(device)
     submissions = _submissions(device, nothing, count)
     out = np.empty(1, dtype=np.uint32)
     context, (buffer,) = context_of(device), nothing._own

@@ -27,7 +27,7 @@ __all__ = ["Block", "Sampler", "WarmUp"]
 _CHUNK_S = 0.004  # of warm-up work in a submission: the gaps between are short, and there are many samples of it
 _MAX_CHUNK_TRIALS = 2048
 _STATIONARY_WINDOW = 20  # latest chunks that are looked at
-_MAX_BLOCK_PAIRS = 4096  # of the 8,192 pairs of queries that a device has: a block is resolved at once
+_MAX_BLOCK_PAIRS = 4096  # of the 32,768 pairs of queries that a device has: a block is resolved at once
 _BLOCK_S = 0.5  # a block of slow work is cut, so that the rule that stops is asked in time
 
 

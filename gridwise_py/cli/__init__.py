@@ -13,6 +13,9 @@ from .compare import compare
 from .exit_codes import BAD_INPUT, NO_ADAPTER
 from .info import info
 from .plot import plot
+from .roofline import roofline
+from .timers import timers
+from .trace import trace
 from .tune import tune
 
 __all__ = ["main"]
@@ -45,4 +48,7 @@ main.add_command(calibrate)
 main.add_command(compare)
 main.add_command(info)
 main.add_command(plot)
+main.add_command(roofline)
+main.add_command(timers)
+main.add_command(trace)
 main.add_command(tune)

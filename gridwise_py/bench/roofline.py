@@ -1,0 +1,212 @@
+"""The roofline of a results file: what memory and arithmetic allow each case, against what it took.
+
+Source: Williams, Waterman, Patterson, "Roofline: an insightful visual performance model for multicore architectures",
+Communications of the ACM 52(4), 2009. The ceilings are measured on the device by a calibration, not taken from a data
+sheet: copies by size, and multiply-adds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, BadResultsFile
+
+__all__ = ["Ceilings", "Point", "ceilings_of", "points", "read_calibration"]
+
+_AT_THE_ROOF = 1.10
+_FASTER = 0.95
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What a device reached in its calibration.
+
+    Attributes
+    ----------
+    copies : tuple of (int, float)
+        Bytes moved, and bytes per ns (GB/s), by size.
+    fma_gflops : float or None
+    floors_ns : mapping
+        Of a kernel that does nothing: ``empty_pass``, ``gap_between_passes``.
+    """
+
+    copies: tuple[tuple[int, float], ...]
+    fma_gflops: float | None
+    floors_ns: Mapping[str, float | None]
+
+    @property
+    def memory_gbytes_per_s(self) -> float:
+        """The speed of the largest copy."""
+        return self.copies[-1][1]
+
+    @property
+    def ridge(self) -> float | None:
+        """Operations per byte from which arithmetic is the limit."""
+        return None if self.fma_gflops is None else self.fma_gflops / self.memory_gbytes_per_s
+
+    def copy_gbytes_per_s(self, moved_bytes: float) -> float:
+        """Return the speed of a copy of that size, caches and launch included, between those measured."""
+        sizes, speeds = zip(*self.copies, strict=True)
+        return float(np.exp(np.interp(np.log(moved_bytes), np.log(sizes), np.log(speeds))))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A case on the roofline.
+
+    Attributes
+    ----------
+    name : str
+    n : int
+    intensity : float
+        Operations per byte that had to move.
+    gflops : float
+        Reached.
+    measured_ns, predicted_ns : float
+        Median GPU span per trial; the longer of a copy of as many bytes and of the arithmetic at its ceiling.
+    bound : str
+        ``"memory"`` or ``"arithmetic"``: which of the two it is.
+    kernels : tuple of (str, float)
+        Labels, and shares of the measured time.
+    why : str
+        What the gap is likely to be.
+    """
+
+    name: str
+    n: int
+    intensity: float
+    gflops: float
+    measured_ns: float
+    predicted_ns: float
+    bound: str
+    kernels: tuple[tuple[str, float], ...]
+    why: str
+
+    @property
+    def share(self) -> float:
+        """Predicted over measured: 1 is the roof."""
+        return self.predicted_ns / self.measured_ns
+
+
+def read_calibration(path: str | Path) -> dict[str, Any]:
+    """Read what ``gridwise calibrate --json`` printed.
+
+    Raises
+    ------
+    BadResultsFile
+        If it is something else.
+    """
+    path = Path(path)
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadResultsFile(f"{path.name}: cannot be read as JSON: {error}") from error
+    if not isinstance(data, dict) or not {"copy", "fma_gflops", "floors_ns", "device"} <= set(data):
+        raise BadResultsFile(f"{path.name} is no calibration; make one with: gridwise calibrate --json > {path.name}")
+    return data
+
+
+def ceilings_of(document: Mapping[str, Any], calibration: Mapping[str, Any] | None = None) -> Ceilings:
+    """Return the ceilings for a results file: from a calibration, or from the one in the file.
+
+    Parameters
+    ----------
+    document : mapping
+        As `read_results` returns it.
+    calibration : mapping, optional
+        As `read_calibration` returns it.
+
+    Raises
+    ------
+    ArgumentError
+        If there is none, or it is of another device.
+    """
+    device = document["device"]
+    found = calibration if calibration is not None else device.get("calibration")
+    if not found or not found.get("copy"):
+        raise ArgumentError(
+            "the results file has no measured ceilings; give some of the same device: gridwise calibrate --json > "
+            "calibration.json, then --calibration calibration.json"
+        )
+    if calibration is not None:
+        for key in ("adapter", "driver", "backend"):
+            if calibration["device"].get(key) != device[key]:
+                raise ArgumentError(
+                    f"the results are of {key} {device[key]!r}, the calibration is of "
+                    f"{calibration['device'].get(key)!r}; ceilings hold for one device and driver only"
+                )
+    copies = tuple(sorted((int(p["moved_bytes"]), float(p["gbytes_per_s"])) for p in found["copy"]))
+    floors = found.get("floors_ns") or device.get("floors") or {}
+    return Ceilings(copies, found.get("fma_gflops"), floors)
+
+
+def points(document: Mapping[str, Any], ceilings: Ceilings) -> list[Point]:
+    """Return the cases that were right, have a GPU time, and say what work they are, in the order asked for."""
+    return [
+        _point(entry, ceilings)
+        for entry in sorted(document["results"], key=lambda entry: entry["position"])
+        if entry["correct"] and entry["whole"]["gpu_span_ns"] and _moved_bytes(entry)
+    ]
+
+
+def _moved_bytes(entry: Mapping[str, Any]) -> int:
+    work = entry["work"] or {}
+    return work.get("read_bytes", 0) + work.get("write_bytes", 0)
+
+
+def _point(entry: Mapping[str, Any], ceilings: Ceilings) -> Point:
+    moved, flops = _moved_bytes(entry), entry["work"].get("flops", 0)
+    measured = float(entry["whole"]["gpu_span_ns"])
+    # Cold caches: every byte comes from memory, however few they are.
+    speed = ceilings.memory_gbytes_per_s if entry["mode"] == "cold" else ceilings.copy_gbytes_per_s(moved)
+    memory_ns = moved / speed
+    arithmetic_ns = flops / ceilings.fma_gflops if ceilings.fma_gflops else 0.0
+    predicted = max(memory_ns, arithmetic_ns)
+    words = [entry["primitive"], *(str(v) for v in entry["case"].values() if v is not None), entry["mode"]]
+    kernels = tuple((k["label"], (k["gpu_ns"] or 0.0) / measured) for k in entry["kernels"])
+    return Point(
+        " ".join(words), entry["n"], flops / moved, flops / measured, measured, predicted,
+        "memory" if memory_ns >= arithmetic_ns else "arithmetic", kernels,
+        _why(entry, measured, predicted, kernels, ceilings),
+    )  # fmt: skip
+
+
+def _why(
+    entry: Mapping[str, Any],
+    measured_ns: float,
+    predicted_ns: float,
+    kernels: Sequence[tuple[str, float]],
+    ceilings: Ceilings,
+) -> str:
+    """Say what the gap between prediction and measurement is likely to be; the first that explains it."""
+    ratio = measured_ns / predicted_ns
+    if ratio < _FASTER:
+        return "faster than the copy of the calibration: its bytes were in a cache, or the clock was higher now"
+    if ratio <= _AT_THE_ROOF:
+        return "at the roof"
+    if entry.get("clock_moved"):
+        return "the clock moved while it was measured: measure again"
+    passes, trials = len(kernels), entry["trials"] if entry["mode"] == "batch" else 1
+    floor = ceilings.floors_ns.get("empty_pass") or 0.0
+    gap = ceilings.floors_ns.get("gap_between_passes") or 0.0
+    floors_ns = (passes * floor + (passes - 1) * gap) / trials
+    if floors_ns >= 0.5 * (measured_ns - predicted_ns):
+        return f"launch: passes that do nothing, with the gaps between, take {floors_ns / 1e3:.1f} µs of it"
+    gaps = 1.0 - sum(share for _, share in kernels)
+    if passes > 1 and gaps * measured_ns >= 0.5 * (measured_ns - predicted_ns):
+        return f"gaps between its {passes} kernels: {gaps:.0%} of the time"
+    parameters = entry.get("parameters") or {}
+    if parameters.get("strategy") == "reduce_then_scan":
+        # Each item is read once more: three moves where two are needed.
+        if ratio <= 1.5 * _AT_THE_ROOF:
+            return "the algorithm: reduce-then-scan reads each item twice, 1.5 times the bytes that had to move"
+        return "reduce-then-scan reads each item twice (1.5 times the bytes), and it is slower than that"
+    if parameters.get("strategy") == "lookback":
+        return "waiting for the tiles before: the look-back's chain, or too few bytes in flight"
+    return "too few bytes in flight, or work between the loads: neither bytes, arithmetic nor launch explain it"

@@ -1,0 +1,279 @@
+"""The microsecond lie, reproduced: one job, five timers, with warm-up and without.
+
+Each sample is one job with one timer. Timers take turns, so that a machine that slows down slows all of them. A sample
+without warm-up has a device of its own, and the GPU was idle before it; one with warm-up follows right after the same
+work.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ..array import Array, asarray, empty_like
+from ..context import context_of
+from ..device import request_device
+from ..errors import TimingUnavailable
+from ..event import Event, synchronize
+from ..primitives import VectorAdd
+from .peers import TorchAdd, torch_add
+from .results import run_context
+from .statistics import summarize
+
+__all__ = ["TIMERS", "WORKLOADS", "Timer", "Workload", "run_timers"]
+
+SCHEMA = "gridwise.timers"
+
+
+@dataclass(frozen=True)
+class Timer:
+    """A way to time a job.
+
+    Attributes
+    ----------
+    name : str
+    clock : str or None
+        Function of the module `time`, in seconds; None for the GPU's own clock.
+    waits : bool
+        Whether it reads the clock only when the GPU is done.
+    what : str
+        What it really measures.
+    """
+
+    name: str
+    clock: str | None
+    waits: bool
+    what: str
+
+
+TIMERS = (
+    Timer("submit only", "perf_counter", False, "the CPU handing the job to the driver; the GPU has hardly begun"),
+    Timer("GPU timestamps", None, True, "the GPU, between the two places where it was stamped"),
+    Timer("perf_counter + wait", "perf_counter", True, "what a caller waits: submission, GPU, and the way back"),
+    Timer("time.time + wait", "time", True, "the same by a clock that may be set while it runs"),
+    Timer("process_time + wait", "process_time", True, "the CPU at work for this process, in all of its threads: "
+          "not a wait that sleeps, and not the GPU; on a software adapter, all threads that play the GPU"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A job.
+
+    Attributes
+    ----------
+    name : str
+    n : int
+        Items of each vector, f32.
+    transfers : bool
+        Whether memory is made, vectors are uploaded, and the sum is downloaded, all of it inside the time.
+    """
+
+    name: str
+    n: int
+    transfers: bool
+
+
+WORKLOADS = (
+    Workload("vector add", 10_000_000, False),
+    Workload("vector add with upload and download", 5_000_000, True),
+)
+
+
+class _Job:
+    """A workload on a device."""
+
+    def __init__(self, device: wgpu.GPUDevice, workload: Workload, data: Sequence[np.ndarray]):
+        self.device = device
+        self._workload = workload
+        self._data = data
+        self._add = VectorAdd(device, "f32")
+        self._result: np.ndarray | None = None
+        self._arrays: dict[str, Array] = {}
+        if not workload.transfers:
+            self._arrays = {name: asarray(values, device) for name, values in zip("ab", data, strict=True)}
+            self._arrays["output"] = empty_like(self._arrays["a"])
+        synchronize(device)
+
+    def sample_ns(self, timer: Timer) -> float:
+        """Run the job once, with an idle queue before it, and return what the timer says."""
+        start, end = (Event(self.device), Event(self.device)) if timer.clock is None else (None, None)
+        clock = getattr(time, f"{timer.clock}_ns") if timer.clock else None
+        run = self._transfers if self._workload.transfers else self._prepared(start, end)
+        synchronize(self.device)
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            before = clock() if clock else 0
+            run(start, end, timer.waits)
+            after = clock() if clock else 0
+        finally:
+            if collecting:
+                gc.enable()
+        if start is not None and end is not None:
+            end.synchronize()
+            return start.elapsed_ns(end)
+        synchronize(self.device)
+        return float(after - before)
+
+    def _prepared(self, start: Event | None, end: Event | None) -> Callable[..., None]:
+        """Encode the job; what is timed is its submission, and the wait."""
+        encoder = self.device.create_command_encoder(label="gridwise timers")
+        if start is not None:
+            start.record(encoder)
+        self._add.record(encoder, **self._arrays)
+        if end is not None:
+            end.record(encoder)
+        commands = [encoder.finish()]
+
+        def run(_start: Event | None, _end: Event | None, waits: bool) -> None:
+            self.device.queue.submit(commands)
+            if waits:
+                synchronize(self.device)
+
+        return run
+
+    def _transfers(self, start: Event | None, end: Event | None, waits: bool) -> None:
+        """Make the memory, upload, add, download; without a wait, all up to the download."""
+        if start is not None:
+            start.record()
+        arrays = {name: asarray(values, self.device) for name, values in zip("ab", self._data, strict=True)}
+        output = self._add.execute(**arrays).output
+        if waits:
+            self._result = output.to_numpy()
+        if end is not None:
+            end.record()
+
+    def check(self) -> None:
+        """Compare the result with numpy's."""
+        if not self._workload.transfers:
+            self._result = self._arrays["output"].to_numpy()
+        if self._result is not None:
+            np.testing.assert_array_equal(self._result, self._data[0] + self._data[1])
+
+
+def run_timers(
+    adapter: int | str | None = None,
+    *,
+    repeats: int = 20,
+    cold_repeats: int = 5,
+    warmup_s: float = 0.3,
+    idle_s: float = 0.5,
+    workloads: Sequence[Workload] = WORKLOADS,
+    seed: int = 0,
+    torch: bool = True,
+    progress: Callable[[str], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Time each workload by each timer, without and with warm-up.
+
+    Parameters
+    ----------
+    adapter : int or str, optional
+        As `request_device` takes it.
+    repeats, cold_repeats : int
+        Samples of each timer with and without warm-up.
+    warmup_s : float
+        The same work, right before each sample with warm-up; later samples of a round follow each other and get a
+        tenth of it.
+    idle_s : float
+        Pause before each sample without warm-up, in which a GPU lowers its clock.
+    workloads : sequence of Workload
+    seed : int
+        Of the data.
+    torch : bool
+        Whether PyTorch's events are put beside, where PyTorch is installed and sees a GPU.
+    progress : callable
+        Is told what comes next.
+
+    Returns
+    -------
+    dict
+        JSON data: a file of ``gridwise timers``.
+
+    Raises
+    ------
+    TimingUnavailable
+        If the device has no timestamps.
+    AssertionError
+        If a result is wrong.
+    """
+    device = request_device(adapter)
+    if not context_of(device).has_timestamps:
+        raise TimingUnavailable(
+            "the adapter has no timestamp-query, so there is nothing to hold the CPU's timers against; choose another "
+            "with adapter= or --adapter (`gridwise info` lists them)"
+        )
+    rng = np.random.default_rng(seed)
+    entries = []
+    for workload in workloads:
+        data = [rng.random(workload.n, dtype=np.float32) for _ in range(2)]
+        peer = torch_add(data, workload.transfers) if torch else None
+        rows: dict[str, dict[str, list[float]]] = {}
+        for name, sample_ns in _cold(adapter, workload, data, cold_repeats, idle_s, progress):
+            rows.setdefault(name, {"cold": [], "warm": []})["cold"].append(sample_ns)
+        job = _Job(device, workload, data)
+        progress(f"{workload.name}, with warm-up")
+        for name, sample_ns in _warm(job, peer, repeats, warmup_s):
+            rows.setdefault(name, {"cold": [], "warm": []})["warm"].append(sample_ns)
+        job.check()
+        entries.append({**asdict(workload), "timers": [_row(name, samples) for name, samples in rows.items()]})
+    protocol = {
+        "repeats": repeats, "cold_repeats": cold_repeats, "warmup_s": warmup_s, "idle_s": idle_s, "seed": seed,
+    }  # fmt: skip
+    peers = {} if peer is None else {"torch": peer.described}
+    return {
+        "schema": SCHEMA, "schema_version": 1, **run_context(device), "protocol": protocol, "peers": peers,
+        "workloads": entries,
+    }  # fmt: skip
+
+
+def _cold(
+    adapter: int | str | None,
+    workload: Workload,
+    data: Sequence[np.ndarray],
+    repeats: int,
+    idle_s: float,
+    progress: Callable[[str], None],
+) -> Iterator[tuple[str, float]]:
+    for i in range(repeats):
+        for timer in TIMERS:
+            progress(f"{workload.name}, without warm-up, {i + 1} of {repeats}: {timer.name}")
+            job = _Job(request_device(adapter), workload, data)
+            time.sleep(idle_s)
+            yield timer.name, job.sample_ns(timer)
+
+
+def _warm(job: _Job, peer: TorchAdd | None, repeats: int, warmup_s: float) -> Iterator[tuple[str, float]]:
+    for i in range(repeats):
+        for timer in TIMERS:
+            _warm_up(lambda: job.sample_ns(TIMERS[2]), warmup_s if i == 0 else warmup_s / 10)
+            yield timer.name, job.sample_ns(timer)
+        if peer is not None:
+            for name, sample_ns in peer.timers.items():
+                _warm_up(peer.timers["torch: perf_counter + synchronize"], warmup_s if i == 0 else warmup_s / 10)
+                yield name, sample_ns()
+
+
+def _warm_up(call: Callable[[], Any], seconds: float) -> None:
+    deadline = time.perf_counter() + seconds
+    call()
+    while time.perf_counter() < deadline:
+        call()
+
+
+def _row(name: str, samples: dict[str, list[float]]) -> dict[str, Any]:
+    what = next((timer.what for timer in TIMERS if timer.name == name), TorchAdd.WHAT.get(name, ""))
+    return {
+        "timer": name,
+        "what": what,
+        **{
+            how: {"samples_ns": values, "summary": asdict(summarize(values))} if values else None
+            for how, values in samples.items()
+        },
+    }

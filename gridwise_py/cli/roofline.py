@@ -1,0 +1,57 @@
+"""``gridwise roofline``: what the device allows each case of a results file, against what it took."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from .exit_codes import BAD_INPUT
+
+__all__ = ["roofline"]
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@click.option(
+    "--calibration", type=_FILE, help="Of `gridwise calibrate --json`, where FILE has no ceilings of its own."
+)
+@click.option("-o", "--out", type=_FILE, help="A picture, too: .png, .svg or .pdf. Needs matplotlib.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def roofline(file: Path, calibration: Path | None, out: Path | None, as_json: bool) -> None:
+    """Hold each case of a results FILE against this device's own copy and multiply-add.
+
+    Predicted is the longer of a copy of the bytes that had to move, and of the arithmetic. The last column says what
+    the gap between that and the measured time is likely to be.
+    """
+    from rich.console import Console
+
+    from ..bench.results import read_results
+    from ..bench.roofline import ceilings_of, points, read_calibration
+    from ..bench.roofline_report import plot_roofline, roofline_table
+    from ..errors import ArgumentError
+
+    if out is not None and not out.absolute().parent.is_dir():
+        click.echo(f"gridwise: --out: the folder {out.parent} does not exist; make it first", err=True)
+        sys.exit(BAD_INPUT)
+    document = read_results(file)
+    ceilings = ceilings_of(document, None if calibration is None else read_calibration(calibration))
+    found = points(document, ceilings)
+    if not found:
+        raise ArgumentError(f"{file.name}: no case that was right, with a GPU time and known work")
+    if as_json:
+        rows = [{**asdict(point), "share": point.share} for point in found]
+        click.echo(json.dumps({"ceilings": {**asdict(ceilings), "ridge": ceilings.ridge}, "points": rows}, indent=1))
+    else:
+        console = Console()
+        if not console.is_terminal:
+            console = Console(width=150)
+        console.print(roofline_table(document, ceilings, found))
+    if out is not None:
+        plot_roofline(document, ceilings, found, out)
+        click.echo(f"wrote {out}", err=True)

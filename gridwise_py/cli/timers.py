@@ -1,0 +1,71 @@
+"""``gridwise timers``: what five timers say about one job."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from .exit_codes import BAD_INPUT, WRONG_RESULT
+from .options import adapter_option
+
+__all__ = ["timers"]
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@adapter_option
+@click.option("--repeats", type=click.IntRange(min=1), default=20, show_default=True, help="Samples with warm-up.")
+@click.option("--cold-repeats", type=click.IntRange(min=1), default=5, show_default=True, help="And without.")
+@click.option("--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Of the same work.")
+@click.option("--idle-s", type=click.FloatRange(min=0), default=0.5, show_default=True, help="Before a cold sample.")
+@click.option("--scale", type=click.FloatRange(min=0, min_open=True, max=10), default=1.0, help="Factor on the items.")
+@click.option("--no-torch", is_flag=True, help="Leave PyTorch out, where it is installed.")
+@click.option("--json", "json_path", type=_FILE, help="Write the samples here.")
+@click.option("--plot", "plot_path", type=_FILE, help="Write a picture: .png, .svg or .pdf. Needs matplotlib.")
+def timers(
+    adapter: str | None, repeats: int, cold_repeats: int, warmup_s: float, idle_s: float, scale: float, no_torch: bool,
+    json_path: Path | None, plot_path: Path | None,
+) -> None:  # fmt: skip
+    """Show how timers lie about a GPU: a vector add of 10,000,000 items, timed in five ways.
+
+    Once on the GPU alone, and once with 5,000,000 items, upload and download. Each without and with warm-up. Where
+    PyTorch with CUDA is installed, its events stand beside. docs/why-cpu-timers-lie.md explains the table.
+    """
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from ..bench.plot import load_figure
+    from ..bench.results import write_results
+    from ..bench.timers import WORKLOADS, run_timers
+    from ..bench.timers_report import plot_timers, timers_table
+
+    for option, path in (("--json", json_path), ("--plot", plot_path)):
+        if path is not None and not path.absolute().parent.is_dir():
+            click.echo(f"gridwise: {option}: the folder {path.parent} does not exist; make it first", err=True)
+            sys.exit(BAD_INPUT)
+    if plot_path is not None:
+        load_figure(plot_path)  # what is wrong with it is said before anything is measured
+    workloads = [replace(workload, n=max(1, round(scale * workload.n))) for workload in WORKLOADS]
+    try:
+        with Console(stderr=True).status("") as status:
+            document = run_timers(
+                adapter, repeats=repeats, cold_repeats=cold_repeats, warmup_s=warmup_s, idle_s=idle_s,
+                workloads=workloads, torch=not no_torch, progress=status.update,
+            )  # fmt: skip
+    except AssertionError as error:
+        click.echo(f"gridwise: a sum is wrong: {error}", err=True)
+        sys.exit(WRONG_RESULT)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=150)
+    console.print(timers_table(document))
+    if json_path is not None:
+        write_results(json_path, document)
+        click.echo(f"wrote {json_path}", err=True)
+    if plot_path is not None:
+        plot_timers(document, plot_path)
+        click.echo(f"wrote {plot_path}", err=True)

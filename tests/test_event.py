@@ -1,0 +1,331 @@
+"""Event: the semantics of torch.cuda.Event, on any wgpu work, with a pool of queries that never runs dry."""
+
+import gc
+import itertools
+
+import numpy as np
+import pytest
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py import event as event_module
+from gridwise_py import timing
+from gridwise_py._wgpu_native import queue_is_idle, wait_idle
+
+X = np.arange(1_000_003, dtype=np.uint32)
+
+
+def _device(device, *features):
+    """Another device of the same adapter, with these features."""
+    return device.adapter.request_device_sync(label="event", required_features=list(features))
+
+
+@pytest.fixture(params=["stamps", "passes"])
+def timed(request, device, require):
+    """A device that stamps between passes, and one that must take passes of its own."""
+    require("timestamp-query", "timestamp-query-inside-encoders")
+    more = ["timestamp-query-inside-encoders"] if request.param == "stamps" else []
+    made = _device(device, "timestamp-query", *more)
+    assert gw.timing_helper(made).stamps_encoders == (request.param == "stamps")
+    return made
+
+
+def _work(device, trials=1):
+    x = gw.asarray(X, device)
+    return gw.Copy(device).execute(input=x, trials=trials)
+
+
+# ---- times
+
+
+def test_the_time_between_two_events(timed):
+    _work(timed)
+    start, end = gw.Event(timed), gw.Event(timed)
+    start.record()
+    run = gw.Scan(timed).execute(input=gw.asarray(X, timed), enable_gpu_timing=True)
+    end.record()
+    end.synchronize()
+    elapsed_ns = start.elapsed_ns(end)
+    assert start.elapsed_time(end) == elapsed_ns * 1e-6
+    # The scan's own stamps lie between the two events.
+    first, last = start._span(""), end._span("")
+    spans = run.get_timing_result().spans
+    assert first.end_ticks <= spans[0].begin_ticks <= spans[-1].end_ticks <= last.begin_ticks
+    assert elapsed_ns >= run.get_timing_result().gpu_span_ns
+    assert elapsed_ns == (last.begin_ticks - first.end_ticks) * last.tick_period_ns
+
+
+def test_backwards_is_negative_and_itself_is_zero(timed):
+    first, second = gw.Event(timed), gw.Event(timed)
+    first.record()
+    _work(timed)
+    second.record()
+    second.synchronize()
+    assert second.elapsed_ns(first) == -first.elapsed_ns(second) < 0
+    assert first.elapsed_ns(first) == 0.0
+
+
+def test_on_an_encoder_of_ones_own_between_ones_own_passes(timed):
+    encoder = timed.create_command_encoder()
+    events = [gw.Event(timed) for _ in range(4)]
+    for event in events[:-1]:
+        event.record(encoder)
+        encoder.begin_compute_pass().end()
+        gw.Copy(timed).record(encoder, input=gw.asarray(X, timed))
+    events[-1].record(encoder)
+    timed.queue.submit([encoder.finish()])
+    events[-1].synchronize()
+    assert all(a.elapsed_ns(b) > 0 for a, b in itertools.pairwise(events))
+
+
+def test_recorded_again_it_forgets_the_time_before(timed):
+    start, end, later = (gw.Event(timed) for _ in range(3))
+    start.record()
+    end.record()
+    end.synchronize()
+    before = end._span("")
+    _work(timed)
+    end.record()
+    later.record()
+    later.synchronize()
+    assert end._span("").begin_ticks > before.begin_ticks
+    assert end.elapsed_ns(later) > 0
+    gc.collect()
+    assert gw.timing_helper(timed).pairs_in_use == 0
+
+
+def test_the_period_scales_the_time(timed, monkeypatch):
+    start, end = gw.Event(timed), gw.Event(timed)
+    start.record()
+    end.record()
+    end.synchronize()
+    ns = start.elapsed_ns(end)
+    monkeypatch.setattr(gw.timing_helper(timed), "tick_period_ns", 52.0 * gw.timing_helper(timed).tick_period_ns)
+    assert start.elapsed_ns(end) == pytest.approx(52 * ns)
+
+
+# ---- what is asked too early
+
+
+def test_never_recorded(timed):
+    event, other = gw.Event(timed), gw.Event(timed)
+    assert event.query() is False
+    for ask in (event.synchronize, event.wait, lambda: event.elapsed_time(other)):
+        with pytest.raises(gw.TimingNotReady, match=r"never recorded; call event\.record\(\) first"):
+            ask()
+
+
+def test_not_submitted(timed):
+    encoder = timed.create_command_encoder()
+    start, end = gw.Event(timed), gw.Event(timed)
+    start.record()
+    end.record(encoder)
+    assert end.query() is False
+    for ask in (end.synchronize, end.wait, lambda: start.elapsed_time(end)):
+        with pytest.raises(gw.TimingNotReady, match=r"not submitted; call device\.queue\.submit"):
+            ask()
+    timed.queue.submit([encoder.finish()])
+    end.wait()
+    end.synchronize()
+    assert end.query() is True
+    assert start.elapsed_ns(end) > 0
+
+
+def test_not_done_yet(timed, monkeypatch):
+    """Without a wait the answer would be whatever the queries held before."""
+    start, end = gw.Event(timed), gw.Event(timed)
+    start.record()
+    end.record()
+    monkeypatch.setattr(event_module, "queue_is_idle", lambda device: False)
+    assert end.query() is False
+    with pytest.raises(gw.TimingNotReady, match=r"call event\.synchronize\(\) first"):
+        start.elapsed_time(end)
+    end.synchronize()
+    start.synchronize()
+    assert start.elapsed_time(end) > 0
+
+
+def test_query_turns_true_without_a_wait(timed):
+    _work(timed)
+    wait_idle(timed)
+    assert queue_is_idle(timed) is True
+    event = gw.Event(timed)
+    x = gw.asarray(X, timed)
+    encoder = timed.create_command_encoder()
+    gw.Copy(timed).record(encoder, input=x, trials=200)
+    event.record(encoder)
+    # In one submission: lavapipe's submit waits for the end of the submission before.
+    timed.queue.submit([encoder.finish()])
+    seen = [event.query()]
+    while not seen[-1]:
+        seen.append(event.query())
+    assert seen[0] is False, "a queue with 200 copies ahead of the event cannot be empty"
+
+
+def test_query_waits_where_wgpu_cannot_tell(timed, monkeypatch):
+    waits = []
+    monkeypatch.setattr(event_module, "queue_is_idle", lambda device: None)
+    monkeypatch.setattr(event_module, "wait_idle", lambda device: waits.append(wait_idle(device)))
+    event = gw.Event(timed)
+    event.record()
+    assert event.query() is True
+    assert len(waits) == 1
+
+
+def test_stamps_that_are_no_time_are_no_number(timed, monkeypatch):
+    start, end = gw.Event(timed), gw.Event(timed)
+    start.record()
+    end.record()
+    end.synchronize()
+    monkeypatch.setattr(timing.TimingSession, "ticks", lambda self: np.array([[0, 0]], dtype=np.uint64))
+    with pytest.raises(gw.TimingUnavailable, match="0 and 0 ticks"):
+        start.elapsed_time(end)
+
+
+# ---- the constructor and wait, as in torch
+
+
+def test_without_timing(device):
+    """Also on a device without timestamps."""
+    bare = _device(device)
+    event = gw.Event(bare, enable_timing=False, blocking=True)
+    encoder = bare.create_command_encoder()
+    event.record(encoder)
+    with pytest.raises(gw.TimingNotReady, match="not submitted"):
+        event.synchronize()
+    bare.queue.submit([encoder.finish()])
+    event.synchronize()
+    assert event.query()
+    with pytest.raises(gw.TimingUnavailable, match="enable_timing=True"):
+        event.elapsed_time(event)
+    with pytest.raises(gw.TimingUnavailable, match="timestamp-query"):
+        gw.Event(bare)
+
+
+@pytest.mark.parametrize(("option", "reason"), [("interprocess", "another process"), ("external", "CUDA graphs")])
+def test_what_webgpu_cannot_do_is_refused(device, option, reason):
+    with pytest.raises(gw.ArgumentError, match=reason):
+        gw.Event(device, **{option: True})
+
+
+def test_two_devices(timed, device):
+    ours, theirs = gw.Event(timed), gw.Event(device)
+    ours.record()
+    theirs.record()
+    with pytest.raises(gw.ArgumentError, match="clocks"):
+        ours.elapsed_time(theirs)
+    ours.wait(timed)
+    ours.wait(timed.queue)
+    with pytest.raises(gw.ArgumentError, match="one queue and no streams"):
+        ours.wait(device.queue)
+    with pytest.raises(gw.BufferUsageError, match="another device"):
+        ours.record(device.create_command_encoder())
+    assert ours.query() or not ours.query()  # still as it was: recorded once
+    ours.synchronize()
+
+
+def test_a_pass_is_not_an_encoder(timed):
+    encoder = timed.create_command_encoder()
+    compute = encoder.begin_compute_pass()
+    event = gw.Event(timed)
+    with pytest.raises(gw.ArgumentError, match="end the pass"):
+        event.record(compute)
+    compute.end()
+    event.record(encoder)
+    timed.queue.submit([encoder.finish()])
+    event.synchronize()
+
+
+# ---- queries
+
+
+def test_ten_thousand_events_alive(timed):
+    events = [gw.Event(timed) for _ in range(10_000)]
+    for event in events:
+        event.record()
+    events[-1].synchronize()
+    begins = [event._span("").begin_ticks for event in events]
+    assert begins == sorted(begins)
+    assert all(begins)
+    assert len(gw.timing_helper(timed)._sets) <= 16
+    assert gw.timing_helper(timed).pairs_in_use == 0
+
+
+def test_ten_thousand_events_on_one_encoder_that_is_not_submitted(device, require):
+    require("timestamp-query-inside-encoders")
+    made = _device(device, "timestamp-query", "timestamp-query-inside-encoders")
+    encoder = made.create_command_encoder()
+    events = [gw.Event(made) for _ in range(10_000)]
+    for event in events:
+        event.record(encoder)
+    made.queue.submit([encoder.finish()])
+    events[-1].synchronize()
+    begins = [event._span("").begin_ticks for event in events]
+    assert begins == sorted(begins)
+    assert len(gw.timing_helper(made)._sets) == 5
+
+
+def test_more_events_than_queries(timed, monkeypatch):
+    """With one set: results are resolved and copied before their queries are used again."""
+    monkeypatch.setattr(timing, "_MAX_SETS", 1)
+    events = [gw.Event(timed) for _ in range(5000)]
+    for event in events:
+        event.record()
+    events[-1].synchronize()
+    begins = [event._span("").begin_ticks for event in events]
+    assert begins == sorted(begins)
+    assert len(set(begins)) > 2500
+    assert len(gw.timing_helper(timed)._sets) == 1
+
+
+def test_reading_many_events_costs_one_submission(timed, monkeypatch):
+    events = [gw.Event(timed) for _ in range(50)]
+    for event in events:
+        event.record()
+    events[-1].synchronize()
+    submit, count = timed.queue.submit, []
+    monkeypatch.setattr(timed.queue, "submit", lambda c: (count.append(1), submit(c))[1], raising=False)
+    for a, b in itertools.pairwise(events):
+        a.elapsed_ns(b)
+    assert len(count) == 1
+
+
+def test_dropped_events_give_their_queries_back(timed):
+    helper = gw.timing_helper(timed)
+    encoders = []
+    for own in (True, False):
+        for _ in range(20):
+            event = gw.Event(timed)
+            encoders.append(None if own else timed.create_command_encoder())
+            event.record(encoders[-1])
+        del event
+        gc.collect()
+    # Those on encoders that can still be submitted are kept until it is known.
+    assert helper.pairs_in_use == 20
+    for encoder in encoders[20:30]:
+        timed.queue.submit([encoder.finish()])
+    helper.collect()
+    assert helper.pairs_in_use == 10
+    del encoder
+    encoders.clear()
+    gc.collect()
+    helper.collect()
+    assert helper.pairs_in_use == 0
+
+
+def test_an_error_while_recording_leaves_the_event_as_it_was(timed, monkeypatch):
+    event, end = gw.Event(timed), gw.Event(timed)
+    event.record()
+    end.record()
+    end.synchronize()
+    before = event._span("")
+
+    def fails(*_args, **_kwargs):
+        raise wgpu.GPUError("invented")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(event_module.Event, "_stamp", fails)
+        with pytest.raises(wgpu.GPUError):
+            event.record()
+    assert event._span("") == before
+    assert gw.timing_helper(timed).pairs_in_use == 0

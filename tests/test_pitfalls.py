@@ -1,0 +1,153 @@
+"""The pitfalls of asynchronous GPU code, one by one: each cannot happen here, or says what is wrong.
+
+docs/profiling.md has the table. The catalogue is that of CUDA streams and events.
+"""
+
+import gc
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py import run as run_module
+from gridwise_py._wgpu_native import queue_is_idle
+
+X = np.random.default_rng(3).integers(0, 99, 200_003, dtype=np.uint32)
+
+
+def test_each_pitfall_of_the_table_is_tested_here():
+    page = (Path(__file__).resolve().parent.parent / "docs" / "profiling.md").read_text(encoding="utf-8")
+    table = page.partition("## Pitfalls")[2]
+    rows = re.findall(r"^\| (?!pitfall|---)(.*?) \|", table, re.MULTILINE)
+    tested = re.findall(r'^def test_.*\n    """(.*?)\."""', Path(__file__).read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(rows) == set(tested)
+
+
+def test_memory_of_work_under_way(device):
+    """memory that another stream still uses is given away."""
+    scan = gw.Scan(device)
+    outputs = []
+    for i in range(10):
+        x = gw.asarray(X + np.uint32(i), device)
+        outputs.append(scan.execute(input=x).output)
+        scan.release()
+        del x  # while the GPU may not have begun
+        gc.collect()
+        gw.asarray(np.full(X.size, 7, dtype=np.uint32), device)  # would take its place
+    for i, output in enumerate(outputs):
+        np.testing.assert_array_equal(output.to_numpy(), np.cumsum(X + np.uint32(i), dtype=np.uint32))
+    x = gw.asarray(X, device)
+    x.destroy()
+    with pytest.raises(gw.BufferUsageError, match="destroyed"):
+        scan.execute(input=x)
+
+
+def test_cpu_timers(device, monkeypatch):
+    """a CPU timer around an asynchronous call."""
+    log = []
+    wait = run_module.wait_idle
+    monkeypatch.setattr(run_module, "wait_idle", lambda d: (log.append("wait"), wait(d))[1])
+    submit = device.queue.submit
+    monkeypatch.setattr(device.queue, "submit", lambda c: (log.append("submit"), submit(c))[1], raising=False)
+    result = gw.Copy(device).execute(input=gw.asarray(X, device), enable_cpu_timing=True).get_timing_result()
+    assert log[-3:] == ["wait", "submit", "wait"]
+    assert result.submit_time_ns < result.cpu_total_time_ns
+    log.clear()
+    copy = gw.Copy(device)
+    copy.execute(input=gw.asarray(X, device))
+    gw.benchmark(copy.execute, n_warmup=0, n_iters=2, device=device)
+    assert log[-6:] == ["wait", "submit", "wait"] * 2
+
+
+def test_nothing_waits_unasked(device, monkeypatch):
+    """`synchronize()` in every step of a loop."""
+    x, scan = gw.asarray(X, device), gw.Scan(device)
+
+    def must_not(_device):
+        raise AssertionError("a call waited")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module, "wait_idle", must_not)
+        patch.setattr("gridwise_py.event.wait_idle", must_not)
+        for _ in range(5):
+            scan.execute(input=x)
+            gw.Event(device, enable_timing=False).record()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gw.GridwiseWarning)  # where the device has no timestamps
+        prof = gw.profile(device)
+        with prof:
+            for _ in range(5):
+                scan.execute(input=x)
+                gw.synchronize(device)
+    assert {row.name: row.calls for row in prof.key_averages()}["wait"] == 5
+
+
+def test_there_is_one_queue(device):
+    """an operation on the default stream serialises all streams."""
+    assert not hasattr(gw, "Stream")
+    x = gw.asarray(np.ones(1000, dtype=np.uint32), device)
+    add = gw.VectorAdd(device)
+    for _ in range(20):  # in place, so that any other order gives another result
+        add.execute(a=x, b=x, output=x)
+    np.testing.assert_array_equal(x.to_numpy(), np.full(1000, 1 << 20, dtype=np.uint32))
+    event = gw.Event(device, enable_timing=False)
+    event.record()
+    with pytest.raises(gw.ArgumentError, match="one queue and no streams"):
+        event.wait("a stream")
+
+
+def test_streaming_copies_through_mapped_memory(device, monkeypatch):
+    """pageable memory makes an asynchronous copy synchronous."""
+
+    def must_not(*_arguments):
+        raise AssertionError("a copy that is not through mapped memory")
+
+    monkeypatch.setattr(device.queue, "write_buffer", must_not, raising=False)
+    monkeypatch.setattr(device.queue, "read_buffer", must_not, raising=False)
+    strided = np.stack([X, X])[:, ::-1][0]  # neither contiguous nor aligned to anything
+    parts = list(gw.stream(gw.Scan(device), [strided[:1000], strided[1000:]]))
+    np.testing.assert_array_equal(np.concatenate(parts), np.cumsum(strided, dtype=np.uint32))
+
+
+def test_reading_too_early(device, require, monkeypatch):
+    """`elapsed_time` before `synchronize`."""
+    require("timestamp-query")
+    start, end = gw.Event(device), gw.Event(device)
+    start.record()
+    gw.Copy(device).execute(input=gw.asarray(X, device))
+    end.record()
+    with monkeypatch.context() as patch:
+        patch.setattr("gridwise_py.event.queue_is_idle", lambda _device: False)  # as if the GPU were still at work
+        with pytest.raises(gw.TimingNotReady, match=r"call event\.synchronize\(\)"):
+            start.elapsed_time(end)
+    end.synchronize()
+    assert start.elapsed_time(end) > 0
+    assert queue_is_idle(device) in (True, None)
+
+
+def test_memory_belongs_to_a_device(device, fresh_device):
+    """memory made and freed on different streams."""
+    x = gw.asarray(X, fresh_device)
+    with pytest.raises(gw.BufferUsageError, match="another device"):
+        gw.Scan(device).execute(input=x)
+    with pytest.raises(gw.BufferUsageError):
+        gw.add(x, gw.asarray(X, device))
+
+
+def test_errors_surface_where_they_are_made(device, monkeypatch):
+    """an error surfaces at a later call."""
+    submitted = []
+    submit = device.queue.submit
+    monkeypatch.setattr(device.queue, "submit", lambda c: (submitted.append(1), submit(c))[1], raising=False)
+    x, scan = gw.asarray(X, device), gw.Scan(device)
+    for bad in ({"input": X}, {"input": x, "output": x[1:]}, {"input": x, "trials": 0}):
+        with pytest.raises(gw.ArgumentError):
+            scan.execute(**bad)
+    assert submitted == []
+    monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "1")
+    blocking = gw.Scan(device, strategy="reduce_then_scan")
+    run = blocking.execute(input=x)
+    assert len(submitted) == len(run.plan.steps) > 1, "each step by itself, so that its error is its own"
