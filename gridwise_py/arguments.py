@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
+from ._wgpu_native import device_of
 from .array import Array
 from .capabilities import Capabilities
 from .datatype import Datatype
@@ -16,7 +17,7 @@ from .errors import BufferUsageError, DatatypeError, LengthError, LimitError, Ov
 from .executor import BoundPlan, BufferRange
 from .layout import Layout, Operand
 
-__all__ = ["Argument", "Ready", "bind_layout", "check_array", "check_overlaps", "coerce", "signature"]
+__all__ = ["Argument", "Ready", "bind_layout", "check_array", "check_encoder", "check_overlaps", "coerce", "signature"]
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,17 @@ def signature(arrays: Mapping[str, Any]) -> tuple:
         else (name, getattr(value, "uid", None))
         for name, value in arrays.items()
     )
+
+
+def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDevice) -> None:
+    """Raise BufferUsageError if a caller's encoder is of another device."""
+    owner = device_of(encoder)
+    if owner is not None and owner is not device:
+        raise BufferUsageError(
+            f"{name}: the encoder is of another device ({owner.adapter.info['device']}, device {owner.uid}) than the "
+            f"primitive ({device.adapter.info['device']}, device {device.uid}); make it with "
+            f"primitive.device.create_command_encoder()"
+        )
 
 
 def check_overlaps(

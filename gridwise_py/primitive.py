@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import wgpu
 
-from ._wgpu_native import destroyed_flag, device_of, wait_idle
-from .arguments import Argument, Ready, bind_layout, check_array, check_overlaps, coerce, signature
+from ._wgpu_native import destroyed_flag, wait_idle
+from .arguments import Argument, Ready, bind_layout, check_array, check_encoder, check_overlaps, coerce, signature
 from .array import Array, empty
 from .capabilities import Capabilities
 from .context import context_of
 from .datatype import DATATYPES, Datatype
-from .errors import ArgumentError, BufferUsageError, OverlapError, TimingUnavailable
+from .errors import ArgumentError, OverlapError, TimingUnavailable
 from .executor import BoundPlan, launch_blocking
 from .layout import Layout
 from .plan import Plan
@@ -191,15 +191,6 @@ class Primitive(ABC):
                 f"trial changes; give a separate output, or trials=1"
             )
 
-    def _check_encoder(self, encoder: wgpu.GPUCommandEncoder) -> None:
-        owner = device_of(encoder)
-        if owner is not None and owner is not self.device:
-            raise BufferUsageError(
-                f"{self.name}: the encoder is of another device ({owner.adapter.info['device']}, device {owner.uid}) "
-                f"than the primitive ({self.device.adapter.info['device']}, device {self.device.uid}); make it with "
-                f"primitive.device.create_command_encoder()"
-            )
-
     def release(self) -> None:
         """Forget the bound arguments, so that their memory can go."""
         with self._lock:
@@ -274,7 +265,7 @@ class Primitive(ABC):
         dict from str to Array
             The outputs.
         """
-        self._check_encoder(encoder)
+        check_encoder(self.name, encoder, self.device)
         ready = self._bind(arrays, trials)
         profiler = self._context.profiler
         if profiler is not None:
@@ -324,7 +315,7 @@ class Primitive(ABC):
                 "leave out encoder=, or time the submission yourself"
             )
         if encoder is not None:
-            self._check_encoder(encoder)
+            check_encoder(self.name, encoder, self.device)
         # Without a device there is no context; binding says so.
         profiler = None if self._context is None else self._context.profiler
         if profiler is not None:

@@ -46,7 +46,9 @@ fn main(lanes: Lanes) {
   }
 //$ for items_of in moved if items_of.name in stored
 //$ for k in range(items)
-  if (tile_position({{ k }}u) < params.n) { store_{{ items_of.name }}_output(tile_position({{ k }}u), {{ "key_decode(keys[%d])" % k if items_of.name == "keys" else "values[%d]" % k }}); }
+  if (tile_position({{ k }}u) < params.n) {
+    store_{{ items_of.name }}_output(tile_position({{ k }}u), {{ "key_decode" if items_of.name == "keys" }}({{ items_of.name }}[{{ k }}]));
+  }
 //$ endfor
 //$ endfor
 }

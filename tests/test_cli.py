@@ -167,7 +167,7 @@ def test_a_case_that_fails_is_2_and_the_rest_goes_on(device, tmp_path):
     ("words", "said"),
     [
         (["sort_of"], "No such command 'sort_of'"),
-        (["bench", "sort"], "'sort' is not one of"),
+        (["bench", "quicksort"], "'quicksort' is not one of"),
         (["bench", "--nonsense"], "--nonsense"),
         (["bench", "--n", "12,x"], "'x' is not a count"),
         (["bench", "--datatype", "f63"], "'f63' is not one of"),

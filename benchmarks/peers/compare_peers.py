@@ -62,7 +62,7 @@ class Work:
             self.files.append(folder / f"{name}.bin")
             values.tofile(self.files[-1])
         self.run = self.primitive.execute(**{n: gw.asarray(v, device) for n, v in self.inputs.items()})
-        self.mismatch = mismatch(self.primitive, self.inputs, self.run.output.to_numpy())
+        self.mismatch = mismatch(self.primitive, self.inputs, {"output": self.run.output.to_numpy()})
 
     @property
     def name(self) -> str:

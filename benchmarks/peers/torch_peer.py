@@ -100,10 +100,10 @@ def compare(
     inputs = case.inputs(primitive, seed=0)
     arrays = {name: gw.asarray(values, device) for name, values in inputs.items()}
     run = primitive.execute(**arrays)
-    wrong = {"ours": mismatch(primitive, inputs, run.output.to_numpy())}
+    wrong = {"ours": mismatch(primitive, inputs, {"output": run.output.to_numpy()})}
     call = torch_call(torch, case, inputs)
     theirs = np.atleast_1d(call().cpu().numpy())
-    wrong["torch"] = mismatch(primitive, inputs, theirs)
+    wrong["torch"] = mismatch(primitive, inputs, {"output": theirs})
     events = Events(torch, call)
     events.warm_up(warmup_s)
     calls = max(1, round(BATCH_NS / float(np.median(events.times_ns(20)))))

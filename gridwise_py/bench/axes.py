@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ..datatype import STORAGE_DATATYPES
 from ..errors import ArgumentError
+from .distributions import DISTRIBUTIONS
 from .measurement import MODES
 
 __all__ = ["AXES", "Axis", "collect_axes", "parse_axis", "parse_count", "points"]
@@ -19,8 +21,9 @@ __all__ = ["AXES", "Axis", "collect_axes", "parse_axis", "parse_count", "points"
 #: Names that an axis can have, and the words that it takes; None: counts.
 AXES: Mapping[str, tuple[str, ...] | None] = {
     "n": None,
-    "datatype": ("u32", "i32", "f32"),
+    "datatype": tuple(STORAGE_DATATYPES),
     "op": ("add", "min", "max", "multiply"),
+    "distribution": tuple(DISTRIBUTIONS),
     "mode": MODES,
 }
 _MODIFIERS = {"pow2": 2, "pow10": 10}

@@ -10,11 +10,12 @@ import wgpu
 
 from .._wgpu_native import wait_idle
 from ..binop import Multiply, as_binop
-from ..datatype import STORAGE_DATATYPES, as_datatype
 from ..errors import LimitError
 from ..primitive import Primitive
 from ..primitives import REGISTRY
 from ..primitives.operator_primitive import OperatorPrimitive
+from ..primitives.sort import SortPrimitive
+from .distributions import UNIFORM, random_items
 
 __all__ = ["Case", "warm_up"]
 
@@ -32,12 +33,15 @@ class Case:
     datatype : str
     op : str or None
         None where the primitive has no operator.
+    distribution : str or None
+        Of the first input; None where the data does not matter to the primitive's time, and is uniform.
     """
 
     primitive: str
     n: int
     datatype: str
     op: str | None = None
+    distribution: str | None = None
 
     def make(self, device: wgpu.GPUDevice) -> Primitive:
         """Make the primitive."""
@@ -54,35 +58,41 @@ class Case:
         LimitError
             If the device has no such large buffers; before the host is asked for the memory.
         """
-        size_bytes = self.n * as_datatype(self.datatype, STORAGE_DATATYPES).itemsize_bytes
-        limit = primitive.capabilities.limits["max-buffer-size"]
-        if size_bytes > limit:
-            raise LimitError(f"{self} needs buffers of {size_bytes} bytes, but the device's max-buffer-size is {limit}")
         rng = np.random.default_rng([seed, self.n])
-        dtype = as_datatype(self.datatype, STORAGE_DATATYPES).dtype
-        names = [argument.name for argument in primitive.arguments if not argument.is_output]
-        if dtype.kind != "f":
-            bits = {name: rng.integers(0, 1 << 32, self.n, dtype=np.uint32) for name in names}
-            return {name: values.view(dtype) for name, values in bits.items()}
-        if self.op == Multiply.name:
-            # ±1: a product of many floats else leaves their range.
-            return {name: rng.choice(np.array([-1, 1], dtype=dtype), self.n) for name in names}
-        return {name: rng.random(self.n, dtype=dtype) * 2 - 1 for name in names}
+        found: dict[str, np.ndarray] = {}
+        for argument in primitive.arguments:
+            if argument.is_output:
+                continue
+            dtype = primitive.argument_datatype(argument.name).dtype
+            size_bytes, limit = self.n * dtype.itemsize, primitive.capabilities.limits["max-buffer-size"]
+            if size_bytes > limit:
+                raise LimitError(
+                    f"{self} needs buffers of {size_bytes} bytes, but the device's max-buffer-size is {limit}"
+                )
+            if self.op == Multiply.name and dtype.kind == "f":
+                # ±1: a product of many floats else leaves their range.
+                found[argument.name] = rng.choice(np.array([-1, 1], dtype=dtype), self.n)
+            else:
+                name = UNIFORM if found or self.distribution is None else self.distribution
+                found[argument.name] = random_items(name, rng, self.n, dtype)
+        return found
 
     @property
     def axes(self) -> dict[str, str | None]:
         """What identifies it beside primitive and n."""
-        return {"datatype": self.datatype, "op": self.op}
+        axes = {"datatype": self.datatype, "op": self.op}
+        return axes if self.distribution is None else axes | {"distribution": self.distribution}
 
     @classmethod
-    def build(cls, primitive: str, n: int, datatype: str, op: str) -> Case:
-        """Return a case, without the operator where the primitive has none."""
-        takes_op = issubclass(REGISTRY[primitive], OperatorPrimitive)
-        return cls(primitive, n, datatype, op if takes_op else None)
+    def build(cls, primitive: str, n: int, datatype: str, op: str, distribution: str = UNIFORM) -> Case:
+        """Return a case, without the operator where the primitive has none, and with a distribution if it sorts."""
+        kind = REGISTRY[primitive]
+        takes_op, sorts = issubclass(kind, OperatorPrimitive), issubclass(kind, SortPrimitive)
+        return cls(primitive, n, datatype, op if takes_op else None, distribution if sorts else None)
 
     def __str__(self) -> str:
-        op = f" {self.op}" if self.op else ""
-        return f"{self.primitive}{op} {self.datatype} n={self.n:,}"
+        words = [self.primitive, self.op, self.datatype, self.distribution, f"n={self.n:,}"]
+        return " ".join(word for word in words if word and word != UNIFORM)
 
 
 # Long enough that the gaps between submissions do not let the clock fall, short enough for any watchdog.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,12 +23,15 @@ class Mismatch:
     got: float | int
     expected: float | int
     wrong_items: int
+    argument: str = ""  # of a primitive with several outputs
 
     def __str__(self) -> str:
-        return f"item {self.index} is {self.got!r}, expected {self.expected!r} ({self.wrong_items:,} wrong items)"
+        where = f"{self.argument}: " if self.argument else ""
+        what = f"item {self.index} is {self.got!r}, expected {self.expected!r}"
+        return f"{where}{what} ({self.wrong_items:,} wrong items)"
 
 
-def float_error_bound(primitive: Primitive, inputs: dict[str, np.ndarray]) -> np.ndarray | float:
+def float_error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> np.ndarray | float:
     """Return the largest error allowed for each item of a float sum: 32·eps·Σ|x| over what went into it.
 
     0 for everything that is exact: integers, minimum and maximum, copies, and one rounded addition.
@@ -45,19 +49,30 @@ def float_error_bound(primitive: Primitive, inputs: dict[str, np.ndarray]) -> np
     return bound if kind == "inclusive" else np.concatenate([[0.0], bound[:-1]])
 
 
-def mismatch(primitive: Primitive, inputs: dict[str, np.ndarray], output: np.ndarray) -> Mismatch | None:
-    """Compare an output with the primitive's numpy reference; return what is wrong, or None.
+def mismatch(
+    primitive: Primitive, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
+) -> Mismatch | None:
+    """Compare outputs with the primitive's numpy reference; return what is wrong, or None.
 
     Parameters
     ----------
     primitive : Primitive
-        With a method ``reference``.
-    inputs : dict from str to numpy.ndarray
-        What it was given.
-    output : numpy.ndarray
-        What it returned.
+        With a method ``reference``, which returns an array, or one for each output in order.
+    inputs, outputs : mapping from str to numpy.ndarray
+        What it was given and what it returned.
     """
     expected = primitive.reference(**inputs)
+    wanted = expected if isinstance(expected, tuple) else (expected,)
+    for (name, got), right in zip(outputs.items(), wanted, strict=True):
+        found = _first_difference(primitive, inputs, got, right)
+        if found is not None:
+            return replace(found, argument=name) if len(wanted) > 1 else found
+    return None
+
+
+def _first_difference(
+    primitive: Primitive, inputs: Mapping[str, np.ndarray], output: np.ndarray, expected: np.ndarray
+) -> Mismatch | None:
     if output.shape != expected.shape:
         return Mismatch(0, output.size, expected.size, abs(output.size - expected.size))
     with np.errstate(invalid="ignore"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .canary import CanaryTime, settled
+from .distributions import UNIFORM
 
 __all__ = ["case_name"]
 
@@ -77,7 +78,9 @@ def case_name(key: Key) -> str:
     """Return a case as text."""
     primitive, n, mode, axes = key
     known = dict(axes)
-    words = [primitive, known.pop("op", ""), known.pop("datatype", ""), f"n={n:,}", mode]
+    data = known.pop("distribution", UNIFORM)
+    kind = [primitive, known.pop("op", ""), known.pop("datatype", ""), data if data != UNIFORM else ""]
+    words = [*kind, f"n={n:,}", mode]
     return " ".join([word for word in words if word] + [f"{name}={value}" for name, value in known.items()])
 
 

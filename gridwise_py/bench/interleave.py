@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..array import Array, asarray, empty
+from ..datatype import DATATYPES
 from ..errors import ArgumentError
 from ..primitive import Primitive
 from .check import Mismatch, mismatch
@@ -63,28 +64,32 @@ def interleaved(
 
 
 def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, Array]]:
-    """Return seeded inputs of `n` u32 each, and all of a primitive's arguments on its device."""
+    """Return seeded inputs of `n` random bit patterns each, and all of a primitive's arguments on its device."""
     rng = np.random.default_rng(seed)
-    names = [argument.name for argument in primitive.arguments if not argument.is_output]
-    inputs = {name: rng.integers(0, 1 << 32, n, dtype=np.uint32) for name in names}
+    kinds = {a.name: primitive.argument_datatype(a.name) or DATATYPES["u32"] for a in primitive.arguments}
+    inputs: dict[str, np.ndarray] = {}
+    for argument in primitive.arguments:
+        if not argument.is_output:
+            dtype = kinds[argument.name].dtype
+            inputs[argument.name] = rng.integers(0, 1 << 32, n * dtype.itemsize // 4, dtype=np.uint32).view(dtype)
     arrays = {name: asarray(values, primitive.device) for name, values in inputs.items()}
     for argument in primitive.arguments:
         if argument.is_output:
-            length = primitive.output_length(argument.name, dict.fromkeys(names, n))
-            arrays[argument.name] = empty(n if length is None else length, "u32", primitive.device)
+            length = primitive.output_length(argument.name, dict.fromkeys(inputs, n))
+            arrays[argument.name] = empty(n if length is None else length, kinds[argument.name], primitive.device)
     return inputs, arrays
 
 
 def checker(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> Callable[[Mapping[str, Any]], Mismatch | None]:
     """Return a check of outputs against the primitive's numpy reference, which is computed once."""
     expected = primitive.reference(**inputs)
+    wanted = expected if isinstance(expected, tuple) else (expected,)
 
     def check(outputs: Mapping[str, Any]) -> Mismatch | None:
-        (output,) = outputs.values()
-        got = output.to_numpy() if isinstance(output, Array) else np.asarray(output)
-        if got.tobytes() == expected.tobytes():
+        got = {k: v.to_numpy() if isinstance(v, Array) else np.asarray(v) for k, v in outputs.items()}
+        if [v.tobytes() for v in got.values()] == [right.tobytes() for right in wanted]:
             return None
-        return mismatch(primitive, dict(inputs), got)
+        return mismatch(primitive, inputs, got)
 
     return check
 

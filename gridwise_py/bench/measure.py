@@ -301,7 +301,7 @@ class _Checker:
     def __init__(self, primitive: Primitive, ready: Any, check: Check):
         self._primitive, self._outputs = primitive, ready.outputs
         self._check = check
-        self._first: np.ndarray | None = None
+        self._first: dict[str, np.ndarray] | None = None
         self._inputs: dict[str, np.ndarray] | None = None
         if check is True and hasattr(primitive, "reference"):
             # Read back now: the first run may change them.
@@ -314,9 +314,9 @@ class _Checker:
             return () if found is None else (found,)
         if self._inputs is None:
             return ()
-        output = next(iter(self._outputs.values())).to_numpy()
-        if self._first is not None and self._first.tobytes() == output.tobytes():
+        outputs = {name: array.to_numpy() for name, array in self._outputs.items()}
+        if self._first is not None and all(self._first[k].tobytes() == v.tobytes() for k, v in outputs.items()):
             return ()  # what it was the first time, which was judged then
-        self._first = output
-        found = mismatch(self._primitive, self._inputs, output)
+        self._first = outputs
+        found = mismatch(self._primitive, self._inputs, outputs)
         return () if found is None else (found,)

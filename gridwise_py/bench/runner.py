@@ -9,7 +9,7 @@ from typing import Any
 
 import wgpu
 
-from ..datatype import as_datatype
+from ..datatype import STORAGE_DATATYPES, as_datatype
 from ..device import request_device
 from ..errors import ArgumentError, GridwiseError
 from .calibration import Calibration, calibrate_run
@@ -143,7 +143,7 @@ def run_jobs(
 
 def _calibrated(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | None:
     """Measure floors and ceilings for jobs; a device that cannot do so is no reason not to measure them."""
-    sizes = {job.case.n * as_datatype(job.case.datatype).itemsize_bytes for job in jobs}
+    sizes = {job.case.n * as_datatype(job.case.datatype, STORAGE_DATATYPES).itemsize_bytes for job in jobs}
     try:
         return calibrate_run(device, sizes, cold=any(job.mode is Mode.COLD for job in jobs))
     except (GridwiseError, wgpu.GPUError, MemoryError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..datatype import as_datatype
+from ..datatype import STORAGE_DATATYPES, as_datatype
 from .calibration import Calibration
 from .measurement import Mode
 
@@ -33,7 +33,7 @@ def shares(entry: Mapping[str, Any], calibration: Calibration | None) -> dict[st
     none = {"peak_gbytes_per_s": None, "share_of_peak": None, "share_of_fma": None}
     if calibration is None or entry["error"] is not None:
         return none
-    itemsize_bytes = as_datatype(entry["datatype"]).itemsize_bytes if entry["datatype"] else 4
+    itemsize_bytes = as_datatype(entry["datatype"], STORAGE_DATATYPES).itemsize_bytes if entry["datatype"] else 4
     peak = calibration.peak_gbytes_per_s(None if entry["mode"] == Mode.COLD else itemsize_bytes * entry["n"])
     rate = entry["rates"]["gbytes_per_s"]
     time_ns = entry["whole"]["gpu_span_ns"]

@@ -13,12 +13,14 @@ from ..errors import ArgumentError
 from ..primitives import REGISTRY
 from .axes import Axis, collect_axes, points
 from .case import Case
+from .distributions import UNIFORM
 from .measurement import Mode
 from .protocol import SamplingProtocol
 
 __all__ = [
     "BENCH_PROTOCOL",
     "DEFAULT_AXES",
+    "DEFAULT_PRIMITIVES",
     "YARDSTICK",
     "Job",
     "Suite",
@@ -33,7 +35,16 @@ __all__ = [
 #: Always runs: its rate is what others are compared with.
 YARDSTICK = "copy"
 
-DEFAULT_AXES: Mapping[str, str] = {"n": "2^24", "mode": "batch", "datatype": "u32,f32", "op": "add"}
+#: What runs where nothing is named: one of each kind.
+DEFAULT_PRIMITIVES = ("vector_add", "reduce", "scan", "sort")
+
+DEFAULT_AXES: Mapping[str, str] = {
+    "n": "2^24",
+    "mode": "batch",
+    "datatype": "u32,f32",
+    "op": "add",
+    "distribution": UNIFORM,
+}
 
 
 #: How `gridwise bench` samples, where neither an option nor a suite says otherwise.
@@ -83,7 +94,8 @@ def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
                 wanted[Case.build(YARDSTICK, n, "u32", "add"), mode] = None
             for primitive in sweep.primitives:
                 for choice in points(inner):
-                    wanted[Case.build(primitive, n, str(choice["datatype"]), str(choice["op"])), mode] = None
+                    words = {name: str(choice[name]) for name in ("datatype", "op", "distribution")}
+                    wanted[Case.build(primitive, n, **words), mode] = None
     return [Job(case, mode, position) for position, (case, mode) in enumerate(wanted)]
 
 
@@ -178,7 +190,7 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
         need(isinstance(table, dict), where, "must be a table, [[sweep]]")
         for key in table:
             need(key in ("primitives", "axes"), f"{where}.{key}", "unknown; there are primitives, axes")
-        primitives = table.get("primitives", [name for name in REGISTRY if name != YARDSTICK])
+        primitives = table.get("primitives", list(DEFAULT_PRIMITIVES))
         axes = table.get("axes", [])
         for key, words in (("primitives", primitives), ("axes", axes)):
             texts = isinstance(words, list) and all(isinstance(word, str) for word in words)

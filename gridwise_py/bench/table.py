@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from .distributions import UNIFORM
 from .measurement import Summary
 from .rounds import pooled
 from .series import CLOCK_MOVED, LEFT_OUT
@@ -57,9 +58,10 @@ def _verdict(entry: Mapping[str, Any]) -> Text:
 
 
 def _name(entry: Mapping[str, Any]) -> str:
-    # The usual mode is left out, as every row would have it.
-    mode = None if entry["mode"] == "batch" else entry["mode"]
-    return " ".join(word for word in (entry["primitive"], entry["op"], entry["datatype"], mode) if word)
+    # The usual mode and data are left out, as every row would have them.
+    usual = ("batch", UNIFORM)
+    words = [entry["primitive"], entry["op"], entry["datatype"], entry["case"].get("distribution"), entry["mode"]]
+    return " ".join(word for word in words if word and word not in usual)
 
 
 def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType:

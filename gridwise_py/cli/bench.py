@@ -23,14 +23,16 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command(cls=RawArguments)
 @click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE]…")
 @click.option("--n", type=AxisValues("n"), help="Items, a list: 2^20,2^24  [default: 2^24]")
-@click.option("--datatype", type=AxisValues("datatype", ("u32", "i32", "f32")), help="[default: u32,f32]")
+@click.option(
+    "--datatype", type=AxisValues("datatype", ("u32", "i32", "f32", "u64", "i64", "f64")), help="[default: u32,f32]"
+)
 @click.option("--op", type=AxisValues("op", ("add", "min", "max", "multiply")), help="[default: add]")
 @click.option(
     "--mode", type=AxisValues("mode", ("cold", "hot", "batch", "latency")), help="How trials run.  [default: batch]"
 )
 @click.option(
     "-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS",
-    help="An axis of a sweep: n[pow2]=[16:28:2], datatype=u32,f32. Repeat for more axes.",
+    help="An axis of a sweep: n[pow2]=[16:28:2], datatype=u32,f32, distribution=uniform,few. Repeat for more axes.",
 )  # fmt: skip
 @click.option(
     "--suite",
@@ -49,10 +51,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Go on with this file.")
 @click.pass_context
 def bench(ctx: click.Context, /, **options: Any) -> None:
-    """Run PRIMITIVEs (all by default), check them against numpy, and show what each kernel took.
+    """Run PRIMITIVEs, check them against numpy, and show what each kernel took.
 
-    PRIMITIVE is one of vector_add, reduce, scan, copy. The copy kernel always runs: it is the yardstick. With --adapter
-    all, every adapter has its turn, and a results file of its own: NAME.adapter0.json.
+    PRIMITIVE is one of vector_add, reduce, scan, sort (these by default), sort_pairs, argsort, copy. The copy kernel
+    always runs: it is the yardstick. With --adapter all, every adapter has its turn, and a results file of its own:
+    NAME.adapter0.json.
     """
     from ..bench.runner import Request
     from ..bench.suite import in_rounds, plan_jobs
@@ -93,8 +96,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
 def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
     """Return the sweeps and the protocol, from a suite or from the axes."""
     from ..bench.axes import collect_axes
-    from ..bench.suite import BENCH_PROTOCOL, DEFAULT_AXES, YARDSTICK, Sweep, load_suite, narrowed
-    from ..primitives import REGISTRY
+    from ..bench.suite import BENCH_PROTOCOL, DEFAULT_AXES, DEFAULT_PRIMITIVES, Sweep, load_suite, narrowed
 
     short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
     suite = None if options["suite"] is None else load_suite(options["suite"])
@@ -108,7 +110,7 @@ def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...],
         typed["timeout_s"] = typed["timeout_s"] or _LEAST_S
     if suite is None:
         axes = collect_axes(options["axes"], short, DEFAULT_AXES)
-        primitives = options["primitives"] or tuple(name for name in REGISTRY if name != YARDSTICK)
+        primitives = options["primitives"] or DEFAULT_PRIMITIVES
         return (Sweep(primitives, axes),), replace(BENCH_PROTOCOL, **typed)
     sweeps = narrowed(suite.sweeps, collect_axes(options["axes"], short, {}), options["primitives"])
     if not sweeps:

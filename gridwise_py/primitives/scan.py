@@ -116,6 +116,11 @@ class Scan(OperatorPrimitive):
         self._lookback_shapes = shapes_for("scan_lookback", self.capabilities, self.mode, **wishes)
 
     @property
+    def strategy(self) -> str:
+        """What was asked for, by argument or environment; ``"auto"`` where nothing was."""
+        return self._insists or self._prefers
+
+    @property
     def state(self) -> str:
         """Form of the look-back's state words."""
         return self._state.form

@@ -21,7 +21,7 @@ from ..primitive import Primitive
 from ..tuning import sort_shape_for
 from .sort_plan import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, add_sort, digits_of
 
-__all__ = ["ArgSort", "Sort", "SortPairs", "key_codes"]
+__all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive", "key_codes"]
 
 _STRATEGIES = (ONESWEEP, REDUCE_THEN_SCAN)
 _OPTIONS = """descending : bool, default False
@@ -55,7 +55,7 @@ _NOTES = """The order is that of numpy's stable sort: −0 equals +0 and keeps i
     workgroup sorts in one dispatch, and needs none."""
 
 
-class _SortBase(Primitive):
+class SortPrimitive(Primitive):
     """What all sorts share; see `Sort`."""
 
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
@@ -191,7 +191,7 @@ class _SortBase(Primitive):
         return np.argsort(codes & codes.dtype.type(mask), kind="stable")
 
 
-class Sort(_SortBase):
+class Sort(SortPrimitive):
     __doc__ = f"""Sort keys; stable.
 
     Parameters
@@ -230,7 +230,7 @@ class Sort(_SortBase):
         return input[self._order(input)]
 
 
-class SortPairs(_SortBase):
+class SortPairs(SortPrimitive):
     __doc__ = f"""Sort keys, and move a value along with each; stable.
 
     Parameters
@@ -274,7 +274,7 @@ class SortPairs(_SortBase):
         return keys[order], values[order]
 
 
-class ArgSort(_SortBase):
+class ArgSort(SortPrimitive):
     __doc__ = f"""The positions (u32) that would sort the keys; stable.
 
     Parameters

@@ -133,6 +133,7 @@ class _Sort:
         self.in_place = keys["input"] == keys.get("output")
         self.digits = config.digits_for(self.in_place)
         self.features = ("subgroup",) if config.mode.kind == "native" else ()
+        self.is_small = self.n <= config.shape.tile_items
 
     def add(
         self,
@@ -159,7 +160,7 @@ class _Sort:
             constants={**constants, **more.pop("constants", {})},
             context=context,
             features=self.features,
-            **more,
+            **{"sibling": self.is_small, **more},
         )
 
     def small(self) -> None:
@@ -174,6 +175,7 @@ class _Sort:
             context=self.config.tile_context(places=_PLACES[:1], passes=len(self.digits), fix_when_ranked=True,
                 stored=[name.removesuffix("_output") for name in tiled if name.endswith("_output")],
             ),
+            sibling=not self.is_small,
         )  # fmt: skip
 
     def large(self) -> dict[str, Any]:
@@ -194,7 +196,8 @@ class _Sort:
             builder.scratch("states", 4 + tiles * _BINS)
         else:
             counts, offsets = (builder.scratch(name, blocks * _BINS) for name in ("counts", "offsets"))
-        for index, digit in enumerate(self.digits):
+        # The passes share their pipelines: a plan for few keys names each but once.
+        for index, digit in enumerate(self.digits[:1] if self.is_small else self.digits):
             params = {"route_index": index, "bins_index": _FIRST_BIN + _BINS * index, "tiles": tiles, "digit": digit}
             if config.strategy == ONESWEEP:
                 self.move(index, params, tiles, {"routes": routes}, lookback=True)
@@ -322,11 +325,14 @@ def add_sort(
         "passes": len(sort.digits),
         "in_place": sort.in_place,
     }
-    if n <= shape.tile_items:
-        if n:
-            sort.small()
+    if not n:
         return parameters | {"strategy": "one workgroup"}
-    parameters |= sort.large()
+    # Whatever n is, the pipelines of other lengths are made along: a new n compiles nothing.
+    sort.small()
+    choices = sort.large()
+    if sort.is_small:
+        return parameters | {"strategy": "one workgroup"}
+    parameters |= choices
     if config.strategy == ONESWEEP:
         parameters |= {"tickets": config.tickets, "spin_limit": config.spin_limit, "look_back_window": shape.look}
     return parameters

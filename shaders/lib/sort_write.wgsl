@@ -1,0 +1,55 @@
+// Writes a ranked tile to the runs of its bins, in the output or in the temporary copy.
+// What to add to the position of a key in the tile, by bin; before that, counts of a tile that did not post.
+var<workgroup> run_offsets: array<atomic<u32>, BINS>;
+//$ if moved | length > 1
+var<private> destinations: array<u32, ITEMS / PARTS>;
+//$ endif
+
+//$ for place in places[1:]
+//$ for fixed in fixes
+fn write_{{ place }}{{ fixed }}(tile: u32) {
+  let valid = min(TILE, params.n - tile * TILE);
+//$ for part in range(parts)
+//$ if part > 0
+  workgroupBarrier();
+  stage_keys({{ part }}u);
+//$ endif
+//$ for k in range(items // parts)
+//$ set K = part * (items // parts) + k
+  if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
+    let key = staged_keys({{ k }}u * WORKGROUP_SIZE + lane);
+    let to = atomicLoad(&run_offsets[key_digit({{ "key_fixed(key)" if fixed else "key" }})]) + {{ K }}u * WORKGROUP_SIZE + lane;
+    store_keys_{{ place }}(to, key_decode(key));
+//$ if moved | length > 1
+    destinations[{{ k }}] = to;
+//$ endif
+  }
+//$ endfor
+//$ if moved | length > 1
+  workgroupBarrier();
+  stage_values({{ part }}u);
+//$ for k in range(items // parts)
+//$ set K = part * (items // parts) + k
+  if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
+    store_values_{{ place }}(destinations[{{ k }}], staged_values({{ k }}u * WORKGROUP_SIZE + lane));
+  }
+//$ endfor
+//$ endif
+//$ endfor
+}
+//$ endfor
+//$ endfor
+
+// Moves a tile whose keys are ranked, and whose first part is staged.
+fn tile_write(tile: u32, route: u32) {
+//$ if moved | length > 1
+  read_values(tile, route & 3u);
+//$ endif
+//$ if fixes | length > 1
+  if (load_routes(UNFIXED) != 0u) {
+    if ((route >> 2u) == OUTPUT) { write_output_fixed(tile); } else { write_temporary_fixed(tile); }
+    return;
+  }
+//$ endif
+  if ((route >> 2u) == OUTPUT) { write_output(tile); } else { write_temporary(tile); }
+}
