@@ -83,16 +83,16 @@ fn tile_begin_rows(first: u32) {
 }
 
 //$ if subgroups == "none"
-// One invocation in 32 ranks its row, key by key.
+// An invocation per row ranks its keys, one by one.
 fn tile_rank() {
   let digits = ROWS * BINS;
 //$ for k in range(items)
   atomicStore(&stage[digits + tile_position({{ k }}u)], ranked_digit(keys[{{ k }}]));
 //$ endfor
   workgroupBarrier();
-  if ((lane & 31u) == 0u) {
-    for (var i = digits + row * ROW_ITEMS; i < digits + (row + 1u) * ROW_ITEMS; i++) {
-      let counter = row * BINS + atomicLoad(&stage[i]);
+  if (lane < ROWS) {
+    for (var i = digits + lane * ROW_ITEMS; i < digits + (lane + 1u) * ROW_ITEMS; i++) {
+      let counter = lane * BINS + atomicLoad(&stage[i]);
       let rank = atomicLoad(&stage[counter]);
       atomicStore(&stage[counter], rank + 1u);
       atomicStore(&stage[i], rank);
