@@ -104,6 +104,7 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES) -> Dataty
     DatatypeError
         If there is no kernel datatype for it; the message lists what there is.
     """
+    asked = value
     if isinstance(value, str):
         value = STORAGE_DATATYPES.get(value, value)
     if isinstance(value, Datatype):
@@ -118,7 +119,8 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES) -> Dataty
     for datatype in known.values():
         if dtype is not None and datatype.dtype == dtype:
             return datatype
-    shown = value.name if isinstance(value, Datatype) else getattr(dtype, "name", value)
+    # A text is shown as it came: numpy takes "f16" for 16 bytes.
+    shown = asked if isinstance(asked, str) else getattr(value if isinstance(value, Datatype) else dtype, "name", value)
     names = ", ".join(f"{d.name} (numpy {d.numpy_name})" for d in known.values())
     remedy = f" Convert first, for example with x.astype(numpy.{_nearest(dtype)})." if dtype is not None else ""
     raise DatatypeError(f"datatype {shown!r} is not supported here; supported are {names}.{remedy}")

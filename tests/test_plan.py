@@ -150,7 +150,7 @@ def test_features_are_those_of_the_texts():
     every = {str(c): c for c in cases(FULL)}
     for case in every.values():
         plan = case.plan(gw.Layout.separate(**case.lengths(100_000)))
-        native = case.options.get("subgroups", "native") == "native"
+        native = case.options.get("subgroups", "native" if "sort" in case.name else None) == "native"
         wide = case.options.get("state") == "u64"
         expected = {"subgroup"} if native else set()
         expected |= {"shader-int64", "shader-int64-atomic-all-ops"} if wide else set()
