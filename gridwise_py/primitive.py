@@ -78,6 +78,15 @@ class Primitive(ABC):
         """Return how many items an output has, given the lengths of the inputs; None for any number."""
         return None
 
+    def input_length(self, name: str, n: int) -> int:
+        """Return how many items an input has in a benchmark of size n."""
+        return n
+
+    @classmethod
+    def options_at(cls, n: int) -> dict[str, Any]:
+        """Return what the constructor must be told for a benchmark of size n."""
+        return {}
+
     def check_lengths(self, lengths: Mapping[str, int]) -> None:
         """Raise LengthError where the lengths of the inputs do not fit each other."""
         return
