@@ -31,7 +31,7 @@ from .errors import (
     TimingUnavailable,
 )
 from .event import Event, synchronize
-from .functions import add, argsort, cumsum, max, min, prod, reduce, scan, sort, sort_pairs, sum
+from .functions import add, argsort, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
 from .layout import Layout, Operand
 from .plan import Plan, Work
 from .primitive import Primitive
@@ -113,6 +113,7 @@ __all__ = [
     "empty",
     "empty_like",
     "list_adapters",
+    "matmul",
     "max",
     "measure",
     "min",

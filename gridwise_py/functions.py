@@ -12,11 +12,11 @@ from .binop import Add, BinOp, Max, Min, Multiply, as_binop
 from .context import context_of
 from .datatype import STORAGE_DATATYPES, as_datatype
 from .device import default_device
-from .errors import BufferUsageError
+from .errors import ArgumentError, BufferUsageError, LengthError
 from .primitive import Primitive
-from .primitives import ArgSort, Reduce, Scan, Sort, SortPairs, VectorAdd
+from .primitives import ArgSort, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
 
-__all__ = ["add", "argsort", "cumsum", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"]
+__all__ = ["add", "argsort", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"]
 
 P = TypeVar("P", bound=Primitive)
 
@@ -204,3 +204,74 @@ def sort_pairs(keys: Any, values: Any, *, descending: bool = False, device: wgpu
     dtype = values.dtype if isinstance(values, Array) else np.asarray(values).dtype
     value_datatype = as_datatype(dtype, STORAGE_DATATYPES)
     return _run(SortPairs, (value_datatype.name,), device, {"keys": keys, "values": values}, descending=descending)
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    m: int | None = None,
+    n: int | None = None,
+    k: int | None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the matrix product ``a @ b``, in the datatype of the matrices.
+
+    Parameters
+    ----------
+    a, b : numpy.ndarray or Array
+        Numpy: shapes (m, k) and (k, n); a vector is a row of `a`, or a column of `b`, as in `numpy.matmul`. An Array has
+        one dimension: its matrix lies in it row by row.
+    m, n, k : int, optional
+        Sizes, where an Array does not tell them: one of them is enough for two Arrays.
+    device : wgpu.GPUDevice, optional
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Shape (m, n), without the dimensions that vectors lack; an Array of shape (m·n,) where an argument is one.
+
+    Raises
+    ------
+    LengthError
+        If the sizes do not fit each other.
+    ArgumentError
+        If they are not known, or there are more than two dimensions.
+    """
+    sizes: dict[str, int | None] = {"m": m, "n": n, "k": k}
+    given = {"a": a, "b": b}
+    names = {"a": ("m", "k"), "b": ("k", "n")}
+    vectors = ""
+    for name, value in given.items():
+        if isinstance(value, Array):
+            continue
+        matrix = np.asarray(value)
+        if matrix.ndim == 1:
+            vectors += name
+            matrix = matrix.reshape((1, -1) if name == "a" else (-1, 1))
+        if matrix.ndim != 2:
+            raise ArgumentError(
+                f"matmul: {name} has shape {matrix.shape}; it takes matrices and vectors: multiply stacks one by one"
+            )
+        for size, length in zip(names[name], matrix.shape, strict=True):
+            if sizes[size] not in (None, length):
+                before = "a" if size == "k" and name == "b" and not isinstance(a, Array) and k is None else f"{size}="
+                said = f"a has {sizes[size]} columns" if before == "a" else f"{size}={sizes[size]}"
+                raise LengthError(
+                    f"matmul: {said}, but {name} has shape {np.shape(value)}, where {size} is {length}; a of (m, k) and "
+                    f"b of (k, n) have one k"
+                )
+            sizes[size] = length
+        given[name] = matrix.reshape(-1)
+    # What one size and an Array's length tell of the other.
+    for name in ("a", "b", "a"):
+        for known, wanted in (names[name], names[name][::-1]):
+            if sizes[wanted] is None and sizes[known]:
+                sizes[wanted] = given[name].size // sizes[known]
+    unknown = [name for name, size in sizes.items() if size is None]
+    if unknown:
+        raise ArgumentError(f"matmul: an Array has one dimension; give {'=, '.join(unknown)}= (a is m × k, b is k × n)")
+    (result,) = _run(MatMul, (), device, given, **sizes)
+    if isinstance(result, Array):
+        return result
+    return result.reshape([sizes[size] for name, size in (("a", "m"), ("b", "n")) if name not in vectors])[()]

@@ -100,10 +100,6 @@ class MatMul(Primitive):
         """The primitive's datatype, for every argument."""
         return self.datatype
 
-    def input_length(self, name: str, n: int) -> int:
-        """m·k items of `a`, k·n of `b`."""
-        return self.m * self.k if name == "a" else self.k * self.n
-
     def check_lengths(self, lengths: Mapping[str, int]) -> None:
         """The inputs have as many items as their matrices."""
         for name, sizes in (("a", ("m", "k")), ("b", ("k", "n"))):
@@ -119,9 +115,9 @@ class MatMul(Primitive):
         return self.m * self.n
 
     @classmethod
-    def options_at(cls, n: int) -> dict[str, int]:
-        """Return the sizes of a product of two matrices of n × n."""
-        return {"m": n, "n": n, "k": n}
+    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+        """Two matrices of n × n."""
+        return {"m": n, "n": n, "k": n}, {"a": n * n, "b": n * n}
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch."""
