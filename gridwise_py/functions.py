@@ -10,7 +10,7 @@ import wgpu
 from .array import Array, asarray
 from .binop import Add, BinOp, Max, Min, Multiply, as_binop
 from .context import context_of
-from .datatype import STORAGE_DATATYPES, as_datatype
+from .datatype import SORT_DATATYPES, as_datatype
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, LengthError
 from .primitive import Primitive
@@ -202,7 +202,7 @@ def sort_pairs(keys: Any, values: Any, *, descending: bool = False, device: wgpu
         Keys and values, shape (n,) each.
     """
     dtype = values.dtype if isinstance(values, Array) else np.asarray(values).dtype
-    value_datatype = as_datatype(dtype, STORAGE_DATATYPES)
+    value_datatype = as_datatype(dtype, SORT_DATATYPES)
     return _run(SortPairs, (value_datatype.name,), device, {"keys": keys, "values": values}, descending=descending)
 
 

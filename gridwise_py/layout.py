@@ -26,7 +26,7 @@ class Operand:
     size_bytes : int
         Size of that binding.
     item_bytes : int
-        Size of an item, 4 or 8.
+        Size of an item, 2, 4 or 8.
     """
 
     length: int

@@ -45,7 +45,7 @@ OBJECTS = {
     "Min": "Minimum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
     "Max": "Maximum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
     "DATATYPES": "The datatypes that kernels compute with, by name: " + ", ".join(gw.DATATYPES) + ".",
-    "STORAGE_DATATYPES": "What arrays can hold, and sorts take, by name: " + ", ".join(gw.STORAGE_DATATYPES) + ".",
+    "STORAGE_DATATYPES": "What arrays can hold, by name: " + ", ".join(gw.STORAGE_DATATYPES) + ".",
 }
 
 

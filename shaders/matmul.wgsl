@@ -8,6 +8,7 @@
 // read the same one: no two of them want one bank.
 // Forward progress: no workgroup waits for another. Bindings: params, a, b, output.
 //$ include "lib/bindings.wgsl"
+//$ include "lib/matmul_items.wgsl"
 
 //$ set quads_m = thread_m // 4
 //$ set quads_n = thread_n // 4
@@ -28,25 +29,6 @@ const GROUP: u32 = 16u;
 // [k][m / 4] and [k][n / 4]{{ ", twice: one is read while the other is written" if stages == 2 }}.
 var<workgroup> a_tile: array<vec4<f32>, {{ stages * tile_k * tile_m // 4 }}>;
 var<workgroup> b_tile: array<vec4<f32>, {{ stages * tile_k * tile_n // 4 }}>;
-
-fn f32_of(word: u32) -> f32 { return bitcast<f32>(word); }
-
-// Items i to i + 3 of a row that is as long as `length`; zeros past its end. `whole`: rows are of whole vec4.
-//$ for operand in ("a", "b")
-fn quad_{{ operand }}(row: u32, i: u32, length: u32, whole: bool) -> vec4<f32> {
-  let first = row * length + i;
-  if (whole) {
-    if (i < length) { return bitcast<vec4<f32>>(load4_{{ operand }}(first)); }
-    return vec4<f32>(0.0);
-  }
-  var found = vec4<f32>(0.0);
-  if (i < length) { found.x = f32_of(load_{{ operand }}(first)); }
-  if (i + 1u < length) { found.y = f32_of(load_{{ operand }}(first + 1u)); }
-  if (i + 2u < length) { found.z = f32_of(load_{{ operand }}(first + 2u)); }
-  if (i + 3u < length) { found.w = f32_of(load_{{ operand }}(first + 3u)); }
-  return found;
-}
-//$ endfor
 
 // On its way from memory to workgroup memory: 4 × 4 items of a, or 4 vec4 of b, per invocation and round.
 //$ for r in range(rounds)
@@ -137,15 +119,6 @@ fn multiply_step(stage: u32, y: u32, x: u32) {
     a_at += {{ unroll * (tile_m // 4) }}u;
     b_at += {{ unroll * (tile_n // 4) }}u;
   }
-}
-
-fn put(row: u32, column: u32, sums: vec4<f32>) {
-  if (row >= params.m) { return; }
-  let first = row * params.n + column;
-  if (column < params.n) { store_output(first, bitcast<u32>(sums.x)); }
-  if (column + 1u < params.n) { store_output(first + 1u, bitcast<u32>(sums.y)); }
-  if (column + 2u < params.n) { store_output(first + 2u, bitcast<u32>(sums.z)); }
-  if (column + 3u < params.n) { store_output(first + 3u, bitcast<u32>(sums.w)); }
 }
 
 @compute @workgroup_size({{ invocations }})

@@ -12,7 +12,7 @@ import wgpu
 from ..arguments import Argument
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities
-from ..datatype import DATATYPES, Datatype, as_datatype
+from ..datatype import MATMUL_DATATYPES, Datatype, as_datatype
 from ..errors import ArgumentError, LengthError, LimitError
 from ..layout import Layout
 from ..matmul_shape import MatMulShape, matmul_shapes_for
@@ -35,6 +35,8 @@ class MatMul(Primitive):
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "f32"
+        Of all arguments: f32 or f16. f16 is what is read and written; products and sums are of f32, so that no feature
+        of the device is needed.
     m, n, k : int
         Rows of `a` and of the output; columns of `b` and of the output; columns of `a`, which are the rows of `b`.
     tile_m, tile_n, tile_k, thread_m, thread_n, stages, unroll : int, optional
@@ -50,7 +52,8 @@ class MatMul(Primitive):
     Notes
     -----
     Products are fused into sums (fma) of f32, one after the other along k, so that a result is the same from run to run
-    on one device. It differs from the exact one by at most k·eps·(|a| @ |b|). With k = 0 the output is zeros. It takes
+    on one device. It differs from the exact one by at most k·eps·(|a| @ |b|), with eps of f32, before it is rounded to
+    the datatype. With k = 0 the output is zeros. It takes
     2·m·n·k operations; the roofline is the measured rate of multiply-adds, see ``gridwise roofline``. Rows whose length
     is a multiple of 4 are read as vec4; others take longer.
 
@@ -64,7 +67,7 @@ class MatMul(Primitive):
            [49., 64.]], dtype=float32)
     """
 
-    datatypes: ClassVar[Mapping[str, Datatype]] = {name: DATATYPES[name] for name in ("f32",)}
+    datatypes: ClassVar[Mapping[str, Datatype]] = MATMUL_DATATYPES
     arguments = (Argument("a"), Argument("b"), Argument("output", is_output=True))
 
     def __init__(
@@ -161,6 +164,7 @@ class MatMul(Primitive):
             constants={},
             context={
                 **{name: getattr(shape, name) for name in shape.__dataclass_fields__},
+                "half": self.datatype.itemsize_bytes == 2,
                 "lanes_m": min(4, across_m),
                 "lanes_n": min(8, across_n),
             },
@@ -189,7 +193,12 @@ class MatMul(Primitive):
         """
         with np.errstate(all="ignore"):
             magnitudes = np.abs(self._matrix(a, "a")) @ np.abs(self._matrix(b, "b"))
-        return ((self.k + 1) * float(np.finfo(np.float32).eps) * magnitudes).reshape(-1)
+            rounded = np.abs(self.reference(a, b).astype(np.float64))
+        bound = (self.k + 1) * float(np.finfo(np.float32).eps) * magnitudes.reshape(-1)
+        if self.datatype.itemsize_bytes == 2:
+            limits = np.finfo(np.float16)
+            bound += float(limits.eps) * rounded + float(limits.smallest_subnormal)
+        return bound
 
     def _matrix(self, items: np.ndarray, name: str) -> np.ndarray:
         shape = (self.m, self.k) if name == "a" else (self.k, self.n)

@@ -12,7 +12,7 @@ from ..arguments import Argument
 from ..array import Array
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities
-from ..datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..datatype import DATATYPES, SORT_DATATYPES, Datatype, as_datatype
 from ..errors import ArgumentError, LengthError
 from ..layout import Layout, Operand
 from ..lookback import verdict_for
@@ -58,7 +58,7 @@ _NOTES = """The order is that of numpy's stable sort: −0 equals +0 and keeps i
 class SortPrimitive(Primitive):
     """What all sorts share; see `Sort`."""
 
-    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+    datatypes: ClassVar[Mapping[str, Datatype]] = SORT_DATATYPES
     #: Names of the arguments: keys in and out, values in and out; None where there is no such argument.
     _roles: ClassVar[tuple[str, str | None, str | None, str | None]]
 
@@ -266,7 +266,7 @@ class SortPairs(SortPrimitive):
         value_datatype: Datatype | str | Any = "u32",
         **options: Any,
     ):
-        super().__init__(device, datatype, as_datatype(value_datatype, STORAGE_DATATYPES), **options)
+        super().__init__(device, datatype, as_datatype(value_datatype, SORT_DATATYPES), **options)
 
     def reference(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what numpy's stable sort gives: keys and values."""
