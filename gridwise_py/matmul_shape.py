@@ -90,8 +90,8 @@ _GPU = (
     (None, MatMulShape(128, 128, 16, 8, 8, 1, 8)),
 )
 _CPU = (
-    (1 << 12, MatMulShape(16, 16, 16, 4, 4, 1, 4)),
-    (None, MatMulShape(64, 64, 32, 8, 8, 1, 4)),
+    (1 << 14, MatMulShape(32, 32, 16, 4, 4, 1, 4)),
+    (None, MatMulShape(64, 64, 16, 4, 8, 1, 4)),
 )
 
 

@@ -140,28 +140,23 @@ fn main(
   let y = part / {{ across_n // lanes_n }}u * {{ lanes_m }}u + lane / {{ lanes_n }}u;
   let x = part % {{ across_n // lanes_n }}u * {{ lanes_n }}u + lane % {{ lanes_n }}u;
 
-  load_step(0u, row, column, local);
+  // Each turn reads a step, multiplies the one before, and then puts what it read where the next turn finds it.
 //$ if stages == 2
-  store_step(0u, local);
-  workgroupBarrier();
   var stage = 0u;
-  for (var first = 0u; first < params.k; first += TILE_K) {
-    let more = first + TILE_K < params.k;
-    if (more) { load_step(first + TILE_K, row, column, local); }
-    multiply_step(stage, y, x);
-    stage ^= 1u;
-    if (more) { store_step(stage, local); }
-    workgroupBarrier();
-  }
-//$ else
-  for (var first = 0u; first < params.k; first += TILE_K) {
-    store_step(0u, local);
-    workgroupBarrier();
-    if (first + TILE_K < params.k) { load_step(first + TILE_K, row, column, local); }
-    multiply_step(0u, y, x);
-    workgroupBarrier();
-  }
 //$ endif
+  for (var first = 0u; first < params.k + TILE_K; first += TILE_K) {
+    if (first < params.k) { load_step(first, row, column, local); }
+//$ if stages == 2
+    if (first > 0u) { multiply_step(stage ^ 1u, y, x); }
+    if (first < params.k) { store_step(stage, local); }
+    stage ^= 1u;
+//$ else
+    if (first > 0u) { multiply_step(0u, y, x); }
+    workgroupBarrier();
+    if (first < params.k) { store_step(0u, local); }
+//$ endif
+    workgroupBarrier();
+  }
 //$ for i in range(thread_m)
 //$ for p in range(quads_n)
   put(row + {{ (i // 4) * 4 * across_m + i % 4 }}u + 4u * y, column + {{ p * 4 * across_n }}u + 4u * x, sum_{{ i }}_{{ p }});
