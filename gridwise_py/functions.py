@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from .device import default_device
 from .errors import ArgumentError, BufferUsageError, LengthError
 from .primitive import Primitive
 from .primitives import ArgSort, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
+from .primitives.matmul import matrix_size
 
 __all__ = ["add", "argsort", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"]
 
@@ -220,10 +222,10 @@ def matmul(
     Parameters
     ----------
     a, b : numpy.ndarray or Array
-        Numpy: shapes (m, k) and (k, n); a vector is a row of `a`, or a column of `b`, as in `numpy.matmul`. An Array has
-        one dimension: its matrix lies in it row by row.
+        Of f32 or f16. Numpy: shapes (m, k) and (k, n); a vector is a row of `a`, or a column of `b`, as in
+        `numpy.matmul`. An Array has one dimension: its matrix lies in it row by row.
     m, n, k : int, optional
-        Sizes, where an Array does not tell them: one of them is enough for two Arrays.
+        Sizes, for Arrays. One is enough where the lengths tell the others.
     device : wgpu.GPUDevice, optional
 
     Returns
@@ -238,40 +240,52 @@ def matmul(
     ArgumentError
         If they are not known, or there are more than two dimensions.
     """
-    sizes: dict[str, int | None] = {"m": m, "n": n, "k": k}
-    given = {"a": a, "b": b}
-    names = {"a": ("m", "k"), "b": ("k", "n")}
-    vectors = ""
-    for name, value in given.items():
-        if isinstance(value, Array):
+    given = {name: value if isinstance(value, Array) else np.asarray(value) for name, value in {"a": a, "b": b}.items()}
+    sizes = _matrix_sizes(given, {"m": m, "n": n, "k": k})
+    items = {name: value if isinstance(value, Array) else value.reshape(-1) for name, value in given.items()}
+    (result,) = _run(MatMul, (), device, items, **sizes)
+    if isinstance(result, Array):
+        return result
+    shape = [sizes[size] for name, size in (("a", "m"), ("b", "n")) if given[name].ndim == 2]
+    return result.reshape(shape)[()]
+
+
+_MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
+
+
+def _matrix_sizes(given: Mapping[str, Any], asked: Mapping[str, int | None]) -> dict[str, int]:
+    """Return m, n and k, as matrices and the caller say."""
+    sizes = {name: matrix_size(name, size) for name, size in asked.items() if size is not None}
+    said = {name: f"{name}={size}" for name, size in sizes.items()}
+    for name, matrix in given.items():
+        if isinstance(matrix, Array):
             continue
-        matrix = np.asarray(value)
-        if matrix.ndim == 1:
-            vectors += name
-            matrix = matrix.reshape((1, -1) if name == "a" else (-1, 1))
-        if matrix.ndim != 2:
+        if matrix.ndim not in (1, 2):
             raise ArgumentError(
                 f"matmul: {name} has shape {matrix.shape}; it takes matrices and vectors: multiply stacks one by one"
             )
-        for size, length in zip(names[name], matrix.shape, strict=True):
-            if sizes[size] not in (None, length):
-                before = "a" if size == "k" and name == "b" and not isinstance(a, Array) and k is None else f"{size}="
-                said = f"a has {sizes[size]} columns" if before == "a" else f"{size}={sizes[size]}"
+        # A vector has k items.
+        names = _MATRICES[name] if matrix.ndim == 2 else ("k",)
+        for size, length in zip(names, matrix.shape, strict=True):
+            if sizes.setdefault(size, length) != length:
                 raise LengthError(
-                    f"matmul: {said}, but {name} has shape {np.shape(value)}, where {size} is {length}; a of (m, k) and "
-                    f"b of (k, n) have one k"
+                    f"matmul: {name} has shape {matrix.shape}, so that {size} is {length}, but {said[size]}; "
+                    f"a is (m, k), b is (k, n)"
                 )
-            sizes[size] = length
-        given[name] = matrix.reshape(-1)
+            said.setdefault(size, f"{name} has shape {matrix.shape}, where it is {length}")
+        if matrix.ndim == 1:
+            sizes.setdefault("m" if name == "a" else "n", 1)
     # What one size and an Array's length tell of the other.
     for name in ("a", "b", "a"):
-        for known, wanted in (names[name], names[name][::-1]):
-            if sizes[wanted] is None and sizes[known]:
+        for known, wanted in (_MATRICES[name], _MATRICES[name][::-1]):
+            if wanted not in sizes and sizes.get(known):
+                if given[name].size % sizes[known]:
+                    raise LengthError(
+                        f"matmul: {name} has {given[name].size} items, which are no rows and columns with "
+                        f"{known}={sizes[known]}"
+                    )
                 sizes[wanted] = given[name].size // sizes[known]
-    unknown = [name for name, size in sizes.items() if size is None]
-    if unknown:
-        raise ArgumentError(f"matmul: an Array has one dimension; give {'=, '.join(unknown)}= (a is m × k, b is k × n)")
-    (result,) = _run(MatMul, (), device, given, **sizes)
-    if isinstance(result, Array):
-        return result
-    return result.reshape([sizes[size] for name, size in (("a", "m"), ("b", "n")) if name not in vectors])[()]
+    missing = [f"{name}=" for name in asked if name not in sizes]
+    if missing:
+        raise ArgumentError(f"matmul: an Array has one dimension; give {', '.join(missing)} (a is m × k, b is k × n)")
+    return sizes

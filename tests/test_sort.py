@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from strategies import mode_for, pairwise
 
 import gridwise_py as gw
+from gridwise_py.datatype import SORT_DATATYPES
 from gridwise_py.primitives import REGISTRY
 
-DATATYPES = tuple(gw.STORAGE_DATATYPES)
+DATATYPES = tuple(SORT_DATATYPES)
 KINDS = {
     "keys": (gw.Sort, None),
     "pairs": (gw.SortPairs, "i32"),
@@ -35,7 +36,7 @@ SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1.0, -1.0, 1e-42, -1e-42
 def keys_of(datatype, n, seed=0):
     """Random bits, with few distinct keys among them, so that stability shows."""
     rng = np.random.default_rng([seed, n, DATATYPES.index(datatype)])
-    dtype = gw.STORAGE_DATATYPES[datatype].dtype
+    dtype = SORT_DATATYPES[datatype].dtype
     bits = rng.integers(0, 256, n * dtype.itemsize, dtype=np.uint8)
     keys = bits.view(dtype).copy()
     if n > 4:
@@ -108,7 +109,7 @@ def test_many_tiles_and_blocks(device, require, strategy, mode):
 @pytest.mark.parametrize("descending", [False, True])
 def test_floats_with_nan_infinities_and_zeros(device, datatype, strategy, descending):
     primitive = make(device, datatype=datatype, strategy=strategy, descending=descending, parts=2)
-    dtype = gw.STORAGE_DATATYPES[datatype].dtype
+    dtype = SORT_DATATYPES[datatype].dtype
     for n in (500, 5 * TILE + 3):
         keys = np.random.default_rng(n).choice(np.array(SPECIAL, dtype=dtype), n)
         # Payloads of their own, so that the order of NaNs is seen.

@@ -101,7 +101,7 @@ def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
 
 
 def _within(axes: Mapping[str, Axis], primitive: str) -> Mapping[str, Axis]:
-    """Return the axes without datatypes that the primitive lacks; all of them where it lacks all, so that it says so."""
+    """Return the axes without the datatypes that a primitive lacks; with all where it lacks all, so that it says so."""
     known = REGISTRY[primitive].datatypes
     values = tuple(name for name in axes["datatype"].values if name in known)
     return {**axes, "datatype": replace(axes["datatype"], values=values)} if values else axes

@@ -19,10 +19,17 @@ from ..matmul_shape import MatMulShape, matmul_shapes_for
 from ..plan import Plan, Work
 from ..primitive import Primitive
 
-__all__ = ["MatMul"]
+__all__ = ["MatMul", "matrix_size"]
 
 # lavapipe ends all loops of an invocation after 65,535 iterations in total.
 _MOST_ITERATIONS_CPU = 65_000
+
+
+def matrix_size(name: str, value: Any) -> int:
+    """Return rows or columns of a matrix; raise ArgumentError where they cannot be."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise ArgumentError(f"MatMul: {name} must be an integer of at least 0, not {value!r}")
+    return int(value)
 
 
 class MatMul(Primitive):
@@ -89,10 +96,7 @@ class MatMul(Primitive):
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype = as_datatype(datatype, self.datatypes)
-        for name, value in (("m", m), ("n", n), ("k", k)):
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-                raise ArgumentError(f"MatMul: {name} must be an integer of at least 0, not {value!r}")
-        self.m, self.n, self.k = int(m), int(n), int(k)
+        self.m, self.n, self.k = (matrix_size(name, value) for name, value in (("m", m), ("n", n), ("k", k)))
         self._shapes = matmul_shapes_for(
             self.capabilities,
             tile_m=tile_m, tile_n=tile_n, tile_k=tile_k, thread_m=thread_m, thread_n=thread_n,
@@ -172,12 +176,11 @@ class MatMul(Primitive):
         )
 
     def _check_loops(self, shape: MatMulShape) -> None:
-        iterations = -(-self.k // shape.tile_k) * (1 + shape.tile_k // shape.unroll)
-        if self.capabilities.is_cpu and iterations > _MOST_ITERATIONS_CPU:
-            most = _MOST_ITERATIONS_CPU // (1 + shape.tile_k // shape.unroll) * shape.tile_k
+        most = _MOST_ITERATIONS_CPU // (1 + shape.tile_k // shape.unroll) * shape.tile_k
+        if self.capabilities.is_cpu and self.k > most:
             raise LimitError(
-                f"MatMul: k={self.k}, but CPU adapters end loops early (lavapipe after 65,535 iterations), so that k is "
-                f"at most {most} there; multiply parts of at most {most} columns of a and rows of b, and add them"
+                f"MatMul: k={self.k}, but CPU adapters end loops early (lavapipe after 65,535 iterations), so that k "
+                f"is at most {most} there; multiply parts of at most {most} columns of a and rows of b, and add them"
             )
 
     def reference(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:

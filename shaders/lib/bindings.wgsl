@@ -14,7 +14,7 @@ struct Params {
 //$ for operand in operands
 //$ if operand.item_bytes == 2
 // An item of 2 bytes, as the low half of a word.
-fn word_{{ operand.name }}(k: u32) -> u32 {
+fn load_word_{{ operand.name }}(k: u32) -> u32 {
 //$ if operand.element == "atomic<u32>"
   return atomicLoad(&{{ operand.var }}[k]);
 //$ elif operand.element == "vec2<u32>"
@@ -25,7 +25,7 @@ fn word_{{ operand.name }}(k: u32) -> u32 {
 }
 fn load_{{ operand.name }}(i: u32) -> u32 {
   let k = {{ operand.offset }} + i;
-  return (word_{{ operand.name }}(k >> 1u) >> (16u * (k & 1u))) & 0xffffu;
+  return (load_word_{{ operand.name }}(k >> 1u) >> (16u * (k & 1u))) & 0xffffu;
 }
 // Items i to i + 3, two to a word; i is a multiple of 4.
 fn load4_{{ operand.name }}(i: u32) -> vec2<u32> {
@@ -33,9 +33,9 @@ fn load4_{{ operand.name }}(i: u32) -> vec2<u32> {
   return {{ operand.var }}[({{ operand.offset }} + i) >> 2u];
 //$ else
   let k = {{ operand.offset }} + i;
-  let words = vec2<u32>(word_{{ operand.name }}(k >> 1u), word_{{ operand.name }}((k >> 1u) + 1u));
+  let words = vec2<u32>(load_word_{{ operand.name }}(k >> 1u), load_word_{{ operand.name }}((k >> 1u) + 1u));
   if ((k & 1u) == 0u) { return words; }
-  return (words >> vec2<u32>(16u)) | (vec2<u32>(words.y, word_{{ operand.name }}((k >> 1u) + 2u)) << vec2<u32>(16u));
+  return (words >> vec2<u32>(16u)) | (vec2<u32>(words.y, load_word_{{ operand.name }}((k >> 1u) + 2u)) << vec2<u32>(16u));
 //$ endif
 }
 //$ if operand.writable

@@ -14,7 +14,9 @@ fn lower(x: f32) -> u32 {
   if (size < 0x38800000u) { return sign | (bitcast<u32>(bitcast<f32>(size) + 0.5) - 0x3f000000u); }
   return sign | ((size - 0x38000000u + 0xfffu + ((size >> 13u) & 1u)) >> 13u);
 }
-fn lower4(x: vec4<f32>) -> Quad { return vec2<u32>(lower(x.x) | lower(x.y) << 16u, lower(x.z) | lower(x.w) << 16u); }
+fn lower4(x: vec4<f32>) -> Quad {
+  return vec2<u32>(lower(x.x) | (lower(x.y) << 16u), lower(x.z) | (lower(x.w) << 16u));
+}
 //$ else
 alias Quad = vec4<u32>;
 fn lift(word: u32) -> f32 { return bitcast<f32>(word); }
