@@ -1,5 +1,6 @@
 """MatMul and matmul against numpy, and arrays of f16, which came with them."""
 
+import contextlib
 import dataclasses
 
 import numpy as np
@@ -81,7 +82,7 @@ def test_the_error_is_within_the_bound(device, datatype, data):
     assert np.all(np.abs(got - exact) <= bound)
     primitive = gw.MatMul(None, datatype, m=m, n=n, k=k, capabilities=BARE)
     assert np.all(bound.ravel() <= primitive.error_bound(a.ravel(), b.ravel())), "what benchmarks check by is no less"
-    assert np.all(primitive.error_bound(a.ravel(), b.ravel()) <= 2.1 * bound.ravel() + 2.0**-20)
+    assert np.all(primitive.error_bound(a.ravel(), b.ravel()) <= 4.1 * bound.ravel() + 2.0**-24)
 
 
 @pytest.mark.parametrize("datatype", DTYPES)
@@ -92,7 +93,7 @@ def test_nan_and_infinities_stay_in_their_rows_and_columns(device, datatype):
     b[5, 34], b[12, 0], b[0, 3] = np.inf, np.nan, 0
     with np.errstate(invalid="ignore"):
         expected = a.astype(np.float32) @ b.astype(np.float32)
-    assert np.isnan(expected).any(axis=1).sum() < 21
+    assert np.isnan(expected).sum() < 100
     assert np.isinf(expected).any()
     for shape in ("one stage", "two stages"):
         assert_same(_run(device, a, b, datatype, **SHAPES[shape][0]).ravel(), expected.astype(a.dtype).ravel())
@@ -105,21 +106,19 @@ def test_f16_is_rounded_as_numpy_does(device):
     b = np.concatenate([rng.integers(0, 1 << 16, 101, dtype=np.uint16), np.arange(0x3C00, 0x3C40, dtype=np.uint16)])
     b = b.view(np.float16).reshape(1, -1)
     with np.errstate(all="ignore"):
-        expected = (a.astype(np.float32) * b.astype(np.float32)).astype(np.float16) + np.float16(0)
+        expected = (a.astype(np.float32) * b.astype(np.float32) + np.float32(0)).astype(np.float16)
     finite = np.isfinite(expected)
     assert (finite & (np.abs(expected) < np.finfo(np.float16).tiny) & (expected != 0)).any()
     assert np.isinf(expected).any()
     assert_same(_run(device, a, b, "f16").ravel(), expected.ravel())
 
 
-@pytest.mark.parametrize("edge", [65519.0, 65520.0, 65536.0, 1e9])
-def test_what_is_too_large_for_f16_is_infinite(device, edge):
-    a = np.array([[edge / 16384, -edge / 16384]], np.float32).astype(np.float16)
-    b = np.array([[16384.0, 0.0], [0.0, 16384.0]], np.float16)
-    b[:] *= 1
-    with np.errstate(over="ignore"):
-        expected = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float16)
-    assert_same(_run(device, a, b, "f16").ravel(), expected.ravel())
+@pytest.mark.parametrize(("rest", "expected"), [(15.0, 65504.0), (15.99, 65504.0), (16.0, np.inf), (64.0, np.inf)])
+def test_sums_may_be_too_large_for_f16(device, rest, expected):
+    """The largest is 65,504; half a step further, at 65,520, infinity begins."""
+    a = np.array([[1, 1], [-1, -1]], np.float16)
+    b = np.array([[65504], [rest]], np.float16)
+    assert_same(_run(device, a, b, "f16").ravel(), np.array([expected, -expected], np.float16))
 
 
 @pytest.mark.parametrize("datatype", DTYPES)
@@ -165,7 +164,7 @@ def test_a_matrix_may_be_both_inputs_but_no_output(device):
     array = gw.asarray(x.ravel(), device)
     primitive = gw.MatMul(device, m=20, n=20, k=20, **SHAPES["one stage"][0])
     assert_same(primitive.execute(a=array, b=array).output.to_numpy(), _product(x, x).ravel())
-    with pytest.raises(gw.OverlapError, match="output .* overlaps a"):
+    with pytest.raises(gw.OverlapError, match=r"output .* overlaps a"):
         primitive.execute(a=array, b=array, output=array)
 
 
@@ -239,7 +238,7 @@ def test_the_plan_says_what_work_it_is():
 @pytest.mark.parametrize("capabilities", [BARE, FULL, CPU], ids=["least", "full", "cpu"])
 def test_every_row_of_the_table_runs_on_every_device(capabilities):
     rows = matmul_shapes_for(capabilities).rows
-    assert [up_to for up_to, _ in rows] == sorted(up for up, _ in rows if up is not None) + [None]
+    assert [up_to for up_to, _ in rows] == [*sorted(up for up, _ in rows if up is not None), None]
     for _, shape in rows:
         wished = matmul_shapes_for(capabilities, **dataclasses.asdict(shape))
         assert wished.rows == ((None, shape),)
@@ -374,8 +373,6 @@ def test_what_numpy_refuses_is_refused(device):
 @pytest.mark.parametrize("profiled", [False, True], ids=["plain", "profiled"])
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 8, 1001])
 def test_f16_goes_up_and_down(device, n, profiled):
-    import contextlib
-
     data = np.random.default_rng(n).standard_normal(n).astype(np.float16)
     with gw.profile(device) if profiled else contextlib.nullcontext():
         x = gw.asarray(data, device)
@@ -393,7 +390,7 @@ def test_f16_goes_up_and_down(device, n, profiled):
 def test_f16_is_not_for_the_other_primitives(device):
     x = gw.asarray(np.ones(4, np.float16), device)
     for call in (gw.sum, gw.cumsum, gw.sort, lambda y: gw.sort_pairs(gw.asarray(np.ones(4, np.float32), device), y)):
-        with pytest.raises(gw.DatatypeError, match="'f16' is not supported here"):
+        with pytest.raises(gw.DatatypeError, match="16' is not supported here"):
             call(x)
 
 
@@ -427,8 +424,8 @@ def test_datatypes_that_a_primitive_lacks_are_left_out():
 
 def test_a_benchmark_and_its_roofline(tmp_path):
     path = tmp_path / "matmul.json"
-    words = ["bench", "matmul", "-a", "n=96", "-a", "datatype=f32,f16", "--timeout", "0.02", "--json", str(path)]
-    done = CliRunner().invoke(main, words)
+    options = f"-a n=96 -a datatype=f32,f16 --sampling-s 0.05 --warmup-s 0.01 --order given --json {path}"
+    done = CliRunner().invoke(main, ["bench", "matmul", *options.split()])
     assert done.exit_code == 0, done.output
     document = read_results(path)
     assert [(e["primitive"], e["n"]) for e in document["results"]] == [("copy", 96**2), ("matmul", 96), ("matmul", 96)]
