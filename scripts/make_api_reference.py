@@ -26,9 +26,9 @@ AREAS = {
     "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities "
     "LookbackVerdict",
     "Arrays": "asarray empty empty_like Array Datatype DATATYPES STORAGE_DATATYPES",
-    "One-shot functions": "add sum prod min max reduce cumsum scan sort argsort sort_pairs stream",
+    "One-shot functions": "add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul stream",
     "Operators": "Add Multiply Min Max BinOp",
-    "Primitives": "VectorAdd Reduce Scan Sort SortPairs ArgSort Copy Kernel Primitive Run",
+    "Primitives": "VectorAdd Reduce Scan Sort SortPairs ArgSort MatMul Copy Kernel Primitive Run",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult",
