@@ -431,6 +431,13 @@ def test_a_benchmark_and_its_roofline(tmp_path):
     assert [(e["primitive"], e["n"]) for e in document["results"]] == [("copy", 96**2), ("matmul", 96), ("matmul", 96)]
     assert all(entry["correct"] for entry in document["results"])
     assert all(0 < entry["rates"]["share_of_fma"] < 1.5 for entry in document["results"][1:])
+    # Beside copies of arrays as large, which are in the run and among its ceilings.
+    copy, single, _ = (entry["rates"]["peak_gbytes_per_s"] for entry in document["results"])
+    assert copy == single
+    sizes = {point["moved_bytes"] for point in document["device"]["calibration"]["copy"]}
+    assert {2 * 4 * 96**2, 2 * 2 * 96**2} <= sizes
+    (row,) = (line for line in done.output.splitlines() if line.startswith(" matmul f32"))
+    assert row.count("%") == 2, "of copy, and of peak"
     _, single, half = points(document, ceilings_of(document))
     flops = 2 * 96**3
     assert (single.intensity, half.intensity) == (flops / (12 * 96**2), flops / (6 * 96**2))
