@@ -31,11 +31,11 @@ from .errors import (
     TimingUnavailable,
 )
 from .event import Event, synchronize
-from .functions import add, argsort, cumsum, max, min, prod, reduce, scan, sort, sort_pairs, sum
+from .functions import add, argsort, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
 from .layout import Layout, Operand
 from .plan import Plan, Work
 from .primitive import Primitive
-from .primitives import ArgSort, Copy, Kernel, Reduce, Scan, Sort, SortPairs, VectorAdd
+from .primitives import ArgSort, Copy, Kernel, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
 from .profile_report import KeyAverage, KeyAverages
 from .profiler import Profile, profile
 from .run import Run
@@ -76,6 +76,7 @@ __all__ = [
     "LengthError",
     "LimitError",
     "LookbackVerdict",
+    "MatMul",
     "Max",
     "Measurement",
     "Min",
@@ -112,6 +113,7 @@ __all__ = [
     "empty",
     "empty_like",
     "list_adapters",
+    "matmul",
     "max",
     "measure",
     "min",

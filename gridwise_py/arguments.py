@@ -193,7 +193,7 @@ def _window(members: Mapping[str, Array], capabilities: Capabilities, aligned: s
     end = max(array.offset_bytes + array.nbytes for array in arrays)
     # To a whole vec4 where the buffer goes that far; a binding's size is a multiple of 4 in any case.
     # A kernel that knows no offset may go by arrayLength: it gets the view's items and no more.
-    rounded = end - begin if aligned & set(members) else -(-(end - begin) // 16) * 16
+    rounded = -(-(end - begin) // 4) * 4 if aligned & set(members) else -(-(end - begin) // 16) * 16
     size = min(rounded, (buffer.size - begin) // 4 * 4, limit // 4 * 4)
     if end - begin > limit:
         raise LimitError(

@@ -157,10 +157,25 @@ class Array:
             If the buffer is destroyed or mapped, or lacks COPY_SRC.
         """
         self._check_usable("COPY_SRC", "to_numpy()")
-        out = np.empty(self._length, dtype=self.dtype)
-        if self._length:
+        if not self._length:
+            return np.empty(0, dtype=self.dtype)
+        if self._is_whole_words():
+            out = np.empty(self._length, dtype=self.dtype)
             context_of(self._device).read_buffer(self._buffer, self.offset_bytes, out)
-        return out
+            return out
+        words, lead = self._words()
+        return words[lead : lead + self.nbytes].view(self.dtype).copy()
+
+    def _is_whole_words(self) -> bool:
+        """Whether the items are whole words of 4 bytes, as which buffers are copied."""
+        return self.offset_bytes % 4 == 0 and self.nbytes % 4 == 0
+
+    def _words(self) -> tuple[np.ndarray, int]:
+        """Return the bytes of all words that the items touch, and where the items begin in them."""
+        first = self.offset_bytes // 4 * 4
+        words = np.empty(-(-(self.offset_bytes + self.nbytes - first) // 4) * 4, dtype=np.uint8)
+        context_of(self._device).read_buffer(self._buffer, first, words)
+        return words, self.offset_bytes - first
 
     async def to_numpy_async(self) -> np.ndarray:
         """As `to_numpy`, without blocking the event loop."""
@@ -174,7 +189,8 @@ class Array:
         Parameters
         ----------
         data : numpy.ndarray
-            Shape (size,), dtype of the Array.
+            Shape (size,), dtype of the Array. A view of f16 that shares a word of 4 bytes with other items is read
+            first, which waits for the GPU.
         """
         data = np.asarray(data)
         if data.dtype != self.dtype or data.shape != self.shape:
@@ -184,12 +200,17 @@ class Array:
             )
         self._check_usable("COPY_DST", "copy_from()")
         if self._length:
-            words = np.ascontiguousarray(data).view(np.uint8)
+            words, first = np.ascontiguousarray(data).view(np.uint8), self.offset_bytes
+            if not self._is_whole_words():
+                self._check_usable("COPY_SRC", "copy_from()")
+                found, lead = self._words()
+                found[lead : lead + self.nbytes] = words
+                words, first = found, first - lead
             profiler = context_of(self._device).profiler
             if profiler is not None:
-                profiler._upload(self._buffer, self.offset_bytes, words)
+                profiler._upload(self._buffer, first, words)
             else:
-                self._device.queue.write_buffer(self._buffer, self.offset_bytes, words)
+                self._device.queue.write_buffer(self._buffer, first, words)
         return self
 
     def destroy(self) -> None:

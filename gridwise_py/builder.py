@@ -124,7 +124,7 @@ class PlanBuilder:
         operands = {**reads, **writes}
         written = {operand.buffer for operand in writes.values()}
         elements = {
-            buffer: _element([operand for operand in operands.values() if operand.buffer == buffer])
+            buffer: _element([operand for operand in operands.values() if operand.buffer == buffer], buffer in written)
             for buffer in {operand.buffer for operand in operands.values()}
         }
         names = list(dict.fromkeys(operand.buffer for operand in operands.values()))
@@ -145,7 +145,7 @@ class PlanBuilder:
                 "name": name,
                 "var": f"words_{names.index(operand.buffer) + 1}",
                 "element": elements[operand.buffer],
-                "words": operand.item_bytes // 4,
+                "item_bytes": operand.item_bytes,
                 "offset": f"params.{name}_offset",
                 "writable": name in writes,
             }
@@ -206,9 +206,14 @@ class PlanBuilder:
         )
 
 
-def _element(operands: Sequence[Operand]) -> str:
-    """Return the WGSL type by which a binding is declared: the widest that all its operands can be reached by."""
+def _element(operands: Sequence[Operand], written: bool) -> str:
+    """Return the WGSL type by which a binding is declared: the widest that all its operands can be reached by.
+
+    Items of 2 bytes are written as halves of words, and another invocation may write the other half.
+    """
     sizes = {operand.item_bytes for operand in operands}
+    if sizes == {2}:
+        return "atomic<u32>" if written else "vec2<u32>" if all(operand.vec4 for operand in operands) else "u32"
     if sizes == {8}:
         return "vec2<u32>"
     return "vec4<u32>" if sizes == {4} and all(operand.vec4 for operand in operands) else "u32"

@@ -10,7 +10,7 @@ import numpy as np
 
 from .errors import DatatypeError
 
-__all__ = ["DATATYPES", "STORAGE_DATATYPES", "Datatype", "as_datatype"]
+__all__ = ["DATATYPES", "MATMUL_DATATYPES", "STORAGE_DATATYPES", "VALUE_DATATYPES", "Datatype", "as_datatype"]
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,12 @@ class Datatype:
     Attributes
     ----------
     name : str
-        ``"u32"``, ``"i32"``, ``"f32"``, ``"u64"``, ``"i64"``, ``"f64"``.
+        ``"u32"``, ``"i32"``, ``"f32"``, ``"u64"``, ``"i64"``, ``"f64"``, ``"f16"``.
     numpy_name : str
         Name of the numpy dtype, ``"uint32"`` and so on.
     wgsl : str
-        The WGSL type that kernels compute with; for 8 bytes that of the two words as which they move them.
+        The WGSL type that kernels compute with; for 8 bytes that of the two words as which they move them. f16 is
+        computed with as f32.
     feature : str or None
         The wgpu feature that a device must have, if any.
     """
@@ -79,8 +80,8 @@ DATATYPES: dict[str, Datatype] = {
         Datatype("f32", "float32", "f32"),
     )
 }
-#: What arrays can hold: the datatypes that kernels compute with, and those of 8 bytes, which can be sorted and moved.
-STORAGE_DATATYPES: dict[str, Datatype] = DATATYPES | {
+#: What sorts move along with keys: the datatypes that kernels compute with, and those of 8 bytes.
+VALUE_DATATYPES: dict[str, Datatype] = DATATYPES | {
     d.name: d
     for d in (
         Datatype("u64", "uint64", "vec2<u32>"),
@@ -88,6 +89,11 @@ STORAGE_DATATYPES: dict[str, Datatype] = DATATYPES | {
         Datatype("f64", "float64", "vec2<u32>"),
     )
 }
+_F16 = Datatype("f16", "float16", "f32")
+#: What matrix products take.
+MATMUL_DATATYPES: dict[str, Datatype] = {d.name: d for d in (DATATYPES["f32"], _F16)}
+#: What arrays can hold, and sorts take as keys: all of these.
+STORAGE_DATATYPES: dict[str, Datatype] = VALUE_DATATYPES | {_F16.name: _F16}
 
 
 def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES) -> Datatype:

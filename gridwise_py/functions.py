@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,13 +11,14 @@ import wgpu
 from .array import Array, asarray
 from .binop import Add, BinOp, Max, Min, Multiply, as_binop
 from .context import context_of
-from .datatype import STORAGE_DATATYPES, as_datatype
+from .datatype import VALUE_DATATYPES, as_datatype
 from .device import default_device
-from .errors import BufferUsageError
+from .errors import ArgumentError, BufferUsageError, LengthError
 from .primitive import Primitive
-from .primitives import ArgSort, Reduce, Scan, Sort, SortPairs, VectorAdd
+from .primitives import ArgSort, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
+from .primitives.matmul import matrix_size
 
-__all__ = ["add", "argsort", "cumsum", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"]
+__all__ = ["add", "argsort", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"]
 
 P = TypeVar("P", bound=Primitive)
 
@@ -202,5 +204,88 @@ def sort_pairs(keys: Any, values: Any, *, descending: bool = False, device: wgpu
         Keys and values, shape (n,) each.
     """
     dtype = values.dtype if isinstance(values, Array) else np.asarray(values).dtype
-    value_datatype = as_datatype(dtype, STORAGE_DATATYPES)
+    value_datatype = as_datatype(dtype, VALUE_DATATYPES)
     return _run(SortPairs, (value_datatype.name,), device, {"keys": keys, "values": values}, descending=descending)
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    m: int | None = None,
+    n: int | None = None,
+    k: int | None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the matrix product ``a @ b``, in the datatype of the matrices.
+
+    Parameters
+    ----------
+    a, b : numpy.ndarray or Array
+        Of f32 or f16. Numpy: shapes (m, k) and (k, n); a vector is a row of `a`, or a column of `b`, as in
+        `numpy.matmul`. An Array has one dimension: its matrix lies in it row by row.
+    m, n, k : int, optional
+        Sizes, for Arrays. One is enough where the lengths tell the others.
+    device : wgpu.GPUDevice, optional
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Shape (m, n), without the dimensions that vectors lack; an Array of shape (m·n,) where an argument is one.
+
+    Raises
+    ------
+    LengthError
+        If the sizes do not fit each other.
+    ArgumentError
+        If they are not known, or there are more than two dimensions.
+    """
+    given = {name: value if isinstance(value, Array) else np.asarray(value) for name, value in {"a": a, "b": b}.items()}
+    sizes = _matrix_sizes(given, {"m": m, "n": n, "k": k})
+    items = {name: value if isinstance(value, Array) else value.reshape(-1) for name, value in given.items()}
+    (result,) = _run(MatMul, (), device, items, **sizes)
+    if isinstance(result, Array):
+        return result
+    shape = [sizes[size] for name, size in (("a", "m"), ("b", "n")) if given[name].ndim == 2]
+    return result.reshape(shape)[()]
+
+
+_MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
+
+
+def _matrix_sizes(given: Mapping[str, Any], asked: Mapping[str, int | None]) -> dict[str, int]:
+    """Return m, n and k, as matrices and the caller say."""
+    sizes = {name: matrix_size(name, size) for name, size in asked.items() if size is not None}
+    said = {name: f"{name}={size}" for name, size in sizes.items()}
+    for name, matrix in given.items():
+        if isinstance(matrix, Array):
+            continue
+        if matrix.ndim not in (1, 2):
+            raise ArgumentError(
+                f"matmul: {name} has shape {matrix.shape}; it takes matrices and vectors: multiply stacks one by one"
+            )
+        # A vector has k items.
+        names = _MATRICES[name] if matrix.ndim == 2 else ("k",)
+        for size, length in zip(names, matrix.shape, strict=True):
+            if sizes.setdefault(size, length) != length:
+                raise LengthError(
+                    f"matmul: {name} has shape {matrix.shape}, so that {size} is {length}, but {said[size]}; "
+                    f"a is (m, k), b is (k, n)"
+                )
+            said.setdefault(size, f"{name} has shape {matrix.shape}, where it is {length}")
+        if matrix.ndim == 1:
+            sizes.setdefault("m" if name == "a" else "n", 1)
+    # What one size and an Array's length tell of the other.
+    for name in ("a", "b", "a"):
+        for known, wanted in (_MATRICES[name], _MATRICES[name][::-1]):
+            if wanted not in sizes and sizes.get(known):
+                if given[name].size % sizes[known]:
+                    raise LengthError(
+                        f"matmul: {name} has {given[name].size} items, which are no rows and columns with "
+                        f"{known}={sizes[known]}"
+                    )
+                sizes[wanted] = given[name].size // sizes[known]
+    missing = [f"{name}=" for name in asked if name not in sizes]
+    if missing:
+        raise ArgumentError(f"matmul: an Array has one dimension; give {', '.join(missing)} (a is m × k, b is k × n)")
+    return sizes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = ["Layout", "Operand"]
 
@@ -26,7 +26,7 @@ class Operand:
     size_bytes : int
         Size of that binding.
     item_bytes : int
-        Size of an item, 4 or 8.
+        Size of an item, 2, 4 or 8.
     """
 
     length: int
@@ -35,6 +35,10 @@ class Operand:
     vec4: bool = True
     size_bytes: int = 0
     item_bytes: int = 4
+
+    def by_words(self) -> Operand:
+        """Return it for a kernel whose invocations write items of one vec4 apart from each other."""
+        return replace(self, vec4=False)
 
 
 class Layout(Mapping[str, Operand]):

@@ -78,6 +78,11 @@ class Primitive(ABC):
         """Return how many items an output has, given the lengths of the inputs; None for any number."""
         return None
 
+    @classmethod
+    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return what the constructor must be told for a benchmark of size n, and the lengths of the inputs."""
+        return {}, {argument.name: n for argument in cls.arguments if not argument.is_output}
+
     def check_lengths(self, lengths: Mapping[str, int]) -> None:
         """Raise LengthError where the lengths of the inputs do not fit each other."""
         return
@@ -288,11 +293,9 @@ class Primitive(ABC):
         Parameters
         ----------
         encoder : wgpu.GPUCommandEncoder, optional
-            Record on it and leave the submission to the caller. By default the primitive submits itself, and does
-            not wait.
+            To record on, without submitting. By default the primitive submits itself, and does not wait.
         enable_gpu_timing : bool, default False
-            Take timestamps around each kernel. Without the feature ``timestamp-query`` GPU times are None, with
-            a warning.
+            Take timestamps around each kernel; without ``timestamp-query`` GPU times are None, with a warning.
         enable_cpu_timing : bool, default False
             Wait until the queue is idle, take the time, submit, wait until it is idle, take the time.
         trials : int, default 1

@@ -26,9 +26,9 @@ AREAS = {
     "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities "
     "LookbackVerdict",
     "Arrays": "asarray empty empty_like Array Datatype DATATYPES STORAGE_DATATYPES",
-    "One-shot functions": "add sum prod min max reduce cumsum scan sort argsort sort_pairs stream",
+    "One-shot functions": "add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul stream",
     "Operators": "Add Multiply Min Max BinOp",
-    "Primitives": "VectorAdd Reduce Scan Sort SortPairs ArgSort Copy Kernel Primitive Run",
+    "Primitives": "VectorAdd Reduce Scan Sort SortPairs ArgSort MatMul Copy Kernel Primitive Run",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult",
@@ -45,7 +45,7 @@ OBJECTS = {
     "Min": "Minimum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
     "Max": "Maximum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
     "DATATYPES": "The datatypes that kernels compute with, by name: " + ", ".join(gw.DATATYPES) + ".",
-    "STORAGE_DATATYPES": "What arrays can hold, and sorts take, by name: " + ", ".join(gw.STORAGE_DATATYPES) + ".",
+    "STORAGE_DATATYPES": "What arrays can hold, by name: " + ", ".join(gw.STORAGE_DATATYPES) + ".",
 }
 
 

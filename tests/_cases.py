@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -62,12 +63,24 @@ class Case(NamedTuple):
         return self.cls.arguments
 
     def lengths(self, n: int) -> dict[str, int]:
-        """Lengths of the arguments for n items."""
+        """Lengths of the arguments for n items; matrices are the largest square ones that n items make."""
+        if self.name == "matmul":
+            return dict.fromkeys(("a", "b", "output"), math.isqrt(n) ** 2)
         return {a.name: (1 if self.name == "reduce" and a.is_output else n) for a in self.arguments}
+
+    @property
+    def item_bytes(self) -> int:
+        """Size of an item."""
+        return gw.STORAGE_DATATYPES[self.options.get("datatype", "u32")].itemsize_bytes
+
+    def make(self, layout: gw.Layout) -> gw.Primitive:
+        """Return a new instance, for planning; one of matrices is for those of the layout."""
+        sizes, _ = self.cls.at_size(math.isqrt(layout["a"].length)) if self.name == "matmul" else ({}, {})
+        return self.cls(None, capabilities=self.capabilities, **self.options, **sizes)
 
     def plan(self, layout: gw.Layout) -> gw.Plan:
         """Return the plan, made by a new instance."""
-        return self.cls.plan_for(capabilities=self.capabilities, lengths=layout, **self.options)
+        return self.make(layout).plan(layout)
 
     def __str__(self) -> str:
         options = "-".join(str(getattr(v, "name", v)).replace(" ", "_") for v in self.options.values())
@@ -76,8 +89,15 @@ class Case(NamedTuple):
 
 def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
     """Every primitive × datatype × operator × subgroup mode × strategy × state."""
+    for datatype in gw.MatMul.datatypes:
+        yield Case("matmul", {"datatype": datatype}, capabilities)
+        for stages in (1, 2):
+            shape = {"tile_n": 32, "tile_k": 8, "thread_n": 4, "stages": stages}
+            yield Case("matmul", {"datatype": datatype, **shape}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
+            if name == "matmul":
+                continue
             if name in SORTS:
                 yield from _sorts(name, datatype, capabilities)
                 continue
@@ -108,9 +128,10 @@ def _sorts(name: str, datatype: str, capabilities: gw.Capabilities) -> Iterator[
 
 
 def few_cases(capabilities: gw.Capabilities = FULL) -> list[Case]:
-    """A part of `cases` in which every option occurs: those of u32 with add, and a stride through the others."""
+    """A part of `cases` with every option: those of u32 with add, matrices, and a stride through the others."""
     every = list(cases(capabilities))
     first = [c for c in every if c.options["datatype"] == "u32" and c.options.get("op", gw.Add) is gw.Add]
+    first += [c for c in every if c.name == "matmul"]
     return first + [c for c in every[::23] if c not in first]
 
 
@@ -118,17 +139,18 @@ def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
     """The ways in which arguments of n items can lie: apart, unaligned, in one buffer, in place."""
     lengths = case.lengths(n)
     names = list(lengths)
-    yield "apart", gw.Layout.separate(**lengths)
+    size = case.item_bytes
+    yield "apart", gw.Layout.separate(dict.fromkeys(names, size), **lengths)
     yield (
         "unaligned",
-        gw.Layout({k: gw.Operand(m, k, 1 + i, False, 4 * (m + 8)) for i, (k, m) in enumerate(lengths.items())}),
+        gw.Layout({k: gw.Operand(m, k, 1 + i, False, 4 * (m + 8), size) for i, (k, m) in enumerate(lengths.items())}),
     )
-    size = 16 * len(names) * (n // 4 + 4)
+    room = 16 * len(names) * (n // 4 + 4)
     yield (
         "shared",
         gw.Layout(
             {
-                k: gw.Operand(m, "_and_".join(names), i * (n // 4 + 4) * 4, True, size)
+                k: gw.Operand(m, "_and_".join(names), i * (n // 4 + 4) * 4, True, room, size)
                 for i, (k, m) in enumerate(lengths.items())
             }
         ),
@@ -137,12 +159,12 @@ def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
         "shared unaligned",
         gw.Layout(
             {
-                k: gw.Operand(m, "_and_".join(names), 1 + i * (n + 3), False, size)
+                k: gw.Operand(m, "_and_".join(names), 1 + i * (n + 3), False, room, size)
                 for i, (k, m) in enumerate(lengths.items())
             }
         ),
     )
-    if case.options.get("strategy") != "lookback":
+    if case.name != "matmul" and case.options.get("strategy") != "lookback":
         first, output = names[0], names[-1]
         together = f"{first}_and_{output}"
         place = {k: gw.Operand(m, k, size_bytes=4 * n + 16) for k, m in lengths.items()}

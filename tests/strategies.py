@@ -195,7 +195,8 @@ def assert_same(got: np.ndarray, want: np.ndarray, note: str = "") -> None:
     """Fail unless all items have the same bits; a NaN equals any NaN."""
     assert got.dtype == want.dtype, note
     assert got.shape == want.shape, note
-    same = got.view(np.uint32) == want.view(np.uint32)
+    bits = np.dtype(f"u{got.itemsize}")
+    same = got.view(bits) == want.view(bits)
     if got.dtype.kind == "f":
         same |= np.isnan(got) & np.isnan(want)
     if not same.all():

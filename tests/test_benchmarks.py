@@ -57,6 +57,21 @@ def test_shapes_are_measured_and_judged(device, tmp_path):
     assert len({(row["parameters"]["workgroup_size"], row["parameters"]["vecs"]) for row in rows}) >= 2
 
 
+def test_shapes_of_the_matrix_product(device, tmp_path):
+    path = tmp_path / "matmul.json"
+    words = ("--n", 40, "--rounds", 1, "--seconds", 0.002, "--json", path)
+    done = _run("matmul_shapes", *words, "--shapes", "16x32x8/4x4/1/8,16x32x8/4x4/2/4,256x256x4/4x4/1/1")
+    assert done.exit_code == 0, done.output
+    assert "256x256x4/4x4/1/1: not here: MatMul: tiles of 256 × 256" in done.output
+    assert done.output.count("of multiply-adds") == 3
+    document = json.loads(path.read_text())
+    assert [row["shape"] for row in document["results"]][1:] == ["16x32x8/4x4/1/8", "16x32x8/4x4/2/4"]
+    assert all(row["correct"] and row["time_ns"] > 0 for row in document["results"])
+    assert min(document["fma_gflops"]) > 0
+    refused = _run("matmul_shapes", "--n", 8, "--shapes", "64x64")
+    assert (refused.exit_code, "'64x64' is no shape" in refused.output) == (2, True)
+
+
 def test_variants_change_the_text_or_the_plan_and_stay_right(device, require):
     require("subgroup", "shader-int64", "shader-int64-atomic-all-ops")
     variants = _script("variants")

@@ -64,6 +64,13 @@ LINES = {
         "vector add, 1,000,000 items of f32 *",
         r"submit only: [\d.]+% of what the GPU took",
     ],
+    "matmul_roofline.py": [
+        r"CPU clock, no wait: +[\d.]+ ms",
+        r"CPU clock, with wait: +[\d.]+ ms",
+        r"GPU events: +[\d.]+ ms a product",
+        r"predicted: +[\d.]+ ms at \d+ GFLOP/s: \d+% of the roof",
+        "equals numpy: True",
+    ],
     "prebuilt_sequence.py": [r"three calls: \d+ µs each", r"one submission: \d+ µs each", "right: True"],
     "synchronization.py": [
         r"A: [\d.]+ ms on the CPU",

@@ -324,3 +324,22 @@ def test_a_primitive_outside_the_package_is_run_and_timed_like_ours(device, requ
 def test_an_abstract_primitive_cannot_be_made(device):
     with pytest.raises(TypeError, match="abstract"):
         gw.Primitive(device)
+
+
+def test_items_of_f16_come_two_to_a_word(device):
+    """An odd number of them is bound up to the end of the last word."""
+    text = """
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if (id.x < arrayLength(&x)) { y[id.x] = unpack2x16float(x[id.x]).x; }
+}
+"""
+    kernel = gw.Kernel(device, text, BINDINGS, _groups, datatypes={"x": "f16", "y": "f32"})
+    items = np.linspace(-3, 3, 151).astype(np.float16)
+    y = gw.asarray(np.full(100, 9, np.float32), device)
+    kernel.execute(x=gw.asarray(items, device), y=y)
+    np.testing.assert_array_equal(y.to_numpy()[:77], np.append(items[::2], np.float32(9))[:77])
+    with pytest.raises(gw.DatatypeError, match="x is of f32, but this kernel was made for f16"):
+        kernel.execute(x=y, y=y)

@@ -54,7 +54,7 @@ def test_the_same_layout_gives_an_equal_plan(case):
     """Whether one instance makes it twice, with others between, or another instance."""
     for n in (1, 5000, 70_001):
         for _, layout in layouts(case, n):
-            instance = case.cls(None, capabilities=case.capabilities, **case.options)
+            instance = case.make(layout)
             first = instance.plan(layout)
             for _, other in layouts(case, n + 12_345):
                 instance.plan(other)
@@ -119,7 +119,7 @@ def test_plans_are_consistent(case):
                 assert all(0 <= word < 2**32 for word in spec.words)
             if spec.role == "params":
                 assert spec.size_bytes % 16 == 0
-        assert plan.work.items == n
+        assert plan.work.items == (sum(case.lengths(n)[name] for name in "ab") if case.name == "matmul" else n)
         assert plan.scratch_bytes == sum(b.size_bytes for b in plan.buffers if b.role != "argument")
 
 
@@ -135,6 +135,7 @@ def test_work_is_the_bytes_that_must_move():
     assert work("reduce") == Work(n, 4 * n, 4, n - 1)
     assert work("scan") == Work(n, 4 * n, 4 * n, n - 1)
     assert work("vector_add").moved_bytes == 12 * n
+    assert work("matmul", datatype="f16") == Work(2 * 31**2, 2 * 2 * 31**2, 2 * 31**2, 2 * 31**3)
 
 
 def test_no_items_need_no_kernel():

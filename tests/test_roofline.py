@@ -68,6 +68,8 @@ def test_small_copies_are_slower_and_cold_ones_are_memory():
         (150_000, {"parameters": {"strategy": "reduce_then_scan"}}, "1.5 times the bytes that had to move"),
         (300_000, {"parameters": {"strategy": "reduce_then_scan"}}, "slower than that"),
         (200_000, {}, "too few bytes in flight"),
+        (300_000, {"flops": 4 * 10**9}, "multiply-adds wait"),
+        (205_000, {"flops": 4 * 10**9}, "at the roof"),
     ],
 )
 def test_the_likely_reason(ns, fields, why):

@@ -349,7 +349,7 @@ def test_plans_survive_json():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"datatype": "f16"}, "datatype 'f16' is not supported here; supported are u32"),
+        ({"datatype": "u16"}, "datatype 'u16' is not supported here; supported are u32"),
         ({"begin_bit": 3, "end_bit": 33}, "bits 3 to 33 do not lie in a key of u32"),
         ({"begin_bit": 9, "end_bit": 8}, "0 <= begin_bit <= end_bit <= 32"),
         ({"strategy": "merge"}, "known are onesweep, reduce_then_scan"),

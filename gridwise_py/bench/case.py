@@ -17,7 +17,7 @@ from ..primitives.operator_primitive import OperatorPrimitive
 from ..primitives.sort import SortPrimitive
 from .distributions import UNIFORM, random_items
 
-__all__ = ["Case", "warm_up"]
+__all__ = ["Case", "array_items", "warm_up"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Case:
     primitive : str
         A key of `REGISTRY`.
     n : int
-        Items.
+        Items; of a matrix product rows and columns.
     datatype : str
     op : str or None
         None where the primitive has no operator.
@@ -46,9 +46,10 @@ class Case:
     def make(self, device: wgpu.GPUDevice) -> Primitive:
         """Make the primitive."""
         cls = REGISTRY[self.primitive]
+        options, _ = cls.at_size(self.n)
         if self.op is None:
-            return cls(device, self.datatype)
-        return cls(device, self.datatype, as_binop(self.op))
+            return cls(device, self.datatype, **options)
+        return cls(device, self.datatype, as_binop(self.op), **options)
 
     def inputs(self, primitive: Primitive, seed: int) -> dict[str, np.ndarray]:
         """Return random data for it, the same for the same seed.
@@ -60,21 +61,19 @@ class Case:
         """
         rng = np.random.default_rng([seed, self.n])
         found: dict[str, np.ndarray] = {}
-        for argument in primitive.arguments:
-            if argument.is_output:
-                continue
-            dtype = primitive.argument_datatype(argument.name).dtype
-            size_bytes, limit = self.n * dtype.itemsize, primitive.capabilities.limits["max-buffer-size"]
+        for argument, length in primitive.at_size(self.n)[1].items():
+            dtype = primitive.argument_datatype(argument).dtype
+            size_bytes, limit = length * dtype.itemsize, primitive.capabilities.limits["max-buffer-size"]
             if size_bytes > limit:
                 raise LimitError(
                     f"{self} needs buffers of {size_bytes} bytes, but the device's max-buffer-size is {limit}"
                 )
             if self.op == Multiply.name and dtype.kind == "f":
                 # ±1: a product of many floats else leaves their range.
-                found[argument.name] = rng.choice(np.array([-1, 1], dtype=dtype), self.n)
+                found[argument] = rng.choice(np.array([-1, 1], dtype=dtype), length)
             else:
                 name = UNIFORM if found or self.distribution is None else self.distribution
-                found[argument.name] = random_items(name, rng, self.n, dtype)
+                found[argument] = random_items(name, rng, length, dtype)
         return found
 
     @property
@@ -93,6 +92,12 @@ class Case:
     def __str__(self) -> str:
         words = [self.primitive, self.op, self.datatype, self.distribution, f"n={self.n:,}"]
         return " ".join(word for word in words if word and word != UNIFORM)
+
+
+def array_items(primitive: str, n: int) -> int:
+    """Return how many items the longest input of a primitive has at size n."""
+    kind = REGISTRY.get(primitive)
+    return n if kind is None else max(kind.at_size(n)[1].values())
 
 
 # Long enough that the gaps between submissions do not let the clock fall, short enough for any watchdog.

@@ -23,7 +23,10 @@ def _bits(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
 
 
 def _uniform(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
-    return rng.random(n, dtype=dtype) * 2 - 1 if dtype.kind == "f" else _bits(rng, n, dtype).view(dtype)
+    if dtype.kind != "f":
+        return _bits(rng, n, dtype).view(dtype)
+    wide = max(dtype, np.dtype(np.float32), key=lambda kind: kind.itemsize)  # numpy draws no f16
+    return (rng.random(n, dtype=wide) * 2 - 1).astype(dtype, copy=False)
 
 
 def _anded(words: int) -> Callable[[np.random.Generator, int, np.dtype], np.ndarray]:
@@ -84,7 +87,7 @@ def random_items(name: str, rng: np.random.Generator, n: int, dtype: np.dtype) -
     rng : numpy.random.Generator
     n : int
     dtype : numpy.dtype
-        Of 4 or 8 bytes.
+        Of 4 or 8 bytes; of 2 for ``uniform``.
 
     Raises
     ------

@@ -168,12 +168,12 @@ def _point(entry: Mapping[str, Any], ceilings: Ceilings) -> Point:
     memory_ns = moved / speed
     arithmetic_ns = flops / ceilings.fma_gflops if ceilings.fma_gflops else 0.0
     predicted = max(memory_ns, arithmetic_ns)
+    bound = "memory" if memory_ns >= arithmetic_ns else "arithmetic"
     words = [entry["primitive"], *(str(v) for v in entry["case"].values() if v is not None), entry["mode"]]
     kernels = tuple((k["label"], (k["gpu_ns"] or 0.0) / measured) for k in entry["kernels"])
     return Point(
         " ".join(words), entry["n"], flops / moved, flops / measured, measured, predicted,
-        "memory" if memory_ns >= arithmetic_ns else "arithmetic", kernels,
-        _why(entry, measured, predicted, kernels, ceilings),
+        bound, kernels, _why(entry, measured, predicted, bound, kernels, ceilings),
     )  # fmt: skip
 
 
@@ -181,6 +181,7 @@ def _why(
     entry: Mapping[str, Any],
     measured_ns: float,
     predicted_ns: float,
+    bound: str,
     kernels: Sequence[tuple[str, float]],
     ceilings: Ceilings,
 ) -> str:
@@ -209,4 +210,6 @@ def _why(
         return "reduce-then-scan reads each item twice (1.5 times the bytes), and it is slower than that"
     if parameters.get("strategy") == "lookback":
         return "waiting for the tiles before: the look-back's chain, or too few bytes in flight"
+    if bound == "arithmetic":
+        return "multiply-adds wait: for workgroup memory, at barriers, or for want of workgroups that fill the device"
     return "too few bytes in flight, or work between the loads: neither bytes, arithmetic nor launch explain it"

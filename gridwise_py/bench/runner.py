@@ -13,6 +13,7 @@ from ..datatype import STORAGE_DATATYPES, as_datatype
 from ..device import request_device
 from ..errors import ArgumentError, GridwiseError
 from .calibration import Calibration, calibrate_run
+from .case import array_items
 from .isolate import IsolationError, measure_isolated
 from .measure import measure_case
 from .measurement import Measurement, Mode
@@ -143,7 +144,10 @@ def run_jobs(
 
 def _calibrated(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | None:
     """Measure floors and ceilings for jobs; a device that cannot do so is no reason not to measure them."""
-    sizes = {job.case.n * as_datatype(job.case.datatype, STORAGE_DATATYPES).itemsize_bytes for job in jobs}
+    sizes = {
+        array_items(job.case.primitive, job.case.n) * as_datatype(job.case.datatype, STORAGE_DATATYPES).itemsize_bytes
+        for job in jobs
+    }
     try:
         return calibrate_run(device, sizes, cold=any(job.mode is Mode.COLD for job in jobs))
     except (GridwiseError, wgpu.GPUError, MemoryError):

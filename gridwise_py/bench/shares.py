@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..datatype import STORAGE_DATATYPES, as_datatype
+from ..datatype import MATMUL_DATATYPES, STORAGE_DATATYPES, as_datatype
 from .calibration import Calibration
+from .case import array_items
 from .measurement import Mode
 
 __all__ = ["described", "shares"]
@@ -34,10 +35,11 @@ def shares(entry: Mapping[str, Any], calibration: Calibration | None) -> dict[st
     if calibration is None or entry["error"] is not None:
         return none
     itemsize_bytes = as_datatype(entry["datatype"], STORAGE_DATATYPES).itemsize_bytes if entry["datatype"] else 4
-    peak = calibration.peak_gbytes_per_s(None if entry["mode"] == Mode.COLD else itemsize_bytes * entry["n"])
+    items = array_items(entry["primitive"], entry["n"])
+    peak = calibration.peak_gbytes_per_s(None if entry["mode"] == Mode.COLD else itemsize_bytes * items)
     rate = entry["rates"]["gbytes_per_s"]
     time_ns = entry["whole"]["gpu_span_ns"]
-    flops = (entry["work"] or {}).get("flops") if entry["datatype"] == "f32" else None
+    flops = (entry["work"] or {}).get("flops") if entry["datatype"] in MATMUL_DATATYPES else None
     return {
         "peak_gbytes_per_s": peak,
         "share_of_peak": rate / peak if rate and peak else None,

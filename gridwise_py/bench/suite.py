@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import ArgumentError
 from ..primitives import REGISTRY
 from .axes import Axis, collect_axes, points
-from .case import Case
+from .case import Case, array_items
 from .distributions import UNIFORM
 from .measurement import Mode
 from .protocol import SamplingProtocol
@@ -83,7 +83,7 @@ class Suite:
 
 
 def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
-    """Return the jobs of sweeps, each once, the copy kernel first at each n and mode."""
+    """Return the jobs of sweeps, each once, the copy kernel of as many items first at each n and mode."""
     wanted: dict[tuple[Case, Mode], None] = {}
     for sweep in sweeps:
         outer = {name: sweep.axes[name] for name in ("n", "mode")}
@@ -91,12 +91,20 @@ def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
         for place in points(outer):
             n, mode = int(place["n"]), Mode(place["mode"])
             if n:
-                wanted[Case.build(YARDSTICK, n, "u32", "add"), mode] = None
+                for items in dict.fromkeys(array_items(primitive, n) for primitive in sweep.primitives):
+                    wanted[Case.build(YARDSTICK, items, "u32", "add"), mode] = None
             for primitive in sweep.primitives:
-                for choice in points(inner):
+                for choice in points(_within(inner, primitive)):
                     words = {name: str(choice[name]) for name in ("datatype", "op", "distribution")}
                     wanted[Case.build(primitive, n, **words), mode] = None
     return [Job(case, mode, position) for position, (case, mode) in enumerate(wanted)]
+
+
+def _within(axes: Mapping[str, Axis], primitive: str) -> Mapping[str, Axis]:
+    """Return the axes without the datatypes that a primitive lacks; with all where it lacks all, so that it says so."""
+    known = REGISTRY[primitive].datatypes
+    values = tuple(name for name in axes["datatype"].values if name in known)
+    return {**axes, "datatype": replace(axes["datatype"], values=values)} if values else axes
 
 
 def in_rounds(jobs: Sequence[Job], rounds: int, seed: int | None) -> list[Job]:

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from .case import array_items
 from .distributions import UNIFORM
 from .measurement import Summary
 from .rounds import pooled
@@ -72,7 +73,7 @@ def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType
     document : mapping
         A results document.
     yardstick : str
-        The primitive whose rate, at the same n and in the same mode, the others' are given as a share of.
+        The primitive whose rate, with as many items and in the same mode, the others' are given as a share of.
     """
     document = pooled(document)
     device, results = document["device"], document["results"]
@@ -95,7 +96,7 @@ def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType
         step_ns = device["tick_step_ns"]
         for kernel in entry["kernels"]:
             table.add_row(f"  {escape(kernel['label'])}", "", _time(kernel, entry, step_ns), style="dim")
-        copy = copy_rates.get((entry["n"], entry["mode"]))
+        copy = copy_rates.get((array_items(entry["primitive"], entry["n"]), entry["mode"]))
         rates, whole = entry["rates"], entry["whole"]
         share = 100 * rates["gbytes_per_s"] / copy if copy and rates["gbytes_per_s"] else None
         table.add_row(

@@ -24,7 +24,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE]…")
 @click.option("--n", type=AxisValues("n"), help="Items, a list: 2^20,2^24  [default: 2^24]")
 @click.option(
-    "--datatype", type=AxisValues("datatype", ("u32", "i32", "f32", "u64", "i64", "f64")), help="[default: u32,f32]"
+    "--datatype",
+    type=AxisValues("datatype", ("u32", "i32", "f32", "u64", "i64", "f64", "f16")),
+    help="Of those that a PRIMITIVE has.  [default: u32,f32]",
 )
 @click.option("--op", type=AxisValues("op", ("add", "min", "max", "multiply")), help="[default: add]")
 @click.option(
@@ -53,9 +55,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 def bench(ctx: click.Context, /, **options: Any) -> None:
     """Run PRIMITIVEs, check them against numpy, and show what each kernel took.
 
-    PRIMITIVE is one of vector_add, reduce, scan, sort (these by default), sort_pairs, argsort, copy. The copy kernel
-    always runs: it is the yardstick. With --adapter all, every adapter has its turn, and a results file of its own:
-    NAME.adapter0.json.
+    PRIMITIVE is one of vector_add, reduce, scan, sort (these by default), sort_pairs, argsort, copy, matmul (of n × n
+    matrices: --n 4096). The copy kernel always runs: it is the yardstick. With --adapter all, every adapter has its
+    turn, and a results file of its own: NAME.adapter0.json.
     """
     from ..bench.runner import Request
     from ..bench.suite import in_rounds, plan_jobs

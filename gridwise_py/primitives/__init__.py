@@ -2,12 +2,13 @@
 
 from .copy import Copy
 from .kernel import Kernel
+from .matmul import MatMul
 from .reduce import Reduce
 from .scan import Scan
 from .sort import ArgSort, Sort, SortPairs
 from .vector_add import VectorAdd
 
-__all__ = ["REGISTRY", "ArgSort", "Copy", "Kernel", "Reduce", "Scan", "Sort", "SortPairs", "VectorAdd"]
+__all__ = ["REGISTRY", "ArgSort", "Copy", "Kernel", "MatMul", "Reduce", "Scan", "Sort", "SortPairs", "VectorAdd"]
 
 #: By the names that the command line uses. The compose, edge-size and benchmark suites find primitives here.
 REGISTRY = {
@@ -18,4 +19,5 @@ REGISTRY = {
     "sort": Sort,
     "sort_pairs": SortPairs,
     "argsort": ArgSort,
+    "matmul": MatMul,
 }

@@ -12,7 +12,7 @@ from ..arguments import Argument
 from ..array import Array
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities
-from ..datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, as_datatype
 from ..errors import ArgumentError, LengthError
 from ..layout import Layout, Operand
 from ..lookback import verdict_for
@@ -103,7 +103,7 @@ class SortPrimitive(Primitive):
         # lavapipe starts in the middle of the grid, whatever a busy machine made of the test.
         needs_tickets = is_cpu or (verdict is not None and verdict.needs_tickets)
         value_words = value_datatype.itemsize_bytes // 4 if value_datatype is not None else 0
-        words = max(self.datatype.itemsize_bytes // 4, value_words)
+        words = max(-(-self.datatype.itemsize_bytes // 4), value_words)
         self._config = SortConfig(
             key=self.datatype,
             descending=bool(descending),
@@ -204,7 +204,7 @@ class Sort(SortPrimitive):
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
-        Of the keys: u32, i32, f32, u64, i64 or f64.
+        Of the keys: u32, i32, f32, u64, i64, f64 or f16.
     {_OPTIONS}
 
     See Also
@@ -243,7 +243,7 @@ class SortPairs(SortPrimitive):
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
-        Of the keys: u32, i32, f32, u64, i64 or f64.
+        Of the keys: u32, i32, f32, u64, i64, f64 or f16.
     value_datatype : Datatype, str or numpy dtype, default "u32"
         Of the values, of 4 or 8 bytes; they are moved as they are.
     {_OPTIONS}
@@ -272,7 +272,7 @@ class SortPairs(SortPrimitive):
         value_datatype: Datatype | str | Any = "u32",
         **options: Any,
     ):
-        super().__init__(device, datatype, as_datatype(value_datatype, STORAGE_DATATYPES), **options)
+        super().__init__(device, datatype, as_datatype(value_datatype, VALUE_DATATYPES), **options)
 
     def reference(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what numpy's stable sort gives: keys and values."""
@@ -287,7 +287,7 @@ class ArgSort(SortPrimitive):
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
-        Of the keys: u32, i32, f32, u64, i64 or f64.
+        Of the keys: u32, i32, f32, u64, i64, f64 or f16.
     {_OPTIONS}
 
     See Also
@@ -318,7 +318,7 @@ def key_codes(keys: np.ndarray, descending: bool = False) -> np.ndarray:
     Parameters
     ----------
     keys : numpy.ndarray
-        Of a dtype of 4 or 8 bytes.
+        Of a dtype of 2, 4 or 8 bytes.
     descending : bool, default False
         Of the keys; NaN comes last all the same.
     """

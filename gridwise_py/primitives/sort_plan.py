@@ -39,8 +39,10 @@ def digits_of(datatype: Datatype, begin_bit: int, end_bit: int | None) -> tuple[
             f"bits {begin_bit} to {end_bit} do not lie in a key of {datatype}; give 0 <= begin_bit <= end_bit <= {bits}"
         )
     found = []
-    for word in range(bits // 32):
-        first, end = max(begin_bit - 32 * word, 0), min(end_bit - 32 * word, 32)
+    # A key of 16 bits is the upper half of its word.
+    lead = 16 if bits == 16 else 0
+    for word in range(-(-bits // 32)):
+        first, end = max(begin_bit + lead - 32 * word, 0), min(end_bit + lead - 32 * word, 32)
         while first < end:
             width = min(8, end - first)
             found.append(first | width << 5 | word << 9)
@@ -85,8 +87,8 @@ class SortConfig:
 
     @property
     def key_words(self) -> int:
-        """32-bit words of a key."""
-        return self.key.itemsize_bytes // 4
+        """32-bit words of a key in registers."""
+        return -(-self.key.itemsize_bytes // 4)
 
     def digits_for(self, in_place: bool) -> tuple[int, ...]:
         """Return the digits of the passes; in place their number is even, so that the last one writes the input."""
@@ -97,6 +99,7 @@ class SortConfig:
         return {
             **operator_context(Add, DATATYPES["u32"], self.mode),
             "key_words": self.key_words,
+            "key_bytes": self.key.itemsize_bytes,
             "key_kind": self.key.dtype.kind,
             "descending": self.descending,
             **more,
@@ -182,9 +185,9 @@ class _Sort:
         """Sort in passes over the whole input, and return what a plan reports."""
         config, builder, shape = self.config, self.builder, self.config.shape
         if "keys_output" not in self.operands:
-            self.operands["keys_output"] = builder.scratch("sorted_keys", self.n, 4 * config.key_words)
+            self.operands["keys_output"] = builder.scratch("sorted_keys", self.n, config.key.itemsize_bytes)
         temporary = self.n if len(self.digits) > 1 else 1
-        self.operands["keys_temporary"] = builder.scratch("temporary_keys", temporary, 4 * config.key_words)
+        self.operands["keys_temporary"] = builder.scratch("temporary_keys", temporary, config.key.itemsize_bytes)
         if config.value_words:
             self.operands["values_temporary"] = builder.scratch("temporary_values", temporary, 4 * config.value_words)
         routes = builder.scratch("routes", _FIRST_BIN + _BINS * len(self.digits))
@@ -230,7 +233,7 @@ class _Sort:
             atomics={"sums": "array<atomic<u32>>"},
             context=config.context(
                 digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],
-                vec4=config.key_words == 1, tickets=False, copies=shape.count_copies, chunk_items=shape.count_items,
+                vec4=config.key.itemsize_bytes == 4, tickets=False, copies=shape.count_copies, chunk_items=shape.count_items,
             ) | {"control": "sums"},
         )  # fmt: skip
 
@@ -248,7 +251,7 @@ class _Sort:
             workgroups=params["blocks"],
             workgroup_size=shape.count_workgroup_size,
             context=config.context(
-                digits=1, histogram=False, places=_PLACES, vec4=config.key_words == 1,
+                digits=1, histogram=False, places=_PLACES, vec4=config.key.itemsize_bytes == 4,
                 copies=shape.count_copies, chunk_items=shape.count_items,
             ),
         )  # fmt: skip

@@ -1,5 +1,5 @@
 // Parameters and storage of a kernel, and the only functions that read or write items. Every item is a 32-bit
-// word here; `lift` and `lower` (lib/operator.wgsl) give it a type. An operand's offset travels in the parameters,
+// word here (or half of one, or two); `lift` and `lower` (lib/operator.wgsl) give it a type. An operand's offset travels in the parameters,
 // so a view that starts anywhere in a buffer needs no other text; whether it can be reached as vec4 does.
 struct Params {
 //$ for field in params
@@ -12,7 +12,54 @@ struct Params {
 //$ endfor
 
 //$ for operand in operands
-//$ if operand.words == 2
+//$ if operand.item_bytes == 2
+// An item of 2 bytes, as the low half of a word.
+fn load_word_{{ operand.name }}(k: u32) -> u32 {
+//$ if operand.element == "atomic<u32>"
+  return atomicLoad(&{{ operand.var }}[k]);
+//$ elif operand.element == "vec2<u32>"
+  return {{ operand.var }}[k >> 1u][k & 1u];
+//$ else
+  return {{ operand.var }}[k];
+//$ endif
+}
+fn load_{{ operand.name }}(i: u32) -> u32 {
+  let k = {{ operand.offset }} + i;
+  return (load_word_{{ operand.name }}(k >> 1u) >> (16u * (k & 1u))) & 0xffffu;
+}
+// Items i to i + 3, two to a word; i is a multiple of 4.
+fn load4_{{ operand.name }}(i: u32) -> vec2<u32> {
+//$ if operand.element == "vec2<u32>"
+  return {{ operand.var }}[({{ operand.offset }} + i) >> 2u];
+//$ else
+  let k = {{ operand.offset }} + i;
+  let words = vec2<u32>(load_word_{{ operand.name }}(k >> 1u), load_word_{{ operand.name }}((k >> 1u) + 1u));
+  if ((k & 1u) == 0u) { return words; }
+  return (words >> vec2<u32>(16u)) | (vec2<u32>(words.y, load_word_{{ operand.name }}((k >> 1u) + 2u)) << vec2<u32>(16u));
+//$ endif
+}
+//$ if operand.writable
+// Another invocation, or nobody, has the other half of the word: only the item's own bits change.
+fn store_{{ operand.name }}(i: u32, item: u32) {
+  let k = {{ operand.offset }} + i;
+  let shift = 16u * (k & 1u);
+  atomicAnd(&{{ operand.var }}[k >> 1u], ~(0xffffu << shift));
+  atomicOr(&{{ operand.var }}[k >> 1u], item << shift);
+}
+fn store4_{{ operand.name }}(i: u32, items: vec2<u32>) {
+  let k = {{ operand.offset }} + i;
+  if ((k & 1u) == 0u) {
+    atomicStore(&{{ operand.var }}[k >> 1u], items.x);
+    atomicStore(&{{ operand.var }}[(k >> 1u) + 1u], items.y);
+    return;
+  }
+  store_{{ operand.name }}(i, items.x & 0xffffu);
+  store_{{ operand.name }}(i + 1u, items.x >> 16u);
+  store_{{ operand.name }}(i + 2u, items.y & 0xffffu);
+  store_{{ operand.name }}(i + 3u, items.y >> 16u);
+}
+//$ endif
+//$ elif operand.item_bytes == 8
 // An item of 8 bytes, as its low and its high word.
 fn load_{{ operand.name }}(i: u32) -> vec2<u32> {
 //$ if operand.element == "vec2<u32>"

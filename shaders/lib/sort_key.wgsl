@@ -1,7 +1,7 @@
 // Keys as the radix sort sees them: codes whose unsigned order is the order wanted. A code holds every bit of its key, so
 // that it can be turned back. Two floats that numpy's order takes for equal may have different codes, −0 and +0 and
 // all NaNs, and descending a NaN would come first. So digits are taken from `key_fixed` of a code wherever there are such
-// keys, which the histogram finds out.
+// keys, which the histogram finds out. A key of 16 bits is the upper half of its code.
 const BINS: u32 = 256u;
 
 // The digit in use: its first bit, its mask, and the word of the key that has it.
@@ -20,7 +20,8 @@ fn use_digit(packed: u32) {
 
 //$ if key_words == 1
 alias Key = u32;
-fn key_encode(key: Key) -> Key {
+fn key_encode(item: Key) -> Key {
+  let key = item{{ " << 16u" if key_bytes == 2 }};
 //$ if key_kind == "f"
   return key ^ (u32(bitcast<i32>(key) >> 31u) | 0x80000000u){{ " ^ 0xffffffffu" if descending }};
 //$ elif key_kind == "i"
@@ -32,7 +33,7 @@ fn key_encode(key: Key) -> Key {
 fn key_decode(code: Key) -> Key {
 //$ if key_kind == "f"
   let plain = {{ "~code" if descending else "code" }};
-  return plain ^ (u32(bitcast<i32>(~plain) >> 31u) | 0x80000000u);
+  return (plain ^ (u32(bitcast<i32>(~plain) >> 31u) | 0x80000000u)){{ " >> 16u" if key_bytes == 2 }};
 //$ else
   return key_encode(code);
 //$ endif
@@ -40,8 +41,9 @@ fn key_decode(code: Key) -> Key {
 fn key_fixed(code: Key) -> Key {
 //$ if key_kind == "f"
   let key = key_decode(code);
-  if ((key & 0x7fffffffu) > 0x7f800000u) { return 0xffffffffu; }
-  return select(code, key_encode(0u), key == 0x80000000u);
+//$ set magnitude, infinity, sign = ("0x7fffu", "0x7c00u", "0x8000u") if key_bytes == 2 else ("0x7fffffffu", "0x7f800000u", "0x80000000u")
+  if ((key & {{ magnitude }}) > {{ infinity }}) { return 0xffffffffu; }
+  return select(code, key_encode(0u), key == {{ sign }});
 //$ else
   return code;
 //$ endif

@@ -1,0 +1,208 @@
+"""MatMul: the product of two matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import wgpu
+
+from ..arguments import Argument
+from ..builder import PlanBuilder
+from ..capabilities import Capabilities
+from ..datatype import MATMUL_DATATYPES, Datatype, as_datatype
+from ..errors import ArgumentError, LengthError, LimitError
+from ..layout import Layout
+from ..matmul_shape import MatMulShape, matmul_shapes_for
+from ..plan import Plan, Work
+from ..primitive import Primitive
+
+__all__ = ["MatMul", "matrix_size"]
+
+# lavapipe ends all loops of an invocation after 65,535 iterations in total.
+_MOST_ITERATIONS_CPU = 65_000
+
+
+def matrix_size(name: str, value: Any) -> int:
+    """Return rows or columns of a matrix; raise ArgumentError where they cannot be."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise ArgumentError(f"MatMul: {name} must be an integer of at least 0, not {value!r}")
+    return int(value)
+
+
+class MatMul(Primitive):
+    """Multiply two matrices: ``output = a @ b``.
+
+    Arrays have one dimension: the matrices are in them row by row (C order), and their sizes are given here. Making
+    one for other sizes compiles nothing.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    datatype : Datatype, str or numpy dtype, default "f32"
+        Of all arguments: f32 or f16. f16 is what is read and written; products and sums are of f32, so that no feature
+        of the device is needed.
+    m, n, k : int
+        Rows of `a` and of the output; columns of `b` and of the output; columns of `a`, which are the rows of `b`.
+    tile_m, tile_n, tile_k, thread_m, thread_n, stages, unroll : int, optional
+        Shape of the kernel: rows and columns of the output that a workgroup computes, and the steps along k that it
+        takes at once; rows and columns of an invocation; 2 to write the next step to workgroup memory while this one is
+        read, else 1; how many of the steps are written out.
+
+    See Also
+    --------
+    Primitive.execute : takes ``a``, ``b`` and ``output``, shapes (m·k,), (k·n,) and (m·n,).
+    matmul : the one-shot function, for numpy arrays of two dimensions.
+
+    Notes
+    -----
+    Products are fused into sums (fma) of f32, one after the other along k, so that a result is the same from run to run
+    on one device. It differs from the exact one by at most k·eps·(|a| @ |b|), with eps of f32, before it is rounded to
+    the datatype. With k = 0 the output is zeros. It takes
+    2·m·n·k operations; the roofline is the measured rate of multiply-adds, see ``gridwise roofline``. Rows whose length
+    is a multiple of 4 are read as vec4; others take longer.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> a = gw.asarray(np.array([1, 2, 3, 4, 5, 6], dtype=np.float32), device)
+    >>> gw.MatMul(device, m=2, n=2, k=3).execute(a=a, b=a).output.to_numpy().reshape(2, 2)
+    array([[22., 28.],
+           [49., 64.]], dtype=float32)
+    """
+
+    datatypes: ClassVar[Mapping[str, Datatype]] = MATMUL_DATATYPES
+    arguments = (Argument("a"), Argument("b"), Argument("output", is_output=True))
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        datatype: Datatype | str | Any = "f32",
+        *,
+        m: int,
+        n: int,
+        k: int,
+        tile_m: int | None = None,
+        tile_n: int | None = None,
+        tile_k: int | None = None,
+        thread_m: int | None = None,
+        thread_n: int | None = None,
+        stages: int | None = None,
+        unroll: int | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, capabilities=capabilities)
+        self.datatype = as_datatype(datatype, self.datatypes)
+        self.m, self.n, self.k = (matrix_size(name, value) for name, value in (("m", m), ("n", n), ("k", k)))
+        self._shapes = matmul_shapes_for(
+            self.capabilities,
+            tile_m=tile_m, tile_n=tile_n, tile_k=tile_k, thread_m=thread_m, thread_n=thread_n,
+            stages=stages, unroll=unroll,
+        )  # fmt: skip
+
+    def argument_datatype(self, name: str) -> Datatype:
+        """The primitive's datatype, for every argument."""
+        return self.datatype
+
+    def check_lengths(self, lengths: Mapping[str, int]) -> None:
+        """The inputs have as many items as their matrices."""
+        for name, sizes in (("a", ("m", "k")), ("b", ("k", "n"))):
+            rows, columns = (getattr(self, size) for size in sizes)
+            if lengths[name] != rows * columns:
+                raise LengthError(
+                    f"MatMul: {name} has {lengths[name]} items, but {sizes[0]}={rows} times {sizes[1]}={columns} is "
+                    f"{rows * columns}; give a matrix of {rows} × {columns}, or make a MatMul with other sizes"
+                )
+
+    def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
+        """m·n items."""
+        return self.m * self.n
+
+    @classmethod
+    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+        """Two matrices of n × n."""
+        return {"m": n, "n": n, "k": n}, {"a": n * n, "b": n * n}
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: one dispatch."""
+        items, item_bytes = self.m * self.n, self.datatype.itemsize_bytes
+        shape = self._shapes.at(items)
+        builder = PlanBuilder("matmul", layout, self.capabilities)
+        if items:
+            self._check_loops(shape)
+            # No items cannot be bound. Nothing is read then.
+            reads = {
+                name: layout[name] if self.k else builder.scratch(f"no_{name}", 0, item_bytes) for name in ("a", "b")
+            }
+            for each in (shape, *self._shapes.others(items)):
+                self._add(builder, each, reads, layout, sibling=each != shape)
+        inputs = self.m * self.k + self.k * self.n
+        return builder.build(
+            Work(inputs, inputs * item_bytes, items * item_bytes, 2 * items * self.k),
+            {
+                "m": self.m,
+                "n": self.n,
+                "k": self.k,
+                **{name: getattr(shape, name) for name in shape.__dataclass_fields__},
+                "workgroup_size": shape.workgroup_size,
+                "shape": self._shapes.source,
+            },
+        )
+
+    def _add(
+        self, builder: PlanBuilder, shape: MatMulShape, reads: Mapping[str, Any], layout: Layout, *, sibling: bool
+    ) -> None:
+        tiles_m, tiles_n = shape.tiles(self.m, self.n)
+        across_m, across_n = shape.tile_m // shape.thread_m, shape.tile_n // shape.thread_n
+        builder.kernel(
+            "matmul",
+            "matmul.wgsl",
+            reads=reads,
+            # Where rows are of no whole vec4, two invocations would write to one.
+            writes={"output": layout["output"].by_words()},
+            params={"m": self.m, "n": self.n, "k": self.k, "tiles_m": tiles_m, "tiles_n": tiles_n},
+            workgroups=tiles_m * tiles_n,
+            constants={},
+            context={
+                **{name: getattr(shape, name) for name in shape.__dataclass_fields__},
+                "half": self.datatype.itemsize_bytes == 2,
+                "lanes_m": min(4, across_m),
+                "lanes_n": min(8, across_n),
+            },
+            sibling=sibling,
+        )
+
+    def _check_loops(self, shape: MatMulShape) -> None:
+        most = _MOST_ITERATIONS_CPU // (1 + shape.tile_k // shape.unroll) * shape.tile_k
+        if self.capabilities.is_cpu and self.k > most:
+            raise LimitError(
+                f"MatMul: k={self.k}, but CPU adapters end loops early (lavapipe after 65,535 iterations), so that k "
+                f"is at most {most} there; multiply parts of at most {most} columns of a and rows of b, and add them"
+            )
+
+    def reference(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the product in float64, rounded once, shape (m·n,)."""
+        with np.errstate(all="ignore"):
+            product = self._matrix(a, "a") @ self._matrix(b, "b")
+            return product.astype(self.datatype.dtype).reshape(-1)
+
+    def error_bound(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the largest error allowed for each item: (k + 1)·eps·(|a| @ |b|), and what rounding the output adds.
+
+        Source: Higham, "Accuracy and stability of numerical algorithms" (2002), section 3.5; half of it is proven.
+        """
+        with np.errstate(all="ignore"):
+            magnitudes = np.abs(self._matrix(a, "a")) @ np.abs(self._matrix(b, "b"))
+            rounded = np.abs(self.reference(a, b).astype(np.float64))
+        bound = (self.k + 1) * float(np.finfo(np.float32).eps) * magnitudes.reshape(-1)
+        if self.datatype.itemsize_bytes == 2:
+            limits = np.finfo(np.float16)
+            bound += float(limits.eps) * rounded + float(limits.smallest_subnormal)
+        return bound
+
+    def _matrix(self, items: np.ndarray, name: str) -> np.ndarray:
+        shape = (self.m, self.k) if name == "a" else (self.k, self.n)
+        return items.astype(np.float64).reshape(shape)

@@ -1,0 +1,55 @@
+// Items of matrices on their way between the buffers and f32, in which all sums are.
+//$ if half
+alias Quad = vec2<u32>;
+fn lift(word: u32) -> f32 { return unpack2x16float(word).x; }
+fn lift4(words: Quad) -> vec4<f32> { return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y)); }
+// To the nearest, ties to even, as numpy does. pack2x16float may do as it likes with ties, and with what is too large.
+fn lower(x: f32) -> u32 {
+  let bits = bitcast<u32>(x);
+  let sign = (bits >> 16u) & 0x8000u;
+  let size = bits & 0x7fffffffu;
+  if (size > 0x7f800000u) { return sign | 0x7e00u; }
+  if (size >= 0x477ff000u) { return sign | 0x7c00u; }  // 65,520 and more
+  // Below 2⁻¹⁴ steps are of 2⁻²⁴, which is that of f32 between 0.5 and 1.
+  if (size < 0x38800000u) { return sign | (bitcast<u32>(bitcast<f32>(size) + 0.5) - 0x3f000000u); }
+  return sign | ((size - 0x38000000u + 0xfffu + ((size >> 13u) & 1u)) >> 13u);
+}
+fn lower4(x: vec4<f32>) -> Quad {
+  return vec2<u32>(lower(x.x) | (lower(x.y) << 16u), lower(x.z) | (lower(x.w) << 16u));
+}
+//$ else
+alias Quad = vec4<u32>;
+fn lift(word: u32) -> f32 { return bitcast<f32>(word); }
+fn lift4(words: Quad) -> vec4<f32> { return bitcast<vec4<f32>>(words); }
+fn lower(x: f32) -> u32 { return bitcast<u32>(x); }
+fn lower4(x: vec4<f32>) -> Quad { return bitcast<vec4<u32>>(x); }
+//$ endif
+
+// Items i to i + 3 of a row that is as long as `length`; zeros past its end. `whole`: rows are of whole vec4.
+//$ for operand in ("a", "b")
+fn quad_{{ operand }}(row: u32, i: u32, length: u32, whole: bool) -> vec4<f32> {
+  let first = row * length + i;
+  if (whole) {
+    if (i < length) { return lift4(load4_{{ operand }}(first)); }
+    return vec4<f32>(0.0);
+  }
+  var found = vec4<f32>(0.0);
+  if (i < length) { found.x = lift(load_{{ operand }}(first)); }
+  if (i + 1u < length) { found.y = lift(load_{{ operand }}(first + 1u)); }
+  if (i + 2u < length) { found.z = lift(load_{{ operand }}(first + 2u)); }
+  if (i + 3u < length) { found.w = lift(load_{{ operand }}(first + 3u)); }
+  return found;
+}
+//$ endfor
+
+fn put(row: u32, column: u32, sums: vec4<f32>) {
+  if (row >= params.m) { return; }
+  let first = row * params.n + column;
+  if (column + 4u <= params.n) {
+    store4_output(first, lower4(sums));
+    return;
+  }
+  if (column < params.n) { store_output(first, lower(sums.x)); }
+  if (column + 1u < params.n) { store_output(first + 1u, lower(sums.y)); }
+  if (column + 2u < params.n) { store_output(first + 2u, lower(sums.z)); }
+}

@@ -1,0 +1,165 @@
+// Product of two row-major matrices: c[m, n] = Σ a[m, k] · b[k, n], summed in f32.
+// Each workgroup computes a tile of c. It walks along k in steps: a tile of a and one of b go through workgroup memory,
+// and every invocation multiplies a few vec4 of each into sums that stay in registers. What the next step needs is on
+// its way from memory meanwhile.
+// Source: the tiling in two levels is that of Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra" (2008),
+// and of NVIDIA's CUTLASS. a lies transposed in workgroup memory, so that both fragments are read as vec4.
+// Workgroup memory is read and written by whole vec4, and eight neighbouring invocations find theirs side by side or
+// read the same one: no two of them want one bank.
+// Forward progress: no workgroup waits for another. Bindings: params, a, b, output.
+//$ include "lib/bindings.wgsl"
+//$ include "lib/matmul_items.wgsl"
+
+//$ set quads_m = thread_m // 4
+//$ set quads_n = thread_n // 4
+//$ set across_m = tile_m // thread_m
+//$ set across_n = tile_n // thread_n
+//$ set invocations = across_m * across_n
+//$ set a_jobs = tile_m * tile_k // 16
+//$ set b_jobs = tile_n * tile_k // 16
+//$ set quads_k = tile_k // 4
+//$ set side = [8, tile_m // 4] | min
+//$ set rounds = (a_jobs + b_jobs + invocations - 1) // invocations
+const TILE_M: u32 = {{ tile_m }}u;
+const TILE_N: u32 = {{ tile_n }}u;
+const TILE_K: u32 = {{ tile_k }}u;
+// Rows of tiles that are done together, column by column, so that the workgroups at work share what is in the cache.
+const GROUP: u32 = 16u;
+
+// [k][m / 4] and [k][n / 4]{{ ", twice: one is read while the other is written" if stages == 2 }}.
+var<workgroup> a_tile: array<vec4<f32>, {{ stages * tile_k * tile_m // 4 }}>;
+var<workgroup> b_tile: array<vec4<f32>, {{ stages * tile_k * tile_n // 4 }}>;
+
+// On its way from memory to workgroup memory: 4 × 4 items of a, or 4 vec4 of b, per invocation and round.
+//$ for r in range(rounds)
+//$ for j in range(4)
+var<private> next_{{ r }}_{{ j }}: vec4<f32>;
+//$ endfor
+//$ endfor
+
+// Which 4 × 4 items of a: {{ side }} neighbours take different rows, whose stores then lie side by side, and {{ quads_k }} such groups
+// take the same rows further on, so that rows are read in pieces of {{ 16 * quads_k }} bytes.
+fn a_column(job: u32) -> u32 { return job / {{ side * quads_k }}u * {{ side }}u + job % {{ side }}u; }
+fn a_step(job: u32) -> u32 { return job / {{ side }}u % {{ quads_k }}u; }
+
+// Reads the step that begins at `first`. Rows of a past the end give sums that nobody stores: any row will do for them.
+fn load_step(first: u32, row: u32, column: u32, local: u32) {
+  let a_whole = (params.k & 3u) == 0u;
+  let b_whole = (params.n & 3u) == 0u;
+//$ for r in range(rounds)
+  {
+    let job = local + {{ r * invocations }}u;
+    if (job < {{ a_jobs }}u) {
+      let i = row + 4u * a_column(job);
+      let k = first + 4u * a_step(job);
+//$ for j in range(4)
+      next_{{ r }}_{{ j }} = quad_a(min(i + {{ j }}u, params.m - 1u), k, params.k, a_whole);
+//$ endfor
+    } else if (job < {{ a_jobs + b_jobs }}u) {
+      let at = job - {{ a_jobs }}u;
+      let i = column + 4u * (at % {{ tile_n // 4 }}u);
+      let k = first + at / {{ tile_n // 4 }}u;
+//$ for j in range(4)
+      next_{{ r }}_{{ j }} = vec4<f32>(0.0);
+      if (k + {{ j * quads_k }}u < params.k) {
+        next_{{ r }}_{{ j }} = quad_b(k + {{ j * quads_k }}u, i, params.n, b_whole);
+      }
+//$ endfor
+    }
+  }
+//$ endfor
+}
+
+// Puts what was read into workgroup memory, the items of a transposed.
+fn store_step(stage: u32, local: u32) {
+//$ for r in range(rounds)
+  {
+    let job = local + {{ r * invocations }}u;
+    if (job < {{ a_jobs }}u) {
+      let at = stage * {{ tile_k * tile_m // 4 }}u + {{ tile_m }}u * a_step(job) + a_column(job);
+//$ for c in "xyzw"
+      a_tile[at + {{ loop.index0 * (tile_m // 4) }}u] =
+        vec4<f32>(next_{{ r }}_0.{{ c }}, next_{{ r }}_1.{{ c }}, next_{{ r }}_2.{{ c }}, next_{{ r }}_3.{{ c }});
+//$ endfor
+    } else if (job < {{ a_jobs + b_jobs }}u) {
+      let at = stage * {{ tile_k * tile_n // 4 }}u + job - {{ a_jobs }}u;
+//$ for j in range(4)
+      b_tile[at + {{ j * quads_k * (tile_n // 4) }}u] = next_{{ r }}_{{ j }};
+//$ endfor
+    }
+  }
+//$ endfor
+}
+
+//$ for i in range(thread_m)
+//$ for p in range(quads_n)
+var<private> sum_{{ i }}_{{ p }}: vec4<f32>;
+//$ endfor
+//$ endfor
+
+fn multiply_step(stage: u32, y: u32, x: u32) {
+  var a_at = stage * {{ tile_k * tile_m // 4 }}u + y;
+  var b_at = stage * {{ tile_k * tile_n // 4 }}u + x;
+  for (var k = 0u; k < TILE_K; k += {{ unroll }}u) {
+//$ for u in range(unroll)
+    {
+//$ for q in range(quads_m)
+      let a_{{ q }} = a_tile[a_at + {{ u * (tile_m // 4) + q * across_m }}u];
+//$ endfor
+//$ for p in range(quads_n)
+      let b_{{ p }} = b_tile[b_at + {{ u * (tile_n // 4) + p * across_n }}u];
+//$ endfor
+//$ for i in range(thread_m)
+//$ for p in range(quads_n)
+      sum_{{ i }}_{{ p }} = fma(vec4<f32>(a_{{ i // 4 }}.{{ "xyzw"[i % 4] }}), b_{{ p }}, sum_{{ i }}_{{ p }});
+//$ endfor
+//$ endfor
+    }
+//$ endfor
+    a_at += {{ unroll * (tile_m // 4) }}u;
+    b_at += {{ unroll * (tile_n // 4) }}u;
+  }
+}
+
+@compute @workgroup_size({{ invocations }})
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (block >= params.tiles_m * params.tiles_n) { return; }
+  let group = block / (GROUP * params.tiles_n);
+  let within = block - group * GROUP * params.tiles_n;
+  let height = min(GROUP, params.tiles_m - group * GROUP);
+  let row = (group * GROUP + within % height) * TILE_M;
+  let column = within / height * TILE_N;
+  // Invocations side by side form blocks of {{ lanes_m }} × {{ lanes_n }}: they read few different vec4.
+  let lane = local % {{ lanes_m * lanes_n }}u;
+  let part = local / {{ lanes_m * lanes_n }}u;
+  let y = part / {{ across_n // lanes_n }}u * {{ lanes_m }}u + lane / {{ lanes_n }}u;
+  let x = part % {{ across_n // lanes_n }}u * {{ lanes_n }}u + lane % {{ lanes_n }}u;
+
+  // Each turn reads a step, multiplies the one before, and then puts what it read where the next turn finds it.
+//$ if stages == 2
+  var stage = 0u;
+//$ endif
+  for (var first = 0u; first < params.k + TILE_K; first += TILE_K) {
+    if (first < params.k) { load_step(first, row, column, local); }
+//$ if stages == 2
+    if (first > 0u) { multiply_step(stage ^ 1u, y, x); }
+    if (first < params.k) { store_step(stage, local); }
+    stage ^= 1u;
+//$ else
+    if (first > 0u) { multiply_step(0u, y, x); }
+    workgroupBarrier();
+    if (first < params.k) { store_step(0u, local); }
+//$ endif
+    workgroupBarrier();
+  }
+//$ for i in range(thread_m)
+//$ for p in range(quads_n)
+  put(row + {{ (i // 4) * 4 * across_m + i % 4 }}u + 4u * y, column + {{ p * 4 * across_n }}u + 4u * x, sum_{{ i }}_{{ p }});
+//$ endfor
+//$ endfor
+}
