@@ -19,7 +19,8 @@ _ENTROPIES = {"entropy_0.811": 2, "entropy_0.544": 3, "entropy_0.337": 4, "entro
 
 
 def _bits(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
-    return rng.integers(0, 1 << 32, n * dtype.itemsize // 4, dtype=np.uint32).view(f"u{dtype.itemsize}")
+    words = rng.integers(0, 1 << 32, -(-n * dtype.itemsize // 4), dtype=np.uint32)
+    return words.view(f"u{dtype.itemsize}")[:n]
 
 
 def _uniform(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
@@ -48,7 +49,8 @@ def _few(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
 def _zipf(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
     # By the inverse of the distribution of a continuous power law, which is quick; rank 1 is the most frequent.
     ranks = rng.random(n) ** (-1 / (_ZIPF_EXPONENT - 1))
-    return np.minimum(ranks, 2.0**31 - 1).astype(np.int64).astype(dtype)
+    most = min(2.0**31 - 1, float(np.finfo(dtype).max)) if dtype.kind == "f" else 2.0**31 - 1
+    return np.minimum(ranks, most).astype(np.int64).astype(dtype)
 
 
 def _specials(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
@@ -82,12 +84,12 @@ def random_items(name: str, rng: np.random.Generator, n: int, dtype: np.dtype) -
     name : str
         A key of `DISTRIBUTIONS`: ``uniform`` (all bit patterns of integers, floats from −1 to 1); ``entropy_0.811`` and
         so on, with that many bits of information in each bit; ``few`` (16 different items); ``equal``; ``sorted``;
-        ``reversed``; ``zipf`` (exponent 1.2, cut at 2³¹ − 1); ``specials`` (a quarter of NaN, ±inf, ±0, the smallest
-        normal number, the lowest).
+        ``reversed``; ``zipf`` (exponent 1.2, cut at 2³¹ − 1 or the largest number); ``specials`` (a quarter of NaN,
+        ±inf, ±0, the smallest normal number, the lowest).
     rng : numpy.random.Generator
     n : int
     dtype : numpy.dtype
-        Of 4 or 8 bytes; of 2 for ``uniform``.
+        Of 2, 4 or 8 bytes.
 
     Raises
     ------

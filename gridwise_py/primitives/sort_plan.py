@@ -233,7 +233,8 @@ class _Sort:
             atomics={"sums": "array<atomic<u32>>"},
             context=config.context(
                 digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],
-                vec4=config.key.itemsize_bytes == 4, tickets=False, copies=shape.count_copies, chunk_items=shape.count_items,
+                vec4=config.key.itemsize_bytes == 4, tickets=False,
+                copies=shape.count_copies, chunk_items=shape.count_items,
             ) | {"control": "sums"},
         )  # fmt: skip
 
