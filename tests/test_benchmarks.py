@@ -21,6 +21,8 @@ pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="needs the repositor
 
 def _script(name):
     path = next(p for p in [*SCRIPTS, TABLES] if p.stem == name)
+    if str(path.parent) not in sys.path:  # as for a script that is run: those beside it can be imported
+        sys.path.append(str(path.parent))
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -37,7 +39,7 @@ def test_it_starts(name):
     """Imports what it needs of the library; those with options explain themselves."""
     module = _script(name)
     assert module.__doc__
-    if hasattr(module.main, "callback"):
+    if hasattr(getattr(module, "main", None), "callback"):
         done = CliRunner().invoke(module.main, ["--help"])
         assert done.exit_code == 0, done.output
 
@@ -105,10 +107,13 @@ def test_a_variant_that_no_longer_applies_says_so(device):
 # ---- soak
 
 
-@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
-def test_a_soak_of_every_form(device, tmp_path, strategy):
+@pytest.mark.parametrize(
+    ("kind", "strategy"),
+    [("scan", "lookback"), ("scan", "reduce_then_scan"), ("sort", "onesweep"), ("sort", "reduce_then_scan")],
+)
+def test_a_soak_of_every_form(device, tmp_path, kind, strategy):
     path = tmp_path / "soak.json"
-    done = _run("soak_scan", "--n", "5000,70000", "--runs", 7, "--strategy", strategy, "--json", path)
+    done = _run("soak", kind, "--n", "5000,70000", "--runs", 7, "--strategy", strategy, "--json", path)
     assert done.exit_code == 0, done.output
     rows = json.loads(path.read_text())["results"]
     # The script makes a device of its own, with what the adapter has.
@@ -121,16 +126,14 @@ def test_a_soak_of_every_form(device, tmp_path, strategy):
 
 
 def test_a_soak_ends_when_its_time_is_up(device):
-    soak = _script("soak_scan")
-    row = soak.soak(device, 3000, 1_000_000, None, seconds=0.3, strategy="reduce_then_scan")
+    row = _script("soak").soak(gw.Scan(device, strategy="reduce_then_scan"), 3000, 1_000_000, seconds=0.3)
     assert 0 < row["runs"] < 1_000_000
     assert row["seconds"] < 60
 
 
 def test_a_soak_finds_a_wrong_item(device, monkeypatch):
-    soak = _script("soak_scan")
     monkeypatch.setattr(gw.Scan, "reference", lambda self, x: x.cumsum(dtype="u4") + (x == x[77]))
-    row = soak.soak(device, 3000, 3, None, seconds=60, strategy="reduce_then_scan")
+    row = _script("soak").soak(gw.Scan(device, strategy="reduce_then_scan"), 3000, 3, seconds=60)
     assert row["wrong_items"] >= 3
 
 
@@ -174,11 +177,80 @@ def test_another_file_gives_other_tables():
 
 
 def test_forms_of_scan_are_measured(device):
-    forms = _script("compare_peers").scan_forms(device, 2000, 1, seconds=0.01)
+    forms = _script("forms").measure_forms(device, "scan", 2000, 1, seconds=0.01)
     assert forms[0]["name"] == "u32 add"
     assert forms[0]["ratio"] == 1.0
     assert {form["op"] for form in forms} == {"add", "min", "max", "multiply"}
     assert all(form["correct"] and form["back_to_back"] > 0 for form in forms)
+
+
+def test_forms_of_sort_are_measured(device, monkeypatch):
+    forms = _script("forms")
+    some = ("u32", "u32, reduce then scan", "u64", "u32, few", "f32, specials")
+    monkeypatch.setattr(forms, "FORMS", {"sort": {name: forms.FORMS["sort"][name] for name in some}})
+    found = forms.measure_forms(device, "sort", 5000, 1, seconds=0.01)
+    assert [form["name"] for form in found] == list(some)
+    assert all(form["correct"] and form["back_to_back"] > 0 for form in found)
+    assert found[1]["parameters"]["strategy"] == "reduce_then_scan"
+    assert [form.get("distribution") for form in found] == [None, None, None, "few", "specials"]
+
+
+# ---- the peers
+
+
+def test_sorts_are_compared_by_all_that_comes_out(device, tmp_path):
+    path, small = tmp_path / "peers.json", ("--rounds", 2, "--warmup-s", 0.001, "--peers", "none")
+    words = ("--primitives", "sort,sort_pairs,scan", "--datatypes", "f32", "--distributions", "uniform,few")
+    done = _run("compare_peers", "--n", "5000", *words, *small, "--json", path)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert [(row["primitive"], row.get("distribution")) for row in rows] == [
+        ("sort", "uniform"), ("sort", "few"), ("sort_pairs", "uniform"), ("sort_pairs", "few"), ("scan", None)
+    ]  # fmt: skip
+    for row in rows:
+        sides = row["sides"]
+        assert row["correct"]
+        assert sides["gridwise_py"]["single"] > 0
+        assert sides["gridwise_py"]["back_to_back"] > 0
+        assert [sides[peer]["skipped"] for peer in ("cub", "torch", "cupy")] == ["not asked for"] * 3
+    assert set(rows[0]["end_to_end"]) == {"gridwise_py_ns", "numpy_ns"}
+    assert rows[0]["temporary_bytes"] >= 5000 * 4
+    assert [row["launches"] for row in rows] == [100] * 5
+
+
+def test_a_wrong_sort_is_told(device, monkeypatch):
+    monkeypatch.setattr(gw.SortPairs, "reference", lambda self, keys, values: (np.sort(keys), values))
+    words = ("--primitives", "sort_pairs", "--datatypes", "u32", "--peers", "none", "--rounds", 1, "--warmup-s", 0.001)
+    done = _run("compare_peers", "--n", "700", *words)
+    assert done.exit_code == 4
+    assert "WRONG: output_values: item 0 is" in done.output
+
+
+def _cub(tmp_path, work, **answer):
+    """Have a program answer in CUB's place."""
+    peers = _script("cuda_peers")
+    program = tmp_path / "cub_peer"
+    told = {"last": 0.0, "checksum": "0", "cub_version": 1, "single_ns": [1.0], "back_to_back_ns": [1.0]} | answer
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(told)}\nEND\n")
+    program.chmod(0o755)
+    return peers.cub(program, work, tmp_path, 1, 0.0)
+
+
+def test_what_cub_returns_is_checked(device, tmp_path):
+    peers, compare = _script("cuda_peers"), _script("compare_peers")
+    a = np.arange(5, dtype=np.uint64) << np.uint64(31)
+    words = [0, 0, 1 << 31, 0, 0, 1, (1 << 31), 1, 0, 2]
+    assert peers.checksum((a,)) == sum((i + 1) * w for i, w in enumerate(words))
+    assert peers.checksum((a, a)) == 2 * peers.checksum((a,))
+    work = compare.make_work(device, "sort_pairs", 1000, "u32", "uniform")
+    right = str(peers.checksum(work.expected))
+    assert _cub(tmp_path, work, checksum=right)["correct"] is True
+    assert _cub(tmp_path, work, checksum="1")["correct"] is False
+    assert (tmp_path / "values.bin").read_bytes() == work.inputs["values"].tobytes()
+    scan = compare.make_work(device, "scan", 1000, "f32", "uniform")
+    last = float(scan.expected[0][-1])
+    assert _cub(tmp_path, scan, last=last * (1 + 1e-7))["correct"] is True
+    assert _cub(tmp_path, scan, last=last + 1)["correct"] is False
 
 
 # ---- PyTorch

@@ -92,6 +92,27 @@ def test_is_numpys_stable_sort_at_edge_sizes(device, require, case):
         check(device, primitive, keys_of(case["datatype"], n), trials=3 if n == TILE + 1 else 1)
 
 
+# The rows of Gridwise's own regression matrix: kind, datatypes, directions and n.
+GRIDWISE = [
+    ("keys", ("u32", "i32", "f32"), (False, True), 256),
+    ("keys", ("u32",), (False,), 32),
+    ("keys", ("u32",), (False,), 4096),
+    ("pairs", ("u32", "i32"), (False, True), 256),
+    ("keys", ("u32",), (False,), 1 << 20),
+    ("keys", ("u32",), (True,), 3 << 20),
+    ("pairs", ("u32",), (False,), 2 << 20),
+]
+
+
+@pytest.mark.parametrize(("kind", "datatypes", "directions", "n"), GRIDWISE)
+def test_the_cases_of_gridwise(device, kind, datatypes, directions, n):
+    for datatype in datatypes:
+        for descending in directions:
+            cls, values = KINDS[kind]
+            chosen = (datatype,) if values is None else (datatype, values)
+            check(device, cls(device, *chosen, descending=descending), keys_of(datatype, n))
+
+
 @pytest.mark.parametrize("mode", FACTORS["mode"])
 @pytest.mark.parametrize("strategy", FACTORS["strategy"])
 def test_many_tiles_and_blocks(device, require, strategy, mode):

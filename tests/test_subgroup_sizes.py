@@ -68,6 +68,20 @@ def _check_float_sums(device, workgroup_size):
         assert_sums_within_bound(scan.execute(input=array).output.to_numpy(), x, "inclusive")
 
 
+def _check_sort(device, subgroups, n, **options):
+    """Compare sorts of keys and of pairs with numpy, in passes and in one workgroup."""
+    rng = np.random.default_rng(n)
+    keys = rng.integers(0, 1 << 20, n, dtype=np.uint32) * np.uint32(1000)
+    order = np.argsort(keys, kind="stable")
+    for strategy in ("onesweep", "reduce_then_scan"):
+        made = {"strategy": strategy, "subgroups": subgroups, "workgroup_size": 256, "items": 2, **options}
+        got = gw.Sort(device, "u32", **made).execute(input=gw.asarray(keys, device)).output.to_numpy()
+        assert_same(got, keys[order], f"sort {made} n={n}")
+        got = gw.ArgSort(device, "f32", **made).execute(input=gw.asarray(keys.astype(np.float32), device))
+        expected = np.argsort(keys.astype(np.float32), kind="stable").astype(np.uint32)
+        assert_same(got.output.to_numpy(), expected, f"argsort {made} n={n}")
+
+
 def _main(expected: int, full: bool) -> None:
     """Check everything with native subgroups of a size; print the number of cases."""
     device = gw.request_device(adapter="llvmpipe")
@@ -82,6 +96,8 @@ def _main(expected: int, full: bool) -> None:
         for form in FORMS:
             _check(device, "native", "affine", "u32", form, "inclusive", workgroup_size=64, vecs=3)
     _check_float_sums(device, 64)
+    for n in (300, 3000) if not full else (1, 300, 512, 513, 3000, 100_000):
+        _check_sort(device, "native", n, parts=1)
     print(json.dumps({"subgroup_size": found, "cases": len(cases) * len(shapes)}))
 
 
@@ -135,6 +151,11 @@ def test_emulated_subgroups_of_64_and_128(device, form, op, datatype, kind, size
 @pytest.mark.parametrize("size", [2, 4, 16, 32])
 def test_emulated_subgroups_of_other_sizes(device, form, size):
     _check(device, f"emulated-{size}", "affine", "i32", form, "exclusive", workgroup_size=32, blocks=5)
+
+
+@pytest.mark.parametrize("size", [4, 16, 64, 128])
+def test_sorts_with_emulated_subgroups(device, size):
+    _check_sort(device, f"emulated-{size}", 3000, parts=2)
 
 
 @pytest.mark.slow

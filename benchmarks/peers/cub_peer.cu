@@ -1,7 +1,8 @@
 // CUB's side of compare_peers.py: times device-wide primitives on data that the caller wrote into files.
 // Usage: cub_peer PRIMITIVE DATATYPE N FILE_A FILE_B WARMUP_S ROUNDS LAUNCHES
-// Prints one line of JSON: times of single calls between two events, times of a CUDA graph of LAUNCHES calls, and a
-// result by which the caller checks the work. Everything is allocated before; only the calls are timed.
+// For sort_pairs the files have keys and values (u32). Prints one line of JSON: times of single calls between two events,
+// times of a CUDA graph of LAUNCHES calls, the last item of the result, and a checksum of all of it by which the caller
+// checks the work. Everything is allocated before; only the calls are timed.
 #include <cub/cub.cuh>
 
 #include <algorithm>
@@ -38,6 +39,16 @@ T* upload(const char* path, size_t n) {
   return device;
 }
 
+// The sum of all 32-bit words, each times its place plus one, modulo 2^64.
+template <typename T>
+uint64_t checksum(const T* device, size_t n) {
+  std::vector<uint32_t> words(n * sizeof(T) / 4);
+  CHECK(cudaMemcpy(words.data(), device, n * sizeof(T), cudaMemcpyDeviceToHost));
+  uint64_t sum = 0;
+  for (size_t i = 0; i < words.size(); ++i) sum += static_cast<uint64_t>(words[i]) * (i + 1);
+  return sum;
+}
+
 template <typename T>
 struct AddPair {
   const T* a;
@@ -65,6 +76,7 @@ int run(const std::string& primitive, size_t n, char** arguments) {
 
   std::function<cudaError_t(void*, size_t&)> call;
   size_t results = n;
+  uint32_t* values_out = nullptr;
   if (primitive == "copy") {
     call = [=](void* temp, size_t& bytes) {
       if (temp == nullptr) return bytes = 1, cudaSuccess;
@@ -83,6 +95,18 @@ int run(const std::string& primitive, size_t n, char** arguments) {
     call = [=](void* temp, size_t& bytes) { return cub::DeviceScan::InclusiveSum(temp, bytes, a, out, n, stream); };
   } else if (primitive == "scan_exclusive") {
     call = [=](void* temp, size_t& bytes) { return cub::DeviceScan::ExclusiveSum(temp, bytes, a, out, n, stream); };
+  } else if (primitive == "sort") {
+    call = [=](void* temp, size_t& bytes) {
+      return cub::DeviceRadixSort::SortKeys(temp, bytes, a, out, n, 0, 8 * static_cast<int>(sizeof(T)), stream);
+    };
+  } else if (primitive == "sort_pairs") {
+    uint32_t* values = upload<uint32_t>(arguments[1], n);
+    CHECK(cudaMalloc(&values_out, n * sizeof(uint32_t)));
+    uint32_t* moved = values_out;
+    call = [=](void* temp, size_t& bytes) {
+      const int bits = 8 * static_cast<int>(sizeof(T));
+      return cub::DeviceRadixSort::SortPairs(temp, bytes, a, out, values, moved, n, 0, bits, stream);
+    };
   } else {
     std::fprintf(stderr, "unknown primitive %s\n", primitive.c_str());
     return 2;
@@ -127,7 +151,9 @@ int run(const std::string& primitive, size_t n, char** arguments) {
   }
   T last{};
   CHECK(cudaMemcpy(&last, out + results - 1, sizeof(T), cudaMemcpyDeviceToHost));
-  std::printf("{\"last\": %.9g, \"cub_version\": %d, \"temp_bytes\": %zu, ", static_cast<double>(last), CUB_VERSION, bytes);
+  const uint64_t sum = checksum(out, results) + (values_out == nullptr ? 0 : checksum(values_out, results));
+  std::printf("{\"last\": %.9g, \"checksum\": \"%llu\", ", static_cast<double>(last), static_cast<unsigned long long>(sum));
+  std::printf("\"cub_version\": %d, \"temp_bytes\": %zu, ", CUB_VERSION, bytes);
   print_list("single_ns", single);
   std::printf(", ");
   print_list("back_to_back_ns", back_to_back);
@@ -143,6 +169,11 @@ int main(int count, char** values) {
   const std::string primitive = values[1], datatype = values[2];
   const size_t n = std::strtoull(values[3], nullptr, 10);
   if (datatype == "f32") return run<float>(primitive, n, values + 4);
+  if (datatype == "f64") return run<double>(primitive, n, values + 4);
   if (datatype == "i32") return run<int32_t>(primitive, n, values + 4);
-  return run<uint32_t>(primitive, n, values + 4);
+  if (datatype == "i64") return run<int64_t>(primitive, n, values + 4);
+  if (datatype == "u64") return run<uint64_t>(primitive, n, values + 4);
+  if (datatype == "u32") return run<uint32_t>(primitive, n, values + 4);
+  std::fprintf(stderr, "unknown datatype %s\n", datatype.c_str());
+  return 2;
 }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..primitive import Primitive
 
-__all__ = ["Mismatch", "float_error_bound", "mismatch"]
+__all__ = ["Mismatch", "differences", "float_error_bound", "mismatch"]
 
 # A result's error may be this many times eps times the sum of the magnitudes that went into it.
 ERROR_FACTOR = 32
@@ -65,7 +65,16 @@ def mismatch(
         What it was given and what it returned.
     """
     expected = primitive.reference(**inputs)
-    wanted = expected if isinstance(expected, tuple) else (expected,)
+    return differences(primitive, inputs, outputs, expected if isinstance(expected, tuple) else (expected,))
+
+
+def differences(
+    primitive: Primitive,
+    inputs: Mapping[str, np.ndarray],
+    outputs: Mapping[str, np.ndarray],
+    wanted: Sequence[np.ndarray],
+) -> Mismatch | None:
+    """As `mismatch`, where it is known what must come out."""
     for (name, got), right in zip(outputs.items(), wanted, strict=True):
         found = _first_difference(primitive, inputs, got, right)
         if found is not None:

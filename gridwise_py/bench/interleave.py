@@ -11,7 +11,7 @@ from ..array import Array, asarray, empty
 from ..datatype import DATATYPES
 from ..errors import ArgumentError
 from ..primitive import Primitive
-from .check import Mismatch, mismatch
+from .check import Mismatch, differences
 from .measure import measure
 from .measurement import Measurement
 from .protocol import SamplingProtocol
@@ -89,7 +89,7 @@ def checker(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> Callable[
         got = {k: v.to_numpy() if isinstance(v, Array) else np.asarray(v) for k, v in outputs.items()}
         if [v.tobytes() for v in got.values()] == [right.tobytes() for right in wanted]:
             return None
-        return mismatch(primitive, inputs, got)
+        return differences(primitive, inputs, got, wanted)
 
     return check
 

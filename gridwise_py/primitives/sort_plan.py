@@ -258,7 +258,8 @@ class _Sort:
             writes={"offsets": replace(offsets, vec4=False)},
             params=params,
             workgroups=_BINS,
-            workgroup_size=shape.count_workgroup_size,
+            # As many invocations as there can be blocks: on a CPU a workgroup costs what its invocations cost.
+            workgroup_size=min(shape.count_workgroup_size, max(shape.max_blocks, config.mode.size)),
             context=config.context(bins=_BINS),
         )  # fmt: skip
 

@@ -1,9 +1,10 @@
-"""Many scans in a row, each compared item by item on the GPU: looks for the wrong sum in a hundred thousand.
+"""Many scans or sorts in a row, each compared item by item on the GPU: looks for the wrong one in a hundred thousand.
 
-Usage: python benchmarks/soak_scan.py [--n 2^20,2^24] [--runs 100000,10000] [--strategy all] [--seconds 600] [--json F]
+Usage: python benchmarks/soak.py scan [--n 2^20,2^24] [--runs 100000,10000] [--strategy all] [--seconds 600] [--json F]
+       python benchmarks/soak.py sort [--n 2^22] [--runs 2000] [--stall-every 0] …
 
-A row is a length, a strategy and, for look-back, a form of the state words. It ends after its runs, or when its share
-of the time is up; the row says how many were done.
+A row is a length, a strategy and, for a scan's look-back, a form of the state words. It ends after its runs, or when
+its share of the time is up; the row says how many were done.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from gridwise_py.bench.results import run_context, write_results
 from gridwise_py.chained_state import STATES
 from gridwise_py.cli.options import AxisList
 
-STRATEGIES = ("lookback", "reduce_then_scan")
+STRATEGIES = {"scan": ("lookback", "reduce_then_scan"), "sort": ("onesweep", "reduce_then_scan")}
+DEFAULTS = {"scan": ([1 << 20, 1 << 24], "100000,10000"), "sort": ([1 << 22], "2000")}
 # Runs between two looks at the clock and at the count of wrong items.
 BATCH = 500
 
@@ -37,12 +39,12 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
 """
 
 
-def soak(device, n: int, runs: int, state: str | None, *, seconds: float, **options) -> dict[str, object]:
+def soak(primitive: gw.Primitive, n: int, runs: int, *, seconds: float) -> dict[str, object]:
     """Run and compare, for `seconds` at most; return how many items were wrong in all runs together."""
+    device = primitive.device
     rng = np.random.default_rng(n)
     x = rng.integers(0, 1 << 32, n, dtype=np.uint32)
-    scan = gw.Scan(device, "u32", state=state, **options)
-    expected = gw.asarray(scan.reference(x), device)
+    expected = gw.asarray(primitive.reference(x), device)
     source, output = gw.asarray(x, device), gw.empty(n, "u32", device)
     wrong = gw.asarray(np.zeros(4, dtype=np.uint32), device)
     compare = gw.Kernel(
@@ -59,66 +61,79 @@ def soak(device, n: int, runs: int, state: str | None, *, seconds: float, **opti
         # Short ones first, so that a slow adapter looks at the clock in time.
         for _ in range(min(BATCH, runs - done, max(10, done))):
             encoder = device.create_command_encoder()
-            # Whatever a wrong scan leaves unwritten must not be an earlier right result.
+            # Whatever a wrong run leaves unwritten must not be an earlier right result.
             poison.record(encoder, input=source, output=output)
-            plan = scan.execute(encoder=encoder, input=source, output=output).plan
+            plan = primitive.execute(encoder=encoder, input=source, output=output).plan
             compare.record(encoder, got=output, expected=expected, wrong=wrong)
             device.queue.submit([encoder.finish()])
             done += 1
         total = int(wrong.to_numpy()[0])
     return {
+        "primitive": primitive.name,
         "n": n,
         "runs": done,
-        "runs_asked_for": runs,
         "strategy": plan.parameters["strategy"],
-        "state": state,
         "wrong_items": total,
         "seconds": time.perf_counter() - begin,
         "parameters": dict(plan.parameters),
     }
 
 
-def forms(device, strategy: str, states: str | None) -> list[tuple[str, str | None]]:
-    """Return strategies and forms of the state: those asked for, else all that the device can do."""
-    wanted = STRATEGIES if strategy == "all" else (strategy,)
+def forms(device, kind: str, strategy: str, states: str | None) -> list[dict[str, object]]:
+    """Return strategies and forms of the state, as options: those asked for, else all that the device can do."""
+    wanted = STRATEGIES[kind] if strategy == "all" else (strategy,)
     if states is None:
         wide = "shader-int64-atomic-all-ops" in device.features and "shader-int64" in device.features
         found = STATES if wide else tuple(s for s in STATES if s != "u64")
     else:
         found = tuple(states.split(","))
-    # Reduce-then-scan has no state words.
-    return [(s, state) for s in wanted for state in (found if s == "lookback" else (None,))]
+    # Only the scan's look-back has a choice of state words.
+    return [
+        {"strategy": s, **({} if state is None else {"state": state})}
+        for s in wanted
+        for state in (found if s == "lookback" else (None,))
+    ]
 
 
 @click.command()
-@click.option("--n", "counts", type=AxisList("n"), default="2^20,2^24", show_default=True)
-@click.option("--runs", default="100000,10000", show_default=True, help="One number, or one for each n.")
-@click.option("--strategy", type=click.Choice(["all", *STRATEGIES]), default="all", show_default=True)
+@click.argument("kind", type=click.Choice(sorted(STRATEGIES)))
+@click.option("--n", "counts", type=AxisList("n"), help="By default 2^20,2^24; of sorts 2^22.")
+@click.option("--runs", help="One number, or one for each n; by default 100000,10000; of sorts 2000.")
+@click.option("--strategy", default="all", show_default=True, help="lookback or onesweep, or reduce_then_scan.")
 @click.option("--states", help="Forms of the state words, of look-back; by default all that the device can do.")
+@click.option("--stall-every", default=0, show_default=True, help="So many tiles, of which one never posts.")
 @click.option("--seconds", default=600.0, show_default=True, help="Of all rows together, at most.")
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
-def main(counts, runs, strategy, states, seconds, adapter, json_path) -> None:
-    """Soak the scan; exit 4 if anything was wrong."""
-    numbers = [int(word) for word in str(runs).split(",")]
+def main(kind, counts, runs, strategy, states, stall_every, seconds, adapter, json_path) -> None:
+    """Soak the scan or the sort; exit 4 if anything was wrong."""
+    if strategy != "all" and strategy not in STRATEGIES[kind]:
+        raise click.BadParameter(f"{kind} has {', '.join(STRATEGIES[kind])}", param_hint="--strategy")
+    usual_counts, usual_runs = DEFAULTS[kind]
+    numbers = [int(word) for word in str(runs or (usual_runs if not counts else usual_runs.split(",")[0])).split(",")]
+    counts = counts or usual_counts
     if len(numbers) not in (1, len(counts)):
         raise click.BadParameter(f"give one number, or {len(counts)}, one for each n", param_hint="--runs")
     device = gw.request_device(adapter)
     cases = [
-        (n, number, *form)
+        (n, number, options)
         for n, number in zip(counts, numbers if len(numbers) > 1 else numbers * len(counts), strict=True)
-        for form in forms(device, strategy, states)
+        for options in forms(device, kind, strategy, states)
     ]
     rows, deadline = [], time.perf_counter() + seconds
-    for i, (n, number, name, state) in enumerate(cases):
+    for i, (n, number, options) in enumerate(cases):
         # What earlier rows left over goes to the later ones.
         share = max(0.0, deadline - time.perf_counter()) / (len(cases) - i)
-        row = soak(device, n, number, state, seconds=share, strategy=name)
+        make = gw.Scan if kind == "scan" else gw.Sort
+        primitive = make(device, "u32", stall_every=stall_every, **options)
+        row = soak(primitive, n, number, seconds=share)
+        row |= {"state": options.get("state"), "runs_asked_for": number}
         rows.append(row)
+        primitive.release()
         short = "" if row["runs"] == number else f" (of {number:,}: the time was up)"
         print(
-            f"n={n:,} {name} {state or ''}: {row['wrong_items']} wrong items in {row['runs']:,} runs{short}, "
-            f"{row['seconds']:.0f} s",
+            f"n={n:,} {' '.join(map(str, options.values()))}: {row['wrong_items']} wrong items in "
+            f"{row['runs']:,} runs{short}, {row['seconds']:.0f} s",
             flush=True,
         )
     if json_path is not None:
