@@ -196,10 +196,10 @@ class MatMul(Primitive):
         """
         with np.errstate(all="ignore"):
             magnitudes = np.abs(self._matrix(a, "a")) @ np.abs(self._matrix(b, "b"))
-            rounded = np.abs(self.reference(a, b).astype(np.float64))
         bound = (self.k + 1) * float(np.finfo(np.float32).eps) * magnitudes.reshape(-1)
         if self.datatype.itemsize_bytes == 2:
             limits = np.finfo(np.float16)
+            rounded = np.abs(self.reference(a, b).astype(np.float64))
             bound += float(limits.eps) * rounded + float(limits.smallest_subnormal)
         return bound
 
