@@ -113,6 +113,11 @@ def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDe
         )
 
 
+def _extent(array: Array) -> str:
+    kind = "" if array.datatype.itemsize_bytes == 4 else f" of {array.datatype.itemsize_bytes} bytes"
+    return f"items {array.offset} to {array.offset + array.size}{kind}"
+
+
 def check_overlaps(
     primitive: str,
     arrays: Mapping[str, Array],
@@ -128,14 +133,15 @@ def check_overlaps(
             a = arrays[output]
             if other in seen or a.buffer is not b.buffer or not (a.size and b.size):
                 continue
-            if a.offset >= b.offset + b.size or b.offset >= a.offset + a.size:
+            # In bytes: items of two arguments need not be of one size.
+            if a.offset_bytes >= b.offset_bytes + b.nbytes or b.offset_bytes >= a.offset_bytes + a.nbytes:
                 continue
-            identical = a.offset == b.offset and a.size == b.size
+            identical = (a.offset_bytes, a.nbytes, a.datatype) == (b.offset_bytes, b.nbytes, b.datatype)
             if not may_overlap(output, other, identical):
                 remedy = ", or exactly the same view" if may_overlap(output, other, True) else ""
                 raise OverlapError(
-                    f"{primitive}: {output} (items {a.offset} to {a.offset + a.size} of its buffer) overlaps {other} "
-                    f"(items {b.offset} to {b.offset + b.size}); use views that do not overlap{remedy}"
+                    f"{primitive}: {output} ({_extent(a)} of its buffer) overlaps {other} ({_extent(b)}); "
+                    f"use views that do not overlap{remedy}"
                 )
             in_place = True
     return in_place

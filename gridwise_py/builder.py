@@ -145,6 +145,7 @@ class PlanBuilder:
                 "name": name,
                 "var": f"words_{names.index(operand.buffer) + 1}",
                 "element": elements[operand.buffer],
+                **_access(f"words_{names.index(operand.buffer) + 1}", elements[operand.buffer]),
                 "item_bytes": operand.item_bytes,
                 "offset": f"params.{name}_offset",
                 "writable": name in writes,
@@ -212,11 +213,20 @@ def _element(operands: Sequence[Operand], written: bool) -> str:
     Items of 2 bytes are written as halves of words, and another invocation may write the other half.
     """
     sizes = {operand.item_bytes for operand in operands}
+    if 2 in sizes and written:
+        return "atomic<u32>"
     if sizes == {2}:
-        return "atomic<u32>" if written else "vec2<u32>" if all(operand.vec4 for operand in operands) else "u32"
+        return "vec2<u32>" if all(operand.vec4 for operand in operands) else "u32"
     if sizes == {8}:
         return "vec2<u32>"
     return "vec4<u32>" if sizes == {4} and all(operand.vec4 for operand in operands) else "u32"
+
+
+def _access(var: str, element: str) -> dict[str, str]:
+    """Return how a word of a binding is read and written, as formats of the index and of the value."""
+    if element == "atomic<u32>":
+        return {"word_read": f"atomicLoad(&{var}[%s])", "word_write": f"atomicStore(&{var}[%s], %s)"}
+    return {"word_read": f"{var}[%s]", "word_write": f"{var}[%s] = %s"}
 
 
 def _names(step: Step) -> tuple[str, ...]:

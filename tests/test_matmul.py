@@ -389,7 +389,7 @@ def test_f16_goes_up_and_down(device, n, profiled):
 
 def test_f16_is_not_for_the_other_primitives(device):
     x = gw.asarray(np.ones(4, np.float16), device)
-    for call in (gw.sum, gw.cumsum, gw.sort, lambda y: gw.sort_pairs(gw.asarray(np.ones(4, np.float32), device), y)):
+    for call in (gw.sum, gw.cumsum, lambda y: gw.sort_pairs(gw.asarray(np.ones(4, np.float32), device), y)):
         with pytest.raises(gw.DatatypeError, match="16' is not supported here"):
             call(x)
 

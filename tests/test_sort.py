@@ -304,6 +304,46 @@ def test_everything_in_one_buffer(device, n):
     same_bits(after[: 2 * n], before[: 2 * n])
 
 
+@pytest.mark.parametrize(
+    ("keys", "values"), [("f16", "u32"), ("f16", "f64"), ("u64", "f32"), ("f32", "i64"), ("f16", "f32")]
+)
+@pytest.mark.parametrize("n", [99, 2 * TILE + 3])
+def test_items_of_several_sizes_in_one_buffer(device, keys, values, n):
+    """Each argument has an extent of its own; offsets count items of the argument's size."""
+    extent = 8 * n + 8
+    words = keys_of("u32", extent)
+    buffer = gw.asarray(words, device)
+    names = {"keys": keys, "values": values, "output_keys": keys, "output_values": values}
+    views, places = {}, {}
+    for i, (name, datatype) in enumerate(names.items()):
+        size = gw.STORAGE_DATATYPES[datatype].itemsize_bytes
+        first = i * (2 * n + 2) * 4 // size + (size == 2)  # halves of a word, too
+        views[name] = gw.Array(buffer.buffer, datatype, n, first)
+        places[name] = slice(first * size, (first + n) * size)
+    before = words.view(np.uint8)
+    taken = {name: before[place].view(views[name].dtype) for name, place in places.items()}
+    gw.SortPairs(device, keys, values, **SMALL).execute(**views)
+    order = order_of(taken["keys"])
+    expected = before.copy()
+    expected[places["output_keys"]] = taken["keys"][order].view(np.uint8)
+    expected[places["output_values"]] = taken["values"][order].view(np.uint8)
+    np.testing.assert_array_equal(buffer.to_numpy().view(np.uint8), expected)
+
+
+def test_overlap_is_a_matter_of_bytes(device):
+    buffer = gw.empty(64, "u32", device).buffer
+    primitive = gw.SortPairs(device, "u64", "u32", **SMALL)
+    keys, output_keys = gw.Array(buffer, "u64", 4, 0), gw.Array(buffer, "u64", 4, 4)
+    values, output_values = gw.Array(buffer, "u32", 4, 16), gw.Array(buffer, "u32", 4, 20)
+    primitive.execute(keys=keys, values=values, output_keys=output_keys, output_values=output_values)
+    with pytest.raises(
+        gw.OverlapError, match=r"output_values \(items 4 to 8 of its buffer\) overlaps keys \(items 0 to 4 of 8"
+    ):
+        primitive.execute(
+            keys=keys, values=values, output_keys=output_keys, output_values=gw.Array(buffer, "u32", 4, 4)
+        )
+
+
 # ---- plans ----
 
 

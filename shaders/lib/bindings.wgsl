@@ -1,6 +1,7 @@
 // Parameters and storage of a kernel, and the only functions that read or write items. Every item is a 32-bit
-// word here (or half of one, or two); `lift` and `lower` (lib/operator.wgsl) give it a type. An operand's offset travels in the parameters,
-// so a view that starts anywhere in a buffer needs no other text; whether it can be reached as vec4 does.
+// word here (or half of one, or two); `lift` and `lower` (lib/operator.wgsl) give it a type. An operand's offset travels
+// in the parameters, so a view that starts anywhere in a buffer needs no other text; whether it can be reached as vec4
+// does. `word_read` and `word_write` say how a word of a binding is reached: by atomics where halves of words are written.
 struct Params {
 //$ for field in params
   {{ field }}: u32,
@@ -15,12 +16,10 @@ struct Params {
 //$ if operand.item_bytes == 2
 // An item of 2 bytes, as the low half of a word.
 fn load_word_{{ operand.name }}(k: u32) -> u32 {
-//$ if operand.element == "atomic<u32>"
-  return atomicLoad(&{{ operand.var }}[k]);
-//$ elif operand.element == "vec2<u32>"
+//$ if operand.element == "vec2<u32>"
   return {{ operand.var }}[k >> 1u][k & 1u];
 //$ else
-  return {{ operand.var }}[k];
+  return {{ operand.word_read | format("k") }};
 //$ endif
 }
 fn load_{{ operand.name }}(i: u32) -> u32 {
@@ -66,7 +65,7 @@ fn load_{{ operand.name }}(i: u32) -> vec2<u32> {
   return {{ operand.var }}[{{ operand.offset }} + i];
 //$ else
   let k = 2u * ({{ operand.offset }} + i);
-  return vec2<u32>({{ operand.var }}[k], {{ operand.var }}[k + 1u]);
+  return vec2<u32>({{ operand.word_read | format("k") }}, {{ operand.word_read | format("k + 1u") }});
 //$ endif
 }
 //$ if operand.writable
@@ -75,8 +74,8 @@ fn store_{{ operand.name }}(i: u32, item: vec2<u32>) {
   {{ operand.var }}[{{ operand.offset }} + i] = item;
 //$ else
   let k = 2u * ({{ operand.offset }} + i);
-  {{ operand.var }}[k] = item.x;
-  {{ operand.var }}[k + 1u] = item.y;
+  {{ operand.word_write | format("k", "item.x") }};
+  {{ operand.word_write | format("k + 1u", "item.y") }};
 //$ endif
 }
 //$ endif
@@ -101,22 +100,25 @@ fn store4_{{ operand.name }}(i: u32, words: vec4<u32>) {
 //$ endif
 //$ else
 fn load_{{ operand.name }}(i: u32) -> u32 {
-  return {{ operand.var }}[{{ operand.offset }} + i];
+  let k = {{ operand.offset }} + i;
+  return {{ operand.word_read | format("k") }};
 }
 fn load4_{{ operand.name }}(i: u32) -> vec4<u32> {
-  let k = {{ operand.offset }} + i;
-  return vec4<u32>({{ operand.var }}[k], {{ operand.var }}[k + 1u], {{ operand.var }}[k + 2u], {{ operand.var }}[k + 3u]);
+  return vec4<u32>(
+//$ for j in range(4)
+    load_{{ operand.name }}(i + {{ j }}u),
+//$ endfor
+  );
 }
 //$ if operand.writable
 fn store_{{ operand.name }}(i: u32, word: u32) {
-  {{ operand.var }}[{{ operand.offset }} + i] = word;
+  let k = {{ operand.offset }} + i;
+  {{ operand.word_write | format("k", "word") }};
 }
 fn store4_{{ operand.name }}(i: u32, words: vec4<u32>) {
-  let k = {{ operand.offset }} + i;
-  {{ operand.var }}[k] = words.x;
-  {{ operand.var }}[k + 1u] = words.y;
-  {{ operand.var }}[k + 2u] = words.z;
-  {{ operand.var }}[k + 3u] = words.w;
+//$ for c in "xyzw"
+  store_{{ operand.name }}(i + {{ loop.index0 }}u, words.{{ c }});
+//$ endfor
 }
 //$ endif
 //$ endif
