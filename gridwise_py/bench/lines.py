@@ -8,7 +8,7 @@ from typing import Any
 
 from .documents import timed_summary
 
-__all__ = ["YARDSTICK", "Line", "result_lines", "variant", "yardsticks"]
+__all__ = ["YARDSTICK", "Line", "places", "result_lines", "variant", "yardsticks"]
 
 #: The primitive that others are held against.
 YARDSTICK = "copy"
@@ -76,3 +76,11 @@ def yardsticks(lines: Sequence[Line]) -> list[Line]:
 
 def _rank(line: Line) -> int:
     return ("batch", "hot", "cold", "latency").index(line.entries[0]["mode"])
+
+
+def places(lines: Sequence[Line]) -> dict[tuple[str, str], float]:
+    """Return factors on n that put lines side by side where they would be points on top of each other."""
+    if len({entry["n"] for line in lines for entry in line.entries}) > 1:
+        return {(line.primitive, line.name): 1.0 for line in lines}
+    middle = (len(lines) - 1) / 2
+    return {(line.primitive, line.name): 2 ** ((i - middle) / max(2, len(lines))) for i, line in enumerate(lines)}

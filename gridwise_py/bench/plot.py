@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 from .documents import moved_bytes, timed_summary, whole_summary
-from .lines import YARDSTICK, Line, result_lines, yardsticks
+from .lines import YARDSTICK, Line, places, result_lines, yardsticks
 from .rounds import pooled
 from .table import format_count, format_ns
 
@@ -132,14 +132,6 @@ def _titles(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Ite
         )
 
 
-def _places(lines: Sequence[Line]) -> dict[tuple[str, str], float]:
-    """Factors on n that put lines side by side where they would be points on top of each other."""
-    if len({entry["n"] for line in lines for entry in line.entries}) > 1:
-        return {(line.primitive, line.name): 1.0 for line in lines}
-    middle = (len(lines) - 1) / 2
-    return {(line.primitive, line.name): 2 ** ((i - middle) / max(2, len(lines))) for i, line in enumerate(lines)}
-
-
 def time_axis(axis: Any, scale: Callable[[str], None], values: Sequence[float]) -> None:
     """Ticks with their units; logarithmic only where the values spread over more than a decade."""
     from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
@@ -188,13 +180,13 @@ def _count_label(n: int) -> str:
 
 def _rates(axes: Any, lines: Sequence[Line], copies: Sequence[Line]) -> None:
     best: dict[int, float] = {}
-    places = _places([*copies, *lines])
+    place_of = places([*copies, *lines])
     grey = {"color": "#7f7f7f", "marker": "_", "markersize": 9, "linewidth": 2.5, "alpha": 0.55}
     for line in (*copies, *lines):
         style = _style(line)
         if line in copies:
             style |= {**grey, "label": f"copy {line.name}"}
-        place, keys = places[line.primitive, line.name], ("median_ns", "ci_high_ns", "ci_low_ns")
+        place, keys = place_of[line.primitive, line.name], ("median_ns", "ci_high_ns", "ci_low_ns")
         points = [
             (entry["n"] * place, *(moved_bytes(entry) / timed[key] for key in keys))
             for entry in line.entries
@@ -213,11 +205,11 @@ def _rates(axes: Any, lines: Sequence[Line], copies: Sequence[Line]) -> None:
 
 def _times(axes: Any, lines: Sequence[Line]) -> None:
     seen = []
-    places = _places(lines)
+    place_of = places(lines)
     for line in lines:
         points = [
             (
-                entry["n"] * places[line.primitive, line.name],
+                entry["n"] * place_of[line.primitive, line.name],
                 *(timed[key] / 1e9 for key in ("median_ns", "ci_low_ns", "ci_high_ns")),
             )
             for entry in line.entries

@@ -1,0 +1,166 @@
+"""What the charts of a report are made with: Altair, Vega's own text, axes, scales and marks.
+
+Every label is data: it is never part of an expression, of markup or of a field's name. Colours, fonts and sizes that
+depend on the reader's screen are set in the page (page/report.js).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..errors import ArgumentError
+from .table import format_count
+
+__all__ = [
+    "GREY", "SECONDS", "SHAPES", "Spec", "again", "chosen", "data", "javascript", "load_altair", "marks", "n_axis",
+    "scale", "spec", "tips",
+]  # fmt: skip
+
+Spec = dict[str, Any]
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
+GREY = "#7f7f7f"
+#: How a number of seconds is written at an axis.
+SECONDS = "format(datum.value, '~s') + 's'"
+
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+_FILLED = (1.0, 0.0, 0.45, 0.2)
+_HEIGHT = 280
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def load_altair() -> Any:
+    """Return altair.
+
+    Raises
+    ------
+    ArgumentError
+        If it, or vl-convert, which brings Vega, is not installed.
+    """
+    try:
+        import altair
+        import vl_convert  # noqa: F401 (needed for the bundle, and better missed now)
+    except ImportError as error:
+        raise ArgumentError(
+            "reports need altair and vl-convert-python, the extra 'report' of this package: "
+            "pip install 'gridwise-py[report]'"
+        ) from error
+    return altair
+
+
+@lru_cache(maxsize=1)
+def javascript() -> str:
+    """Return Vega, Vega-Lite and vega-embed as one script, which sets ``window.vegaEmbed``."""
+    import vl_convert
+
+    version = ".".join(load_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
+    # Names at the top of the bundle stay in it.
+    return f"(() => {{\n{bundle}\n}})();"
+
+
+def data(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return rows as Altair takes them, without pandas."""
+    return load_altair().InlineData(values=list(rows))
+
+
+def spec(chart: Any, height: Any = _HEIGHT) -> Spec:
+    """Return the specification of a chart as wide as its place in the page."""
+    made = chart.properties(width="container", height=height).to_dict()
+    # Altair's own look; the page has its.
+    made.pop("config", None)
+    return {"autosize": {"type": "fit-x", "contains": "padding"}, **made}
+
+
+def chosen(*names: str) -> tuple[list[Any], str]:
+    """Return parameters that the page's selects set, and the filter that they make."""
+    shown = [load_altair().param(name=f"shown_{name}", value="all") for name in names]
+    return shown, " && ".join(f"(shown_{name} == 'all' || datum.{name} == shown_{name})" for name in names)
+
+
+def tips(**titles: str) -> list[Any]:
+    """Return what is shown under the pointer: titles by field."""
+    return [load_altair().Tooltip(f"{field}:N", title=title) for field, title in titles.items()]
+
+
+def again(channel: Any, field: str) -> Any:
+    """Return a channel with another field at the same scale, axis and title."""
+    return type(channel)(f"{field}:Q", scale=channel["scale"], axis=channel["axis"], title=channel["title"])
+
+
+def n_axis(ns: Sequence[int]) -> Any:
+    """Return the axis of n, in ascending order, logarithmic to base 2."""
+    alt = load_altair()
+    powers = [n for n in ns if n & (n - 1) == 0] or list(ns)
+    # Only integers and what is made of them are in this expression.
+    labels = ", ".join(f"'{n}': '{_count(n)}'" for n in powers)
+    return alt.X(
+        "at:Q",
+        title="n, items",
+        scale=alt.Scale(type="log", base=2, nice=False, domain=[ns[0] / 1.5, ns[-1] * 1.5]),
+        axis=alt.Axis(values=powers, labelExpr=f"{{{labels}}}[datum.value]", labelOverlap="greedy", grid=False),
+    )
+
+
+def _count(n: int) -> str:
+    text = format_count(n)
+    return f"2{text[2:].translate(_SUPERSCRIPTS)}" if text.startswith("2^") else text
+
+
+def scale(values: Sequence[float], *, far: float = 10.0) -> Any:
+    """Return a scale that begins at zero, or a logarithmic one where values are far apart."""
+    alt = load_altair()
+    known = [value for value in values if value > 0]
+    if known and max(known) > far * min(known):
+        return alt.Scale(type="log", nice=False, domain=[min(known) / 1.3, max(known) * 1.3])
+    return alt.Scale(zero=True, nice=True)
+
+
+def marks(rows: Sequence[Mapping[str, Any]], x: Any, y: Any, tooltip: Any, span: tuple[str, str] | None) -> list[Any]:
+    """Return layers: lines, intervals, points. Colour and shape are the case, dashes and filling are the file.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        With ``case`` and ``file``.
+    x, y : channels
+    tooltip : list
+    span : tuple of str, optional
+        The fields of an interval's ends. Without it points are not joined, either.
+    """
+    alt = load_altair()
+    cases, files = (list(dict.fromkeys(row[key] for row in rows)) for key in ("case", "file"))
+    # A click in the legend leaves one case.
+    pick = alt.selection_point(name="pick", fields=["case"], bind="legend")
+    domain = alt.Scale(domain=cases)
+    shapes = alt.Scale(domain=cases, range=[SHAPES[i % len(SHAPES)] for i in range(len(cases))])
+    dashes = alt.Scale(domain=files, range=[_DASHES[i % len(_DASHES)] for i in range(len(files))])
+    filled = alt.Scale(domain=files, range=[_FILLED[i % len(_FILLED)] for i in range(len(files))])
+    several = len(files) > 1
+    base = alt.Chart(data(rows)).encode(x=x, opacity=alt.condition(pick, alt.value(1.0), alt.value(0.1)))
+    layers = []
+    if span is not None:
+        colour = alt.Color("case:N", scale=domain, legend=None)
+        legend = alt.Legend(title="file", symbolType="stroke") if several else None
+        layers = [
+            base.mark_line(strokeWidth=1.8).encode(
+                y=y,
+                color=colour,
+                strokeDash=alt.StrokeDash("file:N", scale=dashes, legend=legend),
+                detail=[alt.Detail("case:N"), alt.Detail("file:N")],
+            ),
+            base.mark_rule(strokeWidth=3).encode(y=again(y, span[0]), y2=alt.Y2(f"{span[1]}:Q"), color=colour),
+        ]
+    # Where there are no lines, the filling has to say which file it is.
+    filling = alt.Legend(title="file", symbolFillColor=GREY) if several and span is None else None
+    points = base.mark_point(size=55, strokeWidth=1.8).encode(
+        y=y,
+        stroke=alt.Stroke("case:N", scale=domain, title="case"),
+        fill=alt.Fill("case:N", scale=domain, legend=None),
+        shape=alt.Shape("case:N", scale=shapes, title="case"),
+        fillOpacity=alt.FillOpacity("file:N", scale=filled, legend=filling),
+        tooltip=tooltip,
+    )
+    return [*layers, points.add_params(pick)]
