@@ -113,7 +113,7 @@ def report_html(
     if calibration is not None and not any(is_of_device(calibration, source.document) for source in sources):
         ceilings_of(sources[0].document, calibration)  # says what differs
     names = [source.name for source in sources]
-    documents = [pooled(source.document) for source in sources]
+    documents = [_in_order(pooled(source.document)) for source in sources]
     charts: dict[str, Any] = {}
     left_out: list[str] = []
 
@@ -143,6 +143,11 @@ def report_html(
     }
     shared = {"colours": COLOURS, "charts": charts, "samples": samples}
     return _render(context, shared)
+
+
+def _in_order(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with its results in the order asked for, not the random one in which they were measured."""
+    return {**document, "results": sorted(document["results"], key=lambda entry: entry["position"])}
 
 
 def _raws(sources: Sequence[Source], limit_mib: float, left_out: list[str]) -> list[dict[str, Any]]:

@@ -10,7 +10,21 @@ from .compare_render import clean
 from .documents import case_axes, mode, moved_bytes, timed_summary, whole_summary
 from .lines import YARDSTICK, Line, places, variant
 from .measurement import Summary
-from .report_vega import GREY, SECONDS, SHAPES, Spec, again, chosen, data, load_altair, marks, n_axis, scale, spec, tips
+from .report_vega import (
+    GREY,
+    SECONDS,
+    SHAPES,
+    Spec,
+    again,
+    chosen,
+    data,
+    load_altair,
+    marks,
+    n_axis,
+    quantity,
+    spec,
+    tips,
+)
 from .roofline import Ceilings, Point
 from .statistics import significant
 from .table import format_count, format_ns, number
@@ -115,8 +129,9 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
     for row in [*rows, *copies]:
         best[row["file"]] = max(best.get(row["file"], 0.0), row["rate"])
     # Far apart by file, not by n: small inputs are slow on every device, and zero is worth seeing.
-    scaled = scale([row["rate"] for row in rows] if max(best.values()) > _FAR_APART * min(best.values()) else [])
-    x, y = _axis_of_n([*rows, *copies]), alt.Y("rate:Q", title="GB/s", scale=scaled)
+    far = max(best.values()) > _FAR_APART * min(best.values())
+    rates = [row["rate"] for row in [*rows, *copies]]
+    x, y = _axis_of_n([*rows, *copies]), quantity(alt.Y, "rate", "GB/s", rates, log=far)
     params, shown = chosen("file", "mode")
     layers = marks(rows, x, y, tips(**_TIPS, rate_text="rate", interval="95 % of time", count="samples"),
                    ("rate_low", "rate_high"))  # fmt: skip
@@ -136,7 +151,7 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
 
 def _times(rows: Sequence[Mapping[str, Any]]) -> Spec:
     alt = load_altair()
-    y = alt.Y("s:Q", title="time per trial", scale=scale([row["s"] for row in rows]), axis=alt.Axis(labelExpr=SECONDS))
+    y = quantity(alt.Y, "s", "time per trial", [row["s"] for row in rows], labels=SECONDS)
     params, shown = chosen("file", "mode")
     layers = marks(rows, _axis_of_n(rows), y, tips(**_TIPS, interval="95 %", count="samples"), ("s_low", "s_high"))
     return spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
@@ -147,9 +162,8 @@ def _cpu_against_gpu(rows: Sequence[Mapping[str, Any]]) -> Spec:
     rows = [row for row in rows if "gpu_s" in row]
     seen = [row[key] for row in rows for key in ("gpu_s", "cpu_s")]
     ends = [{"gpu_s": value, "cpu_s": value} for value in (min(seen), max(seen))]
-    axis = alt.Axis(labelExpr=SECONDS, labelOverlap="greedy")
-    x = alt.X("gpu_s:Q", title="GPU span per trial", scale=scale(seen), axis=axis)
-    y = alt.Y("cpu_s:Q", title="CPU wall per trial", scale=scale(seen), axis=axis)
+    x = quantity(alt.X, "gpu_s", "GPU span per trial", seen, labels=SECONDS)
+    y = quantity(alt.Y, "cpu_s", "CPU wall per trial", seen, labels=SECONDS)
     params, shown = chosen("file", "mode")
     diagonal = alt.Chart(data(ends)).mark_line(color=GREY, strokeDash=[6, 3]).encode(x=x, y=y)
     titles = {**_TIPS, "time": "GPU span", "cpu": "CPU wall"}
@@ -229,7 +243,7 @@ def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str
 
 def _ratio_chart(rows: Sequence[Mapping[str, Any]]) -> Spec:
     alt = load_altair()
-    y = alt.Y("ratio:Q", title="cold over hot", scale=scale([row["ratio"] for row in rows]))
+    y = quantity(alt.Y, "ratio", "cold over hot", [row["ratio"] for row in rows])
     params, shown = chosen("file")
     one = alt.Chart(data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(y=y)
     named = tips(case="case", file="file", n="n", cold="cold", hot="hot", text="cold over hot")
@@ -261,10 +275,10 @@ def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
         }
         for p in shown
     ]  # fmt: skip
-    log = alt.Scale(type="log", nice=False)
-    axis = alt.Axis(format="~s", labelOverlap="greedy")
-    x = alt.X("flop_per_byte:Q", title="operations per byte that had to move", scale=log, axis=axis)
-    y = alt.Y("gflops:Q", title="GFLOP/s", scale=log, axis=axis)
+    across, up = ([row[key] for row in [*roof, *rows]] for key in ("flop_per_byte", "gflops"))
+    labels = "format(datum.value, '~s')"
+    x = quantity(alt.X, "flop_per_byte", "operations per byte that had to move", across, labels=labels, log=True)
+    y = quantity(alt.Y, "gflops", "GFLOP/s", up, labels="format(datum.value, ',~r')", log=True)
     line = alt.Chart(data(roof)).mark_line(strokeWidth=2.5, color=GREY).encode(x=x, y=y)
     titles = {"measured": "measured", "predicted": "predicted", "share": "of the roof", "why": "likely"}
     return spec(alt.layer(line, *marks(rows, x, y, tips(case="case", n="n", **titles), None)), height=360)
@@ -289,7 +303,12 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
         for row in judged[:_MOST_RATIOS]
     ]  # fmt: skip
     y = alt.Y("case:N", title=None, sort=[row["case"] for row in rows], axis=alt.Axis(grid=True))
-    x = alt.X("ratio:Q", title="new over old (below 1 is faster)", scale=alt.Scale(zero=False, padding=14))
+    x = alt.X(
+        "ratio:Q",
+        title="new over old (below 1 is faster)",
+        scale=alt.Scale(zero=False, padding=14),
+        axis=alt.Axis(tickCount=8, labelOverlap="greedy"),
+    )
     verdicts = alt.Scale(domain=list(_VERDICTS), range=list(_VERDICTS.values()))
     shapes = alt.Scale(domain=list(_VERDICTS), range=list(SHAPES[:4]))
     colour = alt.Color("verdict:N", scale=verdicts, title="verdict")

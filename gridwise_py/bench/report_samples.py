@@ -52,7 +52,8 @@ def samples_by_case(sources: Sequence[Any], left_out: list[str]) -> list[dict[st
     """
     found: dict[doc.Key, dict[str, list[Mapping[str, Any]]]] = {}
     for source in sources:
-        for entry in source.document["results"]:
+        # Rounds of a case in the order of time, cases in the order asked for.
+        for entry in sorted(source.document["results"], key=lambda entry: (entry["position"], entry.get("round", 0))):
             if doc.error(entry) is None and doc.timed_summary(entry) is not None:
                 found.setdefault(doc.case_key(entry), {}).setdefault(source.name, []).append(entry)
     number = sum(len(files) for files in found.values())

@@ -20,11 +20,13 @@ from .compare_render import (
 )
 from .documents import is_cpu
 from .lines import YARDSTICK
+from .measurement import Summary
 from .remarks import Remark, remarks
 from .results import case_key
 from .roofline import Point
 from .roofline_report import HEADINGS as ROOFLINE_HEADINGS
 from .roofline_report import point_cells
+from .statistics import significant
 from .table import copy_shares, format_count, format_ns, number, percent, time_text
 
 __all__ = ["comparison_table", "device_card", "page_warnings", "results_table", "roofline_table"]
@@ -71,8 +73,8 @@ def page_warnings(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) 
     Returns
     -------
     list of dict
-        ``severity`` (``"error"``, ``"important"``, ``"warning"``, ``"note"``), ``file``, ``text``, ``cases``, ``more`` (how many cases
-        are not in the list).
+        ``severity`` (``"error"``, ``"important"``, ``"warning"``, ``"note"``), ``file``, ``text``, ``cases``, ``more``
+        (how many cases are not in the list).
     """
     found = []
     for document, name in zip(documents, names, strict=True):
@@ -199,7 +201,8 @@ def _result_rows(
             return [empty, empty]
         low, high = summary["ci_low_ns"], summary["ci_high_ns"]
         half = 50 * (high - low) / summary["median_ns"] if summary["median_ns"] else None
-        interval = f"{format_ns(low)} to {format_ns(high)}"
+        stated = Summary(**summary)
+        interval = f"{significant(low, stated, step_ns)} to {significant(high, stated, step_ns)}"
         return [_cell(time_text(series, entry, step_ns), summary["median_ns"]), _cell(interval, half)]
 
     def count(series: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -266,4 +269,5 @@ def roofline_table(found: Sequence[Point], label: str, left_out: list[str]) -> T
     for p in found:
         values = (None, p.n, p.intensity, p.predicted_ns, p.measured_ns, p.share, None, None)
         rows.append([_cell(text, value) for text, value in zip(point_cells(p), values, strict=True)])
+        rows[-1][-1]["kind"] = "prose"
     return _table(ROOFLINE_HEADINGS, ROOFLINE_HEADINGS[1:6], rows, label, left_out)

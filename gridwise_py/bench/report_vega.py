@@ -6,6 +6,7 @@ depend on the reader's screen are set in the page (page/report.js).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,7 +16,7 @@ from .table import format_count
 
 __all__ = [
     "GREY", "SECONDS", "SHAPES", "Spec", "again", "chosen", "data", "javascript", "load_altair", "marks", "n_axis",
-    "scale", "spec", "tips",
+    "quantity", "spec", "tips",
 ]  # fmt: skip
 
 Spec = dict[str, Any]
@@ -109,13 +110,40 @@ def _count(n: int) -> str:
     return f"2{text[2:].translate(_SUPERSCRIPTS)}" if text.startswith("2^") else text
 
 
-def scale(values: Sequence[float], *, far: float = 10.0) -> Any:
-    """Return a scale that begins at zero, or a logarithmic one where values are far apart."""
+def quantity(
+    channel: Any, field: str, title: str, values: Sequence[float], *, labels: str | None = None, log: bool | None = None
+) -> Any:
+    """Return a channel whose scale begins at zero, or is logarithmic where the values are far apart.
+
+    Parameters
+    ----------
+    channel : class
+        ``alt.X`` or ``alt.Y``.
+    field, title : str
+    values : sequence of float
+        All that are drawn.
+    labels : str, optional
+        Expression for the labels.
+    log : bool, optional
+        Overrules the values.
+    """
     alt = load_altair()
     known = [value for value in values if value > 0]
-    if known and max(known) > far * min(known):
-        return alt.Scale(type="log", nice=False, domain=[min(known) / 1.3, max(known) * 1.3])
-    return alt.Scale(zero=True, nice=True)
+    axis = {"labelOverlap": "greedy"} | ({} if labels is None else {"labelExpr": labels})
+    if known and (log or (log is None and max(known) > 10 * min(known))):
+        ends = [min(known) / 1.3, max(known) * 1.3]
+        scale = alt.Scale(type="log", nice=False, domain=ends)
+        return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(values=_decades(*ends), **axis))
+    return channel(f"{field}:Q", title=title, scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(**axis))
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Return some seven ticks of a logarithmic axis: Vega's own are too many, or too few."""
+    steps = (1, 2, 5) if high / low < 300 else (1, 3) if high / low < 3000 else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [float(f"{step}e{power}") for power in powers for step in steps]
+    ticks = [tick for tick in ticks if low <= tick <= high]
+    return ticks[:: max(1, math.ceil(len(ticks) / 8))]
 
 
 def marks(rows: Sequence[Mapping[str, Any]], x: Any, y: Any, tooltip: Any, span: tuple[str, str] | None) -> list[Any]:
@@ -141,8 +169,8 @@ def marks(rows: Sequence[Mapping[str, Any]], x: Any, y: Any, tooltip: Any, span:
     several = len(files) > 1
     base = alt.Chart(data(rows)).encode(x=x, opacity=alt.condition(pick, alt.value(1.0), alt.value(0.1)))
     layers = []
+    colour = alt.Color("case:N", scale=domain, title="case")
     if span is not None:
-        colour = alt.Color("case:N", scale=domain, legend=None)
         legend = alt.Legend(title="file", symbolType="stroke") if several else None
         layers = [
             base.mark_line(strokeWidth=1.8).encode(
@@ -157,7 +185,7 @@ def marks(rows: Sequence[Mapping[str, Any]], x: Any, y: Any, tooltip: Any, span:
     filling = alt.Legend(title="file", symbolFillColor=GREY) if several and span is None else None
     points = base.mark_point(size=55, strokeWidth=1.8).encode(
         y=y,
-        stroke=alt.Stroke("case:N", scale=domain, title="case"),
+        color=colour,
         fill=alt.Fill("case:N", scale=domain, legend=None),
         shape=alt.Shape("case:N", scale=shapes, title="case"),
         fillOpacity=alt.FillOpacity("file:N", scale=filled, legend=filling),

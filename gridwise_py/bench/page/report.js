@@ -106,7 +106,8 @@
     document.getElementById("drift-text").textContent = found.series
       .map(({file, of, count, ns, median_ns}) => `${file}: ${of}, median ${time(median_ns)}, ${count} samples` + (ns.length < count ? `, ${ns.length} drawn` : ""))
       .join("; ");
-    made.view.data("samples", rows).runAsync();
+    // The room that labels need is another with other data.
+    made.view.data("samples", rows).resize().runAsync();
   }
 
   document.getElementById("case")?.addEventListener("change", drift);
