@@ -119,6 +119,7 @@ def _axis_of_n(rows: Sequence[Mapping[str, Any]]) -> Any:
     return n_axis(sorted({row["items"] for row in rows}))
 
 
+_ENDS = ("s", "s_low", "s_high")
 _TIPS = {"case": "case", "file": "file", "n": "n", "time": "time"}
 
 
@@ -130,7 +131,7 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
         best[row["file"]] = max(best.get(row["file"], 0.0), row["rate"])
     # Far apart by file, not by n: small inputs are slow on every device, and zero is worth seeing.
     far = max(best.values()) > _FAR_APART * min(best.values())
-    rates = [row["rate"] for row in [*rows, *copies]]
+    rates = [row[key] for row in [*rows, *copies] for key in ("rate", "rate_low", "rate_high")]
     x, y = _axis_of_n([*rows, *copies]), quantity(alt.Y, "rate", "GB/s", rates, log=far)
     params, shown = chosen("file", "mode")
     layers = marks(rows, x, y, tips(**_TIPS, rate_text="rate", interval="95 % of time", count="samples"),
@@ -151,7 +152,7 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
 
 def _times(rows: Sequence[Mapping[str, Any]]) -> Spec:
     alt = load_altair()
-    y = quantity(alt.Y, "s", "time per trial", [row["s"] for row in rows], labels=SECONDS)
+    y = quantity(alt.Y, "s", "time per trial", [row[key] for row in rows for key in _ENDS], labels=SECONDS)
     params, shown = chosen("file", "mode")
     layers = marks(rows, _axis_of_n(rows), y, tips(**_TIPS, interval="95 %", count="samples"), ("s_low", "s_high"))
     return spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
@@ -191,9 +192,9 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
             wholes.append({**common, "end": whole["median_ns"] / 1e9, "text": format_ns(whole["median_ns"])})
     order = list(dict.fromkeys(row["line"] for row in rows))
     y = alt.Y("line:N", title=None, sort=order, axis=alt.Axis(grid=False))
-    room = 1.25 * max([row["end"] for row in [*rows, *wholes]], default=0.0)
-    x = alt.X("begin:Q", title="GPU time per trial", axis=alt.Axis(labelExpr=SECONDS, labelOverlap="greedy"),
-              scale=alt.Scale(domain=[0, room or 1.0]))  # fmt: skip
+    room = 1.4 * max([row["end"] for row in [*rows, *wholes]], default=0.0)
+    axis = alt.Axis(labelExpr=SECONDS, labelOverlap="greedy", tickCount=5)
+    x = alt.X("begin:Q", title="GPU time per trial", axis=axis, scale=alt.Scale(domain=[0, room or 1.0]))
     params, shown = chosen("file", "mode")
     pick = alt.selection_point(name="pick", fields=["kernel"], bind="legend")
     stacked = (
@@ -243,7 +244,7 @@ def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str
 
 def _ratio_chart(rows: Sequence[Mapping[str, Any]]) -> Spec:
     alt = load_altair()
-    y = quantity(alt.Y, "ratio", "cold over hot", [row["ratio"] for row in rows])
+    y = quantity(alt.Y, "ratio", "cold over hot", [row[key] for row in rows for key in ("ratio", "low", "high")])
     params, shown = chosen("file")
     one = alt.Chart(data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(y=y)
     named = tips(case="case", file="file", n="n", cold="cold", hot="hot", text="cold over hot")
@@ -276,8 +277,14 @@ def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
         for p in shown
     ]  # fmt: skip
     across, up = ([row[key] for row in [*roof, *rows]] for key in ("flop_per_byte", "gflops"))
-    labels = "format(datum.value, '~s')"
-    x = quantity(alt.X, "flop_per_byte", "operations per byte that had to move", across, labels=labels, log=True)
+    x = quantity(
+        alt.X,
+        "flop_per_byte",
+        "operations per byte that had to move",
+        across,
+        labels="format(datum.value, '~g')",
+        log=True,
+    )
     y = quantity(alt.Y, "gflops", "GFLOP/s", up, labels="format(datum.value, ',~r')", log=True)
     line = alt.Chart(data(roof)).mark_line(strokeWidth=2.5, color=GREY).encode(x=x, y=y)
     titles = {"measured": "measured", "predicted": "predicted", "share": "of the roof", "why": "likely"}
@@ -333,7 +340,12 @@ def drift_chart(files: Sequence[str]) -> Spec:
     x = alt.X(
         "at:Q", title="sample, in the order taken", scale=alt.Scale(nice=False, padding=8), axis=alt.Axis(tickMinStep=1)
     )
-    y = alt.Y("off:Q", title="off the median", scale=alt.Scale(zero=False, padding=10), axis=alt.Axis(format="+~%"))
+    y = alt.Y(
+        "off:Q",
+        title="off the median",
+        scale=alt.Scale(zero=False, padding=10),
+        axis=alt.Axis(format="+~%", tickCount=6),
+    )
     domain = list(files)
     filled = alt.Scale(domain=domain, range=[SHAPES[i % len(SHAPES)] for i in range(len(domain))])
     colour = alt.Color(

@@ -134,16 +134,22 @@ def quantity(
         ends = [min(known) / 1.3, max(known) * 1.3]
         scale = alt.Scale(type="log", nice=False, domain=ends)
         return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(values=_decades(*ends), **axis))
-    return channel(f"{field}:Q", title=title, scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(**axis))
+    return channel(f"{field}:Q", title=title, scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=6, **axis))
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return some seven ticks of a logarithmic axis: Vega's own are too many, or too few."""
-    steps = (1, 2, 5) if high / low < 300 else (1, 3) if high / low < 3000 else (1,)
+    """Return some ticks of a logarithmic axis: Vega's own are too many, or too few."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [float(f"{step}e{power}") for power in powers for step in steps]
-    ticks = [tick for tick in ticks if low <= tick <= high]
-    return ticks[:: max(1, math.ceil(len(ticks) / 8))]
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [float(f"{step}e{power}") for power in powers for step in steps if low <= step * 10.0**power <= high]
+        if len(ticks) <= 7:
+            return ticks
+    return ticks[:: math.ceil(len(ticks) / 7)]
+
+
+def _shape(i: int) -> str:
+    # Beyond eight cases the colours come again, with other shapes.
+    return SHAPES[(i + i // len(SHAPES)) % len(SHAPES)]
 
 
 def marks(rows: Sequence[Mapping[str, Any]], x: Any, y: Any, tooltip: Any, span: tuple[str, str] | None) -> list[Any]:
@@ -163,7 +169,7 @@ def marks(rows: Sequence[Mapping[str, Any]], x: Any, y: Any, tooltip: Any, span:
     # A click in the legend leaves one case.
     pick = alt.selection_point(name="pick", fields=["case"], bind="legend")
     domain = alt.Scale(domain=cases)
-    shapes = alt.Scale(domain=cases, range=[SHAPES[i % len(SHAPES)] for i in range(len(cases))])
+    shapes = alt.Scale(domain=cases, range=[_shape(i) for i in range(len(cases))])
     dashes = alt.Scale(domain=files, range=[_DASHES[i % len(_DASHES)] for i in range(len(files))])
     filled = alt.Scale(domain=files, range=[_FILLED[i % len(_FILLED)] for i in range(len(files))])
     several = len(files) > 1
@@ -179,14 +185,15 @@ def marks(rows: Sequence[Mapping[str, Any]], x: Any, y: Any, tooltip: Any, span:
                 strokeDash=alt.StrokeDash("file:N", scale=dashes, legend=legend),
                 detail=[alt.Detail("case:N"), alt.Detail("file:N")],
             ),
-            base.mark_rule(strokeWidth=3).encode(y=again(y, span[0]), y2=alt.Y2(f"{span[1]}:Q"), color=colour),
+            base.mark_rule(strokeWidth=2).encode(y=again(y, span[0]), y2=alt.Y2(f"{span[1]}:Q"), color=colour),
         ]
     # Where there are no lines, the filling has to say which file it is.
     filling = alt.Legend(title="file", symbolFillColor=GREY) if several and span is None else None
     points = base.mark_point(size=55, strokeWidth=1.8).encode(
         y=y,
         color=colour,
-        fill=alt.Fill("case:N", scale=domain, legend=None),
+        # Its legend joins that of the colour; one that were left out would take the colour's with it.
+        fill=alt.Fill("case:N", scale=domain, title="case"),
         shape=alt.Shape("case:N", scale=shapes, title="case"),
         fillOpacity=alt.FillOpacity("file:N", scale=filled, legend=filling),
         tooltip=tooltip,

@@ -16,8 +16,7 @@
       background: card,
       font: getComputedStyle(document.body).fontFamily,
       view: {stroke: null},
-      axis: {...label, gridColor: line, domainColor: soft, tickColor: soft, labelLimit: narrow ? 110 : 260, titlePadding: 8},
-      axisY: {tickCount: 6},
+      axis: {...label, gridColor: line, domainColor: soft, tickColor: soft, labelLimit: narrow ? 110 : 260, titlePadding: 8, labelSeparation: 8},
       legend: {...label, orient: "bottom", direction: "vertical", columns: narrow ? 1 : 2, labelLimit: Math.max(120, (narrow ? width : width / 2) - 70), symbolStrokeWidth: 2},
       // Black is the one colour of the eight that a dark page swallows.
       range: {category: shared.colours.map((colour) => (dark.matches && colour === "#000000" ? "#ffffff" : colour))},
