@@ -45,13 +45,13 @@ def sweep(scale=1.0, **fields):
     )  # fmt: skip
 
 
-def hostile_document(label):
-    """A document with `label(i, HOSTILE[i])` wherever a file may have text."""
+def hostile_document(label, few=False):
+    """A document with `label(i, HOSTILE[i])` wherever a file may have text; with `few` of one primitive."""
     texts = [label(i, text) for i, text in enumerate(HOSTILE)]
     made = document(
         [
-            measurement(primitive=text, n=n, datatype=text, op=text, labels=(f"{text} 1", f"{text} 2"),
-                        warnings=(text,), ticks=())
+            measurement(primitive=texts[0] if few else text, n=n, datatype=text, op=text,
+                        labels=(f"{text} 1", f"{text} 2"), warnings=(text,), ticks=())
             for text in texts
             for n in (1 << 16, 1 << 20)
         ]

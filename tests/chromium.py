@@ -143,7 +143,8 @@ class Page:
         return self._pipe.call(method, self._session, **parameters)
 
     def look(self, *, width: int = 1200, height: int = 900, dark: bool = False) -> None:
-        """Set the size of the window, and which colours the reader prefers."""
+        """Come to the front, where a page is rendered; set its size, and which colours the reader prefers."""
+        self.call("Page.bringToFront")
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                   mobile=width < 600)  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}

@@ -14,15 +14,14 @@ from .report_vega import (
     GREY,
     SECONDS,
     SHAPES,
+    Datasets,
     Spec,
     again,
     chosen,
-    data,
     load_altair,
     marks,
     n_axis,
     quantity,
-    spec,
     tips,
 )
 from .roofline import Ceilings, Point
@@ -124,7 +123,7 @@ _TIPS = {"case": "case", "file": "file", "n": "n", "time": "time"}
 
 
 def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str, Any]]) -> Spec:
-    alt = load_altair()
+    alt, datasets = load_altair(), Datasets()
     rows, copies = ([row for row in some if "rate" in row] for some in (rows, copies))
     best: dict[str, float] = {}
     for row in [*rows, *copies]:
@@ -134,10 +133,10 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
     rates = [row[key] for row in [*rows, *copies] for key in ("rate", "rate_low", "rate_high")]
     x, y = _axis_of_n([*rows, *copies]), quantity(alt.Y, "rate", "GB/s", rates, log=far)
     params, shown = chosen("file", "mode")
-    layers = marks(rows, x, y, tips(**_TIPS, rate_text="rate", interval="95 % of time", count="samples"),
+    layers = marks(datasets, rows, x, y, tips(**_TIPS, rate_text="rate", interval="95 % of time", count="samples"),
                    ("rate_low", "rate_high"))  # fmt: skip
     if copies:
-        grey = alt.Chart(data(copies)).encode(x=x, y=y, detail="file:N")
+        grey = alt.Chart(datasets.data(copies)).encode(x=x, y=y, detail="file:N")
         named = tips(rate_text="copy", case="case", file="file", n="n", time="time")
         # What the page filters by mode is the cases; the yardstick stays.
         line = grey.mark_line(color=GREY, strokeWidth=4, opacity=0.35)
@@ -146,35 +145,37 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
             *(layer.transform_filter("shown_file == 'all' || datum.file == shown_file") for layer in (line, ticks)),
             *(layer.transform_filter(shown) for layer in layers),
         ]
-        return spec(alt.layer(*layers).add_params(*params))
-    return spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
+        return datasets.spec(alt.layer(*layers).add_params(*params))
+    return datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
 
 
 def _times(rows: Sequence[Mapping[str, Any]]) -> Spec:
-    alt = load_altair()
+    alt, datasets = load_altair(), Datasets()
     y = quantity(alt.Y, "s", "time per trial", [row[key] for row in rows for key in _ENDS], labels=SECONDS)
     params, shown = chosen("file", "mode")
-    layers = marks(rows, _axis_of_n(rows), y, tips(**_TIPS, interval="95 %", count="samples"), ("s_low", "s_high"))
-    return spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
+    layers = marks(
+        datasets, rows, _axis_of_n(rows), y, tips(**_TIPS, interval="95 %", count="samples"), ("s_low", "s_high")
+    )
+    return datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
 
 
 def _cpu_against_gpu(rows: Sequence[Mapping[str, Any]]) -> Spec:
-    alt = load_altair()
+    alt, datasets = load_altair(), Datasets()
     rows = [row for row in rows if "gpu_s" in row]
     seen = [row[key] for row in rows for key in ("gpu_s", "cpu_s")]
     ends = [{"gpu_s": value, "cpu_s": value} for value in (min(seen), max(seen))]
     x = quantity(alt.X, "gpu_s", "GPU span per trial", seen, labels=SECONDS)
     y = quantity(alt.Y, "cpu_s", "CPU wall per trial", seen, labels=SECONDS)
     params, shown = chosen("file", "mode")
-    diagonal = alt.Chart(data(ends)).mark_line(color=GREY, strokeDash=[6, 3]).encode(x=x, y=y)
+    diagonal = alt.Chart(datasets.data(ends)).mark_line(color=GREY, strokeDash=[6, 3]).encode(x=x, y=y)
     titles = {**_TIPS, "time": "GPU span", "cpu": "CPU wall"}
-    points = [layer.transform_filter(shown) for layer in marks(rows, x, y, tips(**titles), None)]
-    return spec(alt.layer(diagonal, *points).add_params(*params))
+    points = [layer.transform_filter(shown) for layer in marks(datasets, rows, x, y, tips(**titles), None)]
+    return datasets.spec(alt.layer(diagonal, *points).add_params(*params))
 
 
 def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spec]:
     """Stacked bars of the kernels at the n that most lines have, the largest of these; a mark where the whole ends."""
-    alt = load_altair()
+    alt, datasets = load_altair(), Datasets()
     ns = [entry["n"] for line in lines for entry in line.entries]
     largest = max(set(ns), key=lambda n: (ns.count(n), n))
     bars = [(line, entry) for line in lines for entry in line.entries if entry["n"] == largest]
@@ -190,15 +191,15 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
         whole = whole_summary(entry, "gpu_span")
         if whole is not None:
             wholes.append({**common, "end": whole["median_ns"] / 1e9, "text": format_ns(whole["median_ns"])})
-    order = list(dict.fromkeys(row["line"] for row in rows))
-    y = alt.Y("line:N", title=None, sort=order, axis=alt.Axis(grid=False))
+    # In the order of the data: an order that were listed would be made an expression, with the labels in it.
+    y = alt.Y("line:N", title=None, sort=None, axis=alt.Axis(grid=False))
     room = 1.4 * max([row["end"] for row in [*rows, *wholes]], default=0.0)
     axis = alt.Axis(labelExpr=SECONDS, labelOverlap="greedy", tickCount=5)
     x = alt.X("begin:Q", title="GPU time per trial", axis=axis, scale=alt.Scale(domain=[0, room or 1.0]))
     params, shown = chosen("file", "mode")
     pick = alt.selection_point(name="pick", fields=["kernel"], bind="legend")
     stacked = (
-        alt.Chart(data(rows))
+        alt.Chart(datasets.data(rows))
         .mark_bar(height={"band": 0.7})
         .encode(
             y=y, x=x, x2="end:Q", color=alt.Color("kernel:N", title="kernel", sort=None),
@@ -207,7 +208,7 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
         )
         .add_params(pick)
     )  # fmt: skip
-    whole = alt.Chart(data(wholes)).encode(y=y, x=again(x, "end"), tooltip=tips(line="case", text="whole"))
+    whole = alt.Chart(datasets.data(wholes)).encode(y=y, x=again(x, "end"), tooltip=tips(line="case", text="whole"))
     layers = (
         stacked,
         whole.mark_tick(thickness=2.5, height={"band": 0.95}),
@@ -218,7 +219,9 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
         f"At n = {format_count(largest)}. The mark is the whole, from the first begin to the last end: what lies "
         f"between the bars and it are gaps.{left_out}"
     )
-    made = spec(alt.layer(*layers).transform_filter(shown).add_params(*params), height={"step": _BAR})
+    made = datasets.spec(
+        alt.layer(*layers).transform_filter(shown).add_params(*params), height=_BAR * max(len(bars[:_MOST_BARS]), 2)
+    )
     return "Kernels against the whole", explained, made
 
 
@@ -243,13 +246,15 @@ def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str
 
 
 def _ratio_chart(rows: Sequence[Mapping[str, Any]]) -> Spec:
-    alt = load_altair()
+    alt, datasets = load_altair(), Datasets()
     y = quantity(alt.Y, "ratio", "cold over hot", [row[key] for row in rows for key in ("ratio", "low", "high")])
     params, shown = chosen("file")
-    one = alt.Chart(data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(y=y)
+    one = alt.Chart(datasets.data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(y=y)
     named = tips(case="case", file="file", n="n", cold="cold", hot="hot", text="cold over hot")
-    layers = [layer.transform_filter(shown) for layer in marks(rows, _axis_of_n(rows), y, named, ("low", "high"))]
-    return spec(alt.layer(one, *layers).add_params(*params))
+    layers = [
+        layer.transform_filter(shown) for layer in marks(datasets, rows, _axis_of_n(rows), y, named, ("low", "high"))
+    ]
+    return datasets.spec(alt.layer(one, *layers).add_params(*params))
 
 
 # ---- of several primitives
@@ -257,7 +262,7 @@ def _ratio_chart(rows: Sequence[Mapping[str, Any]]) -> Spec:
 
 def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
     """Return operations per second over operations per byte, with the ceilings; None where no case has operations."""
-    alt = load_altair()
+    alt, datasets = load_altair(), Datasets()
     shown = [p for p in found if p.intensity > 0]
     if not shown:
         return None
@@ -286,14 +291,16 @@ def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
         log=True,
     )
     y = quantity(alt.Y, "gflops", "GFLOP/s", up, labels="format(datum.value, ',~r')", log=True)
-    line = alt.Chart(data(roof)).mark_line(strokeWidth=2.5, color=GREY).encode(x=x, y=y)
+    line = alt.Chart(datasets.data(roof)).mark_line(strokeWidth=2.5, color=GREY).encode(x=x, y=y)
     titles = {"measured": "measured", "predicted": "predicted", "share": "of the roof", "why": "likely"}
-    return spec(alt.layer(line, *marks(rows, x, y, tips(case="case", n="n", **titles), None)), height=360)
+    return datasets.spec(
+        alt.layer(line, *marks(datasets, rows, x, y, tips(case="case", n="n", **titles), None)), height=360
+    )
 
 
 def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
     """Return the ratios of the whole primitives with their intervals, and how many are left out; None without any."""
-    alt = load_altair()
+    alt, datasets = load_altair(), Datasets()
     judged = [row for row in comparison.rows if row.verdict is not None and row.part == "whole"]
     if not judged:
         return None
@@ -309,7 +316,7 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
         }
         for row in judged[:_MOST_RATIOS]
     ]  # fmt: skip
-    y = alt.Y("case:N", title=None, sort=[row["case"] for row in rows], axis=alt.Axis(grid=True))
+    y = alt.Y("case:N", title=None, sort=None, axis=alt.Axis(grid=True))
     x = alt.X(
         "ratio:Q",
         title="new over old (below 1 is faster)",
@@ -319,23 +326,26 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
     verdicts = alt.Scale(domain=list(_VERDICTS), range=list(_VERDICTS.values()))
     shapes = alt.Scale(domain=list(_VERDICTS), range=list(SHAPES[:4]))
     colour = alt.Color("verdict:N", scale=verdicts, title="verdict")
-    base = alt.Chart(data(rows)).encode(y=y)
+    base = alt.Chart(datasets.data(rows)).encode(y=y)
     named = tips(
         case="case", verdict="verdict", text="new over old", interval="interval", old="old", new="new", why="why"
     )
     layers = (
-        alt.Chart(data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(x=x),
+        alt.Chart(datasets.data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(x=x),
         base.mark_rule(strokeWidth=3).encode(x=again(x, "low"), x2="high:Q", color=colour),
         base.mark_point(size=70, filled=True).encode(
             x=x, color=colour, shape=alt.Shape("verdict:N", scale=shapes, title="verdict"), tooltip=named
         ),
     )
-    return spec(alt.layer(*layers), height={"step": _BAR}), len(judged) - len(rows)
+    return datasets.spec(alt.layer(*layers), height=_BAR * max(len(rows), 2)), len(judged) - len(rows)
 
 
 def drift_chart(files: Sequence[str]) -> Spec:
-    """Return the chart of samples in the order in which they were taken; the page gives it the data, case by case."""
-    alt = load_altair()
+    """Return the chart of samples in the order in which they were taken.
+
+    The page gives it the data, case by case, and leaves out the layers, by name, for which a case has none.
+    """
+    alt, datasets = load_altair(), Datasets()
     samples = alt.Chart(alt.NamedData("samples"))
     x = alt.X(
         "at:Q", title="sample, in the order taken", scale=alt.Scale(nice=False, padding=8), axis=alt.Axis(tickMinStep=1)
@@ -355,13 +365,16 @@ def drift_chart(files: Sequence[str]) -> Spec:
     pick = alt.selection_point(name="pick", fields=["file"], bind="legend")
     faded = alt.condition(pick, alt.value(0.75), alt.value(0.05))
     layers = (
-        samples.transform_filter("datum.kind == 'round'")
+        samples.properties(name="round")
+        .transform_filter("datum.kind == 'round'")
         .mark_rule(strokeDash=[3, 3], opacity=0.5)
         .encode(x=x, color=colour),
-        samples.transform_filter("datum.kind == 'canary'")
+        samples.properties(name="canary")
+        .transform_filter("datum.kind == 'canary'")
         .mark_line(interpolate="step", strokeWidth=1.2, opacity=0.8)
         .encode(x=x, y=y, color=colour),
-        samples.transform_filter("datum.kind == 'sample'")
+        samples.properties(name="sample")
+        .transform_filter("datum.kind == 'sample'")
         .mark_point(size=22, filled=True)
         .encode(
             x=x,
@@ -373,4 +386,4 @@ def drift_chart(files: Sequence[str]) -> Spec:
         )
         .add_params(pick),
     )
-    return spec(alt.layer(*layers), height=320)
+    return datasets.spec(alt.layer(*layers), height=320)

@@ -15,8 +15,8 @@ from ..errors import ArgumentError
 from .table import format_count
 
 __all__ = [
-    "GREY", "SECONDS", "SHAPES", "Spec", "again", "chosen", "data", "javascript", "load_altair", "marks", "n_axis",
-    "quantity", "spec", "tips",
+    "GREY", "SECONDS", "SHAPES", "Datasets", "Spec", "again", "chosen", "javascript", "load_altair", "marks", "n_axis",
+    "quantity", "tips",
 ]  # fmt: skip
 
 Spec = dict[str, Any]
@@ -62,17 +62,24 @@ def javascript() -> str:
     return f"(() => {{\n{bundle}\n}})();"
 
 
-def data(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Return rows as Altair takes them, without pandas."""
-    return load_altair().InlineData(values=list(rows))
+class Datasets:
+    """The rows that a chart shows, kept apart from Altair, which would copy and check each of them many times."""
 
+    def __init__(self) -> None:
+        self._rows: dict[str, list[Mapping[str, Any]]] = {}
 
-def spec(chart: Any, height: Any = _HEIGHT) -> Spec:
-    """Return the specification of a chart as wide as its place in the page."""
-    made = chart.properties(width="container", height=height).to_dict()
-    # Altair's own look; the page has its.
-    made.pop("config", None)
-    return {"autosize": {"type": "fit-x", "contains": "padding"}, **made}
+    def data(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        """Return rows as Altair takes them."""
+        name = f"rows{len(self._rows)}"
+        self._rows[name] = list(rows)
+        return load_altair().NamedData(name)
+
+    def spec(self, chart: Any, height: Any = _HEIGHT) -> Spec:
+        """Return the specification of a chart as wide as its place in the page, with the rows."""
+        made = chart.properties(width="container", height=height).to_dict()
+        # Altair's own look; the page has its.
+        made.pop("config", None)
+        return {**made, "datasets": self._rows}
 
 
 def chosen(*names: str) -> tuple[list[Any], str]:
@@ -152,11 +159,15 @@ def _shape(i: int) -> str:
     return SHAPES[(i + i // len(SHAPES)) % len(SHAPES)]
 
 
-def marks(rows: Sequence[Mapping[str, Any]], x: Any, y: Any, tooltip: Any, span: tuple[str, str] | None) -> list[Any]:
+def marks(
+    datasets: Datasets, rows: Sequence[Mapping[str, Any]], x: Any, y: Any, tooltip: Any, span: tuple[str, str] | None
+) -> list[Any]:
     """Return layers: lines, intervals, points. Colour and shape are the case, dashes and filling are the file.
 
     Parameters
     ----------
+    datasets : Datasets
+        Takes the rows.
     rows : sequence of mapping
         With ``case`` and ``file``.
     x, y : channels
@@ -173,7 +184,7 @@ def marks(rows: Sequence[Mapping[str, Any]], x: Any, y: Any, tooltip: Any, span:
     dashes = alt.Scale(domain=files, range=[_DASHES[i % len(_DASHES)] for i in range(len(files))])
     filled = alt.Scale(domain=files, range=[_FILLED[i % len(_FILLED)] for i in range(len(files))])
     several = len(files) > 1
-    base = alt.Chart(data(rows)).encode(x=x, opacity=alt.condition(pick, alt.value(1.0), alt.value(0.1)))
+    base = alt.Chart(datasets.data(rows)).encode(x=x, opacity=alt.condition(pick, alt.value(1.0), alt.value(0.1)))
     layers = []
     colour = alt.Color("case:N", scale=domain, title="case")
     if span is not None:
@@ -195,7 +206,7 @@ def marks(rows: Sequence[Mapping[str, Any]], x: Any, y: Any, tooltip: Any, span:
         # Its legend joins that of the colour; one that were left out would take the colour's with it.
         fill=alt.Fill("case:N", scale=domain, title="case"),
         shape=alt.Shape("case:N", scale=shapes, title="case"),
-        fillOpacity=alt.FillOpacity("file:N", scale=filled, legend=filling),
+        fillOpacity=alt.FillOpacity("file:O", scale=filled, legend=filling),
         tooltip=tooltip,
     )
     return [*layers, points.add_params(pick)]

@@ -29,7 +29,7 @@
     const name = element.dataset.chart;
     try {
       views.get(name)?.finalize();
-      const made = await vegaEmbed(element, shared.charts[name], {
+      const made = await vegaEmbed(element, name === "drift" ? drift() : shared.charts[name], {
         renderer: "svg",
         ast: true, // no code is made from text: the page's policy forbids it
         config: look(element.clientWidth),
@@ -39,7 +39,6 @@
       });
       views.set(name, made);
       for (const [parameter, value] of Object.entries(chosen)) set(made.view, parameter, value);
-      if (name === "drift") drift();
       await made.view.runAsync();
       element.dataset.drawn = "yes";
     } catch (error) {
@@ -88,7 +87,6 @@
   }
 
   function drift() {
-    const made = views.get("drift");
     const found = shared.samples[document.getElementById("case").value];
     const rows = [];
     for (const {file, median_ns, count, at, ns, rounds, canary_ns} of found.series) {
@@ -105,11 +103,12 @@
     document.getElementById("drift-text").textContent = found.series
       .map(({file, of, count, ns, median_ns}) => `${file}: ${of}, median ${time(median_ns)}, ${count} samples` + (ns.length < count ? `, ${ns.length} drawn` : ""))
       .join("; ");
-    // The room that labels need is another with other data.
-    made.view.data("samples", rows).resize().runAsync();
+    const kinds = new Set(rows.map(({kind}) => kind));
+    const spec = shared.charts.drift;
+    return {...spec, layer: spec.layer.filter(({name}) => kinds.has(name)), datasets: {samples: rows}};
   }
 
-  document.getElementById("case")?.addEventListener("change", drift);
+  document.getElementById("case")?.addEventListener("change", () => draw(document.querySelector("[data-chart=drift]")));
 
   // ---- tables
 
