@@ -20,6 +20,7 @@ from gridwise_py.bench.compare_render import row_cells
 from gridwise_py.bench.measurement import Mode
 from gridwise_py.bench.report import read_sources, report_html
 from gridwise_py.bench.report_samples import thinned
+from gridwise_py.bench.report_vega import vegalite_version
 from gridwise_py.bench.results import write_results
 from gridwise_py.cli import main
 
@@ -256,7 +257,7 @@ def test_many_samples_are_thinned_and_it_says_how_many():
 
 
 def test_a_large_file_makes_no_large_page():
-    many = [measurement(n=1000 + i, datatype=f"t{i % 40}", labels=("a", "b"), ticks=(), count=40) for i in range(700)]
+    many = [measurement(n=1000 + i, datatype=f"t{i % 40}", labels=tuple("abcde"), ticks=()) for i in range(350)]
     html = report_html([source("a", document(many))], raw_limit_mib=0)
     page = Page(html)
     assert len(page.tables["Results"]) - 1 == 2_000
@@ -311,6 +312,33 @@ def test_the_same_files_make_the_same_report():
 def wild_html():
     """The page of a file with hostile labels."""
     return report_html([source("wild", hostile_document(lambda i, text: text))])
+
+
+def _expressions(node):
+    """Every text in a Vega specification that is run."""
+    if isinstance(node, list):
+        for one in node:
+            yield from _expressions(one)
+    elif isinstance(node, dict):
+        for key, value in node.items():
+            if isinstance(value, str) and key in ("expr", "update", "signal", "test", "init", "events", "filter"):
+                yield value
+            elif key != "values":
+                yield from _expressions(value)
+
+
+def test_no_label_becomes_part_of_an_expression():
+    """Of what Vega-Lite makes of the charts: it puts some lists of labels, such as orders, into expressions."""
+    import vl_convert
+
+    made = hostile_document(lambda i, text: f"{text} label-of-a-file", few=True)
+    page = Page(report_html([source("label-of-a-file 1", made), source("label-of-a-file 2", made)], calibration=None))
+    charts = page.shared()["charts"]
+    assert {name.split("-")[0] for name in charts} == {"primitive", "verdicts", "drift"}
+    for name, spec in charts.items():
+        expressions = list(_expressions(vl_convert.vegalite_to_vega(spec, vl_version=vegalite_version())))
+        assert expressions
+        assert [text for text in expressions if "label-of-a-file" in text] == [], name
 
 
 def _skeleton(page):

@@ -33,8 +33,9 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     sources = [source("old", sweep()), source("new", sweep(scale=1.5))]
     (folder / "two.html").write_text(report_html(sources), encoding="utf-8")
-    wild = source("</script><script>window.pwned=9</script>", hostile_document(lambda i, text: text, few=True))
-    (folder / "wild.html").write_text(report_html([wild]), encoding="utf-8")
+    wild = [source(name + "</script><script>window.pwned=9</script>", hostile_document(lambda i, text: text, few=True))
+            for name in ("old", "new")]  # fmt: skip
+    (folder / "wild.html").write_text(report_html(wild), encoding="utf-8")
     return folder
 
 

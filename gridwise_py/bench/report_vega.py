@@ -16,7 +16,7 @@ from .table import format_count
 
 __all__ = [
     "GREY", "SECONDS", "SHAPES", "Datasets", "Spec", "again", "chosen", "javascript", "load_altair", "marks", "n_axis",
-    "quantity", "tips",
+    "quantity", "tips", "vegalite_version",
 ]  # fmt: skip
 
 Spec = dict[str, Any]
@@ -56,10 +56,14 @@ def javascript() -> str:
     """Return Vega, Vega-Lite and vega-embed as one script, which sets ``window.vegaEmbed``."""
     import vl_convert
 
-    version = ".".join(load_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vegalite_version())
     # Names at the top of the bundle stay in it.
     return f"(() => {{\n{bundle}\n}})();"
+
+
+def vegalite_version() -> str:
+    """Return the version of Vega-Lite that Altair writes for."""
+    return ".".join(load_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 class Datasets:
