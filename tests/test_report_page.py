@@ -7,7 +7,7 @@ import pytest
 from _report import hostile_document, source, sweep
 from chromium import browser, find_chromium
 
-from gridwise_py.bench.report import report_html
+from gridwise_py.bench.report import _DARK_COLOURS, report_html
 
 pytestmark = pytest.mark.browser
 pytest.importorskip("altair")
@@ -185,6 +185,12 @@ def test_light_and_dark_can_be_read_and_charts_follow(two):
     for paper, ink, soft, card, label, title, slower in seen.values():
         assert min(_contrast(paper, ink), _contrast(card, label)) > 7
         assert min(_contrast(paper, soft), _contrast(card, title), _contrast(paper, slower)) > 4.5
+
+
+def test_colours_are_told_from_a_dark_page():
+    dark = [f"rgb({int(c[1:3], 16)},{int(c[3:5], 16)},{int(c[5:], 16)})" for c in _DARK_COLOURS]
+    assert min(_contrast(colour, "rgb(29,34,40)") for colour in dark) > 3  # WCAG 2, for graphics
+    assert len(set(dark)) == len(dark)
 
 
 def _column(page, table, heading):

@@ -34,6 +34,10 @@ from .rounds import pooled
 
 __all__ = ["PAGE_FOLDER", "Source", "read_sources", "report_html"]
 
+# On a dark page black is not seen, and the light blue better than the dark one, which most charts begin with.
+_ON_DARK = {COLOURS[0]: COLOURS[5], COLOURS[5]: COLOURS[0], "#000000": "#ffffff"}
+_DARK_COLOURS = tuple(_ON_DARK.get(colour, colour) for colour in COLOURS)
+
 PAGE_FOLDER = Path(__file__).resolve().parent / "page"
 
 
@@ -141,7 +145,7 @@ def report_html(
         "raws": raws,
         "left_out": left_out,
     }
-    shared = {"colours": COLOURS, "charts": charts, "samples": samples}
+    shared = {"colours": {"light": COLOURS, "dark": _DARK_COLOURS}, "charts": charts, "samples": samples}
     return _render(context, shared)
 
 

@@ -61,17 +61,18 @@ def primitive_charts(
         Names.
     """
     rows, copies = _rows(lines, files), _rows(yardsticks if primitive != YARDSTICK else (), files)
+    cases = list(dict.fromkeys(row["case"] for row in rows))
     found = []
     if any("rate" in row for row in rows):
         explained = "GB/s of bytes that had to move, with the 95 % interval of the median."
         grey = " Grey: the copy kernel." if copies else ""
-        found.append(("Throughput over n", explained + grey, _throughput(rows, copies)))
-    found.append(("Time over n", "Per trial, with the 95 % interval of the median.", _times(rows)))
+        found.append(("Throughput over n", explained + grey, _throughput(rows, copies, cases)))
+    found.append(("Time over n", "Per trial, with the 95 % interval of the median.", _times(rows, cases)))
     if any(entry["kernels"] for line in lines for entry in line.entries):
         found.append(_kernels(lines, files))
     if any("gpu_s" in row for row in rows):
         explained = "What a caller waits against what the GPU works. On the dashed line all of it is on the GPU."
-        found.append(("CPU wall against GPU span", explained, _cpu_against_gpu(rows)))
+        found.append(("CPU wall against GPU span", explained, _cpu_against_gpu(rows, cases)))
     ratios = _cold_over_hot(lines, files)
     if ratios:
         explained = (
@@ -122,7 +123,7 @@ _ENDS = ("s", "s_low", "s_high")
 _TIPS = {"case": "case", "file": "file", "n": "n", "time": "time"}
 
 
-def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str, Any]]) -> Spec:
+def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str, Any]], cases: Sequence[str]) -> Spec:
     alt, datasets = load_altair(), Datasets()
     rows, copies = ([row for row in some if "rate" in row] for some in (rows, copies))
     best: dict[str, float] = {}
@@ -133,14 +134,14 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
     rates = [row[key] for row in [*rows, *copies] for key in ("rate", "rate_low", "rate_high")]
     x, y = _axis_of_n([*rows, *copies]), quantity(alt.Y, "rate", "GB/s", rates, log=far)
     params, shown = chosen("file", "mode")
-    layers = marks(datasets, rows, x, y, tips(**_TIPS, rate_text="rate", interval="95 % of time", count="samples"),
-                   ("rate_low", "rate_high"))  # fmt: skip
+    named = tips(**_TIPS, rate_text="rate", interval="95 % of time", count="samples")
+    layers = marks(datasets, rows, x, y, named, cases=cases, span=("rate_low", "rate_high"))
     if copies:
         grey = alt.Chart(datasets.data(copies)).encode(x=x, y=y, detail="file:N")
-        named = tips(rate_text="copy", case="case", file="file", n="n", time="time")
+        of_copy = tips(rate_text="copy", case="case", file="file", n="n", time="time")
         # What the page filters by mode is the cases; the yardstick stays.
         line = grey.mark_line(color=GREY, strokeWidth=4, opacity=0.35)
-        ticks = grey.mark_tick(color=GREY, thickness=4, width=14, opacity=0.6).encode(tooltip=named)
+        ticks = grey.mark_tick(color=GREY, thickness=4, width=14, opacity=0.6).encode(tooltip=of_copy)
         layers = [
             *(layer.transform_filter("shown_file == 'all' || datum.file == shown_file") for layer in (line, ticks)),
             *(layer.transform_filter(shown) for layer in layers),
@@ -149,17 +150,16 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
     return datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
 
 
-def _times(rows: Sequence[Mapping[str, Any]]) -> Spec:
+def _times(rows: Sequence[Mapping[str, Any]], cases: Sequence[str]) -> Spec:
     alt, datasets = load_altair(), Datasets()
     y = quantity(alt.Y, "s", "time per trial", [row[key] for row in rows for key in _ENDS], labels=SECONDS)
     params, shown = chosen("file", "mode")
-    layers = marks(
-        datasets, rows, _axis_of_n(rows), y, tips(**_TIPS, interval="95 %", count="samples"), ("s_low", "s_high")
-    )
+    named = tips(**_TIPS, interval="95 %", count="samples")
+    layers = marks(datasets, rows, _axis_of_n(rows), y, named, cases=cases, span=("s_low", "s_high"))
     return datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
 
 
-def _cpu_against_gpu(rows: Sequence[Mapping[str, Any]]) -> Spec:
+def _cpu_against_gpu(rows: Sequence[Mapping[str, Any]], cases: Sequence[str]) -> Spec:
     alt, datasets = load_altair(), Datasets()
     rows = [row for row in rows if "gpu_s" in row]
     seen = [row[key] for row in rows for key in ("gpu_s", "cpu_s")]
@@ -169,7 +169,7 @@ def _cpu_against_gpu(rows: Sequence[Mapping[str, Any]]) -> Spec:
     params, shown = chosen("file", "mode")
     diagonal = alt.Chart(datasets.data(ends)).mark_line(color=GREY, strokeDash=[6, 3]).encode(x=x, y=y)
     titles = {**_TIPS, "time": "GPU span", "cpu": "CPU wall"}
-    points = [layer.transform_filter(shown) for layer in marks(datasets, rows, x, y, tips(**titles), None)]
+    points = [layer.transform_filter(shown) for layer in marks(datasets, rows, x, y, tips(**titles), cases=cases)]
     return datasets.spec(alt.layer(diagonal, *points).add_params(*params))
 
 
@@ -251,9 +251,9 @@ def _ratio_chart(rows: Sequence[Mapping[str, Any]]) -> Spec:
     params, shown = chosen("file")
     one = alt.Chart(datasets.data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(y=y)
     named = tips(case="case", file="file", n="n", cold="cold", hot="hot", text="cold over hot")
-    layers = [
-        layer.transform_filter(shown) for layer in marks(datasets, rows, _axis_of_n(rows), y, named, ("low", "high"))
-    ]
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    layers = marks(datasets, rows, _axis_of_n(rows), y, named, cases=cases, span=("low", "high"))
+    layers = [layer.transform_filter(shown) for layer in layers]
     return datasets.spec(alt.layer(one, *layers).add_params(*params))
 
 
@@ -293,9 +293,9 @@ def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
     y = quantity(alt.Y, "gflops", "GFLOP/s", up, labels="format(datum.value, ',~r')", log=True)
     line = alt.Chart(datasets.data(roof)).mark_line(strokeWidth=2.5, color=GREY).encode(x=x, y=y)
     titles = {"measured": "measured", "predicted": "predicted", "share": "of the roof", "why": "likely"}
-    return datasets.spec(
-        alt.layer(line, *marks(datasets, rows, x, y, tips(case="case", n="n", **titles), None)), height=360
-    )
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    points = marks(datasets, rows, x, y, tips(case="case", n="n", **titles), cases=cases, joined=False)
+    return datasets.spec(alt.layer(line, *points), height=360)
 
 
 def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
@@ -363,7 +363,7 @@ def drift_chart(files: Sequence[str]) -> Spec:
     )
     shape = alt.Shape("file:N", scale=filled, title="file", legend=alt.Legend() if len(domain) > 1 else None)
     pick = alt.selection_point(name="pick", fields=["file"], bind="legend")
-    faded = alt.condition(pick, alt.value(0.75), alt.value(0.05))
+    faded = alt.condition(pick, alt.value(0.85), alt.value(0.05))
     layers = (
         samples.properties(name="round")
         .transform_filter("datum.kind == 'round'")

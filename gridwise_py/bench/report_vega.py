@@ -164,7 +164,15 @@ def _shape(i: int) -> str:
 
 
 def marks(
-    datasets: Datasets, rows: Sequence[Mapping[str, Any]], x: Any, y: Any, tooltip: Any, span: tuple[str, str] | None
+    datasets: Datasets,
+    rows: Sequence[Mapping[str, Any]],
+    x: Any,
+    y: Any,
+    tooltip: Any,
+    *,
+    cases: Sequence[str],
+    span: tuple[str, str] | None = None,
+    joined: bool = True,
 ) -> list[Any]:
     """Return layers: lines, intervals, points. Colour and shape are the case, dashes and filling are the file.
 
@@ -173,44 +181,51 @@ def marks(
     datasets : Datasets
         Takes the rows.
     rows : sequence of mapping
-        With ``case`` and ``file``.
+        With ``case`` and ``file``, and ``items`` where they are joined.
     x, y : channels
     tooltip : list
+    cases : sequence of str
+        All that colours are given to, so that a case has the same in every chart.
     span : tuple of str, optional
-        The fields of an interval's ends. Without it points are not joined, either.
+        The fields of an interval's ends.
+    joined : bool
+        Whether lines join the points of a case and file.
     """
     alt = load_altair()
-    cases, files = (list(dict.fromkeys(row[key] for row in rows)) for key in ("case", "file"))
+    files = list(dict.fromkeys(row["file"] for row in rows))
+    present = {row["case"] for row in rows}
     # A click in the legend leaves one case.
     pick = alt.selection_point(name="pick", fields=["case"], bind="legend")
-    domain = alt.Scale(domain=cases)
-    shapes = alt.Scale(domain=cases, range=[_shape(i) for i in range(len(cases))])
+    domain = alt.Scale(domain=list(cases))
+    legend = alt.Legend(values=[case for case in cases if case in present])
+    shapes = alt.Scale(domain=list(cases), range=[_shape(i) for i in range(len(cases))])
     dashes = alt.Scale(domain=files, range=[_DASHES[i % len(_DASHES)] for i in range(len(files))])
     filled = alt.Scale(domain=files, range=[_FILLED[i % len(_FILLED)] for i in range(len(files))])
-    several = len(files) > 1
     base = alt.Chart(datasets.data(rows)).encode(x=x, opacity=alt.condition(pick, alt.value(1.0), alt.value(0.1)))
+    colour = alt.Color("case:N", scale=domain, title="case", legend=legend)
     layers = []
-    colour = alt.Color("case:N", scale=domain, title="case")
-    if span is not None:
-        legend = alt.Legend(title="file", symbolType="stroke") if several else None
-        layers = [
+    if joined:
+        of_files = alt.Legend(title="file", symbolType="stroke") if len(files) > 1 else None
+        layers.append(
             base.mark_line(strokeWidth=1.8).encode(
                 y=y,
                 color=colour,
-                strokeDash=alt.StrokeDash("file:N", scale=dashes, legend=legend),
+                strokeDash=alt.StrokeDash("file:N", scale=dashes, legend=of_files),
+                order=alt.Order("items:Q"),
                 detail=[alt.Detail("case:N"), alt.Detail("file:N")],
-            ),
-            base.mark_rule(strokeWidth=2).encode(y=again(y, span[0]), y2=alt.Y2(f"{span[1]}:Q"), color=colour),
-        ]
-    # Where there are no lines, the filling has to say which file it is.
-    filling = alt.Legend(title="file", symbolFillColor=GREY) if several and span is None else None
+            )
+        )
+    if span is not None:
+        layers.append(
+            base.mark_rule(strokeWidth=2).encode(y=again(y, span[0]), y2=alt.Y2(f"{span[1]}:Q"), color=colour)
+        )
     points = base.mark_point(size=55, strokeWidth=1.8).encode(
         y=y,
         color=colour,
         # Its legend joins that of the colour; one that were left out would take the colour's with it.
-        fill=alt.Fill("case:N", scale=domain, title="case"),
-        shape=alt.Shape("case:N", scale=shapes, title="case"),
-        fillOpacity=alt.FillOpacity("file:O", scale=filled, legend=filling),
+        fill=alt.Fill("case:N", scale=domain, title="case", legend=legend),
+        shape=alt.Shape("case:N", scale=shapes, title="case", legend=legend),
+        fillOpacity=alt.FillOpacity("file:O", scale=filled, legend=None),
         tooltip=tooltip,
     )
     return [*layers, points.add_params(pick)]

@@ -18,8 +18,7 @@
       view: {stroke: null},
       axis: {...label, gridColor: line, domainColor: soft, tickColor: soft, labelLimit: narrow ? 110 : 260, titlePadding: 8, labelSeparation: 8},
       legend: {...label, orient: "bottom", direction: "vertical", columns: narrow ? 1 : 2, labelLimit: Math.max(120, (narrow ? width : width / 2) - 70), symbolStrokeWidth: 2},
-      // Black is the one colour of the eight that a dark page swallows.
-      range: {category: shared.colours.map((colour) => (dark.matches && colour === "#000000" ? "#ffffff" : colour))},
+      range: {category: dark.matches ? shared.colours.dark : shared.colours.light},
       text: {color: ink, fontSize: 12},
       tick: {color: ink},
     };
