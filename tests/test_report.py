@@ -140,6 +140,10 @@ def test_figures_are_those_of_the_file(two_files):
     scans = {key[1:]: value for key, value in wanted.items() if key[0] == "scan"}
     assert {key: row["s"] * 1e9 for key, row in drawn.items()} == pytest.approx({k: v[0] for k, v in scans.items()})
     assert {key: row["rate"] for key, row in drawn.items()} == pytest.approx({k: v[1] for k, v in scans.items()})
+    for row in drawn.values():
+        bounds = row["rate"] * row["s"] / row["s_high"], row["rate"] * row["s"] / row["s_low"]
+        assert (row["rate_low"], row["rate_high"]) == pytest.approx(bounds)
+        assert row["rate_low"] < row["rate"] < row["rate_high"]
     cells = zip(*(two_files.column("Results", name) for name in ("file", "primitive", "n", "mode", "part", "GPU time")),
                 strict=True)  # fmt: skip
     shown = {
@@ -226,6 +230,11 @@ def test_raw_files_that_do_not_fit_are_left_out_and_named():
     page = Page(report_html(sources, raw_limit_mib=0.05))
     assert [attrs["data-raw"] for attrs, _ in page.scripts if "data-raw" in attrs] == ["0"]
     assert "The raw file large.json: packed it takes 0.1 MiB" in " ".join(page.text)
+    # Each of the two would fit, but not both.
+    alike = [source(name, made := sweep()) for name in "ab"]
+    packed = len(base64.b64encode(gzip.compress(json.dumps(made).encode(), mtime=0)))
+    page = Page(report_html(alike, raw_limit_mib=1.5 * packed / 2**20))
+    assert [attrs["data-raw"] for attrs, _ in page.scripts if "data-raw" in attrs] == ["0"]
     none = Page(report_html(sources, raw_limit_mib=0))
     assert not [attrs for attrs, _ in none.scripts if "data-raw" in attrs]
     with pytest.raises(gw.ArgumentError, match="at least 0"):

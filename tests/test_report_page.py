@@ -242,7 +242,7 @@ def test_a_choice_of_file_and_mode_is_all_that_is_drawn(two):
     two.evaluate("choose('#controls [name=mode]', 'cold')")
     two.wait(f"{count} == 3")
     for name in ("file", "mode"):
-        two.evaluate(f"choose('#controls [name={name}]', 'all')")
+        two.evaluate(f"choose('#controls [name={name}]', '/')")
     two.wait(f"{count} == 12")
 
 

@@ -26,7 +26,7 @@ from .plot import COLOURS
 from .report_charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
 from .report_samples import samples_by_case
 from .report_tables import comparison_table, device_card, page_warnings, results_table, roofline_table
-from .report_vega import javascript, load_altair
+from .report_vega import ALL, javascript, load_altair
 from .results_reader import content_of, parse
 from .roofline import ceilings_of, is_of_device, points
 from .roofline_report import ceilings_text
@@ -130,6 +130,7 @@ def report_html(
     context = {
         "version": gridwise_py.__version__,
         "names": names,
+        "all": ALL,
         "modes": list(dict.fromkeys(entry["mode"] for document in documents for entry in document["results"])),
         "warnings": page_warnings(documents, names),
         "cards": [device_card(source.document, source.name, source.file_name, source.content) for source in sources],

@@ -11,6 +11,7 @@ from .documents import case_axes, mode, moved_bytes, timed_summary, whole_summar
 from .lines import YARDSTICK, Line, places, variant
 from .measurement import Summary
 from .report_vega import (
+    ALL,
     GREY,
     SECONDS,
     SHAPES,
@@ -143,7 +144,7 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
         line = grey.mark_line(color=GREY, strokeWidth=4, opacity=0.35)
         ticks = grey.mark_tick(color=GREY, thickness=4, width=14, opacity=0.6).encode(tooltip=of_copy)
         layers = [
-            *(layer.transform_filter("shown_file == 'all' || datum.file == shown_file") for layer in (line, ticks)),
+            *(layer.transform_filter(f"shown_file == '{ALL}' || datum.file == shown_file") for layer in (line, ticks)),
             *(layer.transform_filter(shown) for layer in layers),
         ]
         return datasets.spec(alt.layer(*layers).add_params(*params))

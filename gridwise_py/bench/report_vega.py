@@ -15,14 +15,16 @@ from ..errors import ArgumentError
 from .table import format_count
 
 __all__ = [
-    "GREY", "SECONDS", "SHAPES", "Datasets", "Spec", "again", "chosen", "javascript", "load_altair", "marks", "n_axis",
-    "quantity", "tips", "vegalite_version",
+    "ALL", "GREY", "SECONDS", "SHAPES", "Datasets", "Spec", "again", "chosen", "javascript", "load_altair", "marks",
+    "n_axis", "quantity", "tips", "vegalite_version",
 ]  # fmt: skip
 
 Spec = dict[str, Any]
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
 GREY = "#7f7f7f"
+#: What a select of the page says for all files or modes: no file can be called so.
+ALL = "/"
 #: How a number of seconds is written at an axis.
 SECONDS = "format(datum.value, '~s') + 's'"
 
@@ -88,8 +90,8 @@ class Datasets:
 
 def chosen(*names: str) -> tuple[list[Any], str]:
     """Return parameters that the page's selects set, and the filter that they make."""
-    shown = [load_altair().param(name=f"shown_{name}", value="all") for name in names]
-    return shown, " && ".join(f"(shown_{name} == 'all' || datum.{name} == shown_{name})" for name in names)
+    shown = [load_altair().param(name=f"shown_{name}", value=ALL) for name in names]
+    return shown, " && ".join(f"(shown_{name} == '{ALL}' || datum.{name} == shown_{name})" for name in names)
 
 
 def tips(**titles: str) -> list[Any]:
