@@ -7,9 +7,9 @@ BIN := .venv/bin
 SETUP := PYTHON="$(PYTHON)" sh scripts/setup.sh
 # Tests that find no adapter fail. Two workers: lavapipe itself has a thread per core.
 PYTEST := GRIDWISE_REQUIRE_GPU=1 $(BIN)/python -m pytest -n 2
-SUITE := -m "not slow and not tint"
-# The tests that compile under Tint need Chromium, which set-up does not install.
-ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint")
+SUITE := -m "not slow and not tint and not browser"
+# These tests need Chromium, which set-up does not install.
+ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browser")
 
 # Unset, Mesa prints harmless lines that begin with "error:".
 export XDG_RUNTIME_DIR ?= /tmp
@@ -31,7 +31,7 @@ test:  ## the tests, in at most 10 minutes on 2 cores
 
 test-all:  ## all tests, then the suite with checked shader modules, then with no optional feature
 	@$(SETUP) dev adapter
-	@$(if $(ALL),echo "No chromium here (Debian: apt-get install chromium): NOTHING IS COMPILED UNDER TINT.")
+	@$(if $(ALL),echo "No chromium here (Debian: apt-get install chromium): NOTHING IS COMPILED UNDER TINT, NO REPORT IS OPENED.")
 	$(PYTEST) $(ALL) $(ARGS)
 	GRIDWISE_SHADER_CHECKS=1 $(PYTEST) $(SUITE) $(ARGS)
 	GRIDWISE_TEST_REFUSE_FEATURES=1 $(PYTEST) $(SUITE) $(ARGS)

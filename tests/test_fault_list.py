@@ -90,7 +90,7 @@ def test_fault_2_spinning_in_place_of_subgroups(device):
     plan = scan.plan(gw.Layout.separate(input=10_000_000, output=10_000_000))
     for shader in plan.shaders.values():
         assert "workgroupBarrier()" in shader.text
-        assert "atomic" not in shader.text
+        assert "atomic" not in re.sub(r"//.*", "", shader.text)
         assert not re.search(r"subgroup(?!s\b)[A-Z_]", re.sub(r"//.*", "", shader.text))
 
 

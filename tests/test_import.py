@@ -22,7 +22,8 @@ def test_importing_loads_no_package_that_only_some_commands_need():
     code = """
 import sys, gridwise_py
 heavy = {
-    "scipy", "matplotlib", "jsonschema", "pandas", "polars", "click", "rich", "pygfx", "hypothesis", "pytest"
+    "scipy", "matplotlib", "altair", "vl_convert", "jsonschema", "pandas", "polars", "click", "rich", "pygfx",
+    "hypothesis", "pytest",
 }
 print(sorted(heavy & set(sys.modules)))
 """

@@ -60,7 +60,9 @@ def test_the_wheel_holds_every_module_and_shader_and_nothing_else(wheel):
     schemas = _files_below("gridwise_py", "*.schema.json")
     assert suites
     assert schemas
-    assert held == modules | shaders | suites | schemas | {"gridwise_py/py.typed"}
+    page = {path for kind in ("html", "css", "js") for path in _files_below("gridwise_py/bench/page", f"*.{kind}")}
+    assert len(page) == 3
+    assert held == modules | shaders | suites | schemas | page | {"gridwise_py/py.typed"}
     assert "gridwise_py/_shaders/scan.wgsl" in held
     assert "gridwise_py/_shaders/lib/subgroup.wgsl" in held
 
@@ -90,7 +92,9 @@ def test_the_wheel_works_alone_in_an_empty_folder(wheel, tmp_path):
         "assert plan.kernels\n"
         "from gridwise_py.bench.results_reader import SCHEMA_FILE\n"
         "from gridwise_py.bench.suite import load_suite\n"
+        "from gridwise_py.bench.report import PAGE_FOLDER\n"
         "assert SCHEMA_FILE.is_file() and load_suite('quick').sweeps\n"
+        "assert (PAGE_FOLDER / 'report.html').is_file()\n"
         "print(gw.__file__, shader_directory(), sep='\\n')"
     )
     # PYTHONPATH comes before site-packages, and so before the editable install

@@ -83,10 +83,11 @@ def test_results_with_little_or_much_in_them(tmp_path, made):
 
 
 def test_lines_are_told_apart_without_colour(tmp_path):
-    from gridwise_py.bench.plot import _lines
+    from gridwise_py.bench.lines import result_lines
+    from gridwise_py.bench.plot import _style
 
     many = document([measurement(datatype=f"type {i}") for i in range(30)])
-    styles = [line.style() for line in _lines([many, many], ["a", "b"])]
+    styles = [_style(line) for line in result_lines([many, many], ["a", "b"])]
     assert len({(s["color"], s["marker"], s["linestyle"], s["markerfacecolor"]) for s in styles}) == 60
     assert len({(s["marker"], s["linestyle"]) for s in styles}) == 16
 

@@ -47,6 +47,15 @@ def test_memory_and_arithmetic():
     assert ceilings_of(document([]), CALIBRATION).ridge == 20
 
 
+def test_the_floors_of_a_results_file_count_as_those_of_a_calibration():
+    """The file's names have units: empty_pass_ns."""
+    own = {name: value for name, value in CALIBRATION.items() if name in ("copy", "fma_gflops")}
+    floors = {"empty_pass_ns": 4000.0, "gap_between_passes_ns": 6000.0, "submission_ns": None}
+    found = ceilings_of(document([], device={**DEVICE, "calibration": own, "floors": floors}))
+    given = ceilings_of(document([]), CALIBRATION)
+    assert {name: found.floors_ns[name] for name in given.floors_ns} == given.floors_ns
+
+
 def test_small_copies_are_slower_and_cold_ones_are_memory():
     ceilings = ceilings_of(document([]), CALIBRATION)
     assert ceilings.copy_gbytes_per_s(10**7) == pytest.approx(10**2.5)

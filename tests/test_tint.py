@@ -8,6 +8,7 @@ import time
 import pytest
 import tint
 from _cases import texts
+from chromium import find_chromium
 
 from gridwise_py.shaders import numbered, prologue
 
@@ -19,7 +20,7 @@ EXEMPT_FEATURES = {"shader-int64", "shader-int64-atomic-all-ops"}
 
 @pytest.fixture(scope="module")
 def chromium():
-    path = tint.find_chromium()
+    path = find_chromium()
     if path is None:
         pytest.skip("no chromium on PATH")
     return path

@@ -139,7 +139,7 @@ def test_the_command(tmp_path):
     assert load(out)
     before = source.read_bytes()
     for arguments, message in (
-        ([str(source), "-o", str(source)], "the results file itself"),
+        ([str(source), "-o", str(source)], "is one of the files to read"),
         ([str(source), "-o", str(tmp_path / "no" / "t.json")], "does not exist"),
         ([str(tmp_path / "none.json"), "-o", str(out)], "none.json"),
     ):

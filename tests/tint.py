@@ -7,36 +7,18 @@ from __future__ import annotations
 
 import http.server
 import json
-import os
-import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Report", "TintError", "compile_texts", "find_chromium"]
+from chromium import NAMES, find_chromium, started
 
-_NAMES = ("chromium", "chromium-browser")
+__all__ = ["Report", "TintError", "compile_texts"]
 
-_FLAGS = (
-    "--headless",
-    "--no-sandbox",  # containers
-    "--disable-gpu-sandbox",
-    "--no-first-run",
-    "--disable-quic",
-    "--disable-sync",
-    "--disable-component-update",
-    "--disable-background-networking",
-    "--disable-dev-shm-usage",
-    "--enable-unsafe-webgpu",
-    "--use-webgpu-adapter=swiftshader",
-    "--enable-webgpu-developer-features",
-)
+_FLAGS = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-webgpu-developer-features")
 
 # Module by module: a text that Tint refuses has an error among its messages, the next is not disturbed.
 _PAGE = """<!doctype html><meta charset="utf-8"><script>
@@ -84,11 +66,6 @@ class Report:
     messages: tuple[tuple[str, ...], ...]
 
 
-def find_chromium() -> str | None:
-    """Return the path of Chromium, if there is one on PATH."""
-    return next((path for name in _NAMES if (path := shutil.which(name))), None)
-
-
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
@@ -128,30 +105,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _stop(process: subprocess.Popen) -> None:
-    """End Chromium and its helpers, which are in a process group of their own."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        process.kill()
-    process.wait(timeout=10)
-
-
 def _browse(server: _Server, chromium: str, timeout_s: float) -> None:
-    with tempfile.TemporaryDirectory(prefix="tint-", ignore_cleanup_errors=True) as profile:
-        process = subprocess.Popen(
-            [chromium, *_FLAGS, f"--user-data-dir={profile}", f"http://127.0.0.1:{server.server_port}/"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            waited = 0.0
-            while not server.reported.wait(0.25) and process.poll() is None and waited < timeout_s:
-                waited += 0.25
-        finally:
-            _stop(process)
+    with started(chromium, *_FLAGS, f"http://127.0.0.1:{server.server_port}/") as process:
+        waited = 0.0
+        while not server.reported.wait(0.25) and process.poll() is None and waited < timeout_s:
+            waited += 0.25
 
 
 def compile_texts(
@@ -166,7 +124,7 @@ def compile_texts(
     """
     chromium = chromium or find_chromium()
     if chromium is None:
-        raise TintError(f"none of {', '.join(_NAMES)} is on PATH")
+        raise TintError(f"none of {', '.join(NAMES)} is on PATH")
     for _ in range(attempts):
         with _Server(texts) as server:
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)

@@ -13,13 +13,16 @@ from .compare import Comparison, Row
 from .statistics import significant
 from .verdict import VerdictKind
 
-__all__ = ["FORMATS", "render"]
+__all__ = [
+    "FORMATS", "HEADINGS", "RANK_HEADINGS", "clean", "comparison_conclusion", "comparison_remarks", "comparison_title",
+    "rank_cells", "render", "row_cells",
+]  # fmt: skip
 
 SCHEMA = "gridwise.compare"
 SCHEMA_VERSION = 1
 
-_HEADINGS = ("case", "part", "old", "new", "new / old", "interval", "verdict")
-_RANK_HEADINGS = ("case", "rank", "adapter", "time", "GB/s", "of own copy", "GB/s per W")
+HEADINGS = ("case", "part", "old", "new", "new / old", "interval", "verdict")
+RANK_HEADINGS = ("case", "rank", "adapter", "time", "GB/s", "of own copy", "GB/s per W")
 _STYLES = {"faster": "bold green", "slower": "bold red", "same": "", "ambiguous": "yellow"}
 # Labels come from files: nothing in them may steer a terminal, and XML cannot hold most control characters.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -36,28 +39,32 @@ def render(comparison: Comparison, form: str) -> str:
     return FORMATS[form](comparison)
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """Return a text from a file without what could steer a terminal or cannot be written."""
     return _CONTROLS.sub("�", text)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def row_cells(row: Row) -> tuple[str, ...]:
+    """Return the texts of a row, one for each of `HEADINGS`."""
     old, new = row.times()
     part = row.name if row.part == "whole" else f"  {row.name}"
     if row.verdict is None:
-        return tuple(map(_clean, (row.case, part, old, new, "–", "–", row.note)))
+        return tuple(map(clean, (row.case, part, old, new, "–", "–", row.note)))
     v = row.verdict
     kind = f"{v.kind.value}, past the gate" if row.past_gate else v.kind.value
-    return tuple(map(_clean, (row.case, part, old, new, f"{v.ratio:.3f}", f"{v.low:.3f} – {v.high:.3f}", kind)))
+    return tuple(map(clean, (row.case, part, old, new, f"{v.ratio:.3f}", f"{v.low:.3f} – {v.high:.3f}", kind)))
 
 
-def _rank_cells(comparison: Comparison) -> list[tuple[str, ...]]:
+def rank_cells(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Return the texts of all ranks, one for each of `RANK_HEADINGS`."""
+
     def number(value: float | None, scale: float = 1.0, unit: str = "") -> str:
         return "–" if value is None else f"{scale * value:.3g}{unit}"
 
     return [
         tuple(
             map(
-                _clean,
+                clean,
                 (
                     r.case, str(r.rank), r.adapter, significant(r.time_ns, tick_step_ns=r.time_ns / 1000),
                     number(r.gbytes_per_s), number(r.copy_share, 100, " %"), number(r.gbytes_per_j),
@@ -68,7 +75,7 @@ def _rank_cells(comparison: Comparison) -> list[tuple[str, ...]]:
     ]  # fmt: skip
 
 
-def _remarks(comparison: Comparison) -> list[str]:
+def comparison_remarks(comparison: Comparison) -> list[str]:
     """Return what must be said below the rows."""
     c = comparison
     remarks = [f"not comparable: {text}" for text in c.obstacles]
@@ -83,16 +90,18 @@ def _remarks(comparison: Comparison) -> list[str]:
                 f"{row.case}, {row.name}: the times have two modes with the median between them; judged by the "
                 f"{row.verdict.statistic}"
             )
-    return [_clean(text) for text in [*remarks, *c.notes]]
+    return [clean(text) for text in [*remarks, *c.notes]]
 
 
-def _title(comparison: Comparison) -> str:
+def comparison_title(comparison: Comparison) -> str:
+    """Return which adapters are compared."""
     if comparison.new_name == comparison.old_name:
-        return _clean(comparison.new_name)
-    return _clean(f"{comparison.old_name} (OLD) and {comparison.new_name} (NEW)")
+        return clean(comparison.new_name)
+    return clean(f"{comparison.old_name} (OLD) and {comparison.new_name} (NEW)")
 
 
-def _conclusion(comparison: Comparison) -> str:
+def comparison_conclusion(comparison: Comparison) -> str:
+    """Return the counts of verdicts as a sentence; empty without rows."""
     c = comparison
     if not c.rows:
         return ""
@@ -117,27 +126,27 @@ def render_rich(comparison: Comparison, console: Any) -> str:
 
     own = Console(width=140, record=True, file=open_null()) if console is None else console
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="bold")
-    table.title = Text(_title(comparison))
-    headings = _RANK_HEADINGS if comparison.ranks else _HEADINGS
+    table.title = Text(comparison_title(comparison))
+    headings = RANK_HEADINGS if comparison.ranks else HEADINGS
     left = {"case", "part", "adapter", "verdict"}
     for heading in headings:
         # Only the case may wrap: cut figures mislead.
         table.add_column(heading, justify="left" if heading in left else "right", no_wrap=heading != "case")
     last = None
-    for cells in _rank_cells(comparison):
+    for cells in rank_cells(comparison):
         table.add_row(*(Text(cell) for cell in ("" if cells[0] == last else cells[0], *cells[1:])))
         last = cells[0]
     for row in comparison.rows:
-        cells = _cells(row)
+        cells = row_cells(row)
         style = _STYLES[row.verdict.kind.value] if row.verdict is not None else "dim"
         texts = [Text(cell) for cell in ("" if cells[0] == last else cells[0], *cells[1:-1])]
         table.add_row(*texts, Text(cells[-1], style=style))
         last = cells[0]
     if comparison.rows or comparison.ranks:
         own.print(table)
-    for text in _remarks(comparison):
+    for text in comparison_remarks(comparison):
         own.print(Text(text, style="yellow"))
-    own.print(Text(_conclusion(comparison), style="bold"))
+    own.print(Text(comparison_conclusion(comparison), style="bold"))
     return own.export_text() if console is None else ""
 
 
@@ -155,13 +164,13 @@ def _markdown(comparison: Comparison) -> str:
     def line(cells: tuple[str, ...]) -> str:
         return "| " + " | ".join(_escape_markdown(cell.strip()) for cell in cells) + " |"
 
-    headings = _RANK_HEADINGS if comparison.ranks else _HEADINGS
-    lines = [f"### {_escape_markdown(_title(comparison))}", ""]
-    rows = _rank_cells(comparison) or [_cells(row) for row in comparison.rows]
+    headings = RANK_HEADINGS if comparison.ranks else HEADINGS
+    lines = [f"### {_escape_markdown(comparison_title(comparison))}", ""]
+    rows = rank_cells(comparison) or [row_cells(row) for row in comparison.rows]
     if rows:
         lines += [line(headings), "|" + " --- |" * len(headings), *map(line, rows), ""]
-    lines += [f"- {_escape_markdown(text)}" for text in _remarks(comparison)]
-    conclusion = _conclusion(comparison)
+    lines += [f"- {_escape_markdown(text)}" for text in comparison_remarks(comparison)]
+    conclusion = comparison_conclusion(comparison)
     return "\n".join([*lines, *(["", conclusion] if conclusion else [])]) + "\n"
 
 
@@ -204,10 +213,10 @@ def _junit(comparison: Comparison) -> str:
 
     def case(classname: str, name: str, tag: str = "", text: str = "") -> None:
         counts["tests"] += 1
-        node = ElementTree.SubElement(suite, "testcase", classname=_clean(classname), name=_clean(name))
+        node = ElementTree.SubElement(suite, "testcase", classname=clean(classname), name=clean(name))
         if tag:
             counts[{"failure": "failures", "error": "errors", "skipped": "skipped"}[tag]] += 1
-            ElementTree.SubElement(node, tag, message=_clean(text))
+            ElementTree.SubElement(node, tag, message=clean(text))
 
     for text in c.obstacles:
         case("gridwise compare", "comparable", "error", text)

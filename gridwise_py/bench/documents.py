@@ -112,14 +112,34 @@ def gbytes_per_s(entry: Entry) -> float | None:
     rate = (entry.get("rates") or {}).get("gbytes_per_s")
     if rate:
         return float(rate)
-    work, time = entry.get("work") or {}, time_ns(entry)
-    moved = work.get("read_bytes", 0) + work.get("write_bytes", 0)
+    moved, time = moved_bytes(entry), time_ns(entry)
     return moved / time if moved and time else None
+
+
+def moved_bytes(entry: Entry) -> int:
+    """Return the bytes that had to move, 0 where that is unknown."""
+    work = entry.get("work") or {}
+    return work.get("read_bytes", 0) + work.get("write_bytes", 0)
 
 
 def time_ns(entry: Entry) -> float | None:
     """Return the median GPU span, or the CPU wall where there are no timestamps."""
     return entry["whole"].get("gpu_span_ns") or entry["whole"].get("cpu_wall_ns")
+
+
+def whole_summary(entry: Entry, name: str) -> Mapping[str, Any] | None:
+    """Return the statistics of a series of the whole primitive."""
+    series = entry["whole"]["series"].get(name)
+    return None if series is None else series["summary"]
+
+
+def timed_summary(entry: Entry) -> Mapping[str, Any] | None:
+    """Return the statistics that rates are made from: of the GPU span, or of the CPU wall where there is none."""
+    for name in ("gpu_span", "cpu_wall"):
+        summary = whole_summary(entry, name)
+        if summary is not None and summary["median_ns"] > 0:
+            return summary
+    return None
 
 
 def power_w(entry: Entry) -> float | None:

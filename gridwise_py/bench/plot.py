@@ -8,11 +8,12 @@ operator, mode), line style and filling are the file, so that nothing is told by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
+from .documents import moved_bytes, timed_summary, whole_summary
+from .lines import YARDSTICK, Line, places, result_lines, yardsticks
 from .rounds import pooled
 from .table import format_count, format_ns
 
@@ -27,7 +28,6 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LINES = ("-", "--", ":", "-.")
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\")
-_YARDSTICK = "copy"
 _MOST_BARS = 12
 # Files whose rates differ by more cannot share a linear axis.
 _FAR_APART = 8.0
@@ -39,70 +39,16 @@ STYLE = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Line:
-    """The results of one variant of a primitive in one file, by n."""
-
-    name: str
-    primitive: str
-    variant: int
-    file: int
-    entries: tuple[Mapping[str, Any], ...]
-
-    def style(self) -> dict[str, Any]:
-        colour = COLOURS[self.variant % len(COLOURS)]
-        return {
-            "color": colour,
-            # Beyond eight variants the colours come again, with other markers.
-            "marker": MARKERS[(self.variant + self.variant // len(COLOURS)) % len(MARKERS)],
-            "linestyle": _LINES[self.file % len(_LINES)],
-            "markerfacecolor": colour if self.file == 0 else "white",
-            "label": self.name,
-        }
-
-
-def _variant(entry: Mapping[str, Any]) -> str:
-    words = [str(value) for value in entry["case"].values() if value is not None]
-    return " ".join([*words, *([] if entry["mode"] == "batch" else [entry["mode"]])])
-
-
-def _lines(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[_Line]:
-    found: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
-    for number, document in enumerate(documents):
-        for entry in document["results"]:
-            if entry["correct"] and _timed(entry) is not None:
-                found.setdefault((entry["primitive"], _variant(entry), number), []).append(entry)
-    variants: dict[str, list[str]] = {}
-    for primitive, variant, _ in sorted(found):
-        # The copy kernel is a reference in grey; it takes no colour from the others.
-        known = variants.setdefault(primitive, [])
-        if variant not in known:
-            known.append(variant)
-    lines = []
-    for (primitive, variant, number), entries in sorted(found.items()):
-        name = variant if len(documents) == 1 else f"{variant}, {names[number]}"
-        ordered = tuple(sorted(entries, key=lambda entry: entry["n"]))
-        lines.append(_Line(name, primitive, variants[primitive].index(variant), number, ordered))
-    return lines
-
-
-def _timed(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The statistics that rates are made from: of the GPU span, or of the CPU wall where there is none."""
-    for name in ("gpu_span", "cpu_wall"):
-        series = entry["whole"]["series"].get(name)
-        if series is not None and series["summary"] is not None and series["summary"]["median_ns"] > 0:
-            return series["summary"]
-    return None
-
-
-def _summary(entry: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    series = entry["whole"]["series"].get(name)
-    return None if series is None else series["summary"]
-
-
-def _bytes(entry: Mapping[str, Any]) -> int:
-    work = entry["work"] or {}
-    return work.get("read_bytes", 0) + work.get("write_bytes", 0)
+def _style(line: Line) -> dict[str, Any]:
+    colour = COLOURS[line.variant % len(COLOURS)]
+    return {
+        "color": colour,
+        # Beyond eight variants the colours come again, with other markers.
+        "marker": MARKERS[(line.variant + line.variant // len(COLOURS)) % len(MARKERS)],
+        "linestyle": _LINES[line.file % len(_LINES)],
+        "markerfacecolor": colour if line.file == 0 else "white",
+        "label": line.name,
+    }
 
 
 def load_figure(out: Path) -> tuple[Any, Any]:
@@ -150,12 +96,12 @@ def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], o
     out = Path(out)
     matplotlib, figure_class = load_figure(out)
     documents = [pooled(document) for document in documents]
-    lines = _lines(documents, names)
+    lines = result_lines(documents, names)
     if not lines:
         raise ArgumentError(f"{', '.join(names)}: no result with a time that was right, so there is nothing to draw")
     primitives = list(dict.fromkeys(line.primitive for line in lines))
     # The yardstick is a line in the others' panels, and has a column of its own only where it is alone.
-    columns = [name for name in primitives if name != _YARDSTICK] or primitives
+    columns = [name for name in primitives if name != YARDSTICK] or primitives
     with matplotlib.rc_context(STYLE):
         most = max(sum(line.primitive == primitive for line in lines) for primitive in columns) + len(documents)
         legend_inches = 0.4 + 0.19 * ((most + 2) // 2)
@@ -163,7 +109,7 @@ def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], o
         axes = figure.subplots(5, len(columns), squeeze=False, height_ratios=[legend_inches, 2.9, 2.9, 3, 2.9])
         for column, primitive in enumerate(columns):
             own = [line for line in lines if line.primitive == primitive]
-            _rates(axes[1][column], own, [] if primitive == _YARDSTICK else _yardsticks(lines))
+            _rates(axes[1][column], own, [] if primitive == YARDSTICK else yardsticks(lines))
             _times(axes[2][column], own)
             _kernels(axes[3][column], own)
             _cpu_against_gpu(axes[4][column], own)
@@ -184,29 +130,6 @@ def _titles(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Ite
             f"{name}: {device['adapter']} ({device['backend']}, {device['driver']}{software}), "
             f"gridwise_py {context['versions']['gridwise_py']}, {context['time'][:10]}"
         )
-
-
-def _yardsticks(lines: Sequence[_Line]) -> list[_Line]:
-    """The copy kernel of each file, once: it is no news in every mode."""
-    files: dict[int, _Line] = {}
-    for line in lines:
-        if line.primitive == _YARDSTICK:
-            known = files.get(line.file)
-            if known is None or _rank(line) < _rank(known):
-                files[line.file] = line
-    return list(files.values())
-
-
-def _rank(line: _Line) -> int:
-    return ("batch", "hot", "cold", "latency").index(line.entries[0]["mode"])
-
-
-def _places(lines: Sequence[_Line]) -> dict[tuple[str, str], float]:
-    """Factors on n that put lines side by side where they would be points on top of each other."""
-    if len({entry["n"] for line in lines for entry in line.entries}) > 1:
-        return {(line.primitive, line.name): 1.0 for line in lines}
-    middle = (len(lines) - 1) / 2
-    return {(line.primitive, line.name): 2 ** ((i - middle) / max(2, len(lines))) for i, line in enumerate(lines)}
 
 
 def time_axis(axis: Any, scale: Callable[[str], None], values: Sequence[float]) -> None:
@@ -231,7 +154,7 @@ def _over_n(axes: Any, points: Sequence[tuple[float, float, float, float]], styl
         axes.errorbar(ns, values, yerr=[below, above], capsize=2.5, elinewidth=1, **style)
 
 
-def _n_axis(axes: Any, lines: Sequence[_Line]) -> None:
+def _n_axis(axes: Any, lines: Sequence[Line]) -> None:
     ns = sorted({entry["n"] for line in lines for entry in line.entries if entry["n"]})
     if not ns:
         return
@@ -255,19 +178,19 @@ def _count_label(n: int) -> str:
     return f"$2^{{{text[2:]}}}$" if text.startswith("2^") else text
 
 
-def _rates(axes: Any, lines: Sequence[_Line], copies: Sequence[_Line]) -> None:
+def _rates(axes: Any, lines: Sequence[Line], copies: Sequence[Line]) -> None:
     best: dict[int, float] = {}
-    places = _places([*copies, *lines])
+    place_of = places([*copies, *lines])
     grey = {"color": "#7f7f7f", "marker": "_", "markersize": 9, "linewidth": 2.5, "alpha": 0.55}
     for line in (*copies, *lines):
-        style = line.style()
+        style = _style(line)
         if line in copies:
             style |= {**grey, "label": f"copy {line.name}"}
-        place, keys = places[line.primitive, line.name], ("median_ns", "ci_high_ns", "ci_low_ns")
+        place, keys = place_of[line.primitive, line.name], ("median_ns", "ci_high_ns", "ci_low_ns")
         points = [
-            (entry["n"] * place, *(_bytes(entry) / timed[key] for key in keys))
+            (entry["n"] * place, *(moved_bytes(entry) / timed[key] for key in keys))
             for entry in line.entries
-            if (timed := _timed(entry)) is not None and _bytes(entry)
+            if (timed := timed_summary(entry)) is not None and moved_bytes(entry)
         ]
         _over_n(axes, points, style)
         if points:
@@ -280,19 +203,19 @@ def _rates(axes: Any, lines: Sequence[_Line], copies: Sequence[_Line]) -> None:
     axes.set_ylabel("rate, GB/s (bytes that had to move)")
 
 
-def _times(axes: Any, lines: Sequence[_Line]) -> None:
+def _times(axes: Any, lines: Sequence[Line]) -> None:
     seen = []
-    places = _places(lines)
+    place_of = places(lines)
     for line in lines:
         points = [
             (
-                entry["n"] * places[line.primitive, line.name],
+                entry["n"] * place_of[line.primitive, line.name],
                 *(timed[key] / 1e9 for key in ("median_ns", "ci_low_ns", "ci_high_ns")),
             )
             for entry in line.entries
-            if (timed := _timed(entry)) is not None
+            if (timed := timed_summary(entry)) is not None
         ]
-        _over_n(axes, points, line.style())
+        _over_n(axes, points, _style(line))
         seen += [point[1] for point in points]
     _n_axis(axes, lines)
     time_axis(axes.yaxis, axes.set_yscale, seen)
@@ -301,7 +224,7 @@ def _times(axes: Any, lines: Sequence[_Line]) -> None:
     axes.set_ylabel("time per trial")
 
 
-def _kernels(axes: Any, lines: Sequence[_Line]) -> None:
+def _kernels(axes: Any, lines: Sequence[Line]) -> None:
     """Stacked bars of the kernels at the n that most lines have, the largest of these; a mark where the whole ends."""
     ns = [entry["n"] for line in lines for entry in line.entries]
     largest = max(set(ns), key=lambda n: (ns.count(n), n))
@@ -322,7 +245,7 @@ def _kernels(axes: Any, lines: Sequence[_Line]) -> None:
             )  # fmt: skip
             used.add(i)
             left += time_s
-        whole = _summary(entry, "gpu_span")
+        whole = whole_summary(entry, "gpu_span")
         if whole is not None:
             axes.plot([whole["median_ns"] / 1e9] * 2, [row - 0.42, row + 0.42], color="black", linewidth=2,
                       label=None if "whole" in used else "whole: first begin to last end")  # fmt: skip
@@ -343,16 +266,18 @@ def _no_gpu_times(axes: Any) -> None:
     axes.text(0.5, 0.5, "no GPU times", ha="center", va="center", transform=axes.transAxes)
 
 
-def _cpu_against_gpu(axes: Any, lines: Sequence[_Line]) -> None:
+def _cpu_against_gpu(axes: Any, lines: Sequence[Line]) -> None:
     seen = []
     for line in lines:
         points = [
             (gpu["median_ns"] / 1e9, cpu["median_ns"] / 1e9)
             for entry in line.entries
-            if (gpu := _summary(entry, "gpu_span")) and (cpu := _summary(entry, "cpu_wall")) and gpu["median_ns"] > 0
+            if (gpu := whole_summary(entry, "gpu_span"))
+            and (cpu := whole_summary(entry, "cpu_wall"))
+            and gpu["median_ns"] > 0
         ]
         if points:
-            axes.plot(*zip(*points, strict=True), **line.style())
+            axes.plot(*zip(*points, strict=True), **_style(line))
             seen += [value for point in points for value in point]
     if not seen:
         _no_gpu_times(axes)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from ..errors import BadResultsFile
 from .results import SCHEMA, SCHEMA_VERSION
 
-__all__ = ["SCHEMA_FILE", "check_document", "read"]
+__all__ = ["SCHEMA_FILE", "check_document", "content_of", "parse", "read"]
 
 SCHEMA_FILE = Path(__file__).resolve().parent / "schema" / "gridwise.bench.schema.json"
 
@@ -22,17 +22,24 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[\d.eE+-]*')
 
 def read(path: Path) -> dict[str, Any]:
     """Read and check a file; see `read_results`."""
+    return parse(content_of(path), path.name)
+
+
+def content_of(path: Path) -> bytes:
+    """Return the content of a file; raise BadResultsFile where it cannot be read."""
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise BadResultsFile(f"{path.name}: cannot be read: {error.strerror or error}") from error
+
+
+def parse(content: bytes, name: str) -> dict[str, Any]:
+    """Check the content of a file; see `read_results`."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadResultsFile(
-            f"{path.name}: byte {error.start} is not UTF-8: no results file of gridwise bench"
-        ) from error
-    return check_document(_parse(path.name, text), path.name)
+        raise BadResultsFile(f"{name}: byte {error.start} is not UTF-8: no results file of gridwise bench") from error
+    return check_document(_parse(name, text), name)
 
 
 def _place(text: str, position: int) -> str:

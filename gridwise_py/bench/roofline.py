@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, BadResultsFile
+from .documents import moved_bytes
 
-__all__ = ["Ceilings", "Point", "ceilings_of", "points", "read_calibration"]
+__all__ = ["Ceilings", "Point", "ceilings_of", "is_of_device", "points", "read_calibration"]
 
 _AT_THE_ROOF = 1.10
 _FASTER = 0.95
+# What a calibration and results must have in common.
+_SAME = ("adapter", "driver", "backend")
 
 
 @dataclass(frozen=True)
@@ -135,15 +138,23 @@ def ceilings_of(document: Mapping[str, Any], calibration: Mapping[str, Any] | No
             "calibration.json, then --calibration calibration.json"
         )
     if calibration is not None:
-        for key in ("adapter", "driver", "backend"):
+        for key in _SAME:
             if calibration["device"].get(key) != device[key]:
                 raise ArgumentError(
                     f"the results are of {key} {device[key]!r}, the calibration is of "
                     f"{calibration['device'].get(key)!r}; ceilings hold for one device and driver only"
                 )
     copies = tuple(sorted((int(p["moved_bytes"]), float(p["gbytes_per_s"])) for p in found["copy"]))
-    floors = found.get("floors_ns") or device.get("floors") or {}
+    # A results file has units in its names: empty_pass_ns.
+    floors = {
+        name.removesuffix("_ns"): ns for name, ns in (found.get("floors_ns") or device.get("floors") or {}).items()
+    }
     return Ceilings(copies, found.get("fma_gflops"), floors)
+
+
+def is_of_device(calibration: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Whether a calibration is of the device of a results file."""
+    return all(calibration["device"].get(key) == document["device"][key] for key in _SAME)
 
 
 def points(document: Mapping[str, Any], ceilings: Ceilings) -> list[Point]:
@@ -151,17 +162,12 @@ def points(document: Mapping[str, Any], ceilings: Ceilings) -> list[Point]:
     return [
         _point(entry, ceilings)
         for entry in sorted(document["results"], key=lambda entry: entry["position"])
-        if entry["correct"] and entry["whole"]["gpu_span_ns"] and _moved_bytes(entry)
+        if entry["correct"] and entry["whole"]["gpu_span_ns"] and moved_bytes(entry)
     ]
 
 
-def _moved_bytes(entry: Mapping[str, Any]) -> int:
-    work = entry["work"] or {}
-    return work.get("read_bytes", 0) + work.get("write_bytes", 0)
-
-
 def _point(entry: Mapping[str, Any], ceilings: Ceilings) -> Point:
-    moved, flops = _moved_bytes(entry), entry["work"].get("flops", 0)
+    moved, flops = moved_bytes(entry), entry["work"].get("flops", 0)
     measured = float(entry["whole"]["gpu_span_ns"])
     # Cold caches: every byte comes from memory, however few they are.
     speed = ceilings.memory_gbytes_per_s if entry["mode"] == "cold" else ceilings.copy_gbytes_per_s(moved)

@@ -11,10 +11,15 @@ from .plot import COLOURS, MARKERS, STYLE, load_figure, save_figure
 from .roofline import Ceilings, Point
 from .table import format_count, format_ns
 
-__all__ = ["plot_roofline", "roofline_table"]
+__all__ = ["HEADINGS", "ceilings_text", "plot_roofline", "point_cells", "roofline_table"]
+
+HEADINGS = (
+    "case", "n", "flop/byte", "predicted", "measured", "of the roof", "kernels", "what the gap is likely to be",
+)  # fmt: skip
 
 
-def _device(document: Mapping[str, Any], ceilings: Ceilings) -> str:
+def ceilings_text(document: Mapping[str, Any], ceilings: Ceilings) -> str:
+    """Return the device with its measured ceilings as text."""
     device = document["device"]
     software = ", software on the CPU" if device["adapter_type"] == "CPU" else ""
     arithmetic = "not measured" if ceilings.fma_gflops is None else f"{ceilings.fma_gflops:,.0f} GFLOP/s of f32 FMA"
@@ -24,24 +29,29 @@ def _device(document: Mapping[str, Any], ceilings: Ceilings) -> str:
     )
 
 
+def point_cells(p: Point) -> tuple[str, ...]:
+    """Return the texts of a point, one for each of `HEADINGS`."""
+    kernels = "; ".join(f"{label} {share:.0%}" for label, share in p.kernels)
+    return (
+        p.name, format_count(p.n), f"{p.intensity:.3g}", f"{format_ns(p.predicted_ns)} ({p.bound})",
+        format_ns(p.measured_ns), f"{p.share:.0%}", kernels, p.why,
+    )  # fmt: skip
+
+
 def roofline_table(document: Mapping[str, Any], ceilings: Ceilings, found: Sequence[Point]) -> Any:
     """Return a rich table."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, title=escape(_device(document, ceilings)), title_justify="left")
-    table.add_column("case")
-    for heading in ("n", "flop/byte", "predicted", "measured", "of the roof"):
+    table = Table(box=box.SIMPLE_HEAD, title=escape(ceilings_text(document, ceilings)), title_justify="left")
+    table.add_column(HEADINGS[0])
+    for heading in HEADINGS[1:6]:
         table.add_column(heading, justify="right")
-    table.add_column("kernels", overflow="fold")
-    table.add_column("what the gap is likely to be", overflow="fold", min_width=30)
+    table.add_column(HEADINGS[6], overflow="fold")
+    table.add_column(HEADINGS[7], overflow="fold", min_width=30)
     for p in found:
-        kernels = "; ".join(f"{label} {share:.0%}" for label, share in p.kernels)
-        table.add_row(
-            escape(p.name), format_count(p.n), f"{p.intensity:.3g}", f"{format_ns(p.predicted_ns)} ({p.bound})",
-            format_ns(p.measured_ns), f"{p.share:.0%}", escape(kernels), escape(p.why),
-        )  # fmt: skip
+        table.add_row(*map(escape, point_cells(p)))
     return table
 
 
@@ -78,6 +88,6 @@ def plot_roofline(document: Mapping[str, Any], ceilings: Ceilings, found: Sequen
         axes.set_yscale("log")
         axes.set_xlabel("operations per byte that had to move")
         axes.set_ylabel("GFLOP/s (operator applications)")
-        figure.suptitle(_device(document, ceilings), fontsize=9, x=0.01, ha="left")
+        figure.suptitle(ceilings_text(document, ceilings), fontsize=9, x=0.01, ha="left")
         axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2, borderaxespad=0.3)
         save_figure(figure, out)

@@ -12,13 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from .case import array_items
-from .distributions import UNIFORM
 from .measurement import Summary
+from .remarks import case_label, remarks
+from .results import case_key
 from .rounds import pooled
-from .series import CLOCK_MOVED, LEFT_OUT
 from .statistics import significant
 
-__all__ = ["results_table"]
+__all__ = ["copy_shares", "format_count", "format_ns", "number", "percent", "results_table", "time_text"]
+
+_STYLES = {"error": "bold red", "warning": "yellow", "clock": "yellow", "software": "bold yellow", "no GPU": "yellow"}
 
 
 def format_ns(value: float | None) -> str:
@@ -40,11 +42,17 @@ def format_count(n: int) -> str:
     return f"2^{n.bit_length() - 1}" if n >= 1024 and n & (n - 1) == 0 else f"{n:,}"
 
 
-def _cell(value: float | None, suffix: str = "") -> str:
+def number(value: float | None, suffix: str = "") -> str:
+    """Return a number with three digits."""
     return "–" if value is None else f"{_three_digits(value)}{suffix}"
 
 
-def _time(series: Mapping[str, Any] | None, entry: Mapping[str, Any], step_ns: float | None) -> str:
+def percent(share: float | None) -> str:
+    """Return a share."""
+    return number(None if share is None else 100 * share, " %")
+
+
+def time_text(series: Mapping[str, Any] | None, entry: Mapping[str, Any], step_ns: float | None) -> str:
     """Return a median with the digits that mean something: none below its interval or the step of the clock."""
     if series is None or series["summary"] is None:
         return "–"
@@ -58,11 +66,20 @@ def _verdict(entry: Mapping[str, Any]) -> Text:
     return Text("right", style="green") if entry["correct"] else Text("WRONG", style="bold red")
 
 
-def _name(entry: Mapping[str, Any]) -> str:
-    # The usual mode and data are left out, as every row would have them.
-    usual = ("batch", UNIFORM)
-    words = [entry["primitive"], entry["op"], entry["datatype"], entry["case"].get("distribution"), entry["mode"]]
-    return " ".join(word for word in words if word and word not in usual)
+def copy_shares(document: Mapping[str, Any], yardstick: str) -> dict[Any, float | None]:
+    """Return the rate of each case of a pooled document as a share of the yardstick's: as many items, same mode."""
+    rates = {case_key(entry): entry["rates"]["gbytes_per_s"] for entry in document["results"]}
+    copies = {
+        (entry["n"], entry["mode"]): rates[case_key(entry)]
+        for entry in document["results"]
+        if entry["primitive"] == yardstick and rates[case_key(entry)]
+    }
+    found = {}
+    for entry in document["results"]:
+        key = case_key(entry)
+        copy = copies.get((array_items(entry["primitive"], entry["n"]), entry["mode"]))
+        found[key] = rates[key] / copy if copy and rates[key] else None
+    return found
 
 
 def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType:
@@ -77,11 +94,7 @@ def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType
     """
     document = pooled(document)
     device, results = document["device"], document["results"]
-    copy_rates = {
-        (entry["n"], entry["mode"]): entry["rates"]["gbytes_per_s"]
-        for entry in results
-        if entry["primitive"] == yardstick and entry["rates"]["gbytes_per_s"]
-    }
+    shares = copy_shares(document, yardstick)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="bold")
     table.title = escape(
         f"{device['adapter']} · {device['backend']} · {device['driver']} · subgroups of "
@@ -95,19 +108,17 @@ def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType
     for entry in results:
         step_ns = device["tick_step_ns"]
         for kernel in entry["kernels"]:
-            table.add_row(f"  {escape(kernel['label'])}", "", _time(kernel, entry, step_ns), style="dim")
-        copy = copy_rates.get((array_items(entry["primitive"], entry["n"]), entry["mode"]))
-        rates, whole = entry["rates"], entry["whole"]
-        share = 100 * rates["gbytes_per_s"] / copy if copy and rates["gbytes_per_s"] else None
+            table.add_row(f"  {escape(kernel['label'])}", "", time_text(kernel, entry, step_ns), style="dim")
+        rates, whole, share = entry["rates"], entry["whole"], shares[case_key(entry)]
         table.add_row(
-            Text(_name(entry), style="bold"),
+            Text(case_label(entry), style="bold"),
             format_count(entry["n"]),
-            _time(whole["series"].get("gpu_span"), entry, step_ns),
-            _time(whole["series"].get("cpu_wall"), entry, None),
-            _cell(rates["gbytes_per_s"]),
-            _cell(rates["gitems_per_s"]),
-            _cell(share, " %"),
-            _cell(None if (peak := rates.get("share_of_peak")) is None else 100 * peak, " %"),
+            time_text(whole["series"].get("gpu_span"), entry, step_ns),
+            time_text(whole["series"].get("cpu_wall"), entry, None),
+            number(rates["gbytes_per_s"]),
+            number(rates["gitems_per_s"]),
+            percent(share),
+            percent(rates.get("share_of_peak")),
             _verdict(entry),
             end_section=True,
         )
@@ -116,29 +127,13 @@ def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType
 
 def _notes(device: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Text:
     notes = Text()
-    for entry in results:
-        problem = entry["error"] or entry["mismatch"]
-        if problem:
-            notes.append(f"{_name(entry)} n={entry['n']:,}: {problem}\n", style="bold red")
-    clock = (CLOCK_MOVED, LEFT_OUT)  # one line for all of each kind
-    warnings = {w for entry in results for w in entry["warnings"] if not any(words in w for words in clock)}
-    for warning in sorted(warnings)[:5]:
-        notes.append(f"warning: {warning}\n", style="yellow")
-    moved = sum(entry["clock_moved"] for entry in results)
-    if moved:
-        notes.append(f"The clock moved all through {moved} of {len(results)} cases.\n", style="yellow")
-    left_out = sum(any(LEFT_OUT in w for w in entry["warnings"]) for entry in results)
-    if left_out:
-        notes.append(
-            f"In {left_out} of {len(results)} cases some samples were {LEFT_OUT}, and are left out.\n", style="yellow"
-        )
-    if device["adapter_type"] == "CPU":
-        notes.append(
-            "This adapter is software on the CPU: these figures are the CPU's, and say nothing about any GPU.\n",
-            style="bold yellow",
-        )
-    if not any(entry["whole"]["gpu_span_ns"] for entry in results):
-        notes.append("No GPU times: the adapter has no timestamps. Rates are from the CPU wall.\n", style="yellow")
+    found = remarks(device, results)
+    # Of what the results themselves warn of, the first few.
+    of_results = [remark for remark in found if remark.kind == "warning"]
+    for remark in found:
+        if remark not in of_results[5:]:
+            prefix = "warning: " if remark.kind == "warning" else ""
+            notes.append(f"{prefix}{remark.text}\n", style=_STYLES[remark.kind])
     notes.append(_how(results), style="dim")
     return notes
 

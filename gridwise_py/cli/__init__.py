@@ -13,6 +13,7 @@ from .compare import compare
 from .exit_codes import BAD_INPUT, NO_ADAPTER
 from .info import info
 from .plot import plot
+from .report import report
 from .roofline import roofline
 from .timers import timers
 from .trace import trace
@@ -48,6 +49,7 @@ main.add_command(calibrate)
 main.add_command(compare)
 main.add_command(info)
 main.add_command(plot)
+main.add_command(report)
 main.add_command(roofline)
 main.add_command(timers)
 main.add_command(trace)

@@ -12,6 +12,7 @@ import click
 
 from .exit_codes import BAD_INPUT, NO_ADAPTER, WRONG_RESULT
 from .options import AxisText, AxisValues, PrimitiveName, RawArguments, adapter_option
+from .output import check_output
 
 __all__ = ["bench"]
 
@@ -68,9 +69,8 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         from ..bench.results_writer import final_path
 
         json_path = final_path(resume)
-    if json_path is not None and not json_path.absolute().parent.is_dir():
-        click.echo(f"gridwise: --json: the folder {json_path.parent} does not exist; make it first", err=True)
-        sys.exit(BAD_INPUT)
+    if json_path is not None:
+        check_output(json_path, "--json")
     sweeps, protocol = _what(ctx, options)
     jobs = plan_jobs(sweeps)
     request = Request(

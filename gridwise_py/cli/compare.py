@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .exit_codes import BAD_INPUT, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
+from .exit_codes import NOT_COMPARABLE, REGRESSION, WRONG_RESULT
+from .output import check_output, write_whole
 
 __all__ = ["compare"]
 
@@ -67,16 +67,11 @@ def compare(
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
     if output is not None:
-        if not output.absolute().parent.is_dir():
-            click.echo(f"gridwise: --output: the folder {output.parent} does not exist; make it first", err=True)
-            sys.exit(BAD_INPUT)
-        if output.resolve() in (old.resolve(), new.resolve()):
-            click.echo(f"gridwise: --output: {output} is one of the files to compare; name another", err=True)
-            sys.exit(BAD_INPUT)
+        check_output(output, "--output", (old, new))
     documents = read_results(old), read_results(new)
     found = compare_documents(*documents, threshold=threshold, gate=gate, force=force, across=across)
     if output is not None:
-        _write(output, render(found, form))
+        write_whole(output, render(found, form), "--output")
     elif form == "table":
         from rich.console import Console
 
@@ -92,16 +87,3 @@ def compare(
         sys.exit(WRONG_RESULT)
     if found.regressed:
         sys.exit(REGRESSION)
-
-
-def _write(path: Path, text: str) -> None:
-    """Write whole or not at all: beside, then renamed."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        click.echo(f"gridwise: --output: {path} cannot be written: {error}", err=True)
-        sys.exit(BAD_INPUT)
-    finally:
-        beside.unlink(missing_ok=True)

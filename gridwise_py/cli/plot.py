@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from .exit_codes import BAD_INPUT
+from .output import check_output
 
 __all__ = ["plot"]
 
@@ -26,9 +25,7 @@ def plot(files: tuple[Path, ...], out: Path) -> None:
     from ..bench.plot import plot_results
     from ..bench.results import read_results
 
-    if not out.absolute().parent.is_dir():
-        click.echo(f"gridwise: --out: the folder {out.parent} does not exist; make it first", err=True)
-        sys.exit(BAD_INPUT)
+    check_output(out, "--out", files)
     documents = [read_results(file) for file in files]
     plot_results(documents, [file.name.removesuffix(".json") for file in files], out)
     click.echo(f"wrote {out}", err=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from .exit_codes import BAD_INPUT
+from .output import check_output
 
 __all__ = ["roofline"]
 
@@ -36,9 +35,8 @@ def roofline(file: Path, calibration: Path | None, out: Path | None, as_json: bo
     from ..bench.roofline_report import plot_roofline, roofline_table
     from ..errors import ArgumentError
 
-    if out is not None and not out.absolute().parent.is_dir():
-        click.echo(f"gridwise: --out: the folder {out.parent} does not exist; make it first", err=True)
-        sys.exit(BAD_INPUT)
+    if out is not None:
+        check_output(out, "--out", [file])
     document = read_results(file)
     ceilings = ceilings_of(document, None if calibration is None else read_calibration(calibration))
     found = points(document, ceilings)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from .exit_codes import BAD_INPUT, WRONG_RESULT
+from .exit_codes import WRONG_RESULT
 from .options import adapter_option
+from .output import check_output
 
 __all__ = ["timers"]
 
@@ -44,9 +45,8 @@ def timers(
     from ..bench.timers_report import plot_timers, timers_table
 
     for option, path in (("--json", json_path), ("--plot", plot_path)):
-        if path is not None and not path.absolute().parent.is_dir():
-            click.echo(f"gridwise: {option}: the folder {path.parent} does not exist; make it first", err=True)
-            sys.exit(BAD_INPUT)
+        if path is not None:
+            check_output(path, option)
     if plot_path is not None:
         load_figure(plot_path)  # what is wrong with it is said before anything is measured
     workloads = [replace(workload, n=max(1, round(scale * workload.n))) for workload in WORKLOADS]

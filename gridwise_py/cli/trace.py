@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from .exit_codes import BAD_INPUT
+from .output import check_output
 
 __all__ = ["trace"]
 
@@ -24,11 +23,6 @@ def trace(file: Path, out: Path) -> None:
     """
     from ..bench.trace import export_results_trace
 
-    if not out.absolute().parent.is_dir():
-        click.echo(f"gridwise: --out: the folder {out.parent} does not exist; make it first", err=True)
-        sys.exit(BAD_INPUT)
-    if out.absolute() == file.absolute():
-        click.echo(f"gridwise: --out: {out} is the results file itself; give another name", err=True)
-        sys.exit(BAD_INPUT)
+    check_output(out, "--out", [file])
     export_results_trace(file, out)
     click.echo(f"wrote {out}", err=True)

@@ -1,0 +1,390 @@
+"""Interactive charts of results, as Vega-Lite specifications."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .compare import Comparison
+from .compare_render import clean
+from .documents import case_axes, mode, moved_bytes, timed_summary, whole_summary
+from .lines import YARDSTICK, Line, places, variant
+from .measurement import Summary
+from .report_vega import (
+    ALL,
+    GREY,
+    SECONDS,
+    SHAPES,
+    Datasets,
+    Spec,
+    again,
+    chosen,
+    load_altair,
+    marks,
+    n_axis,
+    quantity,
+    tips,
+)
+from .roofline import Ceilings, Point
+from .statistics import significant
+from .table import format_count, format_ns, number
+
+__all__ = ["drift_chart", "primitive_charts", "roofline_chart", "verdict_chart"]
+
+_BAR = 24
+_MOST_BARS = 24
+_MOST_RATIOS = 40
+# Files whose rates differ by more cannot share a linear axis.
+_FAR_APART = 8.0
+_VERDICTS = {"faster": "#009E73", "same": GREY, "ambiguous": "#E69F00", "slower": "#D55E00"}
+
+
+def _time(summary: Mapping[str, Any]) -> str:
+    return significant(summary["median_ns"], Summary(**summary))
+
+
+# ---- a primitive
+
+
+def primitive_charts(
+    primitive: str, lines: Sequence[Line], yardsticks: Sequence[Line], files: Sequence[str]
+) -> list[tuple[str, str, Spec]]:
+    """Return title, explanation and specification of each chart of a primitive.
+
+    Parameters
+    ----------
+    primitive : str
+    lines : sequence of Line
+        Its own.
+    yardsticks : sequence of Line
+        The copy kernel of each file.
+    files : sequence of str
+        Names.
+    """
+    rows, copies = _rows(lines, files), _rows(yardsticks if primitive != YARDSTICK else (), files)
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    found = []
+    if any("rate" in row for row in rows):
+        explained = "GB/s of bytes that had to move, with the 95 % interval of the median."
+        grey = " Grey: the copy kernel." if copies else ""
+        found.append(("Throughput over n", explained + grey, _throughput(rows, copies, cases)))
+    found.append(("Time over n", "Per trial, with the 95 % interval of the median.", _times(rows, cases)))
+    if any(entry["kernels"] for line in lines for entry in line.entries):
+        found.append(_kernels(lines, files))
+    if any("gpu_s" in row for row in rows):
+        explained = "What a caller waits against what the GPU works. On the dashed line all of it is on the GPU."
+        found.append(("CPU wall against GPU span", explained, _cpu_against_gpu(rows, cases)))
+    ratios = _cold_over_hot(lines, files)
+    if ratios:
+        explained = (
+            "Time with the last-level cache flushed before each trial, over time with warm caches. The bar is the "
+            "widest that both intervals allow."
+        )
+        found.append(("Cold against hot", explained, _ratio_chart(ratios)))
+    return found
+
+
+def _rows(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str, Any]]:
+    place_of = places(lines)
+    return [_row(line, e, files, place_of[line.primitive, line.name]) for line in lines for e in line.entries]
+
+
+def _row(line: Line, entry: Mapping[str, Any], files: Sequence[str], place: float) -> dict[str, Any]:
+    timed = timed_summary(entry) or {}
+    moved = moved_bytes(entry)
+    row = {
+        "at": entry["n"] * place,
+        "items": entry["n"],
+        "n": f"{entry['n']:,}",
+        "case": clean(variant(entry)),
+        "file": files[line.file],
+        "mode": mode(entry),
+        "time": _time(timed),
+        "interval": f"{format_ns(timed['ci_low_ns'])} to {format_ns(timed['ci_high_ns'])}",
+        "count": timed["count"],
+        "s": timed["median_ns"] / 1e9,
+        "s_low": timed["ci_low_ns"] / 1e9,
+        "s_high": timed["ci_high_ns"] / 1e9,
+    }
+    if moved:
+        rates = {"rate": "median_ns", "rate_low": "ci_high_ns", "rate_high": "ci_low_ns"}
+        row |= {name: moved / timed[key] for name, key in rates.items()}
+        row["rate_text"] = f"{number(row['rate'])} GB/s"
+    gpu, cpu = (whole_summary(entry, name) for name in ("gpu_span", "cpu_wall"))
+    if gpu and cpu and gpu["median_ns"] > 0:
+        row |= {"gpu_s": gpu["median_ns"] / 1e9, "cpu_s": cpu["median_ns"] / 1e9, "cpu": _time(cpu)}
+    return row
+
+
+def _axis_of_n(rows: Sequence[Mapping[str, Any]]) -> Any:
+    return n_axis(sorted({row["items"] for row in rows}))
+
+
+_ENDS = ("s", "s_low", "s_high")
+_TIPS = {"case": "case", "file": "file", "n": "n", "time": "time"}
+
+
+def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str, Any]], cases: Sequence[str]) -> Spec:
+    alt, datasets = load_altair(), Datasets()
+    rows, copies = ([row for row in some if "rate" in row] for some in (rows, copies))
+    best: dict[str, float] = {}
+    for row in [*rows, *copies]:
+        best[row["file"]] = max(best.get(row["file"], 0.0), row["rate"])
+    # Far apart by file, not by n: small inputs are slow on every device, and zero is worth seeing.
+    far = max(best.values()) > _FAR_APART * min(best.values())
+    rates = [row[key] for row in [*rows, *copies] for key in ("rate", "rate_low", "rate_high")]
+    x, y = _axis_of_n([*rows, *copies]), quantity(alt.Y, "rate", "GB/s", rates, log=far)
+    params, shown = chosen("file", "mode")
+    named = tips(**_TIPS, rate_text="rate", interval="95 % of time", count="samples")
+    layers = marks(datasets, rows, x, y, named, cases=cases, span=("rate_low", "rate_high"))
+    if copies:
+        grey = alt.Chart(datasets.data(copies)).encode(x=x, y=y, detail="file:N")
+        of_copy = tips(rate_text="copy", case="case", file="file", n="n", time="time")
+        # What the page filters by mode is the cases; the yardstick stays.
+        line = grey.mark_line(color=GREY, strokeWidth=4, opacity=0.35)
+        ticks = grey.mark_tick(color=GREY, thickness=4, width=14, opacity=0.6).encode(tooltip=of_copy)
+        layers = [
+            *(layer.transform_filter(f"shown_file == '{ALL}' || datum.file == shown_file") for layer in (line, ticks)),
+            *(layer.transform_filter(shown) for layer in layers),
+        ]
+        return datasets.spec(alt.layer(*layers).add_params(*params))
+    return datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
+
+
+def _times(rows: Sequence[Mapping[str, Any]], cases: Sequence[str]) -> Spec:
+    alt, datasets = load_altair(), Datasets()
+    y = quantity(alt.Y, "s", "time per trial", [row[key] for row in rows for key in _ENDS], labels=SECONDS)
+    params, shown = chosen("file", "mode")
+    named = tips(**_TIPS, interval="95 %", count="samples")
+    layers = marks(datasets, rows, _axis_of_n(rows), y, named, cases=cases, span=("s_low", "s_high"))
+    return datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
+
+
+def _cpu_against_gpu(rows: Sequence[Mapping[str, Any]], cases: Sequence[str]) -> Spec:
+    alt, datasets = load_altair(), Datasets()
+    rows = [row for row in rows if "gpu_s" in row]
+    seen = [row[key] for row in rows for key in ("gpu_s", "cpu_s")]
+    ends = [{"gpu_s": value, "cpu_s": value} for value in (min(seen), max(seen))]
+    x = quantity(alt.X, "gpu_s", "GPU span per trial", seen, labels=SECONDS)
+    y = quantity(alt.Y, "cpu_s", "CPU wall per trial", seen, labels=SECONDS)
+    params, shown = chosen("file", "mode")
+    diagonal = alt.Chart(datasets.data(ends)).mark_line(color=GREY, strokeDash=[6, 3]).encode(x=x, y=y)
+    titles = {**_TIPS, "time": "GPU span", "cpu": "CPU wall"}
+    points = [layer.transform_filter(shown) for layer in marks(datasets, rows, x, y, tips(**titles), cases=cases)]
+    return datasets.spec(alt.layer(diagonal, *points).add_params(*params))
+
+
+def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spec]:
+    """Stacked bars of the kernels at the n that most lines have, the largest of these; a mark where the whole ends."""
+    alt, datasets = load_altair(), Datasets()
+    ns = [entry["n"] for line in lines for entry in line.entries]
+    largest = max(set(ns), key=lambda n: (ns.count(n), n))
+    bars = [(line, entry) for line in lines for entry in line.entries if entry["n"] == largest]
+    rows, wholes = [], []
+    for line, entry in bars[:_MOST_BARS]:
+        begin, name = 0.0, clean(line.name)
+        common = {"line": name, "file": files[line.file], "mode": mode(entry)}
+        for kernel in entry["kernels"]:
+            end = begin + (kernel["gpu_ns"] or 0.0) / 1e9
+            text = "–" if kernel["summary"] is None else _time(kernel["summary"])
+            rows.append({**common, "kernel": clean(kernel["label"]), "begin": begin, "end": end, "text": text})
+            begin = end
+        whole = whole_summary(entry, "gpu_span")
+        if whole is not None:
+            wholes.append({**common, "end": whole["median_ns"] / 1e9, "text": format_ns(whole["median_ns"])})
+    # In the order of the data: an order that were listed would be made an expression, with the labels in it.
+    y = alt.Y("line:N", title=None, sort=None, axis=alt.Axis(grid=False))
+    room = 1.4 * max([row["end"] for row in [*rows, *wholes]], default=0.0)
+    axis = alt.Axis(labelExpr=SECONDS, labelOverlap="greedy", tickCount=5)
+    x = alt.X("begin:Q", title="GPU time per trial", axis=axis, scale=alt.Scale(domain=[0, room or 1.0]))
+    params, shown = chosen("file", "mode")
+    pick = alt.selection_point(name="pick", fields=["kernel"], bind="legend")
+    stacked = (
+        alt.Chart(datasets.data(rows))
+        .mark_bar(height={"band": 0.7})
+        .encode(
+            y=y, x=x, x2="end:Q", color=alt.Color("kernel:N", title="kernel", sort=None),
+            opacity=alt.condition(pick, alt.value(1.0), alt.value(0.15)),
+            tooltip=tips(line="case", kernel="kernel", text="time"),
+        )
+        .add_params(pick)
+    )  # fmt: skip
+    whole = alt.Chart(datasets.data(wholes)).encode(y=y, x=again(x, "end"), tooltip=tips(line="case", text="whole"))
+    layers = (
+        stacked,
+        whole.mark_tick(thickness=2.5, height={"band": 0.95}),
+        whole.mark_text(align="left", dx=6).encode(text="text:N"),
+    )
+    left_out = f" The first {_MOST_BARS} of {len(bars)} cases." if len(bars) > _MOST_BARS else ""
+    explained = (
+        f"At n = {format_count(largest)}. The mark is the whole, from the first begin to the last end: what lies "
+        f"between the bars and it are gaps.{left_out}"
+    )
+    made = datasets.spec(
+        alt.layer(*layers).transform_filter(shown).add_params(*params), height=_BAR * max(len(bars[:_MOST_BARS]), 2)
+    )
+    return "Kernels against the whole", explained, made
+
+
+def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str, Any]]:
+    found: dict[Any, dict[str, Mapping[str, Any]]] = {}
+    for line in lines:
+        for entry in line.entries:
+            key = (" ".join(case_axes(entry).values()), files[line.file], entry["n"])
+            found.setdefault(key, {})[mode(entry)] = timed_summary(entry) or {}
+    rows = []
+    for (case, file, n), modes in sorted(found.items()):
+        if {"cold", "hot"} <= modes.keys():
+            cold, hot = modes["cold"], modes["hot"]
+            row = {"at": n, "items": n, "n": f"{n:,}", "case": clean(case), "file": file}
+            row |= {
+                "ratio": cold["median_ns"] / hot["median_ns"],
+                "text": f"{cold['median_ns'] / hot['median_ns']:.3f}",
+            }
+            row |= {"low": cold["ci_low_ns"] / hot["ci_high_ns"], "high": cold["ci_high_ns"] / hot["ci_low_ns"]}
+            rows.append(row | {"cold": _time(cold), "hot": _time(hot)})
+    return rows
+
+
+def _ratio_chart(rows: Sequence[Mapping[str, Any]]) -> Spec:
+    alt, datasets = load_altair(), Datasets()
+    y = quantity(alt.Y, "ratio", "cold over hot", [row[key] for row in rows for key in ("ratio", "low", "high")])
+    params, shown = chosen("file")
+    one = alt.Chart(datasets.data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(y=y)
+    named = tips(case="case", file="file", n="n", cold="cold", hot="hot", text="cold over hot")
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    layers = marks(datasets, rows, _axis_of_n(rows), y, named, cases=cases, span=("low", "high"))
+    layers = [layer.transform_filter(shown) for layer in layers]
+    return datasets.spec(alt.layer(one, *layers).add_params(*params))
+
+
+# ---- of several primitives
+
+
+def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
+    """Return operations per second over operations per byte, with the ceilings; None where no case has operations."""
+    alt, datasets = load_altair(), Datasets()
+    shown = [p for p in found if p.intensity > 0]
+    if not shown:
+        return None
+    intensities = [p.intensity for p in shown] + ([ceilings.ridge] if ceilings.ridge else [])
+    ends = [min(intensities) / 4, max(intensities) * 8]
+    corner = [ceilings.ridge] if ceilings.ridge and ends[0] < ceilings.ridge < ends[1] else []
+    roof = [
+        {"flop_per_byte": at, "gflops": min(at * ceilings.memory_gbytes_per_s, ceilings.fma_gflops or float("inf"))}
+        for at in (ends[0], *corner, ends[1])
+    ]
+    rows = [
+        {
+            "case": clean(p.name), "n": f"{p.n:,}", "flop_per_byte": p.intensity, "gflops": p.gflops, "file": "",
+            "measured": format_ns(p.measured_ns), "predicted": f"{format_ns(p.predicted_ns)} ({p.bound})",
+            "share": f"{p.share:.0%}", "why": p.why,
+        }
+        for p in shown
+    ]  # fmt: skip
+    across, up = ([row[key] for row in [*roof, *rows]] for key in ("flop_per_byte", "gflops"))
+    x = quantity(
+        alt.X,
+        "flop_per_byte",
+        "operations per byte that had to move",
+        across,
+        labels="format(datum.value, '~g')",
+        log=True,
+    )
+    y = quantity(alt.Y, "gflops", "GFLOP/s", up, labels="format(datum.value, ',~r')", log=True)
+    line = alt.Chart(datasets.data(roof)).mark_line(strokeWidth=2.5, color=GREY).encode(x=x, y=y)
+    titles = {"measured": "measured", "predicted": "predicted", "share": "of the roof", "why": "likely"}
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    points = marks(datasets, rows, x, y, tips(case="case", n="n", **titles), cases=cases, joined=False)
+    return datasets.spec(alt.layer(line, *points), height=360)
+
+
+def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
+    """Return the ratios of the whole primitives with their intervals, and how many are left out; None without any."""
+    alt, datasets = load_altair(), Datasets()
+    judged = [row for row in comparison.rows if row.verdict is not None and row.part == "whole"]
+    if not judged:
+        return None
+    # The farthest from the same first: these are what is looked for.
+    judged.sort(key=lambda row: -abs(row.verdict.ratio - 1))
+    rows = [
+        {
+            "case": clean(row.case if row.name == "gpu_span" else f"{row.case}, {row.name}"),
+            "ratio": row.verdict.ratio, "low": row.verdict.low, "high": row.verdict.high,
+            "verdict": row.verdict.kind.value,
+            "text": f"{row.verdict.ratio:.3f}", "interval": f"{row.verdict.low:.3f} to {row.verdict.high:.3f}",
+            "old": row.times()[0], "new": row.times()[1], "why": clean(row.verdict.reason),
+        }
+        for row in judged[:_MOST_RATIOS]
+    ]  # fmt: skip
+    y = alt.Y("case:N", title=None, sort=None, axis=alt.Axis(grid=True))
+    x = alt.X(
+        "ratio:Q",
+        title="new over old (below 1 is faster)",
+        scale=alt.Scale(zero=False, padding=14),
+        axis=alt.Axis(tickCount=8, labelOverlap="greedy"),
+    )
+    verdicts = alt.Scale(domain=list(_VERDICTS), range=list(_VERDICTS.values()))
+    shapes = alt.Scale(domain=list(_VERDICTS), range=list(SHAPES[:4]))
+    colour = alt.Color("verdict:N", scale=verdicts, title="verdict")
+    base = alt.Chart(datasets.data(rows)).encode(y=y)
+    named = tips(
+        case="case", verdict="verdict", text="new over old", interval="interval", old="old", new="new", why="why"
+    )
+    layers = (
+        alt.Chart(datasets.data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(x=x),
+        base.mark_rule(strokeWidth=3).encode(x=again(x, "low"), x2="high:Q", color=colour),
+        base.mark_point(size=70, filled=True).encode(
+            x=x, color=colour, shape=alt.Shape("verdict:N", scale=shapes, title="verdict"), tooltip=named
+        ),
+    )
+    return datasets.spec(alt.layer(*layers), height=_BAR * max(len(rows), 2)), len(judged) - len(rows)
+
+
+def drift_chart(files: Sequence[str]) -> Spec:
+    """Return the chart of samples in the order in which they were taken.
+
+    The page gives it the data, case by case, and leaves out the layers, by name, for which a case has none.
+    """
+    alt, datasets = load_altair(), Datasets()
+    samples = alt.Chart(alt.NamedData("samples"))
+    x = alt.X(
+        "at:Q", title="sample, in the order taken", scale=alt.Scale(nice=False, padding=8), axis=alt.Axis(tickMinStep=1)
+    )
+    y = alt.Y(
+        "off:Q",
+        title="off the median",
+        scale=alt.Scale(zero=False, padding=10),
+        axis=alt.Axis(format="+~%", tickCount=6),
+    )
+    domain = list(files)
+    filled = alt.Scale(domain=domain, range=[SHAPES[i % len(SHAPES)] for i in range(len(domain))])
+    colour = alt.Color(
+        "file:N", scale=alt.Scale(domain=domain), title="file", legend=alt.Legend() if len(domain) > 1 else None
+    )
+    shape = alt.Shape("file:N", scale=filled, title="file", legend=alt.Legend() if len(domain) > 1 else None)
+    pick = alt.selection_point(name="pick", fields=["file"], bind="legend")
+    faded = alt.condition(pick, alt.value(0.85), alt.value(0.05))
+    layers = (
+        samples.properties(name="round")
+        .transform_filter("datum.kind == 'round'")
+        .mark_rule(strokeDash=[3, 3], opacity=0.5)
+        .encode(x=x, color=colour),
+        samples.properties(name="canary")
+        .transform_filter("datum.kind == 'canary'")
+        .mark_line(interpolate="step", strokeWidth=1.2, opacity=0.8)
+        .encode(x=x, y=y, color=colour),
+        samples.properties(name="sample")
+        .transform_filter("datum.kind == 'sample'")
+        .mark_point(size=22, filled=True)
+        .encode(
+            x=x,
+            y=y,
+            color=colour,
+            shape=shape,
+            opacity=faded,
+            tooltip=tips(file="file", sample="sample", time="time", percent="off"),
+        )
+        .add_params(pick),
+    )
+    return datasets.spec(alt.layer(*layers), height=320)

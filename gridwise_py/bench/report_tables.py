@@ -1,0 +1,273 @@
+"""What a report says in words and tables: warnings, device cards, results, verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .compare import Comparison, Rank
+from .compare_render import (
+    HEADINGS,
+    RANK_HEADINGS,
+    clean,
+    comparison_conclusion,
+    comparison_remarks,
+    comparison_title,
+    rank_cells,
+    row_cells,
+)
+from .documents import is_cpu
+from .lines import YARDSTICK
+from .measurement import Summary
+from .remarks import Remark, remarks
+from .results import case_key
+from .roofline import Point
+from .roofline_report import HEADINGS as ROOFLINE_HEADINGS
+from .roofline_report import point_cells
+from .statistics import significant
+from .table import copy_shares, format_count, format_ns, number, percent, time_text
+
+__all__ = ["comparison_table", "device_card", "page_warnings", "results_table", "roofline_table"]
+
+# A table of more rows is slow to sort, and nobody reads it.
+_MOST_ROWS = 2_000
+_MOST_CASES = 40
+
+Table = dict[str, Any]
+
+
+def _cell(text: str, value: float | None = None, kind: str = "") -> dict[str, Any]:
+    """Return a cell: its text, what it sorts by, and a word for its look."""
+    return {"text": clean(text), "sort": value, "kind": kind}
+
+
+def _table(
+    columns: Iterable[str], numeric: Iterable[str], rows: Sequence[Any], label: str, left_out: list[str]
+) -> Table:
+    if len(rows) > _MOST_ROWS:
+        left_out.append(f"{label}: {len(rows) - _MOST_ROWS:,} of {len(rows):,} rows.")
+    numeric = set(numeric)
+    return {
+        "columns": [{"title": title, "numeric": title in numeric} for title in columns],
+        "rows": rows[:_MOST_ROWS],
+    }
+
+
+# ---- warnings
+
+
+_SEVERITY = {"error": "error", "software": "important", "no GPU": "warning", "clock": "warning", "warning": "warning"}
+
+
+def page_warnings(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what is to be said before any figure: what is wrong first, alike warnings as one.
+
+    Parameters
+    ----------
+    documents : sequence of mapping
+        Pooled.
+    names : sequence of str
+
+    Returns
+    -------
+    list of dict
+        ``severity`` (``"error"``, ``"important"``, ``"warning"``, ``"note"``), ``file``, ``text``, ``cases``, ``more``
+        (how many cases are not in the list).
+    """
+    found = []
+    for document, name in zip(documents, names, strict=True):
+        said = [*_of_run(document), *remarks(document["device"], document["results"])]
+        groups: dict[Any, list[Remark]] = {}
+        for remark in said:
+            # Alike but for their figures; what failed is told one by one.
+            alike = remark.text if remark.kind == "error" else re.sub(r"\d[\d.,]*", "#", remark.text)
+            groups.setdefault((remark.kind, alike), []).append(remark)
+        for (kind, _), group in groups.items():
+            cases = [clean(case) for remark in group for case in remark.cases] if kind != "error" else []
+            others = f" ({len(group)} such warnings, each with its own figures.)" if len(group) > 1 else ""
+            found.append(
+                {
+                    "severity": _SEVERITY.get(kind, "note"),
+                    "file": name,
+                    "text": clean(group[0].text) + others,
+                    "cases": cases[:_MOST_CASES],
+                    "more": max(0, len(cases) - _MOST_CASES),
+                }
+            )
+    order = ("error", "important", "warning", "note")
+    return sorted(found, key=lambda one: order.index(one["severity"]))
+
+
+def _of_run(document: Mapping[str, Any]) -> list[Remark]:
+    found = []
+    if not document["complete"]:
+        planned = document.get("planned")
+        of = f" of {planned}" if planned else ""
+        found.append(
+            Remark("warning", f"The run did not get to its end: {len(document['results'])}{of} cases are here.")
+        )
+    git = document["context"].get("git")
+    if git and git["dirty"]:
+        found.append(Remark("note", "The sources had changes that are in no commit."))
+    return found
+
+
+# ---- devices
+
+
+def device_card(document: Mapping[str, Any], name: str, file_name: str, content: bytes) -> dict[str, Any]:
+    """Return title, tags, and pairs of a name and a value, of the device of a file and of its run."""
+    device, context = document["device"], document["context"]
+    versions, host, git = context["versions"], context["host"], context.get("git")
+    step, period = device["tick_step_ns"], device["tick_period_ns"]
+    tick = "no timestamps" if period is None else f"steps of {step or period:g} ns, {period:g} ns per tick"
+    if period is not None and device.get("tick_period_source"):
+        tick += f" ({device['tick_period_source']})"
+    calibration = device.get("calibration") or {}
+    peaks = [f"copy {max(p['gbytes_per_s'] for p in calibration['copy']):,.0f} GB/s"] if calibration.get("copy") else []
+    if calibration.get("fma_gflops"):
+        peaks.append(f"FMA {calibration['fma_gflops']:,.0f} GFLOP/s")
+    floors = [
+        f"{key.removesuffix('_ns').replace('_', ' ')} {format_ns(value)}"
+        for key, value in (device.get("floors") or {}).items()
+        if value is not None
+    ]
+    commit = f"{git['commit'][:12]}{', with changes' if git['dirty'] else ''}" if git else None
+    pairs = [
+        ("driver", f"{device['driver']} ({device['backend']})"),
+        ("vendor", device["vendor"]),
+        ("subgroups", f"of {device['subgroup_size']}" if device["subgroup_size"] else "none"),
+        ("GPU clock", tick),
+        ("ceilings, measured", ", ".join(peaks) or None),
+        ("floors, measured", ", ".join(floors) or None),
+        ("cases", f"{len(document['results'])}"),
+        ("measured", context["time"].replace("T", " ")),
+        ("versions", ", ".join(f"{key} {value}" for key, value in versions.items())),
+        ("host", f"{host['system']} {host['release']}, {host['machine']}, {host['cpu_count']} CPUs"),
+        ("commit", commit),
+        ("command", None if not context.get("command") else f"gridwise {' '.join(context['command'])}"),
+        ("suite", context.get("suite")),
+        ("file", f"{file_name}, {len(content):,} bytes, sha256 {hashlib.sha256(content).hexdigest()[:16]}…"),
+    ]
+    return {
+        "name": name,
+        "adapter": clean(device["adapter"]),
+        "software": is_cpu(document),
+        "type": clean(device["adapter_type"]),
+        "pairs": [(key, clean(str(value))) for key, value in pairs if value not in (None, "")],
+    }
+
+
+# ---- results
+
+
+_COLUMNS = (
+    "file", "primitive", "case", "mode", "n", "part", "GPU time", "95 % interval", "CPU wall", "GB/s", "G items/s",
+    "of copy", "of peak", "samples", "result",
+)  # fmt: skip
+_NUMERIC = ("n", "GPU time", "95 % interval", "CPU wall", "GB/s", "G items/s", "of copy", "of peak", "samples")
+
+
+def results_table(documents: Sequence[Mapping[str, Any]], names: Sequence[str], left_out: list[str]) -> Table:
+    """Return the table of all pooled results: a row for the whole of each, and one for each kernel.
+
+    Rows that are too many are not in it, and `left_out` says so.
+    """
+    rows = []
+    for document, name in zip(documents, names, strict=True):
+        shares = copy_shares(document, YARDSTICK)
+        for entry in document["results"]:
+            rows += _result_rows(document, name, entry, shares[case_key(entry)])
+    columns = _COLUMNS if len(documents) > 1 else _COLUMNS[1:]
+    if len(documents) == 1:
+        rows = [row[1:] for row in rows]
+    return _table(columns, _NUMERIC, rows, "The table of results", left_out)
+
+
+def _result_rows(
+    document: Mapping[str, Any], name: str, entry: Mapping[str, Any], share: float | None
+) -> list[list[dict[str, Any]]]:
+    step = document["device"]["tick_step_ns"]
+    case = " ".join(str(value) for value in entry["case"].values() if value is not None)
+    head = [_cell(name), _cell(entry["primitive"]), _cell(case), _cell(entry["mode"]),
+            _cell(format_count(entry["n"]), entry["n"])]  # fmt: skip
+    empty = _cell("–")
+
+    def time(series: Mapping[str, Any] | None, step_ns: float | None) -> list[dict[str, Any]]:
+        summary = None if series is None else series["summary"]
+        if summary is None:
+            return [empty, empty]
+        low, high = summary["ci_low_ns"], summary["ci_high_ns"]
+        half = 50 * (high - low) / summary["median_ns"] if summary["median_ns"] else None
+        stated = Summary(**summary)
+        interval = f"{significant(low, stated, step_ns)} to {significant(high, stated, step_ns)}"
+        return [_cell(time_text(series, entry, step_ns), summary["median_ns"]), _cell(interval, half)]
+
+    def count(series: Mapping[str, Any] | None) -> dict[str, Any]:
+        summary = None if series is None else series["summary"]
+        return empty if summary is None else _cell(f"{summary['count']:,}", summary["count"])
+
+    rates, series = entry["rates"], entry["whole"]["series"]
+    gpu, cpu = series.get("gpu_span"), series.get("cpu_wall")
+    if entry["error"] is not None:
+        verdict = _cell("failed", kind="bad")
+    else:
+        verdict = _cell("right", kind="good") if entry["correct"] else _cell("WRONG", kind="bad")
+    peak = rates.get("share_of_peak")
+    whole = [
+        *head, _cell("whole", kind="whole"), *time(gpu, step), time(cpu, None)[0],
+        _cell(number(rates["gbytes_per_s"]), rates["gbytes_per_s"]),
+        _cell(number(rates["gitems_per_s"]), rates["gitems_per_s"]),
+        _cell(percent(share), share), _cell(percent(peak), peak), count(gpu or cpu), verdict,
+    ]  # fmt: skip
+    kernels = [
+        [*head, _cell(kernel["label"], kind="kernel"), *time(kernel, step), *[empty] * 5, count(kernel), _cell("")]
+        for kernel in entry["kernels"]
+    ]
+    # A single kernel is the whole; its row would say the same again.
+    return [whole, *kernels] if len(kernels) > 1 else [whole]
+
+
+# ---- verdicts, roofline
+
+
+def _rank_values(rank: Rank) -> tuple[float | None, ...]:
+    return None, rank.rank, None, rank.time_ns, rank.gbytes_per_s, rank.copy_share, rank.gbytes_per_j
+
+
+def comparison_table(comparison: Comparison, label: str, left_out: list[str]) -> dict[str, Any]:
+    """Return what a comparison says: title, conclusion, remarks, and the table of its rows or ranks."""
+    if comparison.ranks:
+        rows = [
+            [_cell(text, value) for text, value in zip(cells, _rank_values(rank), strict=True)]
+            for cells, rank in zip(rank_cells(comparison), comparison.ranks, strict=True)
+        ]
+        headings, numeric = RANK_HEADINGS, ("rank", "time", "GB/s", "of own copy", "GB/s per W")
+    else:
+        rows = []
+        for row in comparison.rows:
+            cells, v = row_cells(row), row.verdict
+            values = (None,) * 7 if v is None else (None, None, v.old_ns, v.new_ns, v.ratio, v.high - v.low, None)
+            made = [_cell(text.strip(), value) for text, value in zip(cells, values, strict=True)]
+            made[1]["kind"] = row.part
+            made[-1]["kind"] = "" if v is None else f"verdict {v.kind.value}"
+            rows.append(made)
+        headings, numeric = HEADINGS, ("old", "new", "new / old", "interval")
+    return {
+        "title": comparison_title(comparison),
+        "conclusion": comparison_conclusion(comparison),
+        "remarks": comparison_remarks(comparison),
+        "table": _table(headings, numeric, rows, label, left_out),
+    }
+
+
+def roofline_table(found: Sequence[Point], label: str, left_out: list[str]) -> Table:
+    """Return the table of predicted and measured times."""
+    rows = []
+    for p in found:
+        values = (None, p.n, p.intensity, p.predicted_ns, p.measured_ns, p.share, None, None)
+        rows.append([_cell(text, value) for text, value in zip(point_cells(p), values, strict=True)])
+        rows[-1][-1]["kind"] = "prose"
+    return _table(ROOFLINE_HEADINGS, ROOFLINE_HEADINGS[1:6], rows, label, left_out)

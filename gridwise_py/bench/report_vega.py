@@ -1,0 +1,233 @@
+"""What the charts of a report are made with: Altair, Vega's own text, axes, scales and marks.
+
+Every label is data: it is never part of an expression, of markup or of a field's name. Colours, fonts and sizes that
+depend on the reader's screen are set in the page (page/report.js).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..errors import ArgumentError
+from .table import format_count
+
+__all__ = [
+    "ALL", "GREY", "SECONDS", "SHAPES", "Datasets", "Spec", "again", "chosen", "javascript", "load_altair", "marks",
+    "n_axis", "quantity", "tips", "vegalite_version",
+]  # fmt: skip
+
+Spec = dict[str, Any]
+
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
+GREY = "#7f7f7f"
+#: What a select of the page says for all files or modes: no file can be called so.
+ALL = "/"
+#: How a number of seconds is written at an axis.
+SECONDS = "format(datum.value, '~s') + 's'"
+
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+_FILLED = (1.0, 0.0, 0.45, 0.2)
+_HEIGHT = 280
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def load_altair() -> Any:
+    """Return altair.
+
+    Raises
+    ------
+    ArgumentError
+        If it, or vl-convert, which brings Vega, is not installed.
+    """
+    try:
+        import altair
+        import vl_convert  # noqa: F401 (needed for the bundle, and better missed now)
+    except ImportError as error:
+        raise ArgumentError(
+            "reports need altair and vl-convert-python, the extra 'report' of this package: "
+            "pip install 'gridwise-py[report]'"
+        ) from error
+    return altair
+
+
+@lru_cache(maxsize=1)
+def javascript() -> str:
+    """Return Vega, Vega-Lite and vega-embed as one script, which sets ``window.vegaEmbed``."""
+    import vl_convert
+
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vegalite_version())
+    # Names at the top of the bundle stay in it.
+    return f"(() => {{\n{bundle}\n}})();"
+
+
+def vegalite_version() -> str:
+    """Return the version of Vega-Lite that Altair writes for."""
+    return ".".join(load_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+class Datasets:
+    """The rows that a chart shows, kept apart from Altair, which would copy and check each of them many times."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[Mapping[str, Any]]] = {}
+
+    def data(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+        """Return rows as Altair takes them."""
+        name = f"rows{len(self._rows)}"
+        self._rows[name] = list(rows)
+        return load_altair().NamedData(name)
+
+    def spec(self, chart: Any, height: Any = _HEIGHT) -> Spec:
+        """Return the specification of a chart as wide as its place in the page, with the rows."""
+        made = chart.properties(width="container", height=height).to_dict()
+        # Altair's own look; the page has its.
+        made.pop("config", None)
+        return {**made, "datasets": self._rows}
+
+
+def chosen(*names: str) -> tuple[list[Any], str]:
+    """Return parameters that the page's selects set, and the filter that they make."""
+    shown = [load_altair().param(name=f"shown_{name}", value=ALL) for name in names]
+    return shown, " && ".join(f"(shown_{name} == '{ALL}' || datum.{name} == shown_{name})" for name in names)
+
+
+def tips(**titles: str) -> list[Any]:
+    """Return what is shown under the pointer: titles by field."""
+    return [load_altair().Tooltip(f"{field}:N", title=title) for field, title in titles.items()]
+
+
+def again(channel: Any, field: str) -> Any:
+    """Return a channel with another field at the same scale, axis and title."""
+    return type(channel)(f"{field}:Q", scale=channel["scale"], axis=channel["axis"], title=channel["title"])
+
+
+def n_axis(ns: Sequence[int]) -> Any:
+    """Return the axis of n, in ascending order, logarithmic to base 2."""
+    alt = load_altair()
+    powers = [n for n in ns if n & (n - 1) == 0] or list(ns)
+    # Only integers and what is made of them are in this expression.
+    labels = ", ".join(f"'{n}': '{_count(n)}'" for n in powers)
+    return alt.X(
+        "at:Q",
+        title="n, items",
+        scale=alt.Scale(type="log", base=2, nice=False, domain=[ns[0] / 1.5, ns[-1] * 1.5]),
+        axis=alt.Axis(values=powers, labelExpr=f"{{{labels}}}[datum.value]", labelOverlap="greedy", grid=False),
+    )
+
+
+def _count(n: int) -> str:
+    text = format_count(n)
+    return f"2{text[2:].translate(_SUPERSCRIPTS)}" if text.startswith("2^") else text
+
+
+def quantity(
+    channel: Any, field: str, title: str, values: Sequence[float], *, labels: str | None = None, log: bool | None = None
+) -> Any:
+    """Return a channel whose scale begins at zero, or is logarithmic where the values are far apart.
+
+    Parameters
+    ----------
+    channel : class
+        ``alt.X`` or ``alt.Y``.
+    field, title : str
+    values : sequence of float
+        All that are drawn.
+    labels : str, optional
+        Expression for the labels.
+    log : bool, optional
+        Overrules the values.
+    """
+    alt = load_altair()
+    known = [value for value in values if value > 0]
+    axis = {"labelOverlap": "greedy"} | ({} if labels is None else {"labelExpr": labels})
+    if known and (log or (log is None and max(known) > 10 * min(known))):
+        ends = [min(known) / 1.3, max(known) * 1.3]
+        scale = alt.Scale(type="log", nice=False, domain=ends)
+        return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(values=_decades(*ends), **axis))
+    return channel(f"{field}:Q", title=title, scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=6, **axis))
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Return some ticks of a logarithmic axis: Vega's own are too many, or too few."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [float(f"{step}e{power}") for power in powers for step in steps if low <= step * 10.0**power <= high]
+        if len(ticks) <= 7:
+            return ticks
+    return ticks[:: math.ceil(len(ticks) / 7)]
+
+
+def _shape(i: int) -> str:
+    # Beyond eight cases the colours come again, with other shapes.
+    return SHAPES[(i + i // len(SHAPES)) % len(SHAPES)]
+
+
+def marks(
+    datasets: Datasets,
+    rows: Sequence[Mapping[str, Any]],
+    x: Any,
+    y: Any,
+    tooltip: Any,
+    *,
+    cases: Sequence[str],
+    span: tuple[str, str] | None = None,
+    joined: bool = True,
+) -> list[Any]:
+    """Return layers: lines, intervals, points. Colour and shape are the case, dashes and filling are the file.
+
+    Parameters
+    ----------
+    datasets : Datasets
+        Takes the rows.
+    rows : sequence of mapping
+        With ``case`` and ``file``, and ``items`` where they are joined.
+    x, y : channels
+    tooltip : list
+    cases : sequence of str
+        All that colours are given to, so that a case has the same in every chart.
+    span : tuple of str, optional
+        The fields of an interval's ends.
+    joined : bool
+        Whether lines join the points of a case and file.
+    """
+    alt = load_altair()
+    files = list(dict.fromkeys(row["file"] for row in rows))
+    present = {row["case"] for row in rows}
+    # A click in the legend leaves one case.
+    pick = alt.selection_point(name="pick", fields=["case"], bind="legend")
+    domain = alt.Scale(domain=list(cases))
+    legend = alt.Legend(values=[case for case in cases if case in present])
+    shapes = alt.Scale(domain=list(cases), range=[_shape(i) for i in range(len(cases))])
+    dashes = alt.Scale(domain=files, range=[_DASHES[i % len(_DASHES)] for i in range(len(files))])
+    filled = alt.Scale(domain=files, range=[_FILLED[i % len(_FILLED)] for i in range(len(files))])
+    base = alt.Chart(datasets.data(rows)).encode(x=x, opacity=alt.condition(pick, alt.value(1.0), alt.value(0.1)))
+    colour = alt.Color("case:N", scale=domain, title="case", legend=legend)
+    layers = []
+    if joined:
+        of_files = alt.Legend(title="file", symbolType="stroke") if len(files) > 1 else None
+        layers.append(
+            base.mark_line(strokeWidth=1.8).encode(
+                y=y,
+                color=colour,
+                strokeDash=alt.StrokeDash("file:N", scale=dashes, legend=of_files),
+                order=alt.Order("items:Q"),
+                detail=[alt.Detail("case:N"), alt.Detail("file:N")],
+            )
+        )
+    if span is not None:
+        layers.append(
+            base.mark_rule(strokeWidth=2).encode(y=again(y, span[0]), y2=alt.Y2(f"{span[1]}:Q"), color=colour)
+        )
+    points = base.mark_point(size=55, strokeWidth=1.8).encode(
+        y=y,
+        color=colour,
+        # Its legend joins that of the colour; one that were left out would take the colour's with it.
+        fill=alt.Fill("case:N", scale=domain, title="case", legend=legend),
+        shape=alt.Shape("case:N", scale=shapes, title="case", legend=legend),
+        fillOpacity=alt.FillOpacity("file:O", scale=filled, legend=None),
+        tooltip=tooltip,
+    )
+    return [*layers, points.add_params(pick)]

@@ -1,0 +1,46 @@
+"""``gridwise report``: results files as one page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from .exit_codes import BAD_INPUT
+from .output import check_output, write_whole
+
+__all__ = ["report"]
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE…")
+@click.option("-o", "--out", required=True, type=_FILE, help="The page: .html.")
+@click.option("--calibration", type=_FILE, help="Of `gridwise calibrate --json`: ceilings for the FILEs of its device.")
+@click.option(
+    "--raw-limit",
+    type=click.FloatRange(min=0),
+    default=8.0,
+    show_default=True,
+    metavar="MIB",
+    help="Room for the raw FILEs, packed; 0 leaves them out.",
+)
+def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_limit: float) -> None:
+    """Make one page of results FILEs of `gridwise bench --json`, which works offline.
+
+    Warnings, devices, charts, verdicts of each further FILE against the first, roofline, drift of the samples, tables
+    that sort, and the raw FILEs to save. Needs Altair: pip install 'gridwise-py[report]'.
+    """
+    from ..bench.report import read_sources, report_html
+    from ..bench.roofline import read_calibration
+
+    inputs = (*files, *([] if calibration is None else [calibration]))
+    check_output(out, "--out", inputs)
+    if out.suffix.lower() not in (".html", ".htm"):
+        click.echo(f"gridwise: --out: {out.name}: a report ends in .html", err=True)
+        sys.exit(BAD_INPUT)
+    given = None if calibration is None else read_calibration(calibration)
+    write_whole(out, report_html(read_sources(files), calibration=given, raw_limit_mib=raw_limit), "--out")
+    click.echo(f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB)", err=True)
