@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from .capabilities import Capabilities
 from .errors import ArgumentError
+from .tuning import Shapes
 
-__all__ = ["MatMulShape", "MatMulShapes", "matmul_shapes_for"]
+__all__ = ["MatMulShape", "matmul_shapes_for"]
 
 
 @dataclass(frozen=True)
@@ -52,31 +53,6 @@ class MatMulShape:
         return -(-m // self.tile_m), -(-n // self.tile_n)
 
 
-@dataclass(frozen=True)
-class MatMulShapes:
-    """Shapes by the number of items of the output: the pipelines of all of them are made together.
-
-    Attributes
-    ----------
-    rows : tuple of (int or None, MatMulShape)
-        Up to so many items of the output this shape; None in the last row.
-    source : {"default", "argument"}
-        Where they are from: the table, or the caller.
-    """
-
-    rows: tuple[tuple[int | None, MatMulShape], ...]
-    source: str = "default"
-
-    def at(self, items: int) -> MatMulShape:
-        """Return the shape for an output of `items` items."""
-        return next(shape for up_to, shape in self.rows if up_to is None or items <= up_to)
-
-    def others(self, items: int) -> tuple[MatMulShape, ...]:
-        """Return the shapes for other outputs."""
-        mine = self.at(items)
-        return tuple(dict.fromkeys(shape for _, shape in self.rows if shape != mine))
-
-
 # Large: 8 × 8 sums are 64 multiply-adds for four vec4 from workgroup memory, and fit into 128 registers with all else,
 # so that two workgroups share a multiprocessor of an H200 (65,536 registers) and one works while the other waits at a
 # barrier. Workgroup memory is 16 KiB, what every device has.
@@ -95,8 +71,8 @@ _CPU = (
 )
 
 
-def matmul_shapes_for(capabilities: Capabilities, **wishes: int | None) -> MatMulShapes:
-    """Return the shapes on a device, with the caller's wishes worked in.
+def matmul_shapes_for(capabilities: Capabilities, **wishes: int | None) -> Shapes[MatMulShape]:
+    """Return the shapes by the number of items of the output, with the caller's wishes worked in.
 
     Parameters
     ----------
@@ -112,12 +88,12 @@ def matmul_shapes_for(capabilities: Capabilities, **wishes: int | None) -> MatMu
     table = _CPU if capabilities.is_cpu else _GPU
     wished = {name: value for name, value in wishes.items() if value is not None}
     if not wished:
-        return MatMulShapes(table)
+        return Shapes(table)
     shape = replace(table[-1][1], **wished)
     objection = _objection(shape, capabilities)
     if objection is not None:
         raise ArgumentError(f"MatMul: {objection}")
-    return MatMulShapes(((None, shape),), "argument")
+    return Shapes(((None, shape),), "argument")
 
 
 def _objection(shape: MatMulShape, capabilities: Capabilities) -> str | None:

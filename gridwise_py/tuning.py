@@ -7,7 +7,7 @@ docs/performance.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from .capabilities import Capabilities, SubgroupMode
 from .errors import ArgumentError
@@ -16,11 +16,9 @@ __all__ = [
     "KERNELS",
     "Shape",
     "Shapes",
-    "SortShape",
     "candidates_for",
     "look_back_tiles",
     "shapes_for",
-    "sort_shape_for",
 ]
 
 
@@ -49,31 +47,36 @@ class Shape:
 
 
 Rows: TypeAlias = tuple[tuple[int | None, Shape], ...]
+AnyShape = TypeVar("AnyShape")
 
 
 @dataclass(frozen=True)
-class Shapes:
+class Shapes(Generic[AnyShape]):
     """The shapes of a kernel by the number of items: the pipelines of all of them are made together.
 
     Attributes
     ----------
     rows : tuple of (int or None, Shape)
-        Up to so many items this shape; None in the last row.
+        Up to so many items this shape; None in the last row. (Or whatever else goes by the number of items.)
     source : {"default", "tuned", "argument"}
         Where they are from: the table, `gridwise tune` on this adapter, or the caller.
     """
 
-    rows: Rows
+    rows: tuple[tuple[int | None, AnyShape], ...]
     source: str = "default"
 
-    def at(self, n: int) -> Shape:
+    def at(self, n: int) -> AnyShape:
         """Return the shape for `n` items."""
         return next(shape for up_to, shape in self.rows if up_to is None or n <= up_to)
 
-    def others(self, n: int) -> tuple[Shape, ...]:
+    def others(self, n: int) -> tuple[AnyShape, ...]:
         """Return the shapes for other lengths."""
         mine = self.at(n)
-        return tuple(dict.fromkeys(shape for _, shape in self.rows if shape != mine))
+        found: list[AnyShape] = []
+        for _, shape in self.rows:
+            if shape != mine and shape not in found:
+                found.append(shape)
+        return tuple(found)
 
 
 # elementwise: one vec4 per invocation and many workgroups are fastest on an H200: 4,369 GB/s against 4,316 with four
@@ -153,7 +156,7 @@ def shapes_for(
     *,
     workgroup_size: int | None = None,
     vecs: int | None = None,
-) -> Shapes:
+) -> Shapes[Shape]:
     """Return the shapes of `kernel` on a device: what the caller wishes, else what was tuned, else the table's.
 
     Raises
@@ -224,126 +227,3 @@ def _tuned(kernel: str, capabilities: Capabilities, mode: SubgroupMode | None) -
     if not rows or any(_objection(shape, capabilities, mode) is not None for _, shape in rows):
         return None
     return rows
-
-
-@dataclass(frozen=True)
-class SortShape:
-    """The shape of the kernels of a radix sort.
-
-    Attributes
-    ----------
-    workgroup_size : int
-        Invocations of the kernels that rank and move.
-    items : int
-        Keys per invocation and tile.
-    parts : int
-        Parts of a tile that go through workgroup memory one after the other.
-    stage_words : int
-        Words of workgroup memory for the counters of the rows and for a part of the keys.
-    look : int
-        Tiles that an invocation looks at in one round of a look-back.
-    max_blocks, max_tiles_per_block : int
-        How tiles are spread over workgroups where there is no look-back.
-    count_workgroup_size, count_blocks : int
-        Invocations and most workgroups of the kernels that count.
-    count_copies, count_items : int
-        Copies of their counters, and keys of an invocation between two reads of memory.
-    """
-
-    workgroup_size: int
-    items: int
-    parts: int
-    stage_words: int
-    look: int
-    max_blocks: int
-    max_tiles_per_block: int
-    count_workgroup_size: int
-    count_blocks: int
-    count_copies: int
-    count_items: int
-
-    @property
-    def tile_items(self) -> int:
-        """Keys that a workgroup does at once."""
-        return self.workgroup_size * self.items
-
-
-# sort: large tiles make long runs to write and a short chain to look back over; a tile goes through workgroup memory in
-# parts, so that two workgroups fit on a multiprocessor of an H200, whose driver gives them 64 KiB of it.
-_SORT_SHAPES = {
-    "gpu": {"workgroup_size": 512, "items": 18, "parts": 2, "look": 2, "max_blocks": 1056, "count_blocks": 1056},
-    "cpu": {"workgroup_size": 256, "items": 16, "parts": 1, "look": 4, "max_blocks": 64, "count_blocks": 64},
-}
-# lavapipe ends all loops of an invocation after 65,535 iterations in total.
-_MAX_TILES_PER_BLOCK = 32
-
-
-def sort_shape_for(
-    capabilities: Capabilities,
-    mode: SubgroupMode,
-    words: int,
-    *,
-    workgroup_size: int | None = None,
-    items: int | None = None,
-    parts: int | None = None,
-    look: int | None = None,
-) -> SortShape:
-    """Return the shape of a sort's kernels on a device, with the caller's wishes worked in.
-
-    Parameters
-    ----------
-    capabilities : Capabilities
-    mode : SubgroupMode
-    words : int
-        32-bit words of the wider of key and value.
-    workgroup_size, items, parts, look : int, optional
-        Wishes.
-
-    Raises
-    ------
-    ArgumentError
-        If a wish is over the device's limits.
-    """
-    table = _SORT_SHAPES["cpu" if capabilities.is_cpu else "gpu"]
-    limits = capabilities.limits
-    most = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
-    size = workgroup_size if workgroup_size is not None else min(table["workgroup_size"], most)
-    if size % 128 or not 256 <= size <= most or size % mode.size:
-        raise ArgumentError(
-            f"workgroup_size={size} must be a multiple of 128, from 256 to {most} (max-compute-invocations-per-"
-            f"workgroup), and hold whole subgroups of {mode.size} ({mode})"
-        )
-    parts = table["parts"] if parts is None else parts
-    storage_bytes = limits["max-compute-workgroup-storage-size"]
-    # Beside the stage: a word per bin, one or (emulated) three per invocation, some single words.
-    free_words = storage_bytes // 4 - 256 - size * (3 if mode.kind == "emulated" else 1) - 16
-    rows_words = size // 32 * 256
-    serial_words = rows_words if mode.kind == "none" else 0  # digits lie behind the counters
-    fitting = free_words // (size * words) * parts
-    if serial_words:
-        fitting = min(fitting, (free_words - serial_words) // size)
-    if fitting < 1 or rows_words > free_words:
-        raise ArgumentError(
-            f"sort: workgroups of {size} need more than max-compute-workgroup-storage-size, {storage_bytes} bytes; use "
-            f"a smaller workgroup_size"
-        )
-    if parts < 1 or (items is not None and not (1 <= items <= fitting and items % parts == 0)):
-        raise ArgumentError(
-            f"items={items} per invocation must be a multiple of parts={parts} and at most {fitting}: more does not "
-            f"fit into max-compute-workgroup-storage-size, {storage_bytes} bytes"
-        )
-    if items is None:
-        items = max(1, min(table["items"] // words, fitting) // parts) * parts
-    return SortShape(
-        size,
-        items,
-        parts,
-        max(rows_words, size * items * words // parts, serial_words and serial_words + size * items),
-        table["look"] if look is None else look,
-        table["max_blocks"],
-        4 if mode.kind == "emulated" else _MAX_TILES_PER_BLOCK,
-        256,
-        table["count_blocks"],
-        1,
-        8,
-    )

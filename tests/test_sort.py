@@ -359,6 +359,41 @@ def test_labels_a_person_understands():
     assert [k.label for k in gw.Sort.plan_for(capabilities=caps, lengths={"input": 9, "output": 9}).kernels] == ["sort"]
 
 
+def test_few_keys_have_tiles_of_their_own():
+    caps = gw.Capabilities(
+        limits={"max-compute-workgroup-storage-size": 48 << 10, "max-compute-invocations-per-workgroup": 1024,
+                "max-compute-workgroup-size-x": 1024, "max-storage-buffer-binding-size": 2**31 - 4},
+        features=frozenset({"subgroup"}), subgroup_size=32,
+    )  # fmt: skip
+
+    def plan(n, **options):
+        return gw.Sort.plan_for(capabilities=caps, lengths={"input": n, "output": n}, **options)
+
+    one, few, many = (plan(n).parameters for n in (9216, 9217, (1 << 21) + 1))
+    assert (one["strategy"], one["items_per_invocation"]) == ("one workgroup", 18)
+    assert (few["strategy"], few["items_per_invocation"], few["tiles"]) == ("onesweep", 8, 3)
+    assert (many["items_per_invocation"], many["tiles"]) == (18, 228)
+    assert one["shape"] == few["shape"] == many["shape"] == "default"
+    wished = plan(9217, items=6, parts=1)
+    assert (wished.parameters["shape"], wished.parameters["items_per_invocation"]) == ("argument", 6)
+    assert len(wished.siblings) < len(plan(9217).siblings)
+
+
+@pytest.mark.parametrize("items", [8, 18])
+@pytest.mark.parametrize("kind", ["keys", "pairs", "pairs of 8"])
+def test_the_shapes_of_gpus(device, require, kind, items):
+    require("subgroup")
+    limits = device.limits
+    if min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]) < 512:
+        pytest.skip("needs workgroups of 512")
+    words = 2 if kind == "pairs of 8" else 1
+    shape = {"workgroup_size": 512, "items": items // words // 2 * 2, "parts": 2 if items == 18 else 1}
+    primitive = make(device, kind, mode="native", **shape)
+    tile = 512 * shape["items"]
+    for n in (tile, tile + 1, 3 * tile + 77):
+        check(device, primitive, keys_of("u32", n))
+
+
 @pytest.mark.parametrize("storage_bytes", [32 << 10, 48 << 10])
 def test_temporary_memory(storage_bytes):
     caps = gw.Capabilities(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,8 @@ from ..layout import Layout, Operand
 from ..lookback import verdict_for
 from ..plan import Plan, Work
 from ..primitive import Primitive
-from ..tuning import sort_shape_for
+from ..sort_shape import sort_shapes_for
+from ..tuning import Shapes
 from .sort_plan import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, add_sort, digits_of
 
 __all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive", "key_codes"]
@@ -104,7 +106,16 @@ class SortPrimitive(Primitive):
         needs_tickets = is_cpu or (verdict is not None and verdict.needs_tickets)
         value_words = value_datatype.itemsize_bytes // 4 if value_datatype is not None else 0
         words = max(-(-self.datatype.itemsize_bytes // 4), value_words)
-        self._config = SortConfig(
+        shapes = sort_shapes_for(
+            self.capabilities,
+            self.mode,
+            words,
+            workgroup_size=workgroup_size,
+            items=items,
+            parts=parts,
+            look=look,
+        )
+        config = SortConfig(
             key=self.datatype,
             descending=bool(descending),
             value_words=value_words,
@@ -112,25 +123,18 @@ class SortPrimitive(Primitive):
             digits=digits_of(self.datatype, begin_bit, end_bit),
             strategy=strategy if strategy is not None else (ONESWEEP if safe else REDUCE_THEN_SCAN),
             mode=self.mode,
-            shape=sort_shape_for(
-                self.capabilities,
-                self.mode,
-                words,
-                workgroup_size=workgroup_size,
-                items=items,
-                parts=parts,
-                look=look,
-            ),
+            shape=shapes.rows[-1][1],
             capabilities=self.capabilities,
             tickets=needs_tickets if tickets is None else tickets,
             spin_limit=spin_limit,
             stall_every=stall_every,
         )
+        self._configs = Shapes(tuple((n, replace(config, shape=shape)) for n, shape in shapes.rows), shapes.source)
 
     @property
     def descending(self) -> bool:
         """Whether the largest comes first."""
-        return self._config.descending
+        return self._configs.rows[-1][1].descending
 
     def argument_datatype(self, name: str) -> Datatype | None:
         """The keys' datatype, or that of the values."""
@@ -178,7 +182,7 @@ class SortPrimitive(Primitive):
         if values_out is not None:
             values = {"input": layout[values_in]} if values_in is not None else {}
             values["output"] = layout[values_out]
-        parameters = add_sort(builder, self._config, keys, values)
+        parameters = add_sort(builder, self._configs, keys, values)
         value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
         read = key_bytes + (value_bytes if values_in is not None else 0)
         written = (key_bytes if keys_out is not None else 0) + value_bytes

@@ -12,7 +12,8 @@ from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import DATATYPES, Datatype
 from ..errors import ArgumentError, LimitError
 from ..layout import Operand
-from ..tuning import SortShape
+from ..sort_shape import SortShape
+from ..tuning import Shapes
 from .operator_primitive import operator_context
 
 __all__ = ["ONESWEEP", "REDUCE_THEN_SCAN", "SortConfig", "add_sort", "digits_of"]
@@ -122,12 +123,18 @@ class SortConfig:
 
 
 class _Sort:
-    """The dispatches of one sort."""
+    """The dispatches of one sort; with `sibling` only the pipelines, for other lengths."""
 
     def __init__(
-        self, builder: PlanBuilder, config: SortConfig, keys: Mapping[str, Operand], values: Mapping[str, Operand]
+        self,
+        builder: PlanBuilder,
+        config: SortConfig,
+        keys: Mapping[str, Operand],
+        values: Mapping[str, Operand],
+        *,
+        sibling: bool,
     ):
-        self.builder, self.config = builder, config
+        self.builder, self.config, self.sibling = builder, config, sibling
         self.n = keys["input"].length
         self.operands = {
             **{f"keys_{place}": operand for place, operand in keys.items()},
@@ -136,7 +143,6 @@ class _Sort:
         self.in_place = keys["input"] == keys.get("output")
         self.digits = config.digits_for(self.in_place)
         self.features = ("subgroup",) if config.mode.kind == "native" else ()
-        self.is_small = self.n <= config.shape.tile_items
 
     def add(
         self,
@@ -163,7 +169,8 @@ class _Sort:
             constants={**constants, **more.pop("constants", {})},
             context=context,
             features=self.features,
-            **{"sibling": self.is_small, **more},
+            sibling=self.sibling,
+            **more,
         )
 
     def small(self) -> None:
@@ -178,7 +185,6 @@ class _Sort:
             context=self.config.tile_context(places=_PLACES[:1], passes=len(self.digits), fix_when_ranked=True,
                 stored=[name.removesuffix("_output") for name in tiled if name.endswith("_output")],
             ),
-            sibling=not self.is_small,
         )  # fmt: skip
 
     def large(self) -> dict[str, Any]:
@@ -199,8 +205,8 @@ class _Sort:
             builder.scratch("states", 4 + tiles * _BINS)
         else:
             counts, offsets = (builder.scratch(name, blocks * _BINS) for name in ("counts", "offsets"))
-        # The passes share their pipelines: a plan for few keys names each but once.
-        for index, digit in enumerate(self.digits[:1] if self.is_small else self.digits):
+        # The passes share their pipelines, which are named but once.
+        for index, digit in enumerate(self.digits[:1] if self.sibling else self.digits):
             params = {"route_index": index, "bins_index": _FIRST_BIN + _BINS * index, "tiles": tiles, "digit": digit}
             if config.strategy == ONESWEEP:
                 self.move(index, params, tiles, {"routes": routes}, lookback=True)
@@ -295,14 +301,15 @@ class _Sort:
 
 
 def add_sort(
-    builder: PlanBuilder, config: SortConfig, keys: Mapping[str, Operand], values: Mapping[str, Operand]
+    builder: PlanBuilder, configs: Shapes[SortConfig], keys: Mapping[str, Operand], values: Mapping[str, Operand]
 ) -> dict[str, Any]:
     """Add the kernels of a sort to a plan.
 
     Parameters
     ----------
     builder : PlanBuilder
-    config : SortConfig
+    configs : Shapes of SortConfig
+        By the number of keys.
     keys, values : mapping from {"input", "output"} to Operand
         `keys` has no output where only the values are wanted, `values` has no input where they are generated, and is
         empty without values.
@@ -320,24 +327,32 @@ def add_sort(
     n = keys["input"].length
     if n >= _MAX_ITEMS:
         raise LimitError(f"sort: {n} keys, but one sort takes at most {_MAX_ITEMS - 1}; sort parts and merge them")
-    shape = config.shape
-    sort = _Sort(builder, config, keys, values)
+    # Whatever n is, the pipelines of other lengths are made along: a new n compiles nothing. They come first, since the
+    # names of scratch buffers are the same for all.
+    largest = configs.rows[-1][1]
+    is_small = n <= largest.shape.tile_items
+    config = largest if is_small else configs.at(n)
+    small = _Sort(builder, largest, keys, values, sibling=not is_small)
     parameters = {
-        "strategy": config.strategy,
+        "strategy": "one workgroup" if is_small else config.strategy,
+        "shape": configs.source,
         "subgroups": str(config.mode),
-        "workgroup_size": shape.workgroup_size,
-        "items_per_invocation": shape.items,
-        "passes": len(sort.digits),
-        "in_place": sort.in_place,
+        "workgroup_size": config.shape.workgroup_size,
+        "items_per_invocation": config.shape.items,
+        "passes": len(small.digits),
+        "in_place": small.in_place,
     }
     if not n:
-        return parameters | {"strategy": "one workgroup"}
-    # Whatever n is, the pipelines of other lengths are made along: a new n compiles nothing.
-    sort.small()
-    choices = sort.large()
-    if sort.is_small:
-        return parameters | {"strategy": "one workgroup"}
-    parameters |= choices
+        return parameters
+    for _, other in configs.rows:
+        if is_small or other is not config:
+            _Sort(builder, other, keys, values, sibling=True).large()
+    small.small()
+    if is_small:
+        return parameters
+    parameters |= _Sort(builder, config, keys, values, sibling=False).large()
     if config.strategy == ONESWEEP:
-        parameters |= {"tickets": config.tickets, "spin_limit": config.spin_limit, "look_back_window": shape.look}
+        parameters |= {
+            "tickets": config.tickets, "spin_limit": config.spin_limit, "look_back_window": config.shape.look
+        }  # fmt: skip
     return parameters

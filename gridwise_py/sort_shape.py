@@ -1,0 +1,155 @@
+"""Shapes of the radix sort's kernels: one table, with the reason for each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .capabilities import Capabilities, SubgroupMode
+from .errors import ArgumentError
+from .tuning import Shapes
+
+__all__ = ["SortShape", "sort_shapes_for"]
+
+
+@dataclass(frozen=True)
+class SortShape:
+    """The shape of the kernels of a radix sort.
+
+    Attributes
+    ----------
+    workgroup_size : int
+        Invocations of the kernels that rank and move.
+    items : int
+        Keys per invocation and tile.
+    parts : int
+        Parts of a tile that go through workgroup memory one after the other.
+    stage_words : int
+        Words of workgroup memory for the counters of the rows and for a part of the keys.
+    look : int
+        Tiles that an invocation looks at in one round of a look-back.
+    max_blocks, max_tiles_per_block : int
+        How tiles are spread over workgroups where there is no look-back.
+    count_workgroup_size, count_blocks : int
+        Invocations and most workgroups of the kernels that count.
+    count_copies, count_items : int
+        Copies of their counters, and keys of an invocation between two reads of memory.
+    """
+
+    workgroup_size: int
+    items: int
+    parts: int
+    stage_words: int
+    look: int
+    max_blocks: int
+    max_tiles_per_block: int
+    count_workgroup_size: int
+    count_blocks: int
+    count_copies: int
+    count_items: int
+
+    @property
+    def tile_items(self) -> int:
+        """Keys that a workgroup does at once."""
+        return self.workgroup_size * self.items
+
+
+# By the number of keys: invocations of a workgroup, keys of each, parts of a tile. Large tiles make long runs to write
+# and a short chain to look back over. A tile goes through workgroup memory in parts, so that two workgroups fit on a
+# multiprocessor of an H200, whose driver gives them 64 KiB of it (docs/performance.md). Few keys are at most one tile
+# for each of its 264 places: smaller tiles keep all of them busy.
+_GPU: tuple[tuple[int | None, tuple[int, int, int]], ...] = ((1 << 21, (512, 8, 1)), (None, (512, 18, 2)))
+_CPU: tuple[tuple[int | None, tuple[int, int, int]], ...] = ((None, (256, 16, 1)),)
+# Tiles looked at in one round, and most blocks.
+_GPU_LOOK, _GPU_BLOCKS = 2, 1056
+_CPU_LOOK, _CPU_BLOCKS = 4, 64
+# lavapipe ends all loops of an invocation after 65,535 iterations in total.
+_MAX_TILES_PER_BLOCK = 32
+
+
+def sort_shapes_for(
+    capabilities: Capabilities,
+    mode: SubgroupMode,
+    words: int,
+    *,
+    workgroup_size: int | None = None,
+    items: int | None = None,
+    parts: int | None = None,
+    look: int | None = None,
+) -> Shapes[SortShape]:
+    """Return the shapes of a sort's kernels on a device, with the caller's wishes worked in.
+
+    Parameters
+    ----------
+    capabilities : Capabilities
+    mode : SubgroupMode
+    words : int
+        32-bit words of the wider of key and value.
+    workgroup_size, items, parts, look : int, optional
+        Wishes. With one of the first three there is one shape for all n.
+
+    Raises
+    ------
+    ArgumentError
+        If a wish is over the device's limits.
+    """
+    rows = _CPU if capabilities.is_cpu else _GPU
+    if (workgroup_size, items, parts) != (None, None, None):
+        wished = (workgroup_size, items, parts)
+        best = tuple(usual if wish is None else wish for wish, usual in zip(wished, rows[-1][1], strict=True))
+        return Shapes(((None, _shape(capabilities, mode, words, best, wished, look)),), "argument")
+    found = [(up_to, _shape(capabilities, mode, words, row, (None, None, None), look)) for up_to, row in rows]
+    return Shapes(tuple(found))
+
+
+def _shape(
+    capabilities: Capabilities,
+    mode: SubgroupMode,
+    words: int,
+    row: tuple[int, ...],
+    wished: tuple[int | None, ...],
+    look: int | None,
+) -> SortShape:
+    """Return a row's shape, cut to what the device allows as far as nobody wished for it."""
+    size, items, parts = row
+    limits = capabilities.limits
+    most = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
+    size = size if wished[0] is not None else min(size, most)
+    if size % 128 or not 256 <= size <= most or size % mode.size:
+        raise ArgumentError(
+            f"workgroup_size={size} must be a multiple of 128, from 256 to {most} (max-compute-invocations-per-"
+            f"workgroup), and hold whole subgroups of {mode.size} ({mode})"
+        )
+    storage_bytes = limits["max-compute-workgroup-storage-size"]
+    # Beside the stage: a word per bin, one or (emulated) three per invocation, some single words.
+    free_words = storage_bytes // 4 - 256 - size * (3 if mode.kind == "emulated" else 1) - 16
+    rows_words = size // 32 * 256
+    serial_words = rows_words if mode.kind == "none" else 0  # digits lie behind the counters
+    fitting = free_words // (size * words) * parts
+    if serial_words:
+        fitting = min(fitting, (free_words - serial_words) // size)
+    if fitting < 1 or rows_words > free_words:
+        raise ArgumentError(
+            f"sort: workgroups of {size} need more than max-compute-workgroup-storage-size, {storage_bytes} bytes; use "
+            f"a smaller workgroup_size"
+        )
+    if parts < 1 or (wished[1] is not None and not (1 <= items <= fitting and items % parts == 0)):
+        raise ArgumentError(
+            f"items={items} per invocation must be a multiple of parts={parts} and at most {fitting}: more does not "
+            f"fit into max-compute-workgroup-storage-size, {storage_bytes} bytes"
+        )
+    if wished[1] is None:
+        items = max(1, min(items // words, fitting) // parts) * parts
+    blocks = _CPU_BLOCKS if capabilities.is_cpu else _GPU_BLOCKS
+    return SortShape(
+        size,
+        items,
+        parts,
+        max(rows_words, size * items * words // parts, serial_words and serial_words + size * items),
+        look if look is not None else _CPU_LOOK if capabilities.is_cpu else _GPU_LOOK,
+        blocks,
+        4 if mode.kind == "emulated" else _MAX_TILES_PER_BLOCK,
+        256,
+        blocks,
+        1,
+        8,
+    )
