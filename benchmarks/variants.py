@@ -2,7 +2,8 @@
 
 Usage:
     python benchmarks/variants.py shapes [--n 2^16,2^18,2^20,2^22]      # candidates of gridwise_py/tuning.py
-    python benchmarks/variants.py variants [--n 2^20,2^24,2^28]         # of reduce and the look-back scan
+    python benchmarks/variants.py shapes --kernels sort,sort_pairs      # and of sorts, which are not tuned
+    python benchmarks/variants.py variants [--n 2^20,2^24,2^28]         # of reduce, the look-back scan and sort
 
 Times are medians per call of 100 calls in one pass. A variant changes a shader's text, here only: the library has no
 switch for it. Results are checked; `ratio` is against the first line, as judged (docs/statistics.md).
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -28,6 +30,7 @@ from gridwise_py.bench.results import run_context, write_results
 from gridwise_py.bench.tune import TUNED_KERNELS, make_for
 from gridwise_py.bench.verdict import Pair, judge_all
 from gridwise_py.cli.options import AxisList
+from gridwise_py.sort_shape import sort_shapes_for
 from gridwise_py.tuning import candidates_for, shapes_for
 
 POST_EARLY = "  if (is_leader()) { state_post(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }\n"
@@ -46,22 +49,40 @@ PARALLEL_TOTALS = (
 )
 
 
+POST_COUNTS = """  if (lane < BINS) {
+    if (tile == 0u) { digit_post(tile, lane, INCLUSIVE, base + count); } else { digit_post(tile, lane, COUNT, count); }
+  }
+"""
+UNTIL_RANKED = """  let first = wg_exclusive(count);
+  tile_begin_rows(first);
+  tile_rank();
+"""
+BY_SELECT = re.compile(r"lanes &= select\(~votes, votes, \(digit & (\d+)u\) != 0u\);")
+
+
+def by_mask(found: re.Match[str]) -> str:
+    """Return the lanes that vote as this one does by a mask of the digit's bit, instead of a choice."""
+    bit = int(found[1]).bit_length() - 1
+    return f"lanes &= ~(votes ^ bitcast<u32>(extractBits(bitcast<i32>(digit), {bit}u, 1u)));"
+
+
 @contextlib.contextmanager
-def changed_text(old: str, new: str) -> Iterator[None]:
+def changed_text(old: str | re.Pattern[str], new: str | Callable[[re.Match[str]], str]) -> Iterator[None]:
     """Compose shaders with a change; it must apply to at least one of them."""
+    pattern = re.compile(re.escape(old)) if isinstance(old, str) else old
     applied = []
 
     def compose(name: str, **context: Any) -> str:
-        text = shaders.compose(name, **context)
-        applied.append(old in text)
-        return text.replace(old, new)
+        text, changes = pattern.subn(new if callable(new) else lambda _: new, shaders.compose(name, **context))
+        applied.append(changes > 0)
+        return text
 
     builder._shader.cache_clear()
     with mock.patch.object(builder, "compose", compose):
         yield
     builder._shader.cache_clear()
     if not any(applied):
-        raise click.ClickException(f"no shader has the text {old!r}: this variant must be written anew")
+        raise click.ClickException(f"no shader has the text {pattern.pattern!r}: this variant must be written anew")
 
 
 def window(tiles: int) -> Any:
@@ -98,7 +119,38 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "tickets": (contextlib.nullcontext, {"tickets": True}),
         "reduce, then scan": (contextlib.nullcontext, {"strategy": "reduce_then_scan"}),
     },
+    "sort": {
+        "as it is": (contextlib.nullcontext, {"subgroups": "native"}),
+        "checked modules": (CHECKED[0], {"subgroups": "native"}),
+        "votes by masks": (lambda: changed_text(BY_SELECT, by_mask), {"subgroups": "native"}),
+        "counts posted after ranking": (
+            lambda: changed_text(POST_COUNTS + UNTIL_RANKED, UNTIL_RANKED + POST_COUNTS),
+            {"subgroups": "native"},
+        ),
+        "tickets": (contextlib.nullcontext, {"subgroups": "native", "tickets": True}),
+        "no subgroups": (contextlib.nullcontext, {"subgroups": False}),
+        "reduce, then scan": (contextlib.nullcontext, {"subgroups": "native", "strategy": "reduce_then_scan"}),
+    },
 }
+MAKERS = {
+    "reduce": gw.Reduce,
+    "scan_lookback": lambda device, datatype, **options: gw.Scan(
+        device, datatype, **{"strategy": "lookback", **options}
+    ),
+    "sort": lambda device, datatype, **options: gw.Sort(device, datatype, **{"strategy": "onesweep", **options}),
+}
+
+
+# Invocations, keys of each, parts of a tile, tiles looked at at once.
+SORTS = {"sort": gw.Sort, "sort_pairs": gw.SortPairs}
+SORT_SHAPES = {
+    "gpu": [
+        (512, 4, 1, 2), (512, 8, 1, 2), (256, 8, 1, 2), (256, 16, 1, 2), (1024, 4, 1, 2), (512, 12, 1, 2),
+        (384, 18, 2, 2), (384, 20, 2, 2), (512, 16, 2, 2), (512, 18, 2, 1), (512, 18, 2, 4), (512, 18, 3, 2),
+        (512, 20, 2, 2), (512, 22, 2, 2), (512, 24, 3, 2), (640, 16, 2, 2), (768, 12, 2, 2),
+    ],
+    "cpu": [(256, 8, 1, 4), (256, 16, 2, 4), (512, 8, 1, 4), (256, 16, 1, 1)],
+}  # fmt: skip
 
 
 def measure(primitives: dict[str, gw.Primitive], n: int, rounds: int, seconds: float) -> list[dict[str, Any]]:
@@ -135,9 +187,29 @@ def measure(primitives: dict[str, gw.Primitive], n: int, rounds: int, seconds: f
 def shapes(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
     """Return the kernel's primitive in its shape for n items, and in all candidates."""
     plain = replace(gw.capabilities(device), tuning=None)
+    if kernel in SORTS:
+        return sorts(device, kernel, n)
     own = shapes_for(kernel, plain).at(n)
     every = dict.fromkeys([own, *candidates_for(kernel, plain, plain.subgroup_mode(None))])
     return {" x ".join(map(str, astuple(shape))): make_for(kernel, device, plain, shape) for shape in every}
+
+
+def sorts(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
+    """Return sorts in the library's shape and in others: invocations, keys of each, parts, tiles looked at at once."""
+    capabilities = gw.capabilities(device)
+    own = sort_shapes_for(capabilities, SORTS[kernel](device).mode, 1).at(n)
+    every = [
+        (own.workgroup_size, own.items, own.parts, own.look),
+        *SORT_SHAPES["cpu" if capabilities.is_cpu else "gpu"],
+    ]
+    made: dict[str, gw.Primitive] = {}
+    for shape in dict.fromkeys(every):
+        try:
+            options = dict(zip(("workgroup_size", "items", "parts", "look"), shape, strict=True))
+            made["{} x {} / {}, look {}".format(*shape)] = SORTS[kernel](device, **options)
+        except gw.ArgumentError as error:
+            print(f"  {shape}: not here: {error}")
+    return made
 
 
 def variants(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
@@ -147,8 +219,7 @@ def variants(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
     for name, (surroundings, options) in VARIANTS[kernel].items():
         try:
             with surroundings():
-                own = {"strategy": "lookback", **options} if kernel == "scan_lookback" else options
-                primitive = (gw.Scan if kernel == "scan_lookback" else gw.Reduce)(device, "u32", **own)
+                primitive = MAKERS[kernel](device, "u32", **options)
                 if arrays is None:
                     _, arrays = random_arguments(primitive, n)
                 primitive.bind(**arrays)
@@ -162,7 +233,7 @@ def variants(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
 @click.command()
 @click.argument("what", type=click.Choice(["shapes", "variants"]))
 @click.option("--n", "counts", type=AxisList("n"), help="By default 2^16,2^18,2^20,2^22; variants: 2^20,2^24,2^28.")
-@click.option("--kernels", default=",".join(k for k in TUNED_KERNELS if k != "scan"), show_default=True)
+@click.option("--kernels", help="By default those that are tuned but the scan of blocks; variants: all that have some.")
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--seconds", default=0.03, show_default=True, help="Of one measurement; the warm-up is half of that.")
 @click.option("--adapter", help="Adapter by index or part of its name.")
@@ -170,13 +241,15 @@ def variants(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
 def main(what, counts, kernels, rounds, seconds, adapter, json_path) -> None:
     """Measure and print; the first line of each block is what the library does."""
     device = gw.request_device(adapter)
+    usual = [k for k in TUNED_KERNELS if k != "scan"] if what == "shapes" else list(VARIANTS)
+    chosen = kernels.split(",") if kernels else usual
     counts = counts or [1 << k for k in ((16, 18, 20, 22) if what == "shapes" else (20, 24, 28))]
     rows = []
     for n in counts:
         blocks = (
-            {kernel: shapes(device, kernel, n) for kernel in kernels.split(",")}
+            {kernel: shapes(device, kernel, n) for kernel in chosen}
             if what == "shapes"
-            else {kernel: variants(device, kernel, n) for kernel in kernels.split(",") if kernel in VARIANTS}
+            else {kernel: variants(device, kernel, n) for kernel in chosen if kernel in VARIANTS}
         )
         for kernel, primitives in blocks.items():
             print(f"{kernel}, n = 2^{n.bit_length() - 1}" if n & (n - 1) == 0 else f"{kernel}, n = {n:,}")

@@ -95,6 +95,31 @@ def test_variants_change_the_text_or_the_plan_and_stay_right(device, require):
     ].plan(gw.Layout.separate(input=100_000, output=100_000)), "nothing is left changed"
 
 
+def test_shapes_and_variants_of_sort_stay_right(device, require):
+    require("subgroup")
+    variants = _script("variants")
+    for kernel in ("sort", "sort_pairs"):
+        made = variants.sorts(device, kernel, 20_000)
+        inputs, arrays = variants.random_arguments(next(iter(made.values())), 20_000)
+        assert len(made) >= 3
+        for name, sort in made.items():
+            run = sort.execute(**arrays)
+            wanted = sort.reference(**inputs)
+            wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+            for array, right in zip(run.outputs.values(), wanted, strict=True):
+                assert (array.to_numpy() == right).all(), name
+    made = variants.variants(device, "sort", 20_000)
+    assert list(made) == list(variants.VARIANTS["sort"])
+    inputs, arrays = variants.random_arguments(made["as it is"], 20_000)
+    texts = set()
+    for name, sort in made.items():
+        run = sort.execute(**arrays)
+        assert (run.output.to_numpy() == sort.reference(**inputs)).all(), name
+        texts.add(run.plan.kernels[1].shader)
+    # On a CPU adapter tiles are always taken by tickets; checks are no other text.
+    assert len(texts) >= len(made) - 2
+
+
 def test_a_variant_that_no_longer_applies_says_so(device):
     variants = _script("variants")
     with (
