@@ -50,7 +50,7 @@ class Argument:
 class Ready:
     """A call's arguments, checked and bound."""
 
-    key: tuple
+    key: tuple[Any, ...]
     bound: BoundPlan
     arrays: dict[str, Array]
     outputs: dict[str, Array]
@@ -92,7 +92,7 @@ def check_array(primitive: str, name: str, array: Array, datatype: Datatype | No
     array._check_usable("STORAGE", f"{primitive}: {name}")
 
 
-def signature(arrays: Mapping[str, Any]) -> tuple:
+def signature(arrays: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what tells two calls with the same arrays from others."""
     return tuple(
         (name, value.buffer.uid, value.offset, value.size, value.datatype.name)

@@ -152,19 +152,19 @@ class BinOp:
         return f"BinOp({self.name!r})"
 
 
-Add = BinOp(
+Add: BinOp = BinOp(
     "add", identity=0, numpy=np.add, expression="a + b",
     subgroup_reduce="subgroupAdd", subgroup_exclusive_scan="subgroupExclusiveAdd",
 )  # fmt: skip
-Multiply = BinOp(
+Multiply: BinOp = BinOp(
     "multiply", identity=1, numpy=np.multiply, expression="a * b",
     subgroup_reduce="subgroupMul", subgroup_exclusive_scan="subgroupExclusiveMul",
 )  # fmt: skip
-Min = BinOp(
+Min: BinOp = BinOp(
     "min", identity=lambda d: d.highest, numpy=np.minimum, expression="min(a, b)",
     subgroup_reduce="subgroupMin", empty=False, key="min",
 )  # fmt: skip
-Max = BinOp(
+Max: BinOp = BinOp(
     "max", identity=lambda d: d.lowest, numpy=np.maximum, expression="max(a, b)",
     subgroup_reduce="subgroupMax", empty=False, key="max",
 )  # fmt: skip

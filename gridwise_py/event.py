@@ -100,7 +100,7 @@ class Event:
         # TimingUnavailable already here, and not after the work.
         self._helper = context.timing_helper if enable_timing else None
         self._device_reference = weakref.ref(device)
-        self.blocking = bool(blocking)
+        self.blocking: bool = bool(blocking)
         self._session: TimingSession | None = None
         self._mark: Mark | None = None  # of a caller's encoder
         self._recorded = False

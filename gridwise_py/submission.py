@@ -24,10 +24,12 @@ class Mark:
             one = device.__dict__["_gridwise_one"] = device.create_buffer_with_data(
                 label="gridwise one", data=np.ones(1, dtype=np.uint32), usage=usage.COPY_SRC
             )
-        self.buffer = device.create_buffer(label="gridwise mark", size=4, usage=usage.COPY_SRC | usage.COPY_DST)
+        self.buffer: wgpu.GPUBuffer = device.create_buffer(
+            label="gridwise mark", size=4, usage=usage.COPY_SRC | usage.COPY_DST
+        )
         encoder.copy_buffer_to_buffer(one, 0, self.buffer, 0, 4)
         self.fate: EncoderFate = encoder_fate(encoder)
-        self.seen = False
+        self.seen: bool = False
 
 
 def mark_of(device: wgpu.GPUDevice, encoder: wgpu.GPUCommandEncoder) -> Mark:

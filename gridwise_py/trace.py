@@ -50,7 +50,7 @@ class ChromeTrace:
 
     def __init__(self, origin_ns: int = 0, metadata: Mapping[str, Any] | None = None):
         self._origin_ns = origin_ns
-        self.metadata = dict(metadata or {})
+        self.metadata: dict[str, Any] = dict(metadata or {})
         self._names: list[dict[str, Any]] = []
         self._events: list[dict[str, Any]] = []
         self._pids: dict[str, int] = {}

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def count_invalid(classes: Sequence[SampleClass]) -> dict[str, int]:
 
 
 def classify(
-    ticks: np.ndarray | Sequence,
+    ticks: np.ndarray | Sequence[Any],
     period_ns: float,
     submissions: Sequence[int],
     walls_ns: Sequence[float],
@@ -150,7 +151,7 @@ def _judge(
     return SampleClass.EQUAL if begin == end else SampleClass.VALID
 
 
-def tick_step_ns(ticks: np.ndarray | Sequence, period_ns: float) -> float | None:
+def tick_step_ns(ticks: np.ndarray | Sequence[Any], period_ns: float) -> float | None:
     """Return the largest step of which all differences between stamps are multiples, in ns; None without any."""
     stamps = np.unique(np.asarray(ticks, dtype=np.uint64))
     differences = np.diff(stamps[stamps != 0])

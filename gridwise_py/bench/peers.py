@@ -35,7 +35,7 @@ class TorchAdd:
         if not transfers:
             self._a, self._b = (values.cuda() for values in self._data)
             self._out = torch.empty_like(self._a)
-        self.described = {
+        self.described: dict[str, Any] = {
             "version": torch.__version__, "cuda": torch.version.cuda, "device": torch.cuda.get_device_name(0),
         }  # fmt: skip
         self.timers: dict[str, Callable[[], float]] = {

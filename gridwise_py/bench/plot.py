@@ -31,7 +31,7 @@ _HATCHES = ("", "///", "...", "xxx", "\\\\\\")
 _MOST_BARS = 12
 # Files whose rates differ by more cannot share a linear axis.
 _FAR_APART = 8.0
-STYLE = {
+STYLE: dict[str, Any] = {
     "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
     "grid.color": "#d9d9d9", "grid.linewidth": 0.6, "axes.axisbelow": True, "legend.frameon": False,
     "legend.fontsize": 8, "lines.linewidth": 1.4, "lines.markersize": 5, "savefig.dpi": 160,

@@ -51,7 +51,7 @@ class Triad(Elementwise):
 
     shader: ClassVar[str] = "triad"
     flops_per_item: ClassVar[int] = 2
-    arguments = (Argument("a"), Argument("b"), Argument("output", is_output=True))
+    arguments: ClassVar[tuple[Argument, ...]] = (Argument("a"), Argument("b"), Argument("output", is_output=True))
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class ResultsWriter:
 
     def __init__(self, path: Path, header: Mapping[str, Any], planned: int):
         self.path = path
-        self.header = {**header, "planned": planned}
+        self.header: dict[str, Any] = {**header, "planned": planned}
         self._texts: list[str] = []
         self._inside_bytes = 0
         self._arrays: dict[str, np.ndarray] = {}

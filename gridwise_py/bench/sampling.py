@@ -110,13 +110,13 @@ class Sampler:
         self._helper = context.timing_helper if context.has_timestamps else None
         self._canary = bind_canary(device)
         self._chunk = 1
-        self.kernels = len(bound.labels)
-        self.period_ns = None if self._helper is None else self._helper.tick_period_ns
+        self.kernels: int = len(bound.labels)
+        self.period_ns: float | None = None if self._helper is None else self._helper.tick_period_ns
         #: Trials in one submission of modes cold and hot, and dispatches in one pass of mode batch.
-        self.submission_trials = 1
-        self.batch_trials = 1
+        self.submission_trials: int = 1
+        self.batch_trials: int = 1
         #: Samples between two looks at the canary.
-        self.block_samples = 1
+        self.block_samples: int = 1
 
     # ---- recording ----
 

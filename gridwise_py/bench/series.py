@@ -99,7 +99,7 @@ class Samples:
                 whole_invalid={"gpu_span": count_invalid(found.span_classes), "gpu_sum": sums, "gaps": sums},
             )
         self._blocks.append(judged)
-        self.settled = settled([b.canaries for b in self._blocks])
+        self.settled: Settled = settled([b.canaries for b in self._blocks])
 
     @property
     def count(self) -> int:

@@ -1,5 +1,6 @@
 """The primitives, one algorithm per file."""
 
+from ..primitive import Primitive
 from .copy import Copy
 from .kernel import Kernel
 from .matmul import MatMul
@@ -11,7 +12,7 @@ from .vector_add import VectorAdd
 __all__ = ["REGISTRY", "ArgSort", "Copy", "Kernel", "MatMul", "Reduce", "Scan", "Sort", "SortPairs", "VectorAdd"]
 
 #: By the names that the command line uses. The compose, edge-size and benchmark suites find primitives here.
-REGISTRY = {
+REGISTRY: dict[str, type[Primitive]] = {
     "copy": Copy,
     "vector_add": VectorAdd,
     "reduce": Reduce,

@@ -28,7 +28,7 @@ class Copy(Elementwise):
     """
 
     shader: ClassVar[str] = "copy"
-    arguments = (Argument("input"), Argument("output", is_output=True))
+    arguments: ClassVar[tuple[Argument, ...]] = (Argument("input"), Argument("output", is_output=True))
 
     @staticmethod
     def reference(input: np.ndarray) -> np.ndarray:

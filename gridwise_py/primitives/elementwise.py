@@ -46,7 +46,7 @@ class Elementwise(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype = as_datatype(datatype)
+        self.datatype: Datatype = as_datatype(datatype)
         self._shapes = shapes_for("elementwise", self.capabilities, workgroup_size=workgroup_size, vecs=vecs)
 
     def argument_datatype(self, name: str) -> Datatype:

@@ -75,7 +75,7 @@ class MatMul(Primitive):
     """
 
     datatypes: ClassVar[Mapping[str, Datatype]] = MATMUL_DATATYPES
-    arguments = (Argument("a"), Argument("b"), Argument("output", is_output=True))
+    arguments: ClassVar[tuple[Argument, ...]] = (Argument("a"), Argument("b"), Argument("output", is_output=True))
 
     def __init__(
         self,
@@ -95,8 +95,10 @@ class MatMul(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype = as_datatype(datatype, self.datatypes)
-        self.m, self.n, self.k = (matrix_size(name, value) for name, value in (("m", m), ("n", n), ("k", k)))
+        self.datatype: Datatype = as_datatype(datatype, self.datatypes)
+        self.m: int = matrix_size("m", m)
+        self.n: int = matrix_size("n", n)
+        self.k: int = matrix_size("k", k)
         self._shapes = matmul_shapes_for(
             self.capabilities,
             tile_m=tile_m, tile_n=tile_n, tile_k=tile_k, thread_m=thread_m, thread_n=thread_n,

@@ -12,7 +12,7 @@ import wgpu
 from ..arguments import Argument
 from ..array import Array
 from ..builder import PlanBuilder
-from ..capabilities import Capabilities
+from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, as_datatype
 from ..errors import ArgumentError, LengthError
 from ..layout import Layout, Operand
@@ -87,10 +87,11 @@ class SortPrimitive(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype = as_datatype(datatype, self.datatypes)
+        self.datatype: Datatype = as_datatype(datatype, self.datatypes)
         self.value_datatype = value_datatype
         self.overwrite_input = overwrite_input
-        self.begin_bit, self.end_bit = begin_bit, end_bit
+        self.begin_bit: int = begin_bit
+        self.end_bit: int | None = end_bit
         if strategy is not None and strategy not in _STRATEGIES:
             raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
         is_cpu = self.capabilities.is_cpu
@@ -98,7 +99,7 @@ class SortPrimitive(Primitive):
         if spin_limit < 1 or stall_every < 0:
             raise ArgumentError(f"spin_limit={spin_limit} must be at least 1, stall_every={stall_every} at least 0")
         # A CPU ranks key by key in fewer steps than by votes of lanes that it goes through one by one itself.
-        self.mode = self.capabilities.subgroup_mode(False if subgroups is None and is_cpu else subgroups)
+        self.mode: SubgroupMode = self.capabilities.subgroup_mode(False if subgroups is None and is_cpu else subgroups)
         # Its state words are of 32 bits.
         verdict = None if strategy == REDUCE_THEN_SCAN else verdict_for(self.capabilities, device, "u32x2")
         safe = not is_cpu if verdict is None else verdict.safe
@@ -229,7 +230,7 @@ class Sort(SortPrimitive):
     array([3, 2, 1], dtype=uint32)
     """
 
-    arguments = (Argument("input"), Argument("output", is_output=True))
+    arguments: ClassVar[tuple[Argument, ...]] = (Argument("input"), Argument("output", is_output=True))
     _roles = ("input", "output", None, None)
 
     def __init__(self, device: wgpu.GPUDevice | None, datatype: Datatype | str | Any = "u32", **options: Any):
@@ -261,7 +262,7 @@ class SortPairs(SortPrimitive):
     {_NOTES}
     """
 
-    arguments = (
+    arguments: ClassVar[tuple[Argument, ...]] = (
         Argument("keys"),
         Argument("values"),
         Argument("output_keys", is_output=True),
@@ -303,7 +304,7 @@ class ArgSort(SortPrimitive):
     {_NOTES} A second copy of the keys is needed, since they are no output.
     """
 
-    arguments = (Argument("input"), Argument("output", is_output=True))
+    arguments: ClassVar[tuple[Argument, ...]] = (Argument("input"), Argument("output", is_output=True))
     _roles = ("input", None, None, "output")
 
     def __init__(self, device: wgpu.GPUDevice | None, datatype: Datatype | str | Any = "u32", **options: Any):

@@ -35,7 +35,7 @@ class VectorAdd(Elementwise):
 
     shader: ClassVar[str] = "vector_add"
     flops_per_item: ClassVar[int] = 1
-    arguments = (Argument("a"), Argument("b"), Argument("output", is_output=True))
+    arguments: ClassVar[tuple[Argument, ...]] = (Argument("a"), Argument("b"), Argument("output", is_output=True))
 
     @staticmethod
     def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
