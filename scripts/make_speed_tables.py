@@ -1,9 +1,9 @@
-"""Write the README's tables of speed against peers from benchmarks/results/h200/peers.json.
+"""Write the README's tables of speed against peers from peers.json and sort.json in benchmarks/results/h200/.
 
 Usage: python scripts/make_speed_tables.py [--check]
 
 What stands between the two marks in README.md is replaced. With --check nothing is written, and the exit code is 1
-where README.md and the file do not agree; a test asks the same.
+where README.md and the files do not agree; a test asks the same.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gridwise_py.bench.table import format_ns
+
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-SOURCE = ROOT / "benchmarks" / "results" / "h200" / "peers.json"
+RESULTS = ROOT / "benchmarks" / "results" / "h200"
+SOURCES = (RESULTS / "peers.json", RESULTS / "sort.json")
 BEGIN = "<!-- speed: made by scripts/make_speed_tables.py -->\n"
 END = "<!-- end of speed -->\n"
 
@@ -27,7 +30,11 @@ NAMES = {
     "reduce": "reduce add",
     "scan": "scan add, inclusive",
     "scan_exclusive": "scan add, exclusive",
+    "sort": "sort keys",
+    "sort_pairs": "sort pairs (values of 4 bytes)",
 }
+# What the table of other forms is headed by, by primitive.
+FORMS = {"scan": "the inclusive add of u32", "sort": "uniform u32 keys, ascending"}
 PEERS = {"cub": "CUB", "torch": "PyTorch"}
 
 Row = Mapping[str, Any]
@@ -79,9 +86,10 @@ def _versions(document: Row) -> str:
     return ", ".join(words)
 
 
-def tables(document: Row) -> str:
-    """Return what stands between the marks."""
-    rows = document["results"]
+def tables(document: Row) -> list[str]:
+    """Return the lines of a results file."""
+    # What the keys look like is told by the forms.
+    rows = [row for row in document["results"] if row.get("distribution", "uniform") == "uniform"]
     columns = _columns({row["n"] for row in rows})
     found = {(row["primitive"], row["datatype"], row["n"]): row for row in rows}
     lines = [f"{_versions(document)}; {document['context']['time'][:10]}.", ""]
@@ -91,16 +99,31 @@ def tables(document: Row) -> str:
             cells = [_ratios(found.get((name, datatype, n)), figure) for n, figure, _ in columns]
             body.append([f"{words}, {datatype}", *cells])
     lines += _table([f"time of {', '.join(PEERS.values())} over ours", *(title for *_, title in columns)], body)
-    forms = document.get("forms", [])
-    if forms:
+    lines += _end_to_end(rows)
+    every = document.get("forms", [])
+    for primitive in dict.fromkeys(form.get("primitive", "scan") for form in every):
+        forms = [form for form in every if form.get("primitive", "scan") == primitive]
         counts = sorted({form["n"] for form in forms}, reverse=True)
         by_name: dict[str, dict[int, Row]] = {}
         for form in forms:
             by_name.setdefault(form["name"], {})[form["n"]] = form
-        lines += ["", "Other forms of scan against the inclusive add of u32, back to back, by our own time:", ""]
+        lines += ["", f"Other forms of {primitive} against {FORMS[primitive]}, back to back, by our own time:", ""]
         body = [[name, *(_share(per_n.get(n)) for n in counts)] for name, per_n in by_name.items()]
-        lines += _table(["time over that of u32 add", *(_power(n) for n in counts)], body)
-    return "\n".join(["", *lines, "", ""])
+        lines += _table([f"time over that of {next(iter(by_name))}", *(_power(n) for n in counts)], body)
+    return lines
+
+
+def _end_to_end(rows: Sequence[Row]) -> list[str]:
+    """Return what sorts cost a caller who has numpy arrays."""
+    lines = []
+    for row in rows:
+        if "end_to_end" in row:
+            ours, theirs = (format_ns(row["end_to_end"][f"{side}_ns"]) for side in ("gridwise_py", "numpy"))
+            lines.append(
+                f"- {NAMES[row['primitive']]}, {row['datatype']}, {_power(row['n'])}, upload and download included: "
+                f'{ours}; `numpy.sort(kind="stable")` on the CPU: {theirs}.'
+            )
+    return ["", *lines] if lines else []
 
 
 def _share(form: Row | None) -> str:
@@ -109,23 +132,28 @@ def _share(form: Row | None) -> str:
     return f"{form['ratio']:.2f}" if form["correct"] else "wrong"
 
 
-def updated(readme: str, document: Row) -> str:
-    """Return the README with the tables of a results file."""
+def updated(readme: str, documents: Sequence[Row]) -> str:
+    """Return the README with the tables of results files."""
     head, begin, rest = readme.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
         raise SystemExit(f"{README.name} lacks the marks {BEGIN.strip()!r} and {END.strip()!r}")
-    return head + BEGIN + tables(document) + END + tail
+    lines = [line for document in documents for line in ("", *tables(document))]
+    return head + BEGIN + "\n".join([*lines, "", ""]) + END + tail
+
+
+def documents() -> list[Row]:
+    """Return the files that there are."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in SOURCES if path.exists()]
 
 
 def main() -> None:
     """Write, or check."""
-    document = json.loads(SOURCE.read_text(encoding="utf-8"))
     before = README.read_text(encoding="utf-8")
-    after = updated(before, document)
+    after = updated(before, documents())
     if "--check" in sys.argv[1:]:
         if before != after:
-            sys.exit(f"{README.name} and {SOURCE.relative_to(ROOT)} do not agree: run python {Path(__file__).name}")
+            sys.exit(f"{README.name} and {RESULTS.relative_to(ROOT)} do not agree: run python {Path(__file__).name}")
         return
     README.write_text(after, encoding="utf-8")
     print(f"wrote {README.name}")

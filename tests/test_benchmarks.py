@@ -167,14 +167,13 @@ def test_a_soak_finds_a_wrong_item(device, monkeypatch):
 
 def test_the_readme_says_what_is_in_the_file():
     script = _script("make_speed_tables")
-    document = json.loads(script.SOURCE.read_text(encoding="utf-8"))
     readme = script.README.read_text(encoding="utf-8")
-    assert script.updated(readme, document) == readme, "run python scripts/make_speed_tables.py"
+    assert script.updated(readme, script.documents()) == readme, "run python scripts/make_speed_tables.py"
 
 
 def test_another_file_gives_other_tables():
     script = _script("make_speed_tables")
-    document = json.loads(script.SOURCE.read_text(encoding="utf-8"))
+    document = json.loads(script.SOURCES[0].read_text(encoding="utf-8"))
     small = [row for row in document["results"] if row["n"] == 1 << 20 and row["datatype"] == "u32"]
     vector_add, reduce, _, exclusive = small
     vector_add["correct"] = False
@@ -188,7 +187,7 @@ def test_another_file_gives_other_tables():
         {"name": "u32 min", "correct": True, "ratio": 1.062, **form},
         {"name": "f32 add", "correct": False, "ratio": None, **form},
     ]
-    text = script.updated(f"head\n{script.BEGIN}old\n{script.END}tail\n", document)
+    text = script.updated(f"head\n{script.BEGIN}old\n{script.END}tail\n", [document])
     assert text.startswith("head\n")
     assert text.endswith("tail\n")
     assert "old" not in text
@@ -198,7 +197,27 @@ def test_another_file_gives_other_tables():
     for line in ("| u32 add | 1.00 |", "| u32 min | 1.06 |", "| f32 add | wrong |"):
         assert line in text
     with pytest.raises(SystemExit, match="lacks the marks"):
-        script.updated("no marks", document)
+        script.updated("no marks", [document])
+
+
+def test_sorts_have_tables_of_their_own():
+    script = _script("make_speed_tables")
+    document = json.loads(script.SOURCES[0].read_text(encoding="utf-8"))
+    row = document["results"][0] | {"primitive": "sort", "datatype": "u32", "n": 1 << 24, "correct": True}
+    row |= {"end_to_end": {"gridwise_py_ns": 25e6, "numpy_ns": 1.5e9}, "distribution": "uniform"}
+    row["sides"] = {"gridwise_py": {"back_to_back": 400.0}, "cub": {"back_to_back": 300.0}}
+    other = row | {"distribution": "few", "sides": {"gridwise_py": {"back_to_back": 1.0}}}
+    form = {"primitive": "sort", "name": "u32, few", "n": 1 << 24, "correct": True, "ratio": 0.5}
+    sorts = document | {"results": [row, other], "forms": [form | {"name": "u32", "ratio": 1.0}, form]}
+    text = script.updated(f"{script.BEGIN}{script.END}", [document, sorts])
+    for line in (
+        "| sort keys, u32 | 0.75, – |",
+        '- sort keys, u32, 2^24, upload and download included: 25.0 ms; `numpy.sort(kind="stable")` on the CPU: 1.50 s.',
+        "Other forms of sort against uniform u32 keys, ascending,",
+        "| u32, few | 0.50 |",
+        "| vector add, u32 |",
+    ):
+        assert line in text
 
 
 def test_forms_of_scan_are_measured(device):
