@@ -372,6 +372,7 @@ def test_what_numpy_refuses_is_refused(device):
 
 @pytest.mark.parametrize("profiled", [False, True], ids=["plain", "profiled"])
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 8, 1001])
+@pytest.mark.filterwarnings("ignore:this device has no feature 'timestamp-query'")
 def test_f16_goes_up_and_down(device, n, profiled):
     data = np.random.default_rng(n).standard_normal(n).astype(np.float16)
     with gw.profile(device) if profiled else contextlib.nullcontext():
