@@ -3,7 +3,7 @@
 wgpu-py 0.32 has no working public call for four things that this library cannot do without: waiting until the
 queue is idle, the length of a timestamp's tick, shader modules without run-time checks, and knowing that a buffer
 was destroyed. A fifth thing is for speed: the types of its C structures. Nothing else in this package uses a private
-name of wgpu-py.
+name of wgpu-py, but `process`, which keeps a fork from releasing what is its parent's.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 import wgpu
 
 from .errors import ShaderError
+from .process import check_process, inherited
 
 __all__ = [
     "EncoderFate",
@@ -69,6 +70,7 @@ def wait_method(device: wgpu.GPUDevice) -> str:
 
 def wait_idle(device: wgpu.GPUDevice) -> None:
     """Return when everything that was submitted to the device's queue is done."""
+    check_process()
     _wait(device)[1]()
 
 
@@ -81,6 +83,7 @@ def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
 
 def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
     """Whether everything that was submitted is done, without waiting; None where that cannot be told."""
+    check_process()
     try:
         from wgpu.backends.wgpu_native import ffi, lib
 
@@ -198,7 +201,7 @@ class _NotingDestroy:
     def __call__(self) -> None:
         self._flag[0] = True
         buffer = self._buffer()
-        if buffer is not None:
+        if buffer is not None and not inherited():  # the memory is the parent's
             type(buffer).destroy(buffer)
 
 

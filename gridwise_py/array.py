@@ -12,6 +12,7 @@ from .context import context_of
 from .datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, DatatypeError, ImplicitConversionError, LimitError
+from .process import in_thread
 
 __all__ = ["Array", "asarray", "empty", "empty_like"]
 
@@ -179,9 +180,7 @@ class Array:
 
     async def to_numpy_async(self) -> np.ndarray:
         """As `to_numpy`, without blocking the event loop."""
-        import asyncio
-
-        return await asyncio.to_thread(self.to_numpy)
+        return await in_thread(self.to_numpy)
 
     def copy_from(self, data: np.ndarray) -> Array:
         """Upload `data` into this view and return the view.

@@ -14,6 +14,7 @@ import wgpu
 from ._wgpu_native import create_shader_module, look_types_up, tick_period_ns, watch_errors
 from .capabilities import Capabilities
 from .errors import AdapterError
+from .process import check_process, note_gpu_use
 from .timing import TimingHelper
 from .tuned import load_tuning
 
@@ -73,6 +74,8 @@ def _type_rank(adapter: wgpu.GPUAdapter) -> int:
 
 
 def _adapters(include_opengl: bool) -> list[wgpu.GPUAdapter]:
+    check_process()
+    note_gpu_use()
     adapters = wgpu.gpu.enumerate_adapters_sync()
     look_types_up()
     # OpenGL shows the same hardware again, without subgroups and with worse timestamps.
@@ -155,7 +158,10 @@ def request_device(
     ------
     AdapterError
         If there is no such adapter; the message lists what there is.
+    ForkError
+        If the process was forked from one that had used the GPU.
     """
+    check_process()
     watch_errors()
     if not isinstance(adapter, wgpu.GPUAdapter):
         wanted = adapter if adapter is not None else os.environ.get("GRIDWISE_ADAPTER") or None
@@ -175,6 +181,7 @@ _default: list[wgpu.GPUDevice] = []
 
 def default_device() -> wgpu.GPUDevice:
     """Return the device that functions on numpy arrays use, made at the first call."""
+    check_process()  # before the lock, which may be held for ever by a thread that the fork left behind
     with _default_lock:
         if not _default:
             _default.append(request_device())

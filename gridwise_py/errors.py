@@ -18,6 +18,7 @@
     │   └── TimingUnavailable             nothing was timed, or the pool of queries is exhausted
     ├── ImplicitConversionError (TypeError)   an Array where a numpy array was expected
     └── DeviceError (RuntimeError)        the device refused work or was lost
+        └── ForkError                     the process was forked from one that had used the GPU
 
     GridwiseWarning (UserWarning)
 """
@@ -30,6 +31,7 @@ __all__ = [
     "DatatypeError",
     "DeviceError",
     "EmptyReductionError",
+    "ForkError",
     "GridwiseError",
     "GridwiseWarning",
     "ImplicitConversionError",
@@ -111,6 +113,10 @@ class ImplicitConversionError(GridwiseError, TypeError):
 
 class DeviceError(GridwiseError, RuntimeError):
     """The device refused work or was lost."""
+
+
+class ForkError(DeviceError):
+    """The process was forked from one that had used the GPU; drivers do not work in a fork. Spawn instead."""
 
 
 class GridwiseWarning(UserWarning):

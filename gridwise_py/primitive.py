@@ -21,6 +21,7 @@ from .errors import ArgumentError, OverlapError, TimingUnavailable
 from .executor import BoundPlan, launch_blocking
 from .layout import Layout
 from .plan import Plan
+from .process import check_process, in_thread
 from .run import Measurement, Run, record_marked, submit, submit_blocking
 from .timing import TimingSession
 from .timing_result import TimingResult
@@ -160,6 +161,7 @@ class Primitive(ABC):
 
     def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> Ready:
         """Check everything about a call, and only then change anything."""
+        check_process()  # before the lock, which a thread may have held when the process was forked
         if isinstance(trials, bool) or not isinstance(trials, Integral) or trials < 1:
             raise ArgumentError(f"trials must be an integer of at least 1, not {trials!r}")
         key = signature(arrays)
@@ -376,9 +378,7 @@ class Primitive(ABC):
             wait_idle(self.device)
             return result
 
-        import asyncio
-
-        return await asyncio.to_thread(run)
+        return await in_thread(run)
 
     def get_timing_result(self) -> TimingResult:
         """Return what the last timed call measured; see `Run.get_timing_result`."""
@@ -391,9 +391,7 @@ class Primitive(ABC):
 
     async def get_timing_result_async(self) -> TimingResult:
         """As `get_timing_result`, without blocking the event loop."""
-        import asyncio
-
-        return await asyncio.to_thread(self.get_timing_result)
+        return await in_thread(self.get_timing_result)
 
     def __repr__(self) -> str:
         return f"{self.name}({self.capabilities.adapter})"

@@ -14,6 +14,7 @@ from .array import Array
 from .errors import TimingUnavailable
 from .executor import BoundPlan
 from .plan import Plan
+from .process import in_thread
 from .timing import TimingSession
 from .timing_result import TimingResult
 
@@ -186,9 +187,7 @@ class Run:
 
     async def get_timing_result_async(self) -> TimingResult:
         """As `get_timing_result`, without blocking the event loop."""
-        import asyncio
-
-        return await asyncio.to_thread(self.get_timing_result)
+        return await in_thread(self.get_timing_result)
 
     def __repr__(self) -> str:
         return f"Run({self.plan.primitive}, {', '.join(f'{k}={v!r}' for k, v in self.outputs.items())})"

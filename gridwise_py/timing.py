@@ -18,6 +18,7 @@ import wgpu
 
 from ._wgpu_native import tick_period_ns, wait_idle, write_timestamp
 from .errors import TimingNotReady, TimingUnavailable
+from .process import check_process
 from .submission import Mark, look, mark_of, read_words
 from .timing_result import Span
 
@@ -73,6 +74,7 @@ class TimingHelper:
     @property
     def device(self) -> wgpu.GPUDevice:
         """The device."""
+        check_process()
         device = self._device_reference()
         if device is None:
             raise TimingUnavailable("the device of this TimingHelper is gone")
@@ -80,6 +82,7 @@ class TimingHelper:
 
     def session(self) -> TimingSession:
         """Open a session: ask it for a span per pass, submit the passes, read it."""
+        check_process()
         with self._lock:
             session = TimingSession(self)
             self._sessions.add(session)
@@ -121,6 +124,7 @@ class TimingHelper:
 
         Waits for the end of what was submitted. Done by itself when no query is free.
         """
+        check_process()
         with self._lock:
             waiting = [session for session in list(self._sessions) if session._pairs and session._ticks is None]
             marks = [session._mark for session in waiting if session._mark is not None]
@@ -302,6 +306,9 @@ class TimingSession:
         TimingNotReady
             If the passes have not been submitted.
         """
+        if self._ticks is not None:
+            return self._ticks
+        check_process()
         with self._helper._lock:
             if self._ticks is None:
                 if not self.is_submitted():
