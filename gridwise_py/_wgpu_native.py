@@ -14,13 +14,14 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import wgpu
 
 from .errors import ShaderError
 from .process import check_process, inherited
+from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
 
 __all__ = [
     "EncoderFate",
@@ -30,7 +31,9 @@ __all__ = [
     "encoder_fate",
     "is_destroyed",
     "look_types_up",
+    "map_buffer",
     "queue_is_idle",
+    "submit",
     "tick_period_ns",
     "wait_idle",
     "wait_method",
@@ -41,6 +44,7 @@ __all__ = [
 _WAIT_PUBLIC = "on_submitted_work_done"
 _WAIT_POLL = "device_poll"
 _WAIT_READ = "read_buffer"
+_WAIT_TIMED = "timed_poll"
 
 
 def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
@@ -61,15 +65,22 @@ def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
 
 
 def wait_method(device: wgpu.GPUDevice) -> str:
-    """Return how `wait_idle` waits: ``"on_submitted_work_done"``, ``"device_poll"`` or ``"read_buffer"``.
+    """Return how `wait_idle` waits.
 
-    The last one costs over 130 µs and makes walls coarse.
+    One of ``"on_submitted_work_done"``, ``"device_poll"``, ``"read_buffer"``, which costs over 130 µs and makes walls
+    coarse, and ``"timed_poll"``, where a timeout was set.
     """
     return _wait(device)[0]
 
 
 def wait_idle(device: wgpu.GPUDevice) -> None:
-    """Return when everything that was submitted to the device's queue is done."""
+    """Return when everything that was submitted to the device's queue is done.
+
+    Raises
+    ------
+    DeviceTimeoutError
+        If a timeout was set for the device, and was over before.
+    """
     check_process()
     _wait(device)[1]()
 
@@ -78,7 +89,52 @@ def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
     try:
         return device.__dict__["_gridwise_wait"]
     except KeyError:
-        return device.__dict__.setdefault("_gridwise_wait", _choose_wait(device))
+        limit_s = timeout_s(device)
+        set_timeout_s(device, limit_s)  # the environment is read once per device
+        method, wait = _choose_wait(device) if limit_s is None else (_WAIT_TIMED, _timed_wait(device, limit_s))
+        return device.__dict__.setdefault("_gridwise_wait", (method, wait))
+
+
+def _timed_wait(device: wgpu.GPUDevice, limit_s: float) -> Callable[[], Any]:
+    reference = weakref.ref(device)  # the device will hold the function
+
+    def wait() -> None:
+        waited_for = reference()
+        assert waited_for is not None
+        wait_until_idle(waited_for, limit_s, lambda: queue_is_idle(waited_for), lambda: _choose_wait(waited_for)[1]())
+
+    return wait
+
+
+def map_buffer(
+    device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: str, offset: int = 0, size: int | None = None
+) -> None:
+    """Map a buffer, after what was submitted before.
+
+    Raises
+    ------
+    DeviceTimeoutError
+        As `wait_idle`. The buffer may then be on its way to be mapped: drop it.
+    """
+    check_process()
+    method, wait = _wait(device)
+    limit_s = timeout_s(device)
+    if method != _WAIT_TIMED or limit_s is None:
+        buffer.map_sync(mode, offset, size)
+        return
+    wait()
+    # Another thread may have submitted more since, which wgpu-py's poll waits for, too.
+    promise = buffer.map_async(mode, offset, size)
+    mapped = getattr(promise, "_thread_event", None)
+    if mapped is not None and not mapped.wait(limit_s):
+        raise timed_out(device, limit_s)
+    promise.sync_wait()
+
+
+def submit(device: wgpu.GPUDevice, commands: Sequence[wgpu.GPUCommandBuffer], what: str) -> None:
+    """Submit; `what` names it in messages."""
+    note_submission(device, what)
+    device.queue.submit(commands)
 
 
 def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import wgpu
 
-from ._wgpu_native import look_types_up, watch_errors
+from ._wgpu_native import look_types_up, map_buffer, submit, watch_errors
 from .capabilities import Capabilities, LookbackVerdict
 from .device import measure_capabilities
 from .errors import ArgumentError, GridwiseWarning
@@ -138,9 +138,9 @@ class DeviceContext:
                 with step(profiler, "copy to host", encoder, size):
                     encoder.copy_buffer_to_buffer(buffer, offset_bytes + start, staging, 0, size)
                 with step(profiler, "submit"):
-                    self.device.queue.submit([encoder.finish()])
+                    submit(self.device, [encoder.finish()], "read")
                 with step(profiler, "wait"):
-                    staging.map_sync("READ_NOSYNC", 0, size)
+                    self._map(staging, size)
                 try:
                     with step(profiler, "copy from staging"):
                         target[start : start + size] = np.frombuffer(
@@ -148,6 +148,13 @@ class DeviceContext:
                         )
                 finally:
                     staging.unmap()
+
+    def _map(self, staging: wgpu.GPUBuffer, size: int) -> None:
+        try:
+            map_buffer(self.device, staging, "READ_NOSYNC", 0, size)
+        except BaseException:
+            self._staging = None  # it may be mapped at any time
+            raise
 
 
 def step(

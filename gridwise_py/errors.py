@@ -18,6 +18,7 @@
     │   └── TimingUnavailable             nothing was timed, or the pool of queries is exhausted
     ├── ImplicitConversionError (TypeError)   an Array where a numpy array was expected
     └── DeviceError (RuntimeError)        the device refused work or was lost
+        ├── DeviceTimeoutError (TimeoutError)  the GPU was waited for in vain
         └── ForkError                     the process was forked from one that had used the GPU
 
     GridwiseWarning (UserWarning)
@@ -30,6 +31,7 @@ __all__ = [
     "BufferUsageError",
     "DatatypeError",
     "DeviceError",
+    "DeviceTimeoutError",
     "EmptyReductionError",
     "ForkError",
     "GridwiseError",
@@ -113,6 +115,13 @@ class ImplicitConversionError(GridwiseError, TypeError):
 
 class DeviceError(GridwiseError, RuntimeError):
     """The device refused work or was lost."""
+
+
+class DeviceTimeoutError(DeviceError, TimeoutError):
+    """The GPU was still at work after the time that ``GRIDWISE_TIMEOUT_S`` or ``request_device(timeout_s=)`` allows.
+
+    The message has the last submissions. Nothing was changed: what was asked for can be asked for again.
+    """
 
 
 class ForkError(DeviceError):

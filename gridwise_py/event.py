@@ -7,7 +7,7 @@ from typing import Any
 
 import wgpu
 
-from ._wgpu_native import device_of, queue_is_idle, wait_idle
+from ._wgpu_native import device_of, queue_is_idle, submit, wait_idle
 from .context import context_of
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, TimingNotReady, TimingUnavailable
@@ -160,7 +160,7 @@ class Event:
                 session.abandon()
                 raise
         if encoder is None:
-            device.queue.submit([target.finish()])
+            submit(device, [target.finish()], "event")
             if session is not None:
                 session.submitted()
         elif session is not None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import wgpu
 
-from ._wgpu_native import create_shader_module, wait_idle, watch_errors
+from ._wgpu_native import create_shader_module, submit, wait_idle, watch_errors
 from .context import context_of
 from .errors import BufferUsageError, DeviceError, ShaderError
 from .plan import Copy, Fill, Kernel, Plan, Shader
@@ -77,13 +77,14 @@ class _Transfer:
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
-    __slots__ = ("__weakref__", "_own", "labels", "plan", "steps")
+    __slots__ = ("__weakref__", "_own", "labels", "plan", "steps", "title")
 
     def __init__(self, plan: Plan, steps: list[_Dispatch | _Transfer], own: tuple[wgpu.GPUBuffer, ...] = ()):
         self.plan = plan
         self._own = own  # kept alive
         self.steps = steps
         self.labels = tuple(step.label for step in steps if isinstance(step, _Dispatch))
+        self.title = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
 
     def encode(
         self,
@@ -127,11 +128,11 @@ class BoundPlan:
         for step in self.steps:
             encoder = device.create_command_encoder(label="gridwise blocking")
             BoundPlan(self.plan, [step]).encode(encoder, trials=trials, timing=timing)
-            device.queue.submit([encoder.finish()])
+            label = step.label if isinstance(step, _Dispatch) else "transfer"
+            submit(device, [encoder.finish()], f"{self.plan.primitive}, step {label!r}")
             wait_idle(device)
             errors = watch.take()
             if errors:
-                label = step.label if isinstance(step, _Dispatch) else "transfer"
                 raise DeviceError(f"{self.plan.primitive}, step {label!r} failed: {'; '.join(errors)}")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import wgpu
 
+from ._wgpu_native import submit as submit_commands
 from ._wgpu_native import wait_idle, wait_method
 from .array import Array
 from .errors import TimingUnavailable
@@ -59,13 +60,13 @@ def submit(
     commands = [encoder.finish()]
     if cpu is None:
         encoded = time.perf_counter_ns()
-        device.queue.submit(commands)
+        submit_commands(device, commands, bound.title)
         if profiler is not None:
             profiler._step("encode", begin, encoded)
             profiler._step("submit", encoded, time.perf_counter_ns())
     else:
         encoded = time.perf_counter_ns()
-        t0, t1, t2 = bracket(device, lambda: device.queue.submit(commands))
+        t0, t1, t2 = bracket(device, lambda: submit_commands(device, commands, bound.title))
         cpu.update(
             cpu_total_time_ns=float(t2 - t0),
             submit_time_ns=float(t1 - t0),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ._wgpu_native import wait_idle
+from ._wgpu_native import map_buffer, submit, wait_idle
 from .array import Array, asarray, empty
 from .context import context_of, step
 from .datatype import Datatype
@@ -270,10 +270,10 @@ class _Staging:
     def map(self, job: _Job) -> None:
         """Make both buffers the host's; the queue is idle."""
         assert self.upload is not None
-        self.upload.map_sync("WRITE")
+        map_buffer(self._device, self.upload, "WRITE")
         if job.returns_items and self.items:
             assert self.download is not None
-            self.download.map_sync("READ_NOSYNC")
+            map_buffer(self._device, self.download, "READ_NOSYNC")
 
     def read(self, job: _Job) -> np.ndarray:
         """Copy the result out of the mapped buffer."""
@@ -337,10 +337,12 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.nd
         if overlap and done is not None:
             yield read(done)
     finally:
-        wait_idle(device)
-        job.finish()
-        for staging in stagings:
-            staging.destroy()
+        try:
+            wait_idle(device)
+        finally:
+            job.finish()
+            for staging in stagings:
+                staging.destroy()
 
 
 def _submit(job: _Job, staging: _Staging) -> None:
@@ -362,4 +364,4 @@ def _submit(job: _Job, staging: _Staging) -> None:
                 encoder.copy_buffer_to_buffer(result.buffer, result.offset_bytes, staging.download, 0, n * size)
         commands = encoder.finish()
     with step(profiler, "submit"):
-        job.device.queue.submit([commands])
+        submit(job.device, [commands], f"stream of {job.primitive.name}")

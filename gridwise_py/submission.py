@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import wgpu
 
-from ._wgpu_native import EncoderFate, encoder_fate
+from ._wgpu_native import EncoderFate, encoder_fate, map_buffer, submit
 
 __all__ = ["Mark", "look", "mark_of", "read_words"]
 
@@ -61,8 +61,8 @@ def read_words(
     for buffer in buffers:
         encoder.copy_buffer_to_buffer(buffer, 0, staging, offset, buffer.size)
         offset += buffer.size
-    device.queue.submit([encoder.finish()])
-    staging.map_sync("READ_NOSYNC")
+    submit(device, [encoder.finish()], "read")
+    map_buffer(device, staging, "READ_NOSYNC")
     words = np.frombuffer(staging.read_mapped(copy=False), dtype=np.uint32).copy()
     staging.unmap()
     staging.destroy()

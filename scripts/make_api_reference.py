@@ -35,7 +35,7 @@ AREAS = {
     "Plans": "Plan Work Layout Operand Argument",
     "Errors": "GridwiseError ArgumentError DatatypeError LengthError OverlapError BufferUsageError LimitError "
     "EmptyReductionError BadResultsFile AdapterError ShaderError TimingError TimingNotReady TimingUnavailable "
-    "ImplicitConversionError DeviceError ForkError GridwiseWarning",
+    "ImplicitConversionError DeviceError DeviceTimeoutError ForkError GridwiseWarning",
 }
 
 # Objects that are no functions and no classes have no docstring of their own.
