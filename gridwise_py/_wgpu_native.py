@@ -131,8 +131,16 @@ def map_buffer(
     promise.sync_wait()
 
 
-def submit(device: wgpu.GPUDevice, commands: Sequence[wgpu.GPUCommandBuffer], what: str) -> None:
-    """Submit; `what` names it in messages."""
+def submit(
+    device: wgpu.GPUDevice, commands: Sequence[wgpu.GPUCommandBuffer], what: str, *, waited_for: bool = False
+) -> None:
+    """Submit; `what` names it in messages.
+
+    A driver may block in a submission as long as earlier ones are at work (lavapipe, Mesa 22.3.6). So one that will be
+    `waited_for` in any case comes after a wait that ends, where there is a timeout.
+    """
+    if waited_for and _wait(device)[0] == _WAIT_TIMED:
+        wait_idle(device)
     note_submission(device, what)
     device.queue.submit(commands)
 

@@ -138,7 +138,7 @@ class DeviceContext:
                 with step(profiler, "copy to host", encoder, size):
                     encoder.copy_buffer_to_buffer(buffer, offset_bytes + start, staging, 0, size)
                 with step(profiler, "submit"):
-                    submit(self.device, [encoder.finish()], "read")
+                    submit(self.device, [encoder.finish()], "read", waited_for=True)
                 with step(profiler, "wait"):
                     self._map(staging, size)
                 try:
