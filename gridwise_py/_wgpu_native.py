@@ -8,11 +8,8 @@ name of wgpu-py, but `process`, which keeps a fork from releasing what is its pa
 
 from __future__ import annotations
 
-import functools
-import logging
 import re
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +19,7 @@ import wgpu
 from .errors import ShaderError
 from .process import check_process, inherited
 from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
+from .trouble import device_error, device_errors, is_trouble, watch_errors
 
 __all__ = [
     "EncoderFate",
@@ -37,7 +35,6 @@ __all__ = [
     "tick_period_ns",
     "wait_idle",
     "wait_method",
-    "watch_errors",
     "write_timestamp",
 ]
 
@@ -80,9 +77,22 @@ def wait_idle(device: wgpu.GPUDevice) -> None:
     ------
     DeviceTimeoutError
         If a timeout was set for the device, and was over before.
+    DeviceLostError
+        If wgpu has logged that the device was lost.
     """
     check_process()
     _wait(device)[1]()
+    if watch_errors().losses:
+        _check_not_lost(device)
+
+
+def _check_not_lost(device: wgpu.GPUDevice) -> None:
+    """Raise if it is this device that was lost: the log does not say which, but on a lost one nothing can be made."""
+    losses = watch_errors().losses
+    if device.__dict__.get("_gridwise_losses") != losses:
+        with device_errors("waiting for the GPU"):
+            device.create_buffer(label="gridwise lost?", size=4, usage=wgpu.BufferUsage.COPY_DST)
+        device.__dict__["_gridwise_losses"] = losses
 
 
 def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
@@ -190,6 +200,8 @@ def create_shader_module(device: wgpu.GPUDevice, *, label: str, code: str, trust
                 return module
         return device.create_shader_module(label=label, code=code)
     except (wgpu.GPUError, ValueError) as error:  # ValueError: wgpu-py takes the text for GLSL
+        if is_trouble(error):
+            raise device_error(error, f"compiling {label!r}") from error
         raise ShaderError(f"shader {label!r} does not compile: {error}") from error
 
 
@@ -245,12 +257,15 @@ def _can_be_bound(buffer: wgpu.GPUBuffer) -> bool:
     layout = device.__dict__.get("_gridwise_probe_layout")
     if layout is None:
         entry = {"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "read-only-storage"}}
-        layout = device.__dict__["_gridwise_probe_layout"] = device.create_bind_group_layout(entries=[entry])
+        with device_errors("looking at a buffer"):
+            layout = device.__dict__["_gridwise_probe_layout"] = device.create_bind_group_layout(entries=[entry])
     try:
         device.create_bind_group(
             layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]
         )
-    except wgpu.GPUError:
+    except wgpu.GPUError as error:
+        if is_trouble(error):
+            raise device_error(error, "looking at a buffer") from error
         return False
     return True
 
@@ -339,31 +354,3 @@ def look_types_up() -> bool:
 
     parser.parse_type = parse_type
     return True
-
-
-class _ErrorWatch(logging.Handler):
-    """Keeps the last errors that wgpu only logs (device loss, errors outside calls)."""
-
-    def __init__(self) -> None:
-        super().__init__(level=logging.ERROR)
-        self._lock_messages = threading.Lock()
-        self._messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        with self._lock_messages:
-            self._messages.append(record.getMessage())
-            del self._messages[:-20]
-
-    def take(self) -> list[str]:
-        """Return the messages since the last call."""
-        with self._lock_messages:
-            messages, self._messages = self._messages, []
-        return messages
-
-
-@functools.lru_cache(maxsize=1)
-def watch_errors() -> _ErrorWatch:
-    """Return the process's watch on wgpu's logger, installing it at the first call."""
-    watch = _ErrorWatch()
-    logging.getLogger("wgpu").addHandler(watch)
-    return watch

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import wgpu
 
-from ._wgpu_native import look_types_up, map_buffer, submit, watch_errors
+from ._wgpu_native import look_types_up, map_buffer, submit
 from .capabilities import Capabilities, LookbackVerdict
 from .device import measure_capabilities
 from .errors import ArgumentError, GridwiseWarning
 from .process import check_process, note_gpu_use
 from .timing import TimingHelper
+from .trouble import device_errors, watch_errors
 
 if TYPE_CHECKING:
     from .profiler import Profile
@@ -122,6 +123,7 @@ class DeviceContext:
         profiler = self.profiler
         with (
             self.lock,
+            device_errors(f"reading {target.nbytes} bytes"),
             profiler._span("download", "transfer", bytes=target.nbytes) if profiler else contextlib.nullcontext(),
         ):
             wanted = min(_STAGING_BYTES, 1 << max(16, (target.nbytes - 1).bit_length()))

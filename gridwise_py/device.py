@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ._wgpu_native import create_shader_module, look_types_up, submit, tick_period_ns, watch_errors
+from ._wgpu_native import create_shader_module, look_types_up, submit, tick_period_ns
 from .capabilities import Capabilities
 from .errors import AdapterError
 from .process import check_process, note_gpu_use
 from .submission import read_words
 from .timeout import checked_timeout_s, set_timeout_s
 from .timing import TimingHelper
+from .trouble import watch_errors
 from .tuned import load_tuning
 
 __all__ = [

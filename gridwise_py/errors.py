@@ -18,6 +18,8 @@
     │   └── TimingUnavailable             nothing was timed, or the pool of queries is exhausted
     ├── ImplicitConversionError (TypeError)   an Array where a numpy array was expected
     └── DeviceError (RuntimeError)        the device refused work or was lost
+        ├── DeviceLostError               the device was lost or destroyed; a new one is needed
+        ├── DeviceMemoryError (MemoryError)    the device has no memory for what was asked
         ├── DeviceTimeoutError (TimeoutError)  the GPU was waited for in vain
         └── ForkError                     the process was forked from one that had used the GPU
 
@@ -31,6 +33,8 @@ __all__ = [
     "BufferUsageError",
     "DatatypeError",
     "DeviceError",
+    "DeviceLostError",
+    "DeviceMemoryError",
     "DeviceTimeoutError",
     "EmptyReductionError",
     "ForkError",
@@ -115,6 +119,14 @@ class ImplicitConversionError(GridwiseError, TypeError):
 
 class DeviceError(GridwiseError, RuntimeError):
     """The device refused work or was lost."""
+
+
+class DeviceLostError(DeviceError):
+    """The device was lost or destroyed. What was on it is gone; a new device works."""
+
+
+class DeviceMemoryError(DeviceError, MemoryError):
+    """The device has no memory for what was asked; nothing was changed, and the device goes on."""
 
 
 class DeviceTimeoutError(DeviceError, TimeoutError):

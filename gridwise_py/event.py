@@ -16,6 +16,7 @@ from .process import check_process
 from .submission import Mark, look, mark_of
 from .timing import TimingSession
 from .timing_result import Span
+from .trouble import device_errors
 
 __all__ = ["Event", "synchronize"]
 
@@ -160,7 +161,8 @@ class Event:
                 session.abandon()
                 raise
         if encoder is None:
-            submit(device, [target.finish()], "event")
+            with device_errors("event.record()"):
+                submit(device, [target.finish()], "event")
             if session is not None:
                 session.submitted()
         elif session is not None:

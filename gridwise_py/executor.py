@@ -15,12 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 import wgpu
 
-from ._wgpu_native import create_shader_module, submit, wait_idle, watch_errors
+from ._wgpu_native import create_shader_module, submit, wait_idle
 from .context import context_of
 from .errors import BufferUsageError, DeviceError, ShaderError
 from .plan import Copy, Fill, Kernel, Plan, Shader
 from .shaders import dump, numbered, prologue, refuse_element_pointers
 from .timing import TimingSession
+from .trouble import device_errors, is_trouble, watch_errors
 
 __all__ = ["BoundPlan", "BufferRange", "Executor"]
 
@@ -231,7 +232,7 @@ class Executor:
             If wgpu refuses a buffer, such as one that was destroyed before this library saw it.
         """
         key = tuple((name, r.buffer.uid, r.offset_bytes, r.size_bytes) for name, r in sorted(arguments.items()))
-        with self._lock:
+        with self._lock, device_errors(f"{plan.primitive}, binding"):
             instance = self._plans.get(plan)
             if instance is None:
                 instance = self._plans[plan] = _PlanInstance(self, plan)
@@ -290,6 +291,8 @@ class Executor:
         try:
             group = self.device.create_bind_group(label=kernel.label, layout=layout, entries=entries)
         except wgpu.GPUError as error:
+            if is_trouble(error):
+                raise
             raise BufferUsageError(
                 f"kernel {kernel.label!r} cannot be bound to its buffers "
                 f"({', '.join(b.buffer for b in kernel.bindings)}): {error}"
@@ -327,6 +330,8 @@ class Executor:
                     },
                 )
             except wgpu.GPUError as error:
+                if is_trouble(error):
+                    raise
                 raise ShaderError(
                     f"the pipeline of kernel {kernel.label!r} cannot be made: {error}\n{numbered(shader.text)}"
                 ) from error

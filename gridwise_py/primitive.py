@@ -25,6 +25,7 @@ from .process import check_process, in_thread
 from .run import Measurement, Run, record_marked, submit, submit_blocking
 from .timing import TimingSession
 from .timing_result import TimingResult
+from .trouble import device_error
 
 if TYPE_CHECKING:
     from .profiler import Profile
@@ -354,9 +355,11 @@ class Primitive(ABC):
                 submit_blocking(self.device, ready.bound, trials, session, cpu)
             else:
                 submit(self._device, ready.bound, trials, session, cpu, profiler)
-        except BaseException:
+        except BaseException as error:
             if session is not None and encoder is None and not session.is_submitted():
                 session.abandon()
+            if isinstance(error, wgpu.GPUError):
+                raise device_error(error, self.name) from error
             raise
         if profiler is not None:
             profiler._kernels(ready.bound.plan, session, 0, trials)

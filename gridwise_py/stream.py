@@ -22,6 +22,7 @@ from .errors import ArgumentError, DatatypeError, LengthError
 from .primitive import Primitive
 from .primitives import Reduce, Scan
 from .primitives.elementwise import Elementwise
+from .trouble import device_errors
 
 __all__ = ["stream"]
 
@@ -303,7 +304,7 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.nd
         if chunk is None:
             return False
         arrays = job.check(chunk)
-        with step(context.profiler, "copy to staging"):
+        with step(context.profiler, "copy to staging"), device_errors(f"stream of {job.primitive.name}, staging"):
             staging.fill(job, arrays)
         return True
 
@@ -362,6 +363,7 @@ def _submit(job: _Job, staging: _Staging) -> None:
             assert staging.download is not None
             with step(profiler, "copy to host", encoder, n * size):
                 encoder.copy_buffer_to_buffer(result.buffer, result.offset_bytes, staging.download, 0, n * size)
-        commands = encoder.finish()
-    with step(profiler, "submit"):
+        with device_errors(f"stream of {job.primitive.name}"):
+            commands = encoder.finish()
+    with step(profiler, "submit"), device_errors(f"stream of {job.primitive.name}"):
         submit(job.device, [commands], f"stream of {job.primitive.name}")

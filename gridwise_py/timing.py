@@ -21,6 +21,7 @@ from .errors import TimingNotReady, TimingUnavailable
 from .process import check_process
 from .submission import Mark, look, mark_of, read_words
 from .timing_result import Span
+from .trouble import device_errors
 
 __all__ = ["TimingHelper", "TimingSession"]
 
@@ -112,9 +113,11 @@ class TimingHelper:
             return self._free.pop()
 
     def _add_set(self) -> None:
-        self._sets.append(
-            self.device.create_query_set(label="gridwise timing", type=wgpu.QueryType.timestamp, count=_QUERIES_PER_SET)
-        )
+        with device_errors("timestamp queries"):
+            made = self.device.create_query_set(
+                label="gridwise timing", type=wgpu.QueryType.timestamp, count=_QUERIES_PER_SET
+            )
+        self._sets.append(made)
         set_index = len(self._sets) - 1
         # Popped from the end: ascending order gives a session neighbours, which resolve in one command.
         self._free[:0] = [_Pair(set_index, i) for i in reversed(range(_PAIRS_PER_SET))]
@@ -168,7 +171,10 @@ class TimingHelper:
             offsets.append(size)
             size += -(-16 * len(run) // _RESOLVE_ALIGNMENT_BYTES) * _RESOLVE_ALIGNMENT_BYTES
         usage = wgpu.BufferUsage
-        resolved = device.create_buffer(label="gridwise resolve", size=size, usage=usage.QUERY_RESOLVE | usage.COPY_SRC)
+        with device_errors("reading timestamps"):
+            resolved = device.create_buffer(
+                label="gridwise resolve", size=size, usage=usage.QUERY_RESOLVE | usage.COPY_SRC
+            )
         encoder = device.create_command_encoder(label="gridwise resolve")
         for offset, run in zip(offsets, runs, strict=True):
             first = run[0]

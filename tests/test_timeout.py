@@ -128,7 +128,7 @@ def test_a_map_that_never_comes_is_dropped(impatient, monkeypatch):
             return promise
 
         patch.setattr(cls, "map_async", slow)
-        with pytest.raises(gw.DeviceTimeoutError, match="read. Nothing"):
+        with pytest.raises(gw.DeviceTimeoutError, match=r"read\. Nothing"):
             x.to_numpy()
     np.testing.assert_array_equal(x.to_numpy(), X)  # through another staging buffer
 
