@@ -165,6 +165,13 @@ class _Binding:
             finalizer.detach()
 
 
+def _drop(bindings: OrderedDict[tuple, _Binding], key: tuple) -> None:
+    """Forget a binding, and have the buffers of it that live on forget it, too."""
+    binding = bindings.pop(key, None)
+    if binding is not None:
+        binding.detach()
+
+
 class _PlanInstance:
     """A plan on a device: pipelines, and the buffers that belong to the plan and not to the caller."""
 
@@ -244,8 +251,9 @@ class Executor:
             if binding is None:
                 bound = self._make_binding(instance, arguments)
                 # A bind group keeps its buffers' memory: it goes when the caller drops one of them.
-                drop = instance.bindings.pop
-                finalizers = tuple(weakref.finalize(r.buffer, drop, key, None) for r in arguments.values())
+                finalizers = tuple(
+                    weakref.finalize(r.buffer, _drop, instance.bindings, key) for r in arguments.values()
+                )
                 for finalizer in finalizers:
                     finalizer.atexit = False
                 binding = instance.bindings[key] = _Binding(bound, finalizers)
