@@ -76,6 +76,7 @@ class _ErrorWatch(logging.Handler):
             # Two lines for each loss; wgpu-py hides the second one after ten times.
             if message == "DEVICE LOST!":
                 self.losses += 1
+                self.last_loss = self.last_loss or message
             elif "device was lost" in message:
                 self.last_loss = message
             del self._messages[:-20]
