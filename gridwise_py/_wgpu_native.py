@@ -3,23 +3,23 @@
 wgpu-py 0.32 has no working public call for four things that this library cannot do without: waiting until the
 queue is idle, the length of a timestamp's tick, shader modules without run-time checks, and knowing that a buffer
 was destroyed. A fifth thing is for speed: the types of its C structures. Nothing else in this package uses a private
-name of wgpu-py.
+name of wgpu-py, but `process`, which keeps a fork from releasing what is its parent's.
 """
 
 from __future__ import annotations
 
-import functools
-import logging
 import re
 import sys
-import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import wgpu
 
 from .errors import ShaderError
+from .process import check_process, inherited
+from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
+from .trouble import device_error, device_errors, is_trouble, watch_errors
 
 __all__ = [
     "EncoderFate",
@@ -29,17 +29,19 @@ __all__ = [
     "encoder_fate",
     "is_destroyed",
     "look_types_up",
+    "map_buffer",
     "queue_is_idle",
+    "submit",
     "tick_period_ns",
     "wait_idle",
     "wait_method",
-    "watch_errors",
     "write_timestamp",
 ]
 
 _WAIT_PUBLIC = "on_submitted_work_done"
 _WAIT_POLL = "device_poll"
 _WAIT_READ = "read_buffer"
+_WAIT_TIMED = "timed_poll"
 
 
 def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
@@ -60,27 +62,102 @@ def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
 
 
 def wait_method(device: wgpu.GPUDevice) -> str:
-    """Return how `wait_idle` waits: ``"on_submitted_work_done"``, ``"device_poll"`` or ``"read_buffer"``.
+    """Return how `wait_idle` waits.
 
-    The last one costs over 130 µs and makes walls coarse.
+    One of ``"on_submitted_work_done"``, ``"device_poll"``, ``"read_buffer"``, which costs over 130 µs and makes walls
+    coarse, and ``"timed_poll"``, where a timeout was set.
     """
     return _wait(device)[0]
 
 
 def wait_idle(device: wgpu.GPUDevice) -> None:
-    """Return when everything that was submitted to the device's queue is done."""
+    """Return when everything that was submitted to the device's queue is done.
+
+    Raises
+    ------
+    DeviceTimeoutError
+        If a timeout was set for the device, and was over before.
+    DeviceLostError
+        If wgpu has logged that the device was lost.
+    """
+    check_process()
     _wait(device)[1]()
+    if watch_errors().losses:
+        _check_not_lost(device)
+
+
+def _check_not_lost(device: wgpu.GPUDevice) -> None:
+    """Raise if it is this device that was lost: the log does not say which, but on a lost one nothing can be made."""
+    losses = watch_errors().losses
+    if device.__dict__.get("_gridwise_losses") != losses:
+        with device_errors("waiting for the GPU"):
+            device.create_buffer(label="gridwise lost?", size=4, usage=wgpu.BufferUsage.COPY_DST)
+        device.__dict__["_gridwise_losses"] = losses
 
 
 def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
     try:
         return device.__dict__["_gridwise_wait"]
     except KeyError:
-        return device.__dict__.setdefault("_gridwise_wait", _choose_wait(device))
+        limit_s = timeout_s(device)
+        set_timeout_s(device, limit_s)  # the environment is read once per device
+        method, wait = _choose_wait(device) if limit_s is None else (_WAIT_TIMED, _timed_wait(device, limit_s))
+        return device.__dict__.setdefault("_gridwise_wait", (method, wait))
+
+
+def _timed_wait(device: wgpu.GPUDevice, limit_s: float) -> Callable[[], Any]:
+    reference = weakref.ref(device)  # the device will hold the function
+
+    def wait() -> None:
+        waited_for = reference()
+        assert waited_for is not None
+        wait_until_idle(waited_for, limit_s, lambda: queue_is_idle(waited_for), lambda: _choose_wait(waited_for)[1]())
+
+    return wait
+
+
+def map_buffer(
+    device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: str, offset: int = 0, size: int | None = None
+) -> None:
+    """Map a buffer, after what was submitted before.
+
+    Raises
+    ------
+    DeviceTimeoutError
+        As `wait_idle`. The buffer may then be on its way to be mapped: drop it.
+    """
+    check_process()
+    method, wait = _wait(device)
+    limit_s = timeout_s(device)
+    if method != _WAIT_TIMED or limit_s is None:
+        buffer.map_sync(mode, offset, size)
+        return
+    wait()
+    # Another thread may have submitted more since, which wgpu-py's poll waits for, too.
+    promise = buffer.map_async(mode, offset, size)
+    mapped = getattr(promise, "_thread_event", None)
+    if mapped is not None and not mapped.wait(limit_s):
+        raise timed_out(device, limit_s)
+    promise.sync_wait()
+
+
+def submit(
+    device: wgpu.GPUDevice, commands: Sequence[wgpu.GPUCommandBuffer], what: str, *, waited_for: bool = False
+) -> None:
+    """Submit; `what` names it in messages.
+
+    A driver may block in a submission as long as earlier ones are at work (lavapipe, Mesa 22.3.6). So one that will be
+    `waited_for` in any case comes after a wait that ends, where there is a timeout.
+    """
+    if waited_for and _wait(device)[0] == _WAIT_TIMED:
+        wait_idle(device)
+    note_submission(device, what)
+    device.queue.submit(commands)
 
 
 def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
     """Whether everything that was submitted is done, without waiting; None where that cannot be told."""
+    check_process()
     try:
         from wgpu.backends.wgpu_native import ffi, lib
 
@@ -123,6 +200,8 @@ def create_shader_module(device: wgpu.GPUDevice, *, label: str, code: str, trust
                 return module
         return device.create_shader_module(label=label, code=code)
     except (wgpu.GPUError, ValueError) as error:  # ValueError: wgpu-py takes the text for GLSL
+        if is_trouble(error):
+            raise device_error(error, f"compiling {label!r}") from error
         raise ShaderError(f"shader {label!r} does not compile: {error}") from error
 
 
@@ -178,12 +257,15 @@ def _can_be_bound(buffer: wgpu.GPUBuffer) -> bool:
     layout = device.__dict__.get("_gridwise_probe_layout")
     if layout is None:
         entry = {"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "read-only-storage"}}
-        layout = device.__dict__["_gridwise_probe_layout"] = device.create_bind_group_layout(entries=[entry])
+        with device_errors("looking at a buffer"):
+            layout = device.__dict__["_gridwise_probe_layout"] = device.create_bind_group_layout(entries=[entry])
     try:
         device.create_bind_group(
             layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]
         )
-    except wgpu.GPUError:
+    except wgpu.GPUError as error:
+        if is_trouble(error):
+            raise device_error(error, "looking at a buffer") from error
         return False
     return True
 
@@ -198,7 +280,7 @@ class _NotingDestroy:
     def __call__(self) -> None:
         self._flag[0] = True
         buffer = self._buffer()
-        if buffer is not None:
+        if buffer is not None and not inherited():  # the memory is the parent's
             type(buffer).destroy(buffer)
 
 
@@ -272,31 +354,3 @@ def look_types_up() -> bool:
 
     parser.parse_type = parse_type
     return True
-
-
-class _ErrorWatch(logging.Handler):
-    """Keeps the last errors that wgpu only logs (device loss, errors outside calls)."""
-
-    def __init__(self) -> None:
-        super().__init__(level=logging.ERROR)
-        self._lock_messages = threading.Lock()
-        self._messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        with self._lock_messages:
-            self._messages.append(record.getMessage())
-            del self._messages[:-20]
-
-    def take(self) -> list[str]:
-        """Return the messages since the last call."""
-        with self._lock_messages:
-            messages, self._messages = self._messages, []
-        return messages
-
-
-@functools.lru_cache(maxsize=1)
-def watch_errors() -> _ErrorWatch:
-    """Return the process's watch on wgpu's logger, installing it at the first call."""
-    watch = _ErrorWatch()
-    logging.getLogger("wgpu").addHandler(watch)
-    return watch

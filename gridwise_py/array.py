@@ -12,6 +12,8 @@ from .context import context_of
 from .datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, DatatypeError, ImplicitConversionError, LimitError
+from .process import in_thread
+from .trouble import device_errors
 
 __all__ = ["Array", "asarray", "empty", "empty_like"]
 
@@ -179,9 +181,7 @@ class Array:
 
     async def to_numpy_async(self) -> np.ndarray:
         """As `to_numpy`, without blocking the event loop."""
-        import asyncio
-
-        return await asyncio.to_thread(self.to_numpy)
+        return await in_thread(self.to_numpy)
 
     def copy_from(self, data: np.ndarray) -> Array:
         """Upload `data` into this view and return the view.
@@ -207,10 +207,11 @@ class Array:
                 found[lead : lead + self.nbytes] = words
                 words, first = found, first - lead
             profiler = context_of(self._device).profiler
-            if profiler is not None:
-                profiler._upload(self._buffer, first, words)
-            else:
-                self._device.queue.write_buffer(self._buffer, first, words)
+            with device_errors("copy_from()"):
+                if profiler is not None:
+                    profiler._upload(self._buffer, first, words)
+                else:
+                    self._device.queue.write_buffer(self._buffer, first, words)
         return self
 
     def destroy(self) -> None:
@@ -276,9 +277,10 @@ def _make_buffer(
 ) -> wgpu.GPUBuffer:
     profiler = context_of(device).profiler
     size_bytes = _checked_size(device, n, datatype)
-    buffer = device.create_buffer(
-        label=label or "gridwise array", size=size_bytes, usage=_USAGE, mapped_at_creation=mapped
-    )
+    with device_errors(f"an Array of {n} items of {datatype.name} ({size_bytes} bytes)"):
+        buffer = device.create_buffer(
+            label=label or "gridwise array", size=size_bytes, usage=_USAGE, mapped_at_creation=mapped
+        )
     destroyed_flag(buffer, fresh=True)
     if profiler is not None:
         profiler._allocated(size_bytes)

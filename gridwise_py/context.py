@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import wgpu
 
-from ._wgpu_native import look_types_up, watch_errors
+from ._wgpu_native import look_types_up, map_buffer, submit
 from .capabilities import Capabilities, LookbackVerdict
 from .device import measure_capabilities
 from .errors import ArgumentError, GridwiseWarning
+from .process import check_process, note_gpu_use
 from .timing import TimingHelper
+from .trouble import device_errors, watch_errors
 
 if TYPE_CHECKING:
     from .profiler import Profile
@@ -29,6 +31,19 @@ __all__ = ["DeviceContext", "capabilities", "context_of", "step", "timing_helper
 
 # Large enough that the copy, not the calls, is what takes time; larger ones gain nothing.
 _STAGING_BYTES = 32 << 20
+
+
+class _Once(cached_property):
+    """A property that is made at first use, once, also if several threads ask first; cached_property: up to 3.11."""
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        with instance.lock:
+            values = instance.__dict__
+            if self.attrname not in values:
+                values[self.attrname] = self.func(instance)
+            return values[self.attrname]
 
 
 class DeviceContext:
@@ -43,33 +58,50 @@ class DeviceContext:
         self.lookback_verdicts: dict[str, LookbackVerdict] = {}
         self._staging: wgpu.GPUBuffer | None = None
         self.profiler: Profile | None = None  # while one is open
+        #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
+        #: an event can tell it while later work, of other threads too, is under way.
+        self.events_recorded = 0
+        self.events_done = 0
+        self._events_lock = threading.Lock()  # `lock` may be held while the GPU is waited for
+        note_gpu_use()  # also by way of a device that a user made
         watch_errors()
         look_types_up()
 
     @property
     def device(self) -> wgpu.GPUDevice:
         """The device."""
+        check_process()
         device = self._device_reference()
         assert device is not None, "a context outlived its device"
         return device
 
-    @cached_property
+    @_Once
     def timing_helper(self) -> TimingHelper:
         """The device's one timing helper."""
         return TimingHelper(self.device)
 
-    @cached_property
+    @_Once
     def capabilities(self) -> Capabilities:
         """Measured at first use."""
-        with self.lock:
-            return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
+        return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
 
-    @cached_property
+    @_Once
     def executor(self):
         """The device's one executor."""
         from .executor import Executor
 
         return Executor(self.device)
+
+    def number_event(self) -> int:
+        """Return the number of an event that was submitted just now."""
+        with self._events_lock:
+            self.events_recorded += 1
+            return self.events_recorded
+
+    def note_events_done(self, number: int) -> None:
+        """Take note that the GPU has come by all events up to that number."""
+        with self._events_lock:
+            self.events_done = max(self.events_done, number)
 
     def warn_no_timestamps(self, stacklevel: int = 3) -> None:
         """Warn, once per device, that GPU times will be None; `stacklevel` leads to the user's line."""
@@ -91,6 +123,7 @@ class DeviceContext:
         profiler = self.profiler
         with (
             self.lock,
+            device_errors(f"reading {target.nbytes} bytes"),
             profiler._span("download", "transfer", bytes=target.nbytes) if profiler else contextlib.nullcontext(),
         ):
             wanted = min(_STAGING_BYTES, 1 << max(16, (target.nbytes - 1).bit_length()))
@@ -107,9 +140,9 @@ class DeviceContext:
                 with step(profiler, "copy to host", encoder, size):
                     encoder.copy_buffer_to_buffer(buffer, offset_bytes + start, staging, 0, size)
                 with step(profiler, "submit"):
-                    self.device.queue.submit([encoder.finish()])
+                    submit(self.device, [encoder.finish()], "read", waited_for=True)
                 with step(profiler, "wait"):
-                    staging.map_sync("READ_NOSYNC", 0, size)
+                    self._map(staging, size)
                 try:
                     with step(profiler, "copy from staging"):
                         target[start : start + size] = np.frombuffer(
@@ -117,6 +150,13 @@ class DeviceContext:
                         )
                 finally:
                     staging.unmap()
+
+    def _map(self, staging: wgpu.GPUBuffer, size: int) -> None:
+        try:
+            map_buffer(self.device, staging, "READ_NOSYNC", 0, size)
+        except BaseException:
+            self._staging = None  # it may be mapped at any time
+            raise
 
 
 def step(
@@ -143,7 +183,10 @@ def context_of(device: wgpu.GPUDevice) -> DeviceContext:
     ------
     ArgumentError
         If `device` is not a wgpu device.
+    ForkError
+        If the process was forked from one that had used the GPU.
     """
+    check_process()
     if not isinstance(device, wgpu.GPUDevice):
         raise ArgumentError(
             f"device must be a wgpu.GPUDevice (gridwise_py.request_device() makes one), not {type(device).__name__}"

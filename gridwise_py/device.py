@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ._wgpu_native import create_shader_module, look_types_up, tick_period_ns, watch_errors
+from ._wgpu_native import create_shader_module, look_types_up, submit, tick_period_ns
 from .capabilities import Capabilities
 from .errors import AdapterError
+from .process import check_process, note_gpu_use
+from .submission import read_words
+from .timeout import checked_timeout_s, set_timeout_s
 from .timing import TimingHelper
+from .trouble import watch_errors
 from .tuned import load_tuning
 
 __all__ = [
@@ -73,6 +77,8 @@ def _type_rank(adapter: wgpu.GPUAdapter) -> int:
 
 
 def _adapters(include_opengl: bool) -> list[wgpu.GPUAdapter]:
+    check_process()
+    note_gpu_use()
     adapters = wgpu.gpu.enumerate_adapters_sync()
     look_types_up()
     # OpenGL shows the same hardware again, without subgroups and with worse timestamps.
@@ -134,6 +140,7 @@ def request_device(
     *,
     include_opengl: bool = False,
     label: str = "gridwise",
+    timeout_s: float | None = None,
 ) -> wgpu.GPUDevice:
     """Make a device with every optional feature that this library can use, and the adapter's limits.
 
@@ -146,6 +153,9 @@ def request_device(
         Whether adapters of the OpenGL backend can be chosen; indices count them, too, then.
     label : str
         The device's label.
+    timeout_s : float, optional
+        How long to wait for the GPU before `DeviceTimeoutError` is raised. By default what the environment variable
+        ``GRIDWISE_TIMEOUT_S`` says when the device is first waited for, else without end.
 
     Returns
     -------
@@ -155,7 +165,11 @@ def request_device(
     ------
     AdapterError
         If there is no such adapter; the message lists what there is.
+    ForkError
+        If the process was forked from one that had used the GPU.
     """
+    check_process()
+    limit_s = checked_timeout_s(timeout_s, "timeout_s")
     watch_errors()
     if not isinstance(adapter, wgpu.GPUAdapter):
         wanted = adapter if adapter is not None else os.environ.get("GRIDWISE_ADAPTER") or None
@@ -166,6 +180,8 @@ def request_device(
     missing = set(features) - set(device.features)
     if missing:
         raise AdapterError(f"adapter {adapter.info['device']!r} refused features it lists: {sorted(missing)}")
+    if timeout_s is not None:
+        set_timeout_s(device, limit_s)
     return device
 
 
@@ -175,6 +191,7 @@ _default: list[wgpu.GPUDevice] = []
 
 def default_device() -> wgpu.GPUDevice:
     """Return the device that functions on numpy arrays use, made at the first call."""
+    check_process()  # before the lock, which may be held for ever by a thread that the fork left behind
     with _default_lock:
         if not _default:
             _default.append(request_device())
@@ -223,8 +240,7 @@ def _probe_subgroup_size(device: wgpu.GPUDevice) -> int | None:
     compute.set_bind_group(0, group)
     compute.dispatch_workgroups(1)
     compute.end()
-    device.queue.submit([encoder.finish()])
-    size = int(np.frombuffer(device.queue.read_buffer(buffer), dtype=np.uint32)[0])
+    size = int(read_words(device, [buffer], encoder)[0])
     return size if 4 <= size <= 128 else None
 
 
@@ -234,7 +250,7 @@ def _probe_tick_step_ns(helper: TimingHelper) -> float | None:
     encoder = helper.device.create_command_encoder(label="gridwise tick probe")
     for _ in range(32):
         encoder.begin_compute_pass(timestamp_writes=session.span("empty")).end()
-    helper.device.queue.submit([encoder.finish()])
+    submit(helper.device, [encoder.finish()], "tick probe")
     session.submitted()
     ticks = np.unique(session.ticks())
     differences = [int(d) for d in np.diff(ticks) if d]

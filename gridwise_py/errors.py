@@ -18,6 +18,10 @@
     │   └── TimingUnavailable             nothing was timed, or the pool of queries is exhausted
     ├── ImplicitConversionError (TypeError)   an Array where a numpy array was expected
     └── DeviceError (RuntimeError)        the device refused work or was lost
+        ├── DeviceLostError               the device was lost or destroyed; a new one is needed
+        ├── DeviceMemoryError (MemoryError)    the device has no memory for what was asked
+        ├── DeviceTimeoutError (TimeoutError)  the GPU was waited for in vain
+        └── ForkError                     the process was forked from one that had used the GPU
 
     GridwiseWarning (UserWarning)
 """
@@ -29,7 +33,11 @@ __all__ = [
     "BufferUsageError",
     "DatatypeError",
     "DeviceError",
+    "DeviceLostError",
+    "DeviceMemoryError",
+    "DeviceTimeoutError",
     "EmptyReductionError",
+    "ForkError",
     "GridwiseError",
     "GridwiseWarning",
     "ImplicitConversionError",
@@ -111,6 +119,25 @@ class ImplicitConversionError(GridwiseError, TypeError):
 
 class DeviceError(GridwiseError, RuntimeError):
     """The device refused work or was lost."""
+
+
+class DeviceLostError(DeviceError):
+    """The device was lost or destroyed. What was on it is gone; a new device works."""
+
+
+class DeviceMemoryError(DeviceError, MemoryError):
+    """The device has no memory for what was asked; nothing was changed, and the device goes on."""
+
+
+class DeviceTimeoutError(DeviceError, TimeoutError):
+    """The GPU was still at work after the time that ``GRIDWISE_TIMEOUT_S`` or ``request_device(timeout_s=)`` allows.
+
+    The message has the last submissions. Nothing was changed: what was asked for can be asked for again.
+    """
+
+
+class ForkError(DeviceError):
+    """The process was forked from one that had used the GPU; drivers do not work in a fork. Spawn instead."""
 
 
 class GridwiseWarning(UserWarning):

@@ -7,14 +7,16 @@ from typing import Any
 
 import wgpu
 
-from ._wgpu_native import device_of, queue_is_idle, wait_idle
+from ._wgpu_native import device_of, queue_is_idle, submit, wait_idle
 from .context import context_of
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, TimingNotReady, TimingUnavailable
 from .own_kernels import bind_nothing
+from .process import check_process
 from .submission import Mark, look, mark_of
 from .timing import TimingSession
 from .timing_result import Span
+from .trouble import device_errors
 
 __all__ = ["Event", "synchronize"]
 
@@ -28,12 +30,14 @@ def synchronize(device: wgpu.GPUDevice | None = None) -> None:
         By default `default_device()`.
     """
     device = device if device is not None else default_device()
-    profiler = context_of(device).profiler
+    context = context_of(device)
+    recorded, profiler = context.events_recorded, context.profiler
     if profiler is None:
         wait_idle(device)
     else:
         with profiler._span("wait", "host"):
             wait_idle(device)
+    context.note_events_done(recorded)
 
 
 class Event:
@@ -105,10 +109,12 @@ class Event:
         self._mark: Mark | None = None  # of a caller's encoder
         self._recorded = False
         self._done = False
+        self._number: int | None = None  # if it submitted itself
 
     @property
     def device(self) -> wgpu.GPUDevice:
         """The device on whose queue it is recorded."""
+        check_process()
         device = self._device_reference()
         if device is None:
             raise ArgumentError("the device of this event is gone")
@@ -155,14 +161,17 @@ class Event:
                 session.abandon()
                 raise
         if encoder is None:
-            device.queue.submit([target.finish()])
+            with device_errors("event.record()"):
+                submit(device, [target.finish()], "event")
             if session is not None:
                 session.submitted()
         elif session is not None:
             session.mark(encoder)
         # Only now: a call that failed leaves the event as it was.
-        self._session, self._done, self._recorded = session, False, True
+        self._session, self._done, self._recorded, self._number = session, False, True, None
         self._mark = None if encoder is None else mark_of(device, encoder)
+        if encoder is None:
+            self._number = context_of(device).number_event()
 
     def _stamp(self, encoder: wgpu.GPUCommandEncoder, session: TimingSession) -> None:
         assert self._helper is not None
@@ -205,12 +214,14 @@ class Event:
     def query(self) -> bool:
         """Return whether the GPU came by, without waiting; False for an event that was never recorded.
 
-        While the GPU is at work, later work counts, too: True comes when the queue is empty, or after anything has
-        waited for it.
+        While the GPU is at work, later work counts, too: True comes when the queue is empty, or after `synchronize`,
+        of this event or of any that was recorded later.
         """
         if self._done or not self._recorded:
             return self._done
-        if self._session is not None and self._session.is_read:
+        if (self._session is not None and self._session.is_read) or (
+            self._number is not None and self._number <= context_of(self.device).events_done
+        ):
             self._done = True
         else:
             idle = queue_is_idle(self.device)

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 import wgpu
 
-from ._wgpu_native import create_shader_module, wait_idle, watch_errors
+from ._wgpu_native import create_shader_module, submit, wait_idle
 from .context import context_of
 from .errors import BufferUsageError, DeviceError, ShaderError
 from .plan import Copy, Fill, Kernel, Plan, Shader
 from .shaders import dump, numbered, prologue, refuse_element_pointers
 from .timing import TimingSession
+from .trouble import device_errors, is_trouble, watch_errors
 
 __all__ = ["BoundPlan", "BufferRange", "Executor"]
 
@@ -77,13 +78,14 @@ class _Transfer:
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
-    __slots__ = ("__weakref__", "_own", "labels", "plan", "steps")
+    __slots__ = ("__weakref__", "_own", "labels", "plan", "steps", "title")
 
     def __init__(self, plan: Plan, steps: list[_Dispatch | _Transfer], own: tuple[wgpu.GPUBuffer, ...] = ()):
         self.plan = plan
         self._own = own  # kept alive
         self.steps = steps
         self.labels = tuple(step.label for step in steps if isinstance(step, _Dispatch))
+        self.title = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
 
     def encode(
         self,
@@ -127,11 +129,11 @@ class BoundPlan:
         for step in self.steps:
             encoder = device.create_command_encoder(label="gridwise blocking")
             BoundPlan(self.plan, [step]).encode(encoder, trials=trials, timing=timing)
-            device.queue.submit([encoder.finish()])
+            label = step.label if isinstance(step, _Dispatch) else "transfer"
+            submit(device, [encoder.finish()], f"{self.plan.primitive}, step {label!r}")
             wait_idle(device)
             errors = watch.take()
             if errors:
-                label = step.label if isinstance(step, _Dispatch) else "transfer"
                 raise DeviceError(f"{self.plan.primitive}, step {label!r} failed: {'; '.join(errors)}")
 
 
@@ -161,6 +163,13 @@ class _Binding:
     def detach(self) -> None:
         for finalizer in self.finalizers:
             finalizer.detach()
+
+
+def _drop(bindings: OrderedDict[tuple, _Binding], key: tuple) -> None:
+    """Forget a binding, and have the buffers of it that live on forget it, too."""
+    binding = bindings.pop(key, None)
+    if binding is not None:
+        binding.detach()
 
 
 class _PlanInstance:
@@ -230,7 +239,7 @@ class Executor:
             If wgpu refuses a buffer, such as one that was destroyed before this library saw it.
         """
         key = tuple((name, r.buffer.uid, r.offset_bytes, r.size_bytes) for name, r in sorted(arguments.items()))
-        with self._lock:
+        with self._lock, device_errors(f"{plan.primitive}, binding"):
             instance = self._plans.get(plan)
             if instance is None:
                 instance = self._plans[plan] = _PlanInstance(self, plan)
@@ -242,8 +251,9 @@ class Executor:
             if binding is None:
                 bound = self._make_binding(instance, arguments)
                 # A bind group keeps its buffers' memory: it goes when the caller drops one of them.
-                drop = instance.bindings.pop
-                finalizers = tuple(weakref.finalize(r.buffer, drop, key, None) for r in arguments.values())
+                finalizers = tuple(
+                    weakref.finalize(r.buffer, _drop, instance.bindings, key) for r in arguments.values()
+                )
                 for finalizer in finalizers:
                     finalizer.atexit = False
                 binding = instance.bindings[key] = _Binding(bound, finalizers)
@@ -289,6 +299,8 @@ class Executor:
         try:
             group = self.device.create_bind_group(label=kernel.label, layout=layout, entries=entries)
         except wgpu.GPUError as error:
+            if is_trouble(error):
+                raise
             raise BufferUsageError(
                 f"kernel {kernel.label!r} cannot be bound to its buffers "
                 f"({', '.join(b.buffer for b in kernel.bindings)}): {error}"
@@ -326,6 +338,8 @@ class Executor:
                     },
                 )
             except wgpu.GPUError as error:
+                if is_trouble(error):
+                    raise
                 raise ShaderError(
                     f"the pipeline of kernel {kernel.label!r} cannot be made: {error}\n{numbered(shader.text)}"
                 ) from error

@@ -15,13 +15,13 @@ import numpy as np
 import wgpu
 
 from . import cache
-from ._wgpu_native import wait_idle
+from ._wgpu_native import submit, wait_idle
 from .builder import PlanBuilder
 from .capabilities import Capabilities, LookbackVerdict
 from .chained_state import ChainedState
 from .context import context_of
 from .device import device_key
-from .errors import GridwiseError
+from .errors import DeviceTimeoutError, GridwiseError
 from .executor import BufferRange, Executor
 from .layout import Layout
 from .plan import Plan, Work
@@ -70,7 +70,7 @@ def _count(device: wgpu.GPUDevice, executor: Executor, plan: Plan, dispatches: i
     counts = device.create_buffer(label="gridwise lookback probe", size=size, usage=usage)
     encoder = device.create_command_encoder(label="gridwise lookback probe")
     executor.bind(plan, {"counts": BufferRange(counts, 0, size)}).encode(encoder, trials=dispatches)
-    device.queue.submit([encoder.finish()])
+    submit(device, [encoder.finish()], "self-test of look-back")
     wait_idle(device)
     found = np.zeros(3, dtype=np.uint32)
     context_of(device).read_buffer(counts, 0, found)
@@ -128,6 +128,8 @@ def lookback_verdict(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
             if found is None:
                 try:
                     found = _test(device, state)
+                except DeviceTimeoutError:  # it was asked for, and says nothing about look-back
+                    raise
                 except (GridwiseError, wgpu.GPUError) as error:
                     found = LookbackVerdict(False, False, False, False, error=f"{type(error).__name__}: {error}")
                 # A wait in vain or an error may be an accident of a busy machine: another process tries again.

@@ -21,9 +21,11 @@ from .errors import ArgumentError, OverlapError, TimingUnavailable
 from .executor import BoundPlan, launch_blocking
 from .layout import Layout
 from .plan import Plan
+from .process import check_process, in_thread
 from .run import Measurement, Run, record_marked, submit, submit_blocking
 from .timing import TimingSession
 from .timing_result import TimingResult
+from .trouble import device_error
 
 if TYPE_CHECKING:
     from .profiler import Profile
@@ -160,6 +162,7 @@ class Primitive(ABC):
 
     def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> Ready:
         """Check everything about a call, and only then change anything."""
+        check_process()  # before the lock, which a thread may have held when the process was forked
         if isinstance(trials, bool) or not isinstance(trials, Integral) or trials < 1:
             raise ArgumentError(f"trials must be an integer of at least 1, not {trials!r}")
         key = signature(arrays)
@@ -352,9 +355,11 @@ class Primitive(ABC):
                 submit_blocking(self.device, ready.bound, trials, session, cpu)
             else:
                 submit(self._device, ready.bound, trials, session, cpu, profiler)
-        except BaseException:
+        except BaseException as error:
             if session is not None and encoder is None and not session.is_submitted():
                 session.abandon()
+            if isinstance(error, wgpu.GPUError):
+                raise device_error(error, self.name) from error
             raise
         if profiler is not None:
             profiler._kernels(ready.bound.plan, session, 0, trials)
@@ -376,9 +381,7 @@ class Primitive(ABC):
             wait_idle(self.device)
             return result
 
-        import asyncio
-
-        return await asyncio.to_thread(run)
+        return await in_thread(run)
 
     def get_timing_result(self) -> TimingResult:
         """Return what the last timed call measured; see `Run.get_timing_result`."""
@@ -391,9 +394,7 @@ class Primitive(ABC):
 
     async def get_timing_result_async(self) -> TimingResult:
         """As `get_timing_result`, without blocking the event loop."""
-        import asyncio
-
-        return await asyncio.to_thread(self.get_timing_result)
+        return await in_thread(self.get_timing_result)
 
     def __repr__(self) -> str:
         return f"{self.name}({self.capabilities.adapter})"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ._wgpu_native import wait_idle
+from ._wgpu_native import submit, wait_idle
 from .context import context_of
 from .device import default_device
 from .errors import ArgumentError
@@ -271,7 +271,7 @@ class Profile:
             with self.commands(encoder, "copy to GPU", moved_bytes=size, kind="copy"):
                 encoder.copy_buffer_to_buffer(staging, 0, buffer, offset_bytes, size)
             with self._span("submit", "host"):
-                self.device.queue.submit([encoder.finish()])
+                submit(self.device, [encoder.finish()], "upload")
 
     # ---- inside ----
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import wgpu
 
+from ._wgpu_native import submit as submit_commands
 from ._wgpu_native import wait_idle, wait_method
 from .array import Array
 from .errors import TimingUnavailable
 from .executor import BoundPlan
 from .plan import Plan
+from .process import in_thread
 from .timing import TimingSession
 from .timing_result import TimingResult
 
@@ -58,13 +60,13 @@ def submit(
     commands = [encoder.finish()]
     if cpu is None:
         encoded = time.perf_counter_ns()
-        device.queue.submit(commands)
+        submit_commands(device, commands, bound.title)
         if profiler is not None:
             profiler._step("encode", begin, encoded)
             profiler._step("submit", encoded, time.perf_counter_ns())
     else:
         encoded = time.perf_counter_ns()
-        t0, t1, t2 = bracket(device, lambda: device.queue.submit(commands))
+        t0, t1, t2 = bracket(device, lambda: submit_commands(device, commands, bound.title))
         cpu.update(
             cpu_total_time_ns=float(t2 - t0),
             submit_time_ns=float(t1 - t0),
@@ -186,9 +188,7 @@ class Run:
 
     async def get_timing_result_async(self) -> TimingResult:
         """As `get_timing_result`, without blocking the event loop."""
-        import asyncio
-
-        return await asyncio.to_thread(self.get_timing_result)
+        return await in_thread(self.get_timing_result)
 
     def __repr__(self) -> str:
         return f"Run({self.plan.primitive}, {', '.join(f'{k}={v!r}' for k, v in self.outputs.items())})"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ._wgpu_native import wait_idle
+from ._wgpu_native import map_buffer, submit, wait_idle
 from .array import Array, asarray, empty
 from .context import context_of, step
 from .datatype import Datatype
@@ -22,6 +22,7 @@ from .errors import ArgumentError, DatatypeError, LengthError
 from .primitive import Primitive
 from .primitives import Reduce, Scan
 from .primitives.elementwise import Elementwise
+from .trouble import device_errors
 
 __all__ = ["stream"]
 
@@ -270,10 +271,10 @@ class _Staging:
     def map(self, job: _Job) -> None:
         """Make both buffers the host's; the queue is idle."""
         assert self.upload is not None
-        self.upload.map_sync("WRITE")
+        map_buffer(self._device, self.upload, "WRITE")
         if job.returns_items and self.items:
             assert self.download is not None
-            self.download.map_sync("READ_NOSYNC")
+            map_buffer(self._device, self.download, "READ_NOSYNC")
 
     def read(self, job: _Job) -> np.ndarray:
         """Copy the result out of the mapped buffer."""
@@ -303,7 +304,7 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.nd
         if chunk is None:
             return False
         arrays = job.check(chunk)
-        with step(context.profiler, "copy to staging"):
+        with step(context.profiler, "copy to staging"), device_errors(f"stream of {job.primitive.name}, staging"):
             staging.fill(job, arrays)
         return True
 
@@ -337,10 +338,12 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.nd
         if overlap and done is not None:
             yield read(done)
     finally:
-        wait_idle(device)
-        job.finish()
-        for staging in stagings:
-            staging.destroy()
+        try:
+            wait_idle(device)
+        finally:
+            job.finish()
+            for staging in stagings:
+                staging.destroy()
 
 
 def _submit(job: _Job, staging: _Staging) -> None:
@@ -360,6 +363,7 @@ def _submit(job: _Job, staging: _Staging) -> None:
             assert staging.download is not None
             with step(profiler, "copy to host", encoder, n * size):
                 encoder.copy_buffer_to_buffer(result.buffer, result.offset_bytes, staging.download, 0, n * size)
-        commands = encoder.finish()
-    with step(profiler, "submit"):
-        job.device.queue.submit([commands])
+        with device_errors(f"stream of {job.primitive.name}"):
+            commands = encoder.finish()
+    with step(profiler, "submit"), device_errors(f"stream of {job.primitive.name}"):
+        submit(job.device, [commands], f"stream of {job.primitive.name}")

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import wgpu
 
-from ._wgpu_native import EncoderFate, encoder_fate
+from ._wgpu_native import EncoderFate, encoder_fate, map_buffer, submit
+from .trouble import device_errors
 
 __all__ = ["Mark", "look", "mark_of", "read_words"]
 
@@ -53,19 +54,20 @@ def read_words(
     device: wgpu.GPUDevice, buffers: Sequence[wgpu.GPUBuffer], encoder: wgpu.GPUCommandEncoder | None = None
 ) -> np.ndarray:
     """Return small buffers as uint32, one after another, after what `encoder` holds."""
-    encoder = encoder or device.create_command_encoder(label="gridwise read")
-    staging = device.create_buffer(
-        label="gridwise read",
-        size=sum(buffer.size for buffer in buffers),
-        usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST,
-    )
-    offset = 0
-    for buffer in buffers:
-        encoder.copy_buffer_to_buffer(buffer, 0, staging, offset, buffer.size)
-        offset += buffer.size
-    device.queue.submit([encoder.finish()])
-    staging.map_sync("READ_NOSYNC")
-    words = np.frombuffer(staging.read_mapped(copy=False), dtype=np.uint32).copy()
-    staging.unmap()
-    staging.destroy()
-    return words
+    with device_errors("reading from the GPU"):
+        encoder = encoder or device.create_command_encoder(label="gridwise read")
+        staging = device.create_buffer(
+            label="gridwise read",
+            size=sum(buffer.size for buffer in buffers),
+            usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST,
+        )
+        offset = 0
+        for buffer in buffers:
+            encoder.copy_buffer_to_buffer(buffer, 0, staging, offset, buffer.size)
+            offset += buffer.size
+        submit(device, [encoder.finish()], "read", waited_for=True)
+        map_buffer(device, staging, "READ_NOSYNC")
+        words = np.frombuffer(staging.read_mapped(copy=False), dtype=np.uint32).copy()
+        staging.unmap()
+        staging.destroy()
+        return words

@@ -18,8 +18,10 @@ import wgpu
 
 from ._wgpu_native import tick_period_ns, wait_idle, write_timestamp
 from .errors import TimingNotReady, TimingUnavailable
+from .process import check_process
 from .submission import Mark, look, mark_of, read_words
 from .timing_result import Span
+from .trouble import device_errors
 
 __all__ = ["TimingHelper", "TimingSession"]
 
@@ -73,6 +75,7 @@ class TimingHelper:
     @property
     def device(self) -> wgpu.GPUDevice:
         """The device."""
+        check_process()
         device = self._device_reference()
         if device is None:
             raise TimingUnavailable("the device of this TimingHelper is gone")
@@ -80,6 +83,7 @@ class TimingHelper:
 
     def session(self) -> TimingSession:
         """Open a session: ask it for a span per pass, submit the passes, read it."""
+        check_process()
         with self._lock:
             session = TimingSession(self)
             self._sessions.add(session)
@@ -109,9 +113,11 @@ class TimingHelper:
             return self._free.pop()
 
     def _add_set(self) -> None:
-        self._sets.append(
-            self.device.create_query_set(label="gridwise timing", type=wgpu.QueryType.timestamp, count=_QUERIES_PER_SET)
-        )
+        with device_errors("timestamp queries"):
+            made = self.device.create_query_set(
+                label="gridwise timing", type=wgpu.QueryType.timestamp, count=_QUERIES_PER_SET
+            )
+        self._sets.append(made)
         set_index = len(self._sets) - 1
         # Popped from the end: ascending order gives a session neighbours, which resolve in one command.
         self._free[:0] = [_Pair(set_index, i) for i in reversed(range(_PAIRS_PER_SET))]
@@ -121,6 +127,7 @@ class TimingHelper:
 
         Waits for the end of what was submitted. Done by itself when no query is free.
         """
+        check_process()
         with self._lock:
             waiting = [session for session in list(self._sessions) if session._pairs and session._ticks is None]
             marks = [session._mark for session in waiting if session._mark is not None]
@@ -164,7 +171,10 @@ class TimingHelper:
             offsets.append(size)
             size += -(-16 * len(run) // _RESOLVE_ALIGNMENT_BYTES) * _RESOLVE_ALIGNMENT_BYTES
         usage = wgpu.BufferUsage
-        resolved = device.create_buffer(label="gridwise resolve", size=size, usage=usage.QUERY_RESOLVE | usage.COPY_SRC)
+        with device_errors("reading timestamps"):
+            resolved = device.create_buffer(
+                label="gridwise resolve", size=size, usage=usage.QUERY_RESOLVE | usage.COPY_SRC
+            )
         encoder = device.create_command_encoder(label="gridwise resolve")
         for offset, run in zip(offsets, runs, strict=True):
             first = run[0]
@@ -302,6 +312,9 @@ class TimingSession:
         TimingNotReady
             If the passes have not been submitted.
         """
+        if self._ticks is not None:
+            return self._ticks
+        check_process()
         with self._helper._lock:
             if self._ticks is None:
                 if not self.is_submitted():

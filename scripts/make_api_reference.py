@@ -35,7 +35,8 @@ AREAS = {
     "Plans": "Plan Work Layout Operand Argument",
     "Errors": "GridwiseError ArgumentError DatatypeError LengthError OverlapError BufferUsageError LimitError "
     "EmptyReductionError BadResultsFile AdapterError ShaderError TimingError TimingNotReady TimingUnavailable "
-    "ImplicitConversionError DeviceError GridwiseWarning",
+    "ImplicitConversionError DeviceError DeviceLostError DeviceMemoryError DeviceTimeoutError ForkError "
+    "GridwiseWarning",
 }
 
 # Objects that are no functions and no classes have no docstring of their own.

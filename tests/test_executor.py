@@ -363,7 +363,7 @@ def test_launch_blocking_raises_at_the_step_that_failed(device, monkeypatch):
     scan = gw.Scan(device, strategy="reduce_then_scan")
     scan.execute(input=x)
     from gridwise_py import executor
-    from gridwise_py._wgpu_native import watch_errors
+    from gridwise_py.trouble import watch_errors
 
     waits = []
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from .._wgpu_native import wait_idle, wait_method
+from .._wgpu_native import submit, wait_idle, wait_method
 from ..array import Array, asarray
 from ..context import context_of
 from ..errors import ArgumentError, GridwiseError, OverlapError, TimingUnavailable
@@ -186,7 +186,7 @@ def _first_run(device: wgpu.GPUDevice, bound: Any) -> int:
     begin = time.perf_counter_ns()
     encoder = device.create_command_encoder()
     bound.encode(encoder)
-    device.queue.submit([encoder.finish()])
+    submit(device, [encoder.finish()], bound.title)
     wait_idle(device)
     return time.perf_counter_ns() - begin
 

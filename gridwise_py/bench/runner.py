@@ -26,7 +26,7 @@ from .suite import Job
 __all__ = ["Request", "measure_job", "run_jobs"]
 
 # After these a device may be broken, and would fail all cases to come. By name: what measures may have caught it.
-_DEVICE_ERRORS = ("DeviceError", "GPU")
+_DEVICE_ERRORS = ("Device", "GPU")
 _SAME_DEVICE = ("adapter", "adapter_type", "backend", "driver", "subgroup_size", "tick_period_ns")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import wgpu
 
-from .._wgpu_native import wait_idle
+from .._wgpu_native import submit, wait_idle
 from ..context import context_of
 from ..executor import BoundPlan
 from ..run import bracket
@@ -135,7 +135,7 @@ class Sampler:
                 self._bound.encode(encoder)
         else:
             self._bound.encode(encoder, trials=self._chunk)
-        self.device.queue.submit([encoder.finish()])
+        submit(self.device, [encoder.finish()], self._bound.title)
 
     def _canary_commands(self, session: TimingSession) -> wgpu.GPUCommandBuffer:
         encoder = self.device.create_command_encoder()
@@ -188,7 +188,7 @@ class Sampler:
         with self._session() as session:
             # Behind work that keeps the clock up. The first run of all compiles.
             self._submit_chunk()
-            self.device.queue.submit([self._canary_commands(session)])
+            submit(self.device, [self._canary_commands(session)], "canary")
             session.submitted()
             canary = self._canary_time(session.ticks())
         return canary is None or not is_slower(canary, fastest_canary_ns)
@@ -244,16 +244,16 @@ class Sampler:
         encoded = [] if self.mode is Mode.LATENCY else [self._encode(count, session) for count in counts]
         wait_idle(device)
         if before:
-            bracket(device, lambda: device.queue.submit(before))
+            bracket(device, lambda: submit(device, before, "canary"))
         walls: list[tuple[int, int, int, int]] = []
         for i, count in enumerate(counts):
             commands, encode_ns = encoded[i] if encoded else self._encode(count, session)
-            t0, t1, t2 = bracket(device, lambda commands=commands: device.queue.submit([commands]))
+            t0, t1, t2 = bracket(device, lambda commands=commands: submit(device, [commands], self._bound.title))
             walls.append((t2 - t0, t1 - t0, encode_ns, count))
         ticks, canaries, previous_end = None, (None, None), None
         if session is not None:
             after = self._canary_commands(session)
-            device.queue.submit([after])
+            submit(device, [after], "canary")
             session.submitted()
             stamps = session.ticks()
             passes = self._protocol.canary_passes

@@ -1,0 +1,138 @@
+"""Whether resident memory and live objects level off: many executes, primitives made and dropped, profiles, uploads.
+
+Usage: python benchmarks/leaks.py [--json FILE]
+
+Each kind of call is made in rounds, after some to warm up; after each round garbage is collected, and the resident
+memory of the process and its live wgpu objects are counted. What leaks grows in every round. Of a discrete GPU the
+memory is not the process's: look at the driver's own figure (nvidia-smi) meanwhile.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.context import context_of
+
+ROUNDS = 5
+N = 1000
+
+
+def resident_bytes() -> int:
+    """Return the resident memory of this process, after a collection of garbage. Linux only."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def live_objects() -> int:
+    """Return how many objects of wgpu-py are alive."""
+    return sum(isinstance(thing, wgpu.GPUObjectBase) for thing in gc.get_objects())
+
+
+def kinds(device: wgpu.GPUDevice) -> dict[str, tuple[Callable[[int], Any], int]]:
+    """Return what is repeated, by name: a function of the call's number, and how many calls the full figure has."""
+    items = np.arange(N, dtype=np.uint32)
+    x = gw.asarray(items, device)
+    y = gw.empty_like(x)
+    scan, timed = gw.Scan(device), "timestamp-query" in device.features
+
+    def execute(i: int) -> None:
+        # By turns with an output that is kept and a new one, which is dropped while the input lives on.
+        scan.execute(input=x, output=y if i % 2 else None)
+        if i % 500 == 499:
+            gw.synchronize(device)
+
+    def primitive(i: int) -> None:
+        made = gw.Scan(device) if i % 2 else gw.Reduce(device, op="max")
+        made.execute(input=x)
+        if i % 100 == 99:
+            gw.synchronize(device)
+
+    def profile(_i: int) -> None:
+        with gw.profile(device) as profiled:
+            scan.execute(input=x)
+        profiled.key_averages()
+
+    def timing(_i: int) -> None:
+        scan.execute(input=x, enable_gpu_timing=timed, enable_cpu_timing=True).get_timing_result()
+
+    def upload(_i: int) -> None:
+        scan.execute(input=gw.asarray(items, device)).output.to_numpy()
+
+    return {
+        "execute": (execute, 100_000),
+        "primitive": (primitive, 10_000),
+        "profile": (profile, 1_000),
+        "timing": (timing, 10_000),
+        "upload": (upload, 10_000),
+    }
+
+
+def repeat(call: Callable[[int], Any], total: int, *, until_s: float = float("inf")) -> list[dict[str, int]]:
+    """Make `total` calls in rounds, after half a round of warm-up; return what was counted before and after each round.
+
+    Ends after a round when the clock (`time.monotonic`) says `until_s`.
+    """
+    per_round = max(1, total // ROUNDS)
+    for i in range(per_round // 2):
+        call(i)
+    counted = [{"calls": 0, "resident_bytes": resident_bytes(), "live_objects": live_objects()}]
+    for number in range(ROUNDS):
+        for i in range(per_round):
+            call(i)
+        calls = (number + 1) * per_round
+        counted.append({"calls": calls, "resident_bytes": resident_bytes(), "live_objects": live_objects()})
+        if time.monotonic() > until_s:
+            break
+    return counted
+
+
+def bytes_per_call(counted: list[dict[str, int]]) -> float:
+    """Return the growth of resident memory per call in the later half of the rounds, where caches are full."""
+    first, last = counted[len(counted) // 2], counted[-1]
+    return (last["resident_bytes"] - first["resident_bytes"]) / max(1, last["calls"] - first["calls"])
+
+
+@click.command()
+@click.option("--adapter", help="Adapter by index or part of its name.")
+@click.option("--share", default=1.0, show_default=True, help="Of the calls of the full figure.")
+@click.option("--limit-s", default=1200.0, show_default=True, help="Ends after the round in which it is over.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
+def main(adapter: str | None, share: float, limit_s: float, json_path: Path | None) -> None:
+    """Repeat, count, print; exit 1 where live objects grow, or memory by 16 bytes per call or more."""
+    device = gw.request_device(adapter)
+    print(f"{gw.capabilities(device).adapter}; resident memory in KiB and live wgpu objects after each round")
+    until_s = time.monotonic() + limit_s
+    results: list[dict[str, Any]] = []
+    for name, (call, total) in kinds(device).items():
+        begin = time.monotonic()
+        counted = repeat(call, int(total * share), until_s=until_s)
+        growth = bytes_per_call(counted)
+        leaks = growth >= 16 or counted[-1]["live_objects"] > counted[1]["live_objects"]
+        duration_s = time.monotonic() - begin
+        results.append(
+            {"kind": name, "rounds": counted, "bytes_per_call": growth, "leaks": leaks, "duration_s": duration_s}
+        )
+        rounds = ", ".join(f"{c['resident_bytes'] >> 10} ({c['live_objects']})" for c in counted)
+        print(f"{name:10} {counted[-1]['calls']:7} calls  {growth:6.1f} B/call  {'LEAKS ' if leaks else ''}{rounds}")
+    counts = context_of(device).executor.counts
+    print(f"the executor keeps {counts}")
+    if json_path is not None:
+        write_results(json_path, {**run_context(device), "share": share, "executor": counts, "results": results})
+    sys.exit(int(any(result["leaks"] for result in results)))
+
+
+if __name__ == "__main__":
+    main()

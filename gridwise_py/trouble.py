@@ -1,0 +1,96 @@
+"""What wgpu raises or only logs when a device is in trouble, as exceptions of this library."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import threading
+from collections.abc import Iterator
+
+import wgpu
+
+from .errors import DeviceError, DeviceLostError, DeviceMemoryError
+
+__all__ = ["device_error", "device_errors", "is_trouble", "watch_errors"]
+
+# wgpu 0.32 raises a GPUValidationError for each of them; only the text tells.
+_LOST = ("device is lost", "device lost")
+_NO_MEMORY = ("not enough memory", "out of memory")
+
+
+def is_trouble(error: Exception) -> bool:
+    """Whether an error of wgpu is about the device's state, and not about what was asked of it."""
+    text = str(error).casefold()
+    return isinstance(error, wgpu.GPUOutOfMemoryError) or any(words in text for words in _LOST + _NO_MEMORY)
+
+
+def device_error(error: Exception, doing: str) -> DeviceError:
+    """Return what to raise from an error of wgpu.
+
+    Parameters
+    ----------
+    error : wgpu.GPUError
+    doing : str
+        What failed, for the message.
+    """
+    text = " ".join(str(error).split())
+    if any(words in text.casefold() for words in _LOST):
+        said = watch_errors().last_loss
+        logged = f"; wgpu logged: {' '.join(said.split())}" if said else ""
+        return DeviceLostError(
+            f"{doing}: the device was lost or destroyed ({text}{logged}). Its Arrays are gone; make a new device with "
+            f"request_device() and upload again"
+        )
+    if is_trouble(error):
+        return DeviceMemoryError(
+            f"{doing}: the device has no memory for it ({text}). Nothing was changed; drop Arrays that are not needed "
+            f"(or call destroy() on them), work on parts (gw.stream), or take an adapter with more memory"
+        )
+    return DeviceError(f"{doing}: {text}")
+
+
+@contextlib.contextmanager
+def device_errors(doing: str) -> Iterator[None]:
+    """Turn what wgpu raises inside into exceptions of this library."""
+    try:
+        yield
+    except wgpu.GPUError as error:
+        raise device_error(error, doing) from error
+
+
+class _ErrorWatch(logging.Handler):
+    """Keeps the last errors that wgpu only logs (device loss, errors outside calls)."""
+
+    def __init__(self) -> None:
+        super().__init__(level=logging.ERROR)
+        self._lock_messages = threading.Lock()
+        self._messages: list[str] = []
+        self.losses = 0
+        self.last_loss = ""  # wgpu-py does not say of which device
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with self._lock_messages:
+            message = record.getMessage()
+            self._messages.append(message)
+            # Two lines for each loss; wgpu-py hides the second one after ten times.
+            if message == "DEVICE LOST!":
+                self.losses += 1
+                self.last_loss = self.last_loss or message
+            elif "device was lost" in message:
+                self.last_loss = message
+            del self._messages[:-20]
+
+    def take(self) -> list[str]:
+        """Return the messages since the last call."""
+        with self._lock_messages:
+            messages, self._messages = self._messages, []
+        return messages
+
+
+@functools.lru_cache(maxsize=1)
+def watch_errors() -> _ErrorWatch:
+    """Return the process's watch on wgpu's logger, installing it at the first call."""
+    watch = _ErrorWatch()
+    logging.getLogger("wgpu").addHandler(watch)
+    return watch

@@ -1,0 +1,193 @@
+"""A wait for the GPU ends where a timeout was set, says what was running, and leaves all as it was."""
+
+import asyncio
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py import _wgpu_native, timeout
+from gridwise_py._wgpu_native import map_buffer, wait_idle, wait_method
+
+X = np.arange(10_000, dtype=np.uint32)
+LIMIT_S = 0.02
+
+
+@pytest.fixture
+def impatient(device):
+    """A device whose waits end soon."""
+    made = gw.request_device(device.adapter, timeout_s=5)
+    gw.asarray(X, made).to_numpy()
+    gw.capabilities(made)
+    assert wait_method(made) == "timed_poll"
+    return made
+
+
+def _limit(device, seconds):
+    """Set another limit than the device was made with."""
+    timeout.set_timeout_s(device, seconds)
+    device.__dict__.pop("_gridwise_wait", None)
+
+
+@pytest.fixture
+def never_idle(impatient, monkeypatch):
+    """The device, after some work, with a queue that never gets idle, as far as can be told."""
+    x = gw.asarray(X, impatient)
+    scan = gw.Scan(impatient)
+    output = gw.empty(X.size, "u32", impatient)
+    timed = "timestamp-query" in impatient.features
+    event = gw.Event(impatient, enable_timing=timed)
+    event.record()
+    # Nothing waits in here: the run's times, and the event's, are still the GPU's.
+    run = scan.execute(input=x, output=output, enable_gpu_timing=timed, enable_cpu_timing=not timed)
+    with monkeypatch.context() as patch:
+        patch.setattr(_wgpu_native, "queue_is_idle", lambda _device: False)
+        patch.setattr("gridwise_py.event.queue_is_idle", lambda _device: False)
+        _limit(impatient, LIMIT_S)
+        yield impatient, scan, x, run, event
+    # And once it does get idle, all that was asked for in vain is there.
+    _limit(impatient, 5)
+    np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X, dtype=np.uint32))
+    event.synchronize()
+    assert run.get_timing_result().cpu_total_time_ns or all(ns > 0 for ns in run.get_timing_result().gpu_total_time_ns)
+
+
+WAITS = {
+    "wait_idle": lambda d, scan, x, run, event: wait_idle(d),
+    "synchronize": lambda d, scan, x, run, event: gw.synchronize(d),
+    "to_numpy": lambda d, scan, x, run, event: run.output.to_numpy(),
+    "event.synchronize": lambda d, scan, x, run, event: event.synchronize(),
+    "cpu timing": lambda d, scan, x, run, event: scan.execute(enable_cpu_timing=True),
+    "execute_async": lambda d, scan, x, run, event: asyncio.run(scan.execute_async()),
+    "stream": lambda d, scan, x, run, event: gw.stream(gw.Reduce(d), [X, X]),
+    "functions": lambda d, scan, x, run, event: gw.sum(X, device=d),
+    "benchmark": lambda d, scan, x, run, event: gw.benchmark(scan.execute, device=d),
+    "words that are not whole": lambda d, scan, x, run, event: gw.asarray(X.astype(np.float16), d)[1:2].to_numpy(),
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_every_wait_ends(never_idle, wait):
+    begin = time.monotonic()
+    with pytest.raises(gw.DeviceTimeoutError) as caught:
+        WAITS[wait](*never_idle)
+    assert time.monotonic() - begin >= LIMIT_S
+    message = str(caught.value)
+    assert f"still at work after {LIMIT_S:g} s" in message
+    assert "scan (scan" in message, "the submission that was running"
+    assert "GRIDWISE_TIMEOUT_S" in message
+    assert isinstance(caught.value, (gw.DeviceError, TimeoutError))
+
+
+@pytest.mark.parametrize("wait", ["timing result", "event.stamps"])
+def test_waits_for_times_end(never_idle, require, wait):
+    require("timestamp-query")
+    _, _, _, run, event = never_idle
+    for _ in range(2):  # nothing is used up by the first
+        with pytest.raises(gw.DeviceTimeoutError, match="scan"):
+            run.get_timing_result() if wait == "timing result" else event.stamps()
+
+
+def test_long_work_and_a_tiny_timeout(impatient):
+    """For real: seconds of work on lavapipe, and what it computes is right in the end."""
+    add = gw.VectorAdd(impatient)
+    x = gw.asarray(np.arange(1 << 22, dtype=np.uint32), impatient)
+    add.execute(a=x, b=x)
+    gw.synchronize(impatient)
+    _limit(impatient, 0.001)
+    run = add.execute(trials=50)
+    with pytest.raises(gw.DeviceTimeoutError, match=r"vector_add|VectorAdd"):
+        run.output.to_numpy()
+    with pytest.raises(gw.DeviceTimeoutError):
+        gw.synchronize(impatient)
+    _limit(impatient, 120)
+    np.testing.assert_array_equal(run.output.to_numpy(), 2 * np.arange(1 << 22, dtype=np.uint32))
+
+
+class _Never(threading.Event):
+    """Nobody can set it."""
+
+    def set(self):
+        pass
+
+
+def test_a_map_that_never_comes_is_dropped(impatient, monkeypatch):
+    """Work of another thread, submitted between the wait and the map."""
+    x = gw.asarray(X, impatient)
+    x.to_numpy()
+    _limit(impatient, LIMIT_S)
+    with monkeypatch.context() as patch:
+        cls = type(impatient.create_buffer(size=4, usage=1))
+        real = cls.map_async
+
+        def slow(self, *args, **kwargs):
+            promise = real(self, *args, **kwargs)
+            promise._thread_event = _Never()
+            return promise
+
+        patch.setattr(cls, "map_async", slow)
+        with pytest.raises(gw.DeviceTimeoutError, match=r"read\. Nothing"):
+            x.to_numpy()
+    np.testing.assert_array_equal(x.to_numpy(), X)  # through another staging buffer
+
+
+def test_a_queue_that_cannot_be_asked_is_waited_for_in_a_thread(impatient, monkeypatch):
+    monkeypatch.setattr(_wgpu_native, "queue_is_idle", lambda _device: None)
+    gw.synchronize(impatient)
+    release = threading.Event()
+    monkeypatch.setattr(_wgpu_native, "_choose_wait", lambda _device: ("forever", release.wait))
+    _limit(impatient, LIMIT_S)
+    with pytest.raises(gw.DeviceTimeoutError):
+        gw.synchronize(impatient)
+    release.set()
+    gw.synchronize(impatient)
+
+
+def test_the_environment_is_read_at_the_first_wait(device, monkeypatch):
+    monkeypatch.setenv("GRIDWISE_TIMEOUT_S", "30")
+    by_environment, by_argument = gw.request_device(device.adapter), gw.request_device(device.adapter, timeout_s=7)
+    endless = gw.request_device(device.adapter, timeout_s=float("inf"))
+    for made, wanted in ((by_environment, 30.0), (by_argument, 7.0), (endless, None)):
+        gw.synchronize(made)
+        assert timeout.timeout_s(made) == wanted
+        assert (wait_method(made) == "timed_poll") == (wanted is not None)
+    monkeypatch.setenv("GRIDWISE_TIMEOUT_S", "nonsense")
+    gw.synchronize(by_environment)  # it is fixed
+    with pytest.raises(gw.ArgumentError, match="GRIDWISE_TIMEOUT_S='nonsense' must be a number of seconds over 0"):
+        gw.synchronize(gw.request_device(device.adapter))
+    monkeypatch.setenv("GRIDWISE_TIMEOUT_S", "")
+    made = gw.request_device(device.adapter)
+    gw.synchronize(made)
+    assert timeout.timeout_s(made) is None
+
+
+@pytest.mark.parametrize("value", [0, -1, "0", "soon", float("nan"), True, [1]])
+def test_what_is_no_timeout(device, value):
+    with pytest.raises(gw.ArgumentError, match=r"timeout_s=.* must be a number of seconds over 0"):
+        gw.request_device(device.adapter, timeout_s=value)
+
+
+def test_without_a_timeout_the_wait_is_as_before(device, monkeypatch):
+    monkeypatch.setattr(_wgpu_native, "wait_until_idle", lambda *_: pytest.fail("polled"))
+    assert wait_method(device) != "timed_poll"
+    wait_idle(device)
+    staging = device.create_buffer(size=16, usage="MAP_READ | COPY_DST")
+    map_buffer(device, staging, "READ")
+    assert staging.map_state == "mapped"
+
+
+def test_only_the_last_submissions_are_kept():
+    class Device:
+        adapter = type("Adapter", (), {"info": {"device": "fake"}})
+
+    fake = Device()
+    assert "none of this library" in str(timeout.timed_out(fake, 1))
+    for i in range(100):
+        timeout.note_submission(fake, f"number {i}")
+    message = str(timeout.timed_out(fake, 1.5))
+    assert "after 1.5 s (fake)" in message
+    assert "number 92, " in message
+    assert "number 99. Nothing is lost" in message
+    assert "number 91" not in message
