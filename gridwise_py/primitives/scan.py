@@ -18,7 +18,7 @@ from ..errors import ArgumentError, OverlapError
 from ..layout import Layout
 from ..lookback import verdict_for
 from ..plan import Plan, Work
-from ..tuning import look_back_tiles, shapes_for
+from ..tuning import look_back_tiles
 from .operator_primitive import HAS_CARRY, RAW_INPUT, RAW_OUTPUT, OperatorPrimitive, block_split
 
 __all__ = ["Scan"]
@@ -51,6 +51,10 @@ class Scan(OperatorPrimitive):
         else. A plan without a device, untested, takes look-back for safe on all but CPU adapters. By default what the
         environment variable ``GRIDWISE_SCAN_STRATEGY`` says (but in place always reduce-then-scan), else ``"auto"``.
         The choice is in ``run.plan.parameters["strategy"]``.
+    deterministic : bool, default False
+        For floats: the same bits on every run, and on every adapter that rounds as IEEE 754 says, whatever its
+        subgroups, and in place or not. See Notes for what it costs. Integers, and minima and maxima, are
+        so anyway, and nothing changes for them.
     state : {None, "u64", "u32x2"}, optional
         Form of the look-back's state words; None takes 64-bit atomics where the device has them.
     subgroups : None, bool or str, optional
@@ -71,6 +75,22 @@ class Scan(OperatorPrimitive):
     --------
     Primitive.execute : takes ``input`` and ``output``, shape (n,) each. In place is possible.
 
+    Notes
+    -----
+    **Float sums** round. Prefix i is within γ(h)·(|x₀| + … + |xᵢ|) of the exact one, where γ(h) = h·u/(1 − h·u),
+    u = 2⁻²⁴, and h is the largest number of additions that an item goes through (N. Higham, "Accuracy and stability of
+    numerical algorithms", 2002, section 4.2). With w = ``workgroup_size``, v = ``vecs`` of ``plan.parameters`` and
+    T = ⌈n/(4·w·v)⌉ tiles, h is at most 2·T + 4·v + 3·w + 20, for either strategy. Where a device flushes denormals,
+    n·2⁻¹²⁶ may be added. The bounds hold unless something overflows.
+
+    **Deterministic** scans are reduce-then-scan without subgroups, in tiles of 4,096 items and at most 1,056 blocks,
+    whatever the tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more: each item is read twice, in three
+    dispatches, where look-back reads it once, and each tile needs more barriers (docs/performance.md has figures). Each
+    addition or multiplication is kept from being reassociated by the compiler (docs/architecture.md). A NaN is always
+    the bits ``0x7fc00000``. A device that flushes denormals can differ from others where there are some. The text of an
+    operator of your own is as the compiler makes it: it may contract a·b + c on one adapter and not on another. The
+    order is part of a version of this library; the changelog says when it changes.
+
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
@@ -88,6 +108,7 @@ class Scan(OperatorPrimitive):
         kind: str = "inclusive",
         *,
         strategy: str | None = None,
+        deterministic: bool = False,
         state: str | None = None,
         subgroups: bool | str | None = None,
         workgroup_size: int | None = None,
@@ -98,11 +119,19 @@ class Scan(OperatorPrimitive):
         epoch_bits: int | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, datatype, op, subgroups=subgroups, capabilities=capabilities)
+        fixed_order = "deterministic=True" if deterministic else None
+        super().__init__(device, datatype, op, subgroups=subgroups, fixed_order=fixed_order, capabilities=capabilities)
         _check("kind", kind, _KINDS)
         self.kind = kind
         self._insists = None if strategy in (None, "auto") else _check("strategy", strategy, _STRATEGIES)
         self._prefers = _strategy_of_environment() if strategy is None else "auto"
+        if self._fixed_order is not None:
+            if self._insists == "lookback":
+                raise ArgumentError(
+                    "strategy='lookback' beside deterministic=True: how a look-back groups its additions depends on "
+                    "timing; leave out one of the two"
+                )
+            self._insists = "reduce_then_scan"
         self._state = ChainedState.choose(self.capabilities, state, epoch_bits, spin_limit, stall_every)
         verdict = None
         if "reduce_then_scan" not in (self._insists, self._prefers):
@@ -112,12 +141,15 @@ class Scan(OperatorPrimitive):
         needs_tickets = self.capabilities.is_cpu or (verdict is not None and verdict.needs_tickets)
         self.tickets = needs_tickets if tickets is None else tickets
         wishes = {"workgroup_size": workgroup_size, "vecs": vecs}
-        self._blocks_shapes = shapes_for("scan", self.capabilities, self.mode, **wishes)
-        self._lookback_shapes = shapes_for("scan_lookback", self.capabilities, self.mode, **wishes)
+        self._blocks_shapes = self._shapes_for("scan", **wishes)
+        self._lookback_shapes = self._shapes_for("scan" if self._fixed_order else "scan_lookback", **wishes)
 
     @property
     def strategy(self) -> str:
-        """What was asked for, by argument or environment; ``"auto"`` where nothing was."""
+        """What was asked for, by argument or environment; ``"auto"`` where nothing was.
+
+        `deterministic` asks for reduce-then-scan.
+        """
         return self._insists or self._prefers
 
     @property
@@ -149,7 +181,12 @@ class Scan(OperatorPrimitive):
         n, item_bytes = operand.length, self.datatype.itemsize_bytes
         builder = PlanBuilder("scan", layout, self.capabilities)
         strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
-        parameters: dict[str, Any] = {"strategy": strategy, "subgroups": str(self.mode), "kind": self.kind}
+        parameters: dict[str, Any] = {
+            "strategy": strategy,
+            "subgroups": str(self.mode),
+            "kind": self.kind,
+            "deterministic": self.deterministic,
+        }
         if n and strategy == "lookback":
             parameters |= self._plan_lookback(builder, layout)
         elif n:
