@@ -364,6 +364,7 @@ def test_the_bound_notices_a_sum_without_compensation(device):
         ([-LARGE], -LARGE),
         ([LARGE, LARGE], np.inf),
         ([-LARGE, -LARGE], -np.inf),
+        ([-1.5 * 2.0**104, LARGE], LARGE - np.float32(2.0**104)),  # a step of TwoSum overflows, the sum does not
         ([LARGE, 1.0, -LARGE], 1.0),
     ],
     ids=str,
