@@ -117,6 +117,7 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "as it is": AS_IT_IS,
         "reduce, then scan": (contextlib.nullcontext, {"strategy": "reduce_then_scan"}),
         "deterministic": (contextlib.nullcontext, {"deterministic": True}),
+        "compensated": (contextlib.nullcontext, {"compensated": True}),
         **{
             name: (surroundings, {**options, "strategy": "reduce_then_scan"})
             for name, (surroundings, options) in WITHOUT_SUBGROUPS.items()

@@ -145,6 +145,7 @@ def scan(
     kind: str = "inclusive",
     *,
     deterministic: bool = False,
+    compensated: bool = False,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return all prefix sums of `x` under `op`.
@@ -155,8 +156,8 @@ def scan(
         Shape (n,).
     op : BinOp or str, default Add
     kind : {"inclusive", "exclusive"}
-    deterministic : bool, default False
-        For floats: the same bits everywhere. See `Scan`.
+    deterministic, compensated : bool, default False
+        For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.
     device : wgpu.GPUDevice, optional
 
     Returns
@@ -164,15 +165,18 @@ def scan(
     numpy.ndarray or Array
         Shape (n,), in the datatype of `x`.
     """
-    return _run(Scan, (as_binop(op), kind), device, {"input": x}, deterministic=deterministic)[0]
+    options = {"deterministic": deterministic, "compensated": compensated}
+    return _run(Scan, (as_binop(op), kind), device, {"input": x}, **options)[0]
 
 
-def cumsum(x: Any, *, deterministic: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
+def cumsum(
+    x: Any, *, deterministic: bool = False, compensated: bool = False, device: wgpu.GPUDevice | None = None
+) -> Any:
     """Return the inclusive prefix sums of `x` in its own datatype (integers wrap, unlike `numpy.cumsum`).
 
-    `deterministic` is that of `Scan`.
+    `deterministic` and `compensated` are those of `Scan`.
     """
-    return scan(x, Add, "inclusive", deterministic=deterministic, device=device)
+    return scan(x, Add, "inclusive", deterministic=deterministic, compensated=compensated, device=device)
 
 
 def sort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:

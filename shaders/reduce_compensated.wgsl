@@ -1,32 +1,9 @@
 // Compensated sum of floats in a fixed order: every addition is a TwoSum, whose rounding error is summed beside it and
-// added at the end. Two dispatches of this file: each workgroup leaves the pair (sum, error) of a block of tiles; then
-// one workgroup adds up the pairs (`pairs`).
-// Sources: TwoSum is from Knuth, "The art of computer programming", volume 2, 4.2.2; the sum is Sum2 of Ogita, Rump and
-// Oishi, "Accurate sum and dot product" (2005), here along a tree.
+// added at the end (lib/pair.wgsl). Two dispatches of this file: each workgroup leaves the pair (sum, error) of a block of
+// tiles; then one workgroup adds up the pairs (`pairs`). A scan uses the first of them.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one for both).
 //$ include "lib/bindings.wgsl"
-//$ include "lib/seal.wgsl"
-struct Acc { sum: f32, error: f32 }
-struct Acc4 { sum: vec4<f32>, error: vec4<f32> }
-
-//$ for suffix, kind in [("", "f32"), ("4", "vec4<f32>")]
-// What rounding took from a + b, exactly, where s is the rounded sum.
-fn rounding{{ suffix }}(a: {{ kind }}, b: {{ kind }}, s: {{ kind }}) -> {{ kind }} {
-  let c = seal{{ suffix }}(s - a);
-  return seal{{ suffix }}(seal{{ suffix }}(a - seal{{ suffix }}(s - c)) + seal{{ suffix }}(b - c));
-}
-//$ endfor
-
-fn identity() -> Acc { return Acc(0.0, 0.0); }
-fn combine(a: Acc, b: Acc) -> Acc {
-  let sum = seal(a.sum + b.sum);
-  return Acc(sum, seal(seal(a.error + b.error) + rounding(a.sum, b.sum, sum)));
-}
-fn add4(a: Acc4, x: vec4<f32>) -> Acc4 {
-  let sum = seal4(a.sum + x);
-  return Acc4(sum, seal4(a.error + rounding4(a.sum, x, sum)));
-}
-
+//$ include "lib/pair.wgsl"
 //$ include "lib/workgroup.wgsl"
 
 //$ if pairs
@@ -38,17 +15,6 @@ fn own_total() -> Acc {
   return total;
 }
 //$ else
-const VECS: u32 = {{ vecs }}u;
-
-fn items4(i: u32) -> vec4<f32> {
-  if (i + 4u <= params.n) { return bitcast<vec4<f32>>(load4_input(i)); }
-  var words = vec4<u32>(0u);
-  if (i < params.n) { words.x = load_input(i); }
-  if (i + 1u < params.n) { words.y = load_input(i + 1u); }
-  if (i + 2u < params.n) { words.z = load_input(i + 2u); }
-  return bitcast<vec4<f32>>(words);
-}
-
 // Any order will do, if it is fixed: here neighbouring invocations read neighbouring items.
 fn own_total(block: u32) -> Acc {
   let first = block * params.tiles_per_block;
@@ -79,11 +45,7 @@ fn main(
 //$ if pairs
   enter(lanes);
   let total = wg_scan(own_total()).total;
-  if (local == 0u) {
-    // An infinity or a NaN stays what plain additions made of it: its error is NaN.
-    let exact = is_finite(total.sum) && is_finite(total.error);
-    store_output(0u, settled(select(total.sum, seal(total.sum + total.error), exact)));
-  }
+  if (local == 0u) { store_output(0u, result(total)); }
 //$ else
   let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
   if (block >= params.blocks) { return; }

@@ -126,7 +126,10 @@ def _reproducible(capabilities: gw.Capabilities) -> Iterator[Case]:
             yield Case("reduce", options | {"state": state}, capabilities)
         for kind in ("inclusive", "exclusive"):
             yield Case("scan", options | {"kind": kind}, capabilities)
-    yield Case("reduce", {"datatype": "f32", "op": gw.Add, "compensated": True}, capabilities)
+    compensated = {"datatype": "f32", "op": gw.Add, "compensated": True}
+    yield Case("reduce", compensated, capabilities)
+    for kind in ("inclusive", "exclusive"):
+        yield Case("scan", compensated | {"kind": kind}, capabilities)
 
 
 def _sorts(name: str, datatype: str, capabilities: gw.Capabilities) -> Iterator[Case]:

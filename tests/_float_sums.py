@@ -136,34 +136,87 @@ def pairs(sums: np.ndarray, errors: np.ndarray) -> np.ndarray:
     return made
 
 
+def compensated_blocks(x: np.ndarray, most_blocks: int) -> np.ndarray:
+    """Return the pairs of all blocks."""
+    per_block, blocks = split(x.size, most_blocks)
+    whole = np.zeros(blocks * per_block * TILE, np.float32)
+    whole[: x.size] = x
+    rows = whole.reshape(blocks, per_block * ROWS, INVOCATIONS, 4)
+    sums = pairs(*np.zeros((2, blocks, INVOCATIONS, 4), np.float32))
+    for row in range(rows.shape[1]):
+        s, e = two_sum(sums["sum"], rows[:, row])
+        sums = pairs(s, sums["error"] + e)
+    return pairs_along_invocations(of_four(add_pairs, sums))[:, -1]
+
+
+def value(total: np.ndarray) -> np.ndarray:
+    finite = np.isfinite(total["sum"]) & np.isfinite(total["error"])
+    return settle(np.where(finite, total["sum"] + total["error"], total["sum"]))
+
+
 def compensated_twin(x: np.ndarray) -> np.ndarray:
     """Return the compensated sum, shape (1,)."""
     if x.size == 0:
         return np.zeros(1, np.float32)
     with np.errstate(all="ignore"):
-        per_block, blocks = split(x.size, REDUCE_BLOCKS)
-        whole = np.zeros(blocks * per_block * TILE, np.float32)
-        whole[: x.size] = x
-        rows = whole.reshape(blocks, per_block * ROWS, INVOCATIONS, 4)
-        sums = pairs(*np.zeros((2, blocks, INVOCATIONS, 4), np.float32))
-        for row in range(rows.shape[1]):
-            s, e = two_sum(sums["sum"], rows[:, row])
-            sums = pairs(s, sums["error"] + e)
-        totals = _all_invocations(of_four(add_pairs, sums))
+        totals = compensated_blocks(x, REDUCE_BLOCKS)
         own = pairs(*np.zeros((2, INVOCATIONS), np.float32))
-        for first in range(0, blocks, INVOCATIONS):
+        for first in range(0, totals.size, INVOCATIONS):
             part = totals[first : first + INVOCATIONS]
             own[: part.size] = add_pairs(own[: part.size], part)
-        total = _all_invocations(own)
-        finite = np.isfinite(total["sum"]) & np.isfinite(total["error"])
-        return settle(np.atleast_1d(np.where(finite, total["sum"] + total["error"], total["sum"])))
+        return value(pairs_along_invocations(own)[-1:])
 
 
-def _all_invocations(y: np.ndarray) -> np.ndarray:
-    """Combine along the last axis, neighbours first: what the last invocation of Hillis and Steele's scan gets."""
-    while y.shape[-1] > 1:
-        y = add_pairs(y[..., ::2], y[..., 1::2])
-    return y[..., 0]
+def compensated_scan_twin(x: np.ndarray, kind: str) -> np.ndarray:
+    """Return all compensated prefixes."""
+    if x.size == 0:
+        return x
+    with np.errstate(all="ignore"):
+        per_block, blocks = split(x.size, SCAN_BLOCKS)
+        carry = exclusive_pairs(compensated_blocks(x, SCAN_BLOCKS))
+        items = padded(x, per_block, blocks, 0.0).reshape(blocks, per_block, INVOCATIONS, 4 * ROWS)
+        found = np.empty_like(items)
+        for tile in range(per_block):
+            v = pairs(items[:, tile], np.zeros_like(items[:, tile]))
+            own = pairs(*np.zeros((2, blocks, INVOCATIONS), np.float32))
+            for k in range(4 * ROWS):
+                own = add_pairs(own, v[..., k])
+            sums = pairs_along_invocations(own)
+            before = np.concatenate([np.zeros((blocks, 1), sums.dtype), sums[:, :-1]], axis=1)
+            running = add_pairs(np.repeat(carry[:, None], INVOCATIONS, axis=1), before)
+            for k in range(4 * ROWS):
+                after = add_pairs(running, v[..., k])
+                found[:, tile, :, k] = value(running if kind == "exclusive" else after)
+                running = after
+            carry = add_pairs(carry, sums[:, -1])
+        return found.reshape(-1)[: x.size]
+
+
+def exclusive_pairs(totals: np.ndarray) -> np.ndarray:
+    """Scan the pairs of the blocks: each invocation takes some neighbouring ones."""
+    each = -(-totals.size // INVOCATIONS)
+    rows = np.zeros(each * INVOCATIONS, totals.dtype)
+    rows[: totals.size] = totals
+    rows = rows.reshape(INVOCATIONS, each)
+    own = np.zeros(INVOCATIONS, totals.dtype)
+    for column in rows.T:
+        own = add_pairs(own, column)
+    running = np.concatenate([np.zeros(1, totals.dtype), pairs_along_invocations(own)[:-1]])
+    found = np.empty_like(rows)
+    for k in range(each):
+        found[:, k] = running
+        running = add_pairs(running, rows[:, k])
+    return found.reshape(-1)[: totals.size]
+
+
+def pairs_along_invocations(y: np.ndarray) -> np.ndarray:
+    """Hillis and Steele's inclusive scan along the last axis."""
+    distance = 1
+    while distance < INVOCATIONS:
+        left = np.concatenate([np.zeros((*y.shape[:-1], distance), y.dtype), y[..., :-distance]], axis=-1)
+        y = add_pairs(left, y)
+        distance *= 2
+    return y
 
 
 # ---- error bounds, as the docstrings state them ----

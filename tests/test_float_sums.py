@@ -11,6 +11,7 @@ from _float_sums import (
     TILE,
     U,
     compensated_bound,
+    compensated_scan_twin,
     compensated_twin,
     exact,
     ill_conditioned,
@@ -67,6 +68,10 @@ def _compensated(device, **options):
     return gw.Reduce(device, "f32", compensated=True, **options)
 
 
+def _compensated_scan(device, kind="inclusive", **options):
+    return gw.Scan(device, "f32", gw.Add, kind, compensated=True, **options)
+
+
 # ---- the fixed order ----
 
 
@@ -93,6 +98,13 @@ def test_a_compensated_sum_is_the_twin_bit_for_bit(device, n):
     _assert_bits(_run(reduce, device, x, trials=3), compensated_twin(x), f"n={n}, 3 trials")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [*EDGES, 70 * TILE + 17, (SCAN_BLOCKS + 1) * TILE + 2])
+def test_a_compensated_scan_is_the_twin_bit_for_bit(device, n, kind):
+    x = _random(n)
+    _assert_bits(_run(_compensated_scan(device, kind), device, x), compensated_scan_twin(x, kind), f"n={n}")
+
+
 def test_products_too(device):
     x = np.random.default_rng(1).uniform(0.5, 1.5, 3 * TILE + 5).astype(np.float32)
     x[::2] = 1 / x[1::2].mean()
@@ -115,6 +127,7 @@ def test_any_floats(device, x, kind):
     _assert_bits(_run(_reduce(device), device, x), reduce_twin(x))
     _assert_bits(_run(_scan(device, kind), device, x), scan_twin(x, kind))
     _assert_bits(_run(_compensated(device), device, x), compensated_twin(x))
+    _assert_bits(_run(_compensated_scan(device, kind), device, x), compensated_scan_twin(x, kind))
 
 
 def test_every_nan_has_the_same_bits(device):
@@ -123,9 +136,10 @@ def test_every_nan_has_the_same_bits(device):
     want = np.array([0x7FC00000], np.uint32).view(np.float32)
     for primitive in (_reduce(device), _compensated(device)):
         _assert_bits(_run(primitive, device, x), want)
-    prefixes = _run(_scan(device), device, x)
-    _assert_bits(prefixes[TILE + 5 :], np.full(TILE - 5, want[0]))
-    assert np.isfinite(prefixes[: TILE + 5]).all()
+    for scan in (_scan(device), _compensated_scan(device)):
+        prefixes = _run(scan, device, x)
+        _assert_bits(prefixes[TILE + 5 :], np.full(TILE - 5, want[0]))
+        assert np.isfinite(prefixes[: TILE + 5]).all()
 
 
 def _all_results(device, x, array):
@@ -134,6 +148,8 @@ def _all_results(device, x, array):
     _assert_bits(_compensated(device).execute(input=array).output.to_numpy(), compensated_twin(x))
     for kind in KINDS:
         _assert_bits(_scan(device, kind).execute(input=array).output.to_numpy(), scan_twin(x, kind), kind)
+        got = _compensated_scan(device, kind).execute(input=array).output.to_numpy()
+        _assert_bits(got, compensated_scan_twin(x, kind), kind)
 
 
 @pytest.mark.parametrize("offset", [0, 1, 2, 3, 4, 77])
@@ -145,9 +161,10 @@ def test_views_that_start_anywhere(device, offset):
 def test_in_place(device):
     x = _random(5 * TILE + 7)
     for kind in KINDS:
-        array = gw.asarray(x, device)
-        run = _scan(device, kind).execute(input=array, output=array)
-        _assert_bits(run.output.to_numpy(), scan_twin(x, kind), kind)
+        for make, twin in ((_scan, scan_twin), (_compensated_scan, compensated_scan_twin)):
+            array = gw.asarray(x, device)
+            run = make(device, kind).execute(input=array, output=array)
+            _assert_bits(run.output.to_numpy(), twin(x, kind), kind)
     for primitive, want in ((_reduce(device), reduce_twin), (_compensated(device), compensated_twin)):
         for n in (5, x.size):
             array = gw.asarray(x[:n], device)
@@ -189,6 +206,8 @@ def test_the_kind_of_adapter_its_subgroups_and_its_tuning_change_nothing(device)
         _assert_bits(_run(_compensated(device, capabilities=other), device, x), compensated_twin(x), str(change))
         got = _run(_scan(device, capabilities=other), device, x)
         _assert_bits(got, scan_twin(x, "inclusive"), str(change))
+        got = _run(_compensated_scan(device, capabilities=other), device, x)
+        _assert_bits(got, compensated_scan_twin(x, "inclusive"), str(change))
 
 
 def test_an_operator_of_ones_own(device):
@@ -235,6 +254,9 @@ def test_the_choice_is_in_the_parameters():
     assert both == parameters(gw.Reduce, compensated=True, deterministic=True)
     scan = parameters(gw.Scan, deterministic=True)
     assert (scan["deterministic"], scan["strategy"], scan["subgroups"]) == (True, "reduce_then_scan", "none")
+    scan = parameters(gw.Scan, compensated=True)
+    assert (scan["deterministic"], scan["compensated"], scan["shape"]) == (True, True, "fixed")
+    assert (scan["strategy"], scan["subgroups"]) == ("reduce_then_scan", "none")
     assert parameters(gw.Scan)["deterministic"] is False
     assert parameters(gw.Scan)["strategy"] == "lookback"
 
@@ -250,6 +272,8 @@ def test_the_environments_wish_for_look_back_gives_way(monkeypatch):
     ("make", "wrong", "message"),
     [
         (gw.Scan, {"strategy": "lookback"}, "strategy='lookback' beside deterministic=True.*leave out"),
+        (gw.Scan, {"compensated": True, "strategy": "lookback"}, "strategy='lookback' beside compensated=True"),
+        (gw.Scan, {"compensated": True, "op": "max"}, "compensated=True is for sums.*'max'"),
         (gw.Scan, {"subgroups": "emulated-8"}, "subgroups='emulated-8' beside deterministic=True.*leave out"),
         (gw.Scan, {"vecs": 2}, "vecs=2 beside deterministic=True.*vecs=4; leave out"),
         (gw.Reduce, {"workgroup_size": 64}, "workgroup_size=64 beside deterministic=True.*workgroup_size=256"),
@@ -283,10 +307,14 @@ def test_the_functions_take_the_options(device):
     assert _bits(gw.sum(x, compensated=True, device=device)) == _bits(compensated_twin(x)[0])
     assert _bits(gw.reduce(x, compensated=True, device=device)) == _bits(compensated_twin(x)[0])
     _assert_bits(gw.cumsum(x, deterministic=True, device=device), scan_twin(x, "inclusive"))
+    _assert_bits(gw.cumsum(x, compensated=True, device=device), compensated_scan_twin(x, "inclusive"))
+    got = gw.scan(x, "add", "exclusive", compensated=True, device=device)
+    _assert_bits(got, compensated_scan_twin(x, "exclusive"))
     _assert_bits(gw.scan(x, "add", "exclusive", deterministic=True, device=device), scan_twin(x, "exclusive"))
     assert _bits(gw.prod(x[:9], deterministic=True, device=device)) == _bits(reduce_twin(x[:9], np.multiply, 1.0)[0])
     integers = np.arange(9, dtype=np.uint32)
     assert gw.sum(integers, compensated=True, deterministic=True, device=device) == 36
+    assert gw.cumsum(integers, compensated=True, device=device).tolist() == np.cumsum(integers).tolist()
 
 
 # ---- errors ----
@@ -301,6 +329,25 @@ def test_compensated_sums_of_ill_conditioned_data(device, n, condition):
     got = float(_run(_compensated(device), device, x)[0])
     assert abs(got - want) <= compensated_bound(x)
     assert abs(got - want) <= 2 * U * abs(want), "that is all digits, at this condition"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("n", "chain"), [(1000, 5 + 70), (20 * TILE + 5, 5 + 70), ((SCAN_BLOCKS + 1) * TILE, 10 + 70)])
+def test_compensated_prefixes_are_within_their_bounds(device, n, chain, kind):
+    x = ill_conditioned(n, 1e6)
+    got = _run(_compensated_scan(device, kind), device, x)
+    plain = _run(_scan(device, kind), device, x)
+    magnitude = np.concatenate([[0.0], np.cumsum(np.abs(x), dtype=np.float64)])
+    outside, begin, parts = 0, 0, []
+    for end in sorted({*range(40), *range(n // 2, n, 1 + n // 300), n - 1}):
+        parts.append(math.fsum(x[begin:end].tolist()))
+        i, want, begin = end - (kind == "inclusive"), math.fsum(parts), end
+        if i < 0:
+            continue
+        bound = U * abs(want) + 2 * (chain * U) ** 2 * magnitude[end]
+        assert abs(float(got[i]) - want) <= bound, f"prefix of {end}"
+        outside += abs(float(plain[i]) - want) > bound
+    assert outside > 50, "plain prefixes are not that good"
 
 
 @pytest.mark.parametrize("n", [1000, 200_001, 40 * TILE])
@@ -377,9 +424,12 @@ def test_infinities_nan_and_overflow(device, values, want, place):
         assert len(values) == 3 or np.array_equal(x.sum(), np.float32(want), equal_nan=True)
     got = _run(_compensated(device), device, x)
     np.testing.assert_array_equal(got, np.array([want], np.float32))
+    prefixes = _run(_compensated_scan(device), device, x)
+    np.testing.assert_array_equal(prefixes[place + 4 * len(values) :], np.float32(want))
+    assert np.isfinite(prefixes[:place]).all()
 
 
-def test_work_and_dispatches_of_a_compensated_sum():
+def test_work_and_dispatches_of_compensated_sums():
     plan = gw.Reduce.plan_for(
         capabilities=gw.Capabilities(), lengths={"input": 5000, "output": 1}, datatype="f32", compensated=True
     )
@@ -389,12 +439,16 @@ def test_work_and_dispatches_of_a_compensated_sum():
     ]
     plain = gw.Reduce.plan_for(capabilities=gw.Capabilities(), lengths={"input": 5000, "output": 1}, datatype="f32")
     assert plan.work == plain.work
+    lengths = {"input": 5000, "output": 5000}
+    plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype="f32", compensated=True)
+    assert [kernel.label for kernel in plan.kernels] == ["sum blocks", "scan pairs", "scan blocks"]
+    assert plan.work == gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype="f32").work
 
 
 def test_another_length_compiles_nothing(device):
     from gridwise_py.context import context_of
 
-    for primitive in (_reduce(device), _compensated(device), _scan(device)):
+    for primitive in (_reduce(device), _compensated(device), _scan(device), _compensated_scan(device)):
         counts = None
         for n in (5 * TILE, 3, 0, TILE + 1, 1, 40 * TILE):
             _run(primitive, device, _random(n))

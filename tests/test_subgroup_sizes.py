@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from _float_sums import TILE, compensated_twin, reduce_twin, scan_twin
+from _float_sums import TILE, compensated_scan_twin, compensated_twin, reduce_twin, scan_twin
 from strategies import (
     DATATYPES,
     KINDS,
@@ -82,6 +82,8 @@ def _check_reproducible_sums(device):
         for kind in KINDS:
             got = gw.Scan(device, "f32", gw.Add, kind, deterministic=True).execute(input=array).output.to_numpy()
             assert_same(got, scan_twin(x, kind), f"deterministic {kind} scan n={n}")
+            got = gw.Scan(device, "f32", gw.Add, kind, compensated=True).execute(input=array).output.to_numpy()
+            assert_same(got, compensated_scan_twin(x, kind), f"compensated {kind} scan n={n}")
 
 
 def _check_sort(device, subgroups, n, **options):

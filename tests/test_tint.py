@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tint
 from _cases import texts
-from _float_sums import TILE, compensated_twin, ill_conditioned, reduce_twin, scan_twin
+from _float_sums import TILE, compensated_scan_twin, compensated_twin, ill_conditioned, reduce_twin, scan_twin
 from chromium import find_chromium
 from replay import replay
 from strategies import assert_same
@@ -84,6 +84,8 @@ def test_reproducible_floats_are_the_same_bits_on_another_adapter(chromium):
             (gw.Scan, {"deterministic": True}, x, scan_twin(x, "inclusive")),
             (gw.Scan, {"deterministic": True, "kind": "exclusive"}, x, scan_twin(x, "exclusive")),
             (gw.Reduce, {"compensated": True}, x, compensated_twin(x)),
+            (gw.Scan, {"compensated": True}, ill, compensated_scan_twin(ill, "inclusive")),
+            (gw.Scan, {"compensated": True, "kind": "exclusive"}, ill, compensated_scan_twin(ill, "exclusive")),
             (gw.Reduce, {"compensated": True}, ill, compensated_twin(ill)),
         ):
             lengths = {"input": n, "output": want.size}

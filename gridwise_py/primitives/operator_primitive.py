@@ -54,9 +54,9 @@ class OperatorPrimitive(Primitive):
     op : BinOp or str
     subgroups : None, bool or str
         None chooses by what the device has; see `Capabilities.subgroup_mode`.
-    fixed_order : str, optional
-        The option, as messages name it, that asks for an order of combining that is the same everywhere. It makes a
-        difference where combining rounds: for floats, except under minimum and maximum.
+    deterministic, compensated : bool, default False
+        Ask for an order of combining that is the same everywhere. It makes a difference where combining rounds: for
+        floats, except under minimum and maximum.
     capabilities : Capabilities, optional
     """
 
@@ -69,7 +69,8 @@ class OperatorPrimitive(Primitive):
         op: BinOp | str = Add,
         *,
         subgroups: bool | str | None = None,
-        fixed_order: str | None = None,
+        deterministic: bool = False,
+        compensated: bool = False,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
@@ -77,11 +78,19 @@ class OperatorPrimitive(Primitive):
         self.op = as_binop(op)
         self._accumulator = self.op.accumulator(self.datatype)
         self._rounds = self._accumulator.wgsl == "f32"
-        self._fixed_order = fixed_order if self._rounds else None
+        if compensated and self.op is not Add:
+            raise ArgumentError(
+                f"compensated=True is for sums, but the operator is {self.op.name!r}: only the rounding errors of "
+                f"additions are known exactly; leave out compensated=, or use op='add'"
+            )
+        self.compensated = compensated and self._rounds
+        # The option that asks for a fixed order, as messages name it.
+        asked = "compensated=True" if compensated else "deterministic=True" if deterministic else None
+        self._fixed_order = asked if self._rounds else None
         if self._fixed_order is not None:
             if subgroups not in (None, False, "none"):
                 raise ArgumentError(
-                    f"subgroups={subgroups!r} beside {fixed_order}, whose order of additions is fixed without "
+                    f"subgroups={subgroups!r} beside {asked}, whose order of additions is fixed without "
                     f"subgroups, since their size differs between adapters; leave out one of the two"
                 )
             subgroups = False
@@ -170,6 +179,14 @@ class OperatorPrimitive(Primitive):
             params={"tiles": tiles, "tiles_per_block": per_block, "blocks": blocks},
             workgroups=blocks, **more,
         )  # fmt: skip
+
+    def _add_block_pairs(self, builder: PlanBuilder, shape: Shape, input: Operand, blocks: int) -> Operand:
+        """Add the kernel that leaves each block's compensated sum, as a pair of words; return the pairs."""
+        pairs = builder.scratch("pairs", 2 * blocks)
+        self._add_blocks(
+            builder, "sum blocks", "reduce_compensated.wgsl", shape, input=input, output=pairs, pairs=False
+        )
+        return pairs
 
 
 def block_split(n: int, shape: Shape, *, single: bool = False) -> tuple[int, int, int]:

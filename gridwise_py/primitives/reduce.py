@@ -13,7 +13,6 @@ from ..builder import PlanBuilder
 from ..capabilities import Capabilities
 from ..chained_state import ChainedState
 from ..datatype import Datatype
-from ..errors import ArgumentError
 from ..layout import Layout
 from ..plan import Copy, Plan, Work
 from ..tuning import Shape
@@ -107,14 +106,10 @@ class Reduce(OperatorPrimitive):
         epoch_bits: int | None = None,
         capabilities: Capabilities | None = None,
     ):
-        fixed_order = "compensated=True" if compensated else "deterministic=True" if deterministic else None
-        super().__init__(device, datatype, op, subgroups=subgroups, fixed_order=fixed_order, capabilities=capabilities)
-        if compensated and self.op is not Add:
-            raise ArgumentError(
-                f"compensated=True is for sums, but the operator is {self.op.name!r}: only the rounding errors of "
-                f"additions are known exactly; leave out compensated=, or use op='add'"
-            )
-        self.compensated = compensated and self._rounds
+        super().__init__(
+            device, datatype, op, subgroups=subgroups, deterministic=deterministic, compensated=compensated,
+            capabilities=capabilities,
+        )  # fmt: skip
         self._state = ChainedState.choose(self.capabilities, state, epoch_bits, spin_limit, stall_every)
         self._shapes = self._shapes_for("reduce", workgroup_size=workgroup_size, vecs=vecs)
 
@@ -164,10 +159,7 @@ class Reduce(OperatorPrimitive):
             )  # fmt: skip
 
     def _plan_compensated(self, builder: PlanBuilder, layout: Layout, shape: Shape, blocks: int) -> None:
-        pairs = builder.scratch("pairs", 2 * blocks)
-        self._add_blocks(
-            builder, "sum blocks", "reduce_compensated.wgsl", shape, input=layout["input"], output=pairs, pairs=False
-        )
+        pairs = self._add_block_pairs(builder, shape, layout["input"], blocks)
         self._add(
             builder, "sum", "reduce_compensated.wgsl", shape, input=pairs, output=layout["output"], pairs=True,
             params={"blocks": blocks}, workgroups=1,
