@@ -4,6 +4,7 @@ Usage:
     python benchmarks/variants.py shapes [--n 2^16,2^18,2^20,2^22]      # candidates of gridwise_py/tuning.py
     python benchmarks/variants.py shapes --kernels sort,sort_pairs      # and of sorts, which are not tuned
     python benchmarks/variants.py variants [--n 2^20,2^24,2^28]         # of reduce, the look-back scan and sort
+    python benchmarks/variants.py variants --kernels float_reduce,float_scan    # what reproducible floats cost
 
 Times are medians per call of 100 calls in one pass. A variant changes a shader's text, here only: the library has no
 switch for it. Results are checked; `ratio` is against the first line, as judged (docs/statistics.md).
@@ -96,6 +97,14 @@ AS_IT_IS: Variant = (contextlib.nullcontext, {})
 CHECKED: Variant = (lambda: mock.patch.dict(os.environ, {"GRIDWISE_SHADER_CHECKS": "1"}), {})
 TOTALS_BY_LANES: Variant = (lambda: changed_text(SERIAL_TOTALS, PARALLEL_TOTALS), {})
 RMW: Variant = (lambda: mock.patch("gridwise_py.chained_state.reads_by_rmw", return_value=True), {})
+# Other shapes for the fixed order of additions, without the seals.
+WITHOUT_SUBGROUPS: dict[str, Variant] = {
+    f"without subgroups, {size} x {vecs}": (
+        contextlib.nullcontext,
+        {"subgroups": False, "workgroup_size": size, "vecs": vecs},
+    )
+    for size, vecs in ((256, 1), (256, 2), (256, 4), (256, 8))
+}
 
 # By kernel and name: in which surroundings the primitive is made and bound, and with which options.
 VARIANTS: dict[str, dict[str, Variant]] = {
@@ -131,13 +140,30 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "no subgroups": (contextlib.nullcontext, {"subgroups": False}),
         "reduce, then scan": (contextlib.nullcontext, {"subgroups": "native", "strategy": "reduce_then_scan"}),
     },
+    "float_reduce": {
+        "as it is": AS_IT_IS,
+        "deterministic": (contextlib.nullcontext, {"deterministic": True}),
+        "compensated": (contextlib.nullcontext, {"compensated": True}),
+        **WITHOUT_SUBGROUPS,
+    },
+    "float_scan": {
+        "as it is": AS_IT_IS,
+        "reduce, then scan": (contextlib.nullcontext, {"strategy": "reduce_then_scan"}),
+        "deterministic": (contextlib.nullcontext, {"deterministic": True}),
+        "compensated": (contextlib.nullcontext, {"compensated": True}),
+        **{
+            name: (surroundings, {**options, "strategy": "reduce_then_scan"})
+            for name, (surroundings, options) in WITHOUT_SUBGROUPS.items()
+        },
+    },
 }
-MAKERS = {
-    "reduce": gw.Reduce,
-    "scan_lookback": lambda device, datatype, **options: gw.Scan(
-        device, datatype, **{"strategy": "lookback", **options}
-    ),
-    "sort": lambda device, datatype, **options: gw.Sort(device, datatype, **{"strategy": "onesweep", **options}),
+# What the variants are of.
+KINDS: dict[str, tuple[type[gw.Primitive], str, dict[str, Any]]] = {
+    "reduce": (gw.Reduce, "u32", {}),
+    "scan_lookback": (gw.Scan, "u32", {"strategy": "lookback"}),
+    "sort": (gw.Sort, "u32", {"strategy": "onesweep"}),
+    "float_reduce": (gw.Reduce, "f32", {}),
+    "float_scan": (gw.Scan, "f32", {}),
 }
 
 
@@ -216,10 +242,11 @@ def variants(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
     """Return a kernel's primitive in all variants that this device can do, bound, so that nothing is made later."""
     made: dict[str, gw.Primitive] = {}
     arrays = None
+    cls, datatype, fixed = KINDS[kernel]
     for name, (surroundings, options) in VARIANTS[kernel].items():
         try:
             with surroundings():
-                primitive = MAKERS[kernel](device, "u32", **options)
+                primitive = cls(device, datatype, **{**fixed, **options})
                 if arrays is None:
                     _, arrays = random_arguments(primitive, n)
                 primitive.bind(**arrays)

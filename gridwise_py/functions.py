@@ -82,7 +82,14 @@ def add(a: Any, b: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     return _run(VectorAdd, (), device, {"a": a, "b": b})[0]
 
 
-def reduce(x: Any, op: BinOp | str = Add, *, device: wgpu.GPUDevice | None = None) -> Any:
+def reduce(
+    x: Any,
+    op: BinOp | str = Add,
+    *,
+    deterministic: bool = False,
+    compensated: bool = False,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
     """Combine all items of `x`.
 
     Parameters
@@ -90,6 +97,8 @@ def reduce(x: Any, op: BinOp | str = Add, *, device: wgpu.GPUDevice | None = Non
     x : numpy.ndarray or Array
         Shape (n,).
     op : BinOp or str, default Add
+    deterministic, compensated : bool, default False
+        For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
     device : wgpu.GPUDevice, optional
 
     Returns
@@ -102,18 +111,22 @@ def reduce(x: Any, op: BinOp | str = Add, *, device: wgpu.GPUDevice | None = Non
     EmptyReductionError
         For an empty minimum or maximum.
     """
-    (result,) = _run(Reduce, (as_binop(op),), device, {"input": x})
+    options = {"deterministic": deterministic, "compensated": compensated}
+    (result,) = _run(Reduce, (as_binop(op),), device, {"input": x}, **options)
     return result if isinstance(result, Array) else result[0]
 
 
-def sum(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the sum of `x` in its own datatype (integers wrap, unlike `numpy.sum`); 0 for no items."""
-    return reduce(x, Add, device=device)
+def sum(x: Any, *, deterministic: bool = False, compensated: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the sum of `x` in its own datatype (integers wrap, unlike `numpy.sum`); 0 for no items.
+
+    `deterministic` and `compensated` are those of `Reduce`.
+    """
+    return reduce(x, Add, deterministic=deterministic, compensated=compensated, device=device)
 
 
-def prod(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the product of `x` in its own datatype; 1 for no items."""
-    return reduce(x, Multiply, device=device)
+def prod(x: Any, *, deterministic: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the product of `x` in its own datatype; 1 for no items. `deterministic` is that of `Reduce`."""
+    return reduce(x, Multiply, deterministic=deterministic, device=device)
 
 
 def min(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
@@ -126,7 +139,15 @@ def max(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     return reduce(x, Max, device=device)
 
 
-def scan(x: Any, op: BinOp | str = Add, kind: str = "inclusive", *, device: wgpu.GPUDevice | None = None) -> Any:
+def scan(
+    x: Any,
+    op: BinOp | str = Add,
+    kind: str = "inclusive",
+    *,
+    deterministic: bool = False,
+    compensated: bool = False,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
     """Return all prefix sums of `x` under `op`.
 
     Parameters
@@ -135,6 +156,8 @@ def scan(x: Any, op: BinOp | str = Add, kind: str = "inclusive", *, device: wgpu
         Shape (n,).
     op : BinOp or str, default Add
     kind : {"inclusive", "exclusive"}
+    deterministic, compensated : bool, default False
+        For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.
     device : wgpu.GPUDevice, optional
 
     Returns
@@ -142,12 +165,18 @@ def scan(x: Any, op: BinOp | str = Add, kind: str = "inclusive", *, device: wgpu
     numpy.ndarray or Array
         Shape (n,), in the datatype of `x`.
     """
-    return _run(Scan, (as_binop(op), kind), device, {"input": x})[0]
+    options = {"deterministic": deterministic, "compensated": compensated}
+    return _run(Scan, (as_binop(op), kind), device, {"input": x}, **options)[0]
 
 
-def cumsum(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the inclusive prefix sums of `x` in its own datatype (integers wrap, unlike `numpy.cumsum`)."""
-    return scan(x, Add, "inclusive", device=device)
+def cumsum(
+    x: Any, *, deterministic: bool = False, compensated: bool = False, device: wgpu.GPUDevice | None = None
+) -> Any:
+    """Return the inclusive prefix sums of `x` in its own datatype (integers wrap, unlike `numpy.cumsum`).
+
+    `deterministic` and `compensated` are those of `Scan`.
+    """
+    return scan(x, Add, "inclusive", deterministic=deterministic, compensated=compensated, device=device)
 
 
 def sort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:

@@ -17,6 +17,7 @@ __all__ = [
     "Shape",
     "Shapes",
     "candidates_for",
+    "fixed_shapes",
     "look_back_tiles",
     "shapes_for",
 ]
@@ -58,8 +59,8 @@ class Shapes(Generic[AnyShape]):
     ----------
     rows : tuple of (int or None, Shape)
         Up to so many items this shape; None in the last row. (Or whatever else goes by the number of items.)
-    source : {"default", "tuned", "argument"}
-        Where they are from: the table, `gridwise tune` on this adapter, or the caller.
+    source : {"default", "tuned", "argument", "fixed"}
+        Where they are from: the table, `gridwise tune` on this adapter, the caller, or a fixed order of additions.
     """
 
     rows: tuple[tuple[int | None, AnyShape], ...]
@@ -101,6 +102,11 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "scan": (((None, Shape(256, 4, 1056)),), ((None, Shape(64, 4, 64)),)),
     "scan_lookback": (((1 << 22, Shape(512, 4)), (None, Shape(128, 16))), ((None, Shape(256, 8)),)),
 }
+
+# Where the order of additions is fixed, without subgroups. The shape is a part of the results, so it is the same on
+# every adapter, and no row above changes it: 256 invocations are what every WebGPU device runs, the rest is as above
+# for many items on a GPU. A CPU adapter would rather have fewer blocks.
+_FIXED_SHAPES = {"reduce": Shape(256, 4, 528), "scan": Shape(256, 4, 1056)}
 
 # What `gridwise tune` and benchmarks/variants.py try, for GPUs and for CPUs.
 _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
@@ -183,6 +189,39 @@ def shapes_for(
         if objection is not None:
             raise ArgumentError(objection)
     return replace(shapes, rows=_within_grid(shapes.rows, capabilities))
+
+
+def fixed_shapes(
+    kernel: str, capabilities: Capabilities, asked: str, *, workgroup_size: int | None = None, vecs: int | None = None
+) -> Shapes[Shape]:
+    """Return the one shape of a kernel whose order of additions is fixed, for every length and device.
+
+    Parameters
+    ----------
+    kernel : {"reduce", "scan"}
+    capabilities : Capabilities
+    asked : str
+        The option that asks for a fixed order, for messages.
+    workgroup_size, vecs : int, optional
+        What the caller wishes beside.
+
+    Raises
+    ------
+    ArgumentError
+        If the wishes are for another shape, or the device's workgroups cannot hold it.
+    """
+    shape = _FIXED_SHAPES[kernel]
+    for name, wish in (("workgroup_size", workgroup_size), ("vecs", vecs)):
+        fixed = getattr(shape, name)
+        if wish is not None and wish != fixed:
+            raise ArgumentError(
+                f"{name}={wish} beside {asked}, whose order of additions is fixed with {name}={fixed}; leave out one "
+                f"of the two"
+            )
+    objection = _objection(shape, capabilities, None)
+    if objection is not None:
+        raise ArgumentError(f"{asked} cannot be had on {capabilities.adapter!r}: {objection}")
+    return Shapes(((None, shape),), "fixed")
 
 
 def _most_invocations(capabilities: Capabilities) -> int:

@@ -94,6 +94,7 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
         for stages in (1, 2):
             shape = {"tile_n": 32, "tile_k": 8, "thread_n": 4, "stages": stages}
             yield Case("matmul", {"datatype": datatype, **shape}, capabilities)
+    yield from _reproducible(capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
             if name == "matmul":
@@ -118,6 +119,19 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                             yield Case(name, scan | {"strategy": "lookback", "state": state}, capabilities)
 
 
+def _reproducible(capabilities: gw.Capabilities) -> Iterator[Case]:
+    for op in (gw.Add, gw.Multiply, USER_ADD):
+        options = {"datatype": "f32", "op": op, "deterministic": True}
+        for state in ("u64", "u32x2"):
+            yield Case("reduce", options | {"state": state}, capabilities)
+        for kind in ("inclusive", "exclusive"):
+            yield Case("scan", options | {"kind": kind}, capabilities)
+    compensated = {"datatype": "f32", "op": gw.Add, "compensated": True}
+    yield Case("reduce", compensated, capabilities)
+    for kind in ("inclusive", "exclusive"):
+        yield Case("scan", compensated | {"kind": kind}, capabilities)
+
+
 def _sorts(name: str, datatype: str, capabilities: gw.Capabilities) -> Iterator[Case]:
     few = {"datatype": datatype, "items": 2, "parts": 2}
     for strategy in ("onesweep", "reduce_then_scan"):
@@ -131,7 +145,7 @@ def few_cases(capabilities: gw.Capabilities = FULL) -> list[Case]:
     """A part of `cases` with every option: those of u32 with add, matrices, and a stride through the others."""
     every = list(cases(capabilities))
     first = [c for c in every if c.options["datatype"] == "u32" and c.options.get("op", gw.Add) is gw.Add]
-    first += [c for c in every if c.name == "matmul"]
+    first += [c for c in every if c.name == "matmul" or "deterministic" in c.options or "compensated" in c.options]
     return first + [c for c in every[::23] if c not in first]
 
 

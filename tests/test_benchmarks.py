@@ -120,6 +120,22 @@ def test_shapes_and_variants_of_sort_stay_right(device, require):
     assert len(texts) >= len(made) - 2
 
 
+def test_what_reproducible_floats_cost_is_measured(device, tmp_path):
+    path = tmp_path / "floats.json"
+    words = ("--n", "20000", "--kernels", "float_reduce,float_scan", "--rounds", 1, "--seconds", 0.002, "--json", path)
+    done = _run("variants", "variants", *words)
+    assert done.exit_code == 0, done.output
+    rows = {(row["kernel"], row["name"]): row for row in json.loads(path.read_text())["results"]}
+    variants = _script("variants")
+    assert set(rows) == {
+        (kernel, name) for kernel in variants.VARIANTS if "float" in kernel for name in variants.VARIANTS[kernel]
+    }
+    assert all(row["correct"] and row["time_ns"] > 0 for row in rows.values())
+    for (_, name), row in rows.items():
+        fixed = name in ("deterministic", "compensated")
+        assert (row["parameters"]["deterministic"], row["parameters"]["shape"] == "fixed") == (fixed, fixed)
+
+
 def test_a_variant_that_no_longer_applies_says_so(device):
     variants = _script("variants")
     with (

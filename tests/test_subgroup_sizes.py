@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _float_sums import TILE, compensated_scan_twin, compensated_twin, reduce_twin, scan_twin
 from strategies import (
     DATATYPES,
     KINDS,
@@ -68,6 +69,23 @@ def _check_float_sums(device, workgroup_size):
         assert_sums_within_bound(scan.execute(input=array).output.to_numpy(), x, "inclusive")
 
 
+def _check_reproducible_sums(device):
+    """Compare deterministic and compensated sums with their twins in numpy, which know nothing of subgroups."""
+    rng = np.random.default_rng(6)
+    for n in (300, 5 * TILE + 3, 70 * TILE + 1):
+        x = (rng.standard_normal(n) * np.exp2(rng.integers(-12, 13, n))).astype(np.float32)
+        array = gw.asarray(x, device)
+        got = gw.Reduce(device, "f32", deterministic=True).execute(input=array).output.to_numpy()
+        assert_same(got, reduce_twin(x), f"deterministic sum n={n}")
+        got = gw.Reduce(device, "f32", compensated=True).execute(input=array).output.to_numpy()
+        assert_same(got, compensated_twin(x), f"compensated sum n={n}")
+        for kind in KINDS:
+            got = gw.Scan(device, "f32", gw.Add, kind, deterministic=True).execute(input=array).output.to_numpy()
+            assert_same(got, scan_twin(x, kind), f"deterministic {kind} scan n={n}")
+            got = gw.Scan(device, "f32", gw.Add, kind, compensated=True).execute(input=array).output.to_numpy()
+            assert_same(got, compensated_scan_twin(x, kind), f"compensated {kind} scan n={n}")
+
+
 def _check_sort(device, subgroups, n, **options):
     """Compare sorts of keys and of pairs with numpy, in passes and in one workgroup."""
     rng = np.random.default_rng(n)
@@ -96,6 +114,7 @@ def _main(expected: int, full: bool) -> None:
         for form in FORMS:
             _check(device, "native", "affine", "u32", form, "inclusive", workgroup_size=64, vecs=3)
     _check_float_sums(device, 64)
+    _check_reproducible_sums(device)
     for n in (300, 3000) if not full else (1, 300, 512, 513, 3000, 100_000):
         _check_sort(device, "native", n, parts=1)
     print(json.dumps({"subgroup_size": found, "cases": len(cases) * len(shapes)}))

@@ -5,11 +5,16 @@ import re
 import stat
 import time
 
+import numpy as np
 import pytest
 import tint
 from _cases import texts
+from _float_sums import TILE, compensated_scan_twin, compensated_twin, ill_conditioned, reduce_twin, scan_twin
 from chromium import find_chromium
+from replay import replay
+from strategies import assert_same
 
+import gridwise_py as gw
 from gridwise_py.shaders import numbered, prologue
 
 pytestmark = pytest.mark.tint
@@ -65,6 +70,32 @@ def test_every_text_compiles_without_a_word(chromium):
             + "\n"
             + numbered(text)
         )
+
+
+def test_reproducible_floats_are_the_same_bits_on_another_adapter(chromium):
+    """Tint and SwiftShader, from the plans' JSON, against the fixed order in numpy, which wgpu's adapters meet, too."""
+    jobs, wanted = [], []
+    for n in (7, 5 * TILE + 3):
+        rng = np.random.default_rng(n)
+        x = (rng.standard_normal(n) * np.exp2(rng.integers(-12, 13, n))).astype(np.float32)
+        ill = ill_conditioned(n, 1e6)
+        for cls, options, items, want in (
+            (gw.Reduce, {"deterministic": True}, x, reduce_twin(x)),
+            (gw.Scan, {"deterministic": True}, x, scan_twin(x, "inclusive")),
+            (gw.Scan, {"deterministic": True, "kind": "exclusive"}, x, scan_twin(x, "exclusive")),
+            (gw.Reduce, {"compensated": True}, x, compensated_twin(x)),
+            (gw.Scan, {"compensated": True}, ill, compensated_scan_twin(ill, "inclusive")),
+            (gw.Scan, {"compensated": True, "kind": "exclusive"}, ill, compensated_scan_twin(ill, "exclusive")),
+            (gw.Reduce, {"compensated": True}, ill, compensated_twin(ill)),
+        ):
+            lengths = {"input": n, "output": want.size}
+            plan = cls.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype="f32", **options)
+            jobs.append((plan, items))
+            wanted.append(want)
+    adapter, results = replay(jobs, chromium=chromium)
+    print(adapter)
+    for (plan, _), got, want in zip(jobs, results, wanted, strict=True):
+        assert_same(got[: want.size], want, f"{plan.primitive} {plan.parameters} on {adapter}")
 
 
 def test_the_harness_sees_errors_and_warnings(chromium):

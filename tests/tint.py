@@ -16,7 +16,7 @@ from typing import Any
 
 from chromium import NAMES, find_chromium, started
 
-__all__ = ["Report", "TintError", "compile_texts"]
+__all__ = ["Report", "TintError", "ask", "compile_texts"]
 
 _FLAGS = ("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-webgpu-developer-features")
 
@@ -31,7 +31,7 @@ _PAGE = """<!doctype html><meta charset="utf-8"><script>
     const wanted = ["subgroups"].filter((f) => adapter.features.has(f));
     const device = await adapter.requestDevice({requiredFeatures: wanted});
     device.addEventListener("uncapturederror", (e) => e.preventDefault());
-    const texts = await (await fetch("texts")).json();
+    const texts = await (await fetch("data")).json();
     report.messages = [];
     for (const code of texts) {
       const info = await device.createShaderModule({code}).getCompilationInfo();
@@ -69,10 +69,11 @@ class Report:
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, texts: Sequence[str]):
+    def __init__(self, page: str, data: Any):
         # Loopback only, on a port that is free.
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.texts = json.dumps(list(texts)).encode()
+        self.page = page.encode()
+        self.data = json.dumps(data).encode()
         self.report: dict[str, Any] | None = None
         self.reported = threading.Event()
 
@@ -85,9 +86,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/":
-            self._answer(200, "text/html; charset=utf-8", _PAGE.encode())
-        elif self.path == "/texts":
-            self._answer(200, "application/json", self.server.texts)
+            self._answer(200, "text/html; charset=utf-8", self.server.page)
+        elif self.path == "/data":
+            self._answer(200, "application/json", self.server.data)
         else:
             self._answer(404, "text/plain", b"")
 
@@ -122,11 +123,25 @@ def compile_texts(
     TintError
         If there is no Chromium, or it gave no report in time.
     """
+    report = ask(_PAGE, list(texts), chromium=chromium, timeout_s=timeout_s, attempts=attempts)
+    return _read(report, len(texts))
+
+
+def ask(
+    page: str, data: Any, *, chromium: str | None = None, timeout_s: float = 60.0, attempts: int = 2
+) -> dict[str, Any]:
+    """Open a page that fetches "data" and posts its "report"; return the report.
+
+    Raises
+    ------
+    TintError
+        If there is no Chromium, it gave no report in time, or the report has an error.
+    """
     chromium = chromium or find_chromium()
     if chromium is None:
         raise TintError(f"none of {', '.join(NAMES)} is on PATH")
     for _ in range(attempts):
-        with _Server(texts) as server:
+        with _Server(page, data) as server:
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
             thread.start()
             try:
@@ -135,13 +150,13 @@ def compile_texts(
                 server.shutdown()
                 thread.join(timeout=10)
         if server.report is not None:
-            return _read(server.report, len(texts))
+            if "error" in server.report:
+                raise TintError(f"the page failed: {server.report['error']}")
+            return server.report
     raise TintError(f"{chromium} gave no report within {timeout_s:g} s, {attempts} times")
 
 
 def _read(report: dict[str, Any], count: int) -> Report:
-    if "error" in report:
-        raise TintError(f"the page failed: {report['error']}")
     if len(report["messages"]) != count:
         raise TintError(f"{count} texts, but {len(report['messages'])} answers")
     return Report(

@@ -12,6 +12,7 @@ from ..datatype import DATATYPES
 from ..errors import ArgumentError
 from ..primitive import Primitive
 from .check import Mismatch, differences
+from .distributions import UNIFORM, random_items
 from .measure import measure
 from .measurement import Measurement
 from .protocol import SamplingProtocol
@@ -64,14 +65,13 @@ def interleaved(
 
 
 def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, Array]]:
-    """Return seeded inputs of `n` random bit patterns each, and all of a primitive's arguments on its device."""
+    """Return seeded inputs of `n` random items each, and all of a primitive's arguments on its device."""
     rng = np.random.default_rng(seed)
     kinds = {a.name: primitive.argument_datatype(a.name) or DATATYPES["u32"] for a in primitive.arguments}
     inputs: dict[str, np.ndarray] = {}
     for argument in primitive.arguments:
         if not argument.is_output:
-            dtype = kinds[argument.name].dtype
-            inputs[argument.name] = rng.integers(0, 1 << 32, n * dtype.itemsize // 4, dtype=np.uint32).view(dtype)
+            inputs[argument.name] = random_items(UNIFORM, rng, n, kinds[argument.name].dtype)
     arrays = {name: asarray(values, primitive.device) for name, values in inputs.items()}
     for argument in primitive.arguments:
         if argument.is_output:

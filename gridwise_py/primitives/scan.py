@@ -18,7 +18,7 @@ from ..errors import ArgumentError, OverlapError
 from ..layout import Layout
 from ..lookback import verdict_for
 from ..plan import Plan, Work
-from ..tuning import look_back_tiles, shapes_for
+from ..tuning import look_back_tiles
 from .operator_primitive import HAS_CARRY, RAW_INPUT, RAW_OUTPUT, OperatorPrimitive, block_split
 
 __all__ = ["Scan"]
@@ -51,6 +51,14 @@ class Scan(OperatorPrimitive):
         else. A plan without a device, untested, takes look-back for safe on all but CPU adapters. By default what the
         environment variable ``GRIDWISE_SCAN_STRATEGY`` says (but in place always reduce-then-scan), else ``"auto"``.
         The choice is in ``run.plan.parameters["strategy"]``.
+    deterministic : bool, default False
+        For floats: the same bits on every run, and on every adapter that rounds as IEEE 754 says, whatever its
+        subgroups, and in place or not. See Notes for what it costs. Integers, and minima and maxima, are
+        so anyway, and nothing changes for them.
+    compensated : bool, default False
+        For float sums: the rounding error of every addition is summed as well, and the error of a prefix hardly grows
+        with its length; see Notes. Deterministic, too. Sums of integers are exact modulo 2³² anyway, and nothing
+        changes for them; other operators are refused.
     state : {None, "u64", "u32x2"}, optional
         Form of the look-back's state words; None takes 64-bit atomics where the device has them.
     subgroups : None, bool or str, optional
@@ -71,6 +79,26 @@ class Scan(OperatorPrimitive):
     --------
     Primitive.execute : takes ``input`` and ``output``, shape (n,) each. In place is possible.
 
+    Notes
+    -----
+    **Float sums** round. Prefix i is within γ(h)·(|x₀| + … + |xᵢ|) of the exact one, where γ(h) = h·u/(1 − h·u),
+    u = 2⁻²⁴, and h is the largest number of additions that an item goes through (N. Higham, "Accuracy and stability of
+    numerical algorithms", 2002, section 4.2). With w = ``workgroup_size``, v = ``vecs`` of ``plan.parameters`` and
+    T = ⌈n/(4·w·v)⌉ tiles, h is at most 2·T + 4·v + 3·w + 20, for either strategy. Where a device flushes denormals,
+    n·2⁻¹²⁶ may be added. The bounds hold unless something overflows.
+
+    **Deterministic** scans are reduce-then-scan without subgroups, in tiles of 4,096 items and at most 1,056 blocks,
+    whatever the tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more: each item is read twice, in three
+    dispatches, where look-back reads it once, and each tile needs more barriers (docs/performance.md has figures). Each
+    addition or multiplication is kept from being reassociated by the compiler (docs/architecture.md). A NaN is always
+    the bits ``0x7fc00000``. A device that flushes denormals can differ from others where there are some. The text of an
+    operator of your own is as the compiler makes it: it may contract a·b + c on one adapter and not on another. The
+    order is part of a version of this library; the changelog says when it changes.
+
+    **Compensated** scans take as many dispatches and bytes as deterministic ones, and about 40 operations per item.
+    Prefix i is within u·|x₀ + … + xᵢ| + 2·(h·u)²·(|x₀| + … + |xᵢ|) of the exact one, with
+    h = 5·⌈⌈n/4096⌉/blocks⌉ + 70. Infinities, NaN and overflow, and the sources, are as for `Reduce`.
+
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
@@ -88,6 +116,8 @@ class Scan(OperatorPrimitive):
         kind: str = "inclusive",
         *,
         strategy: str | None = None,
+        deterministic: bool = False,
+        compensated: bool = False,
         state: str | None = None,
         subgroups: bool | str | None = None,
         workgroup_size: int | None = None,
@@ -98,11 +128,21 @@ class Scan(OperatorPrimitive):
         epoch_bits: int | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, datatype, op, subgroups=subgroups, capabilities=capabilities)
+        super().__init__(
+            device, datatype, op, subgroups=subgroups, deterministic=deterministic, compensated=compensated,
+            capabilities=capabilities,
+        )  # fmt: skip
         _check("kind", kind, _KINDS)
         self.kind = kind
         self._insists = None if strategy in (None, "auto") else _check("strategy", strategy, _STRATEGIES)
         self._prefers = _strategy_of_environment() if strategy is None else "auto"
+        if self._fixed_order is not None:
+            if self._insists == "lookback":
+                raise ArgumentError(
+                    f"strategy='lookback' beside {self._fixed_order}: how a look-back groups its additions depends on "
+                    f"timing; leave out one of the two"
+                )
+            self._insists = "reduce_then_scan"
         self._state = ChainedState.choose(self.capabilities, state, epoch_bits, spin_limit, stall_every)
         verdict = None
         if "reduce_then_scan" not in (self._insists, self._prefers):
@@ -112,12 +152,15 @@ class Scan(OperatorPrimitive):
         needs_tickets = self.capabilities.is_cpu or (verdict is not None and verdict.needs_tickets)
         self.tickets = needs_tickets if tickets is None else tickets
         wishes = {"workgroup_size": workgroup_size, "vecs": vecs}
-        self._blocks_shapes = shapes_for("scan", self.capabilities, self.mode, **wishes)
-        self._lookback_shapes = shapes_for("scan_lookback", self.capabilities, self.mode, **wishes)
+        self._blocks_shapes = self._shapes_for("scan", **wishes)
+        self._lookback_shapes = self._shapes_for("scan" if self._fixed_order else "scan_lookback", **wishes)
 
     @property
     def strategy(self) -> str:
-        """What was asked for, by argument or environment; ``"auto"`` where nothing was."""
+        """What was asked for, by argument or environment; ``"auto"`` where nothing was.
+
+        `deterministic` and `compensated` ask for reduce-then-scan.
+        """
         return self._insists or self._prefers
 
     @property
@@ -149,11 +192,17 @@ class Scan(OperatorPrimitive):
         n, item_bytes = operand.length, self.datatype.itemsize_bytes
         builder = PlanBuilder("scan", layout, self.capabilities)
         strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
-        parameters: dict[str, Any] = {"strategy": strategy, "subgroups": str(self.mode), "kind": self.kind}
+        parameters: dict[str, Any] = {
+            "strategy": strategy,
+            "subgroups": str(self.mode),
+            "kind": self.kind,
+            "deterministic": self.deterministic,
+            "compensated": self.compensated,
+        }
         if n and strategy == "lookback":
             parameters |= self._plan_lookback(builder, layout)
         elif n:
-            parameters |= self._plan_blocks(builder, layout)
+            parameters |= (self._plan_compensated if self.compensated else self._plan_blocks)(builder, layout)
         return builder.build(Work(n, n * item_bytes, n * item_bytes, max(0, n - 1)), parameters)
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
@@ -178,6 +227,26 @@ class Scan(OperatorPrimitive):
                 exclusive=self.kind == "exclusive", carries=carries, flags=HAS_CARRY if blocks > 1 else 0,
                 sibling=sibling,
             )  # fmt: skip
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": self._blocks_shapes.source,
+            "blocks": blocks,
+        }
+
+    def _plan_compensated(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        operand, shader = layout["input"], "scan_compensated.wgsl"
+        shape = self._blocks_shapes.at(operand.length)
+        _, _, blocks = block_split(operand.length, shape)
+        pairs, carries = self._add_block_pairs(builder, shape, operand, blocks), builder.scratch("carries", 2 * blocks)
+        self._add(
+            builder, "scan pairs", shader, shape, input=pairs, output=carries, pairs=True,
+            params={"blocks": blocks}, workgroups=1,
+        )  # fmt: skip
+        self._add_blocks(
+            builder, "scan blocks", shader, shape, input=operand, output=layout["output"], carries=carries,
+            pairs=False, exclusive=self.kind == "exclusive",
+        )  # fmt: skip
         return {
             "workgroup_size": shape.workgroup_size,
             "vecs": shape.vecs,

@@ -2,7 +2,13 @@
 alias T = {{ datatype }};
 alias Acc = {{ acc.wgsl }};
 
-//$ if op.expression
+//$ if fixed_order
+//$ include "lib/seal.wgsl"
+//$ endif
+//$ if op.expression and fixed_order
+fn combine(a: Acc, b: Acc) -> Acc { return seal({{ op.expression }}); }
+fn combine4(a: vec4<Acc>, b: vec4<Acc>) -> vec4<Acc> { return seal4({{ op.expression }}); }
+//$ elif op.expression
 fn combine(a: Acc, b: Acc) -> Acc { return {{ op.expression }}; }
 fn combine4(a: vec4<Acc>, b: vec4<Acc>) -> vec4<Acc> { return {{ op.expression }}; }
 //$ else
@@ -37,7 +43,12 @@ fn lift4(words: vec4<u32>) -> vec4<Acc> {
 fn lower4(x: vec4<Acc>) -> vec4<u32> { return vec4<u32>(lower(x.x), lower(x.y), lower(x.z), lower(x.w)); }
 //$ else
 fn lift(word: u32) -> Acc { return bitcast<Acc>(word); }
-fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn lift4(words: vec4<u32>) -> vec4<Acc> { return bitcast<vec4<Acc>>(words); }
+//$ if fixed_order
+fn lower(x: Acc) -> u32 { return settled(x); }
+fn lower4(x: vec4<Acc>) -> vec4<u32> { return vec4<u32>(settled(x.x), settled(x.y), settled(x.z), settled(x.w)); }
+//$ else
+fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn lower4(x: vec4<Acc>) -> vec4<u32> { return bitcast<vec4<u32>>(x); }
+//$ endif
 //$ endif

@@ -1,0 +1,16 @@
+// Floats as they were rounded. WGSL lets a compiler reassociate and contract (a + b) − a, and compilers do: Mesa turns
+// the error term of a TwoSum into 0, and a bitcast to u32 and back does not keep it from it, since it is nothing there.
+// An exclusive or with a zero that only the run knows does: to the compiler the result may be any float.
+fn seal(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ params.zero); }
+fn seal4(x: vec4<f32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) ^ vec4<u32>(params.zero));
+}
+
+// By bits, since a compiler may assume that there are no infinities and no NaN.
+fn is_finite(x: f32) -> bool { return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u; }
+
+// The bits of a result, with one NaN for all: adapters make different ones.
+fn settled(x: f32) -> u32 {
+  let word = bitcast<u32>(x);
+  return select(word, 0x7fc00000u, (word & 0x7fffffffu) > 0x7f800000u);
+}
