@@ -10,8 +10,8 @@ import contextlib
 import threading
 import warnings
 import weakref
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import wgpu
@@ -33,17 +33,27 @@ __all__ = ["DeviceContext", "capabilities", "context_of", "step", "timing_helper
 _STAGING_BYTES = 32 << 20
 
 
-class _Once(cached_property):
-    """A property that is made at first use, once, also if several threads ask first; cached_property: up to 3.11."""
+_Made = TypeVar("_Made")
 
-    def __get__(self, instance, owner=None):
+
+class _Once(Generic[_Made]):
+    """A property that is made at first use, once, also if several threads ask first; later it is an attribute."""
+
+    def __init__(self, make: Callable[[Any], _Made]):
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: DeviceContext, owner: type | None = None) -> _Made:
         if instance is None:
-            return self
+            return self  # of the class itself, for help()
         with instance.lock:
             values = instance.__dict__
-            if self.attrname not in values:
-                values[self.attrname] = self.func(instance)
-            return values[self.attrname]
+            if self._name not in values:
+                values[self._name] = self._make(instance)
+            return values[self._name]
 
 
 class DeviceContext:
@@ -51,8 +61,8 @@ class DeviceContext:
 
     def __init__(self, device: wgpu.GPUDevice):
         self._device_reference = weakref.ref(device)
-        self.lock = threading.RLock()
-        self.has_timestamps = "timestamp-query" in device.features
+        self.lock: threading.RLock = threading.RLock()
+        self.has_timestamps: bool = "timestamp-query" in device.features
         self._warned_no_timestamps = False
         #: What `lookback.lookback_verdict` found out, by the form of the state words.
         self.lookback_verdicts: dict[str, LookbackVerdict] = {}
@@ -60,8 +70,8 @@ class DeviceContext:
         self.profiler: Profile | None = None  # while one is open
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
         #: an event can tell it while later work, of other threads too, is under way.
-        self.events_recorded = 0
-        self.events_done = 0
+        self.events_recorded: int = 0
+        self.events_done: int = 0
         self._events_lock = threading.Lock()  # `lock` may be held while the GPU is waited for
         note_gpu_use()  # also by way of a device that a user made
         watch_errors()
@@ -164,7 +174,7 @@ def step(
     name: str,
     encoder: wgpu.GPUCommandEncoder | None = None,
     moved_bytes: int | None = None,
-) -> contextlib.AbstractContextManager:
+) -> contextlib.AbstractContextManager[Any]:
     """Return what makes a step of the host a part of an open profile; with `encoder`, a copy that is recorded on it."""
     if profiler is None:
         return contextlib.nullcontext()

@@ -18,7 +18,7 @@ import wgpu
 from ._wgpu_native import create_shader_module, submit, wait_idle
 from .context import context_of
 from .errors import BufferUsageError, DeviceError, ShaderError
-from .plan import Copy, Fill, Kernel, Plan, Shader
+from .plan import BufferSpec, Copy, Fill, Kernel, Plan, Shader
 from .shaders import dump, numbered, prologue, refuse_element_pointers
 from .timing import TimingSession
 from .trouble import device_errors, is_trouble, watch_errors
@@ -81,11 +81,11 @@ class BoundPlan:
     __slots__ = ("__weakref__", "_own", "labels", "plan", "steps", "title")
 
     def __init__(self, plan: Plan, steps: list[_Dispatch | _Transfer], own: tuple[wgpu.GPUBuffer, ...] = ()):
-        self.plan = plan
+        self.plan: Plan = plan
         self._own = own  # kept alive
-        self.steps = steps
-        self.labels = tuple(step.label for step in steps if isinstance(step, _Dispatch))
-        self.title = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
+        self.steps: list[_Dispatch | _Transfer] = steps
+        self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, _Dispatch))
+        self.title: str = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
 
     def encode(
         self,
@@ -381,7 +381,7 @@ class Executor:
             layout = self._layouts[key] = (group_layout, pipeline_layout)
         return layout
 
-    def make_buffer(self, label: str, spec) -> wgpu.GPUBuffer:
+    def make_buffer(self, label: str, spec: BufferSpec) -> wgpu.GPUBuffer:
         """Make a buffer that belongs to a plan, with its initial contents."""
         profiler = context_of(self.device).profiler
         if profiler is not None:

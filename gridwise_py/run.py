@@ -160,9 +160,9 @@ class Run:
         encoder: wgpu.GPUCommandEncoder | None,
         measurement: Measurement | None,
     ):
-        self.plan = plan
-        self.outputs = outputs
-        self.encoder = encoder
+        self.plan: Plan = plan
+        self.outputs: dict[str, Array] = outputs
+        self.encoder: wgpu.GPUCommandEncoder | None = encoder
         self._measurement = measurement
 
     @property

@@ -63,7 +63,7 @@ class TimingHelper:
             )
         # A weak reference: the device owns the helper.
         self._device_reference = weakref.ref(device)
-        self.tick_period_ns = tick_period_ns(device)
+        self.tick_period_ns: float = tick_period_ns(device)
         self._lock = threading.RLock()
         self._sets: list[wgpu.GPUQuerySet] = []
         self._free: list[_Pair] = []

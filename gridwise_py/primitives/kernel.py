@@ -85,7 +85,7 @@ class Kernel(Primitive):
         unknown = set(datatypes or {}) - set(bindings)
         if unknown:
             raise ArgumentError(f"datatypes of unknown bindings {sorted(unknown)}; there are {list(bindings)}")
-        self.arguments = tuple(
+        self.arguments: tuple[Argument, ...] = tuple(  # pyright: ignore[reportIncompatibleVariableOverride]
             Argument(name, is_output=access == "read_write", aligned=True) for name, access in bindings.items()
         )
         self._label = label

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import wgpu
 
@@ -60,7 +60,7 @@ class OperatorPrimitive(Primitive):
     capabilities : Capabilities, optional
     """
 
-    arguments = (Argument("input"), Argument("output", is_output=True))
+    arguments: ClassVar[tuple[Argument, ...]] = (Argument("input"), Argument("output", is_output=True))
 
     def __init__(
         self,
@@ -74,8 +74,8 @@ class OperatorPrimitive(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype = as_datatype(datatype)
-        self.op = as_binop(op)
+        self.datatype: Datatype = as_datatype(datatype)
+        self.op: BinOp = as_binop(op)
         self._accumulator = self.op.accumulator(self.datatype)
         self._rounds = self._accumulator.wgsl == "f32"
         if compensated and self.op is not Add:
@@ -83,7 +83,7 @@ class OperatorPrimitive(Primitive):
                 f"compensated=True is for sums, but the operator is {self.op.name!r}: only the rounding errors of "
                 f"additions are known exactly; leave out compensated=, or use op='add'"
             )
-        self.compensated = compensated and self._rounds
+        self.compensated: bool = compensated and self._rounds
         # The option that asks for a fixed order, as messages name it.
         asked = "compensated=True" if compensated else "deterministic=True" if deterministic else None
         self._fixed_order = asked if self._rounds else None
@@ -94,7 +94,7 @@ class OperatorPrimitive(Primitive):
                     f"subgroups, since their size differs between adapters; leave out one of the two"
                 )
             subgroups = False
-        self.mode = self.capabilities.subgroup_mode(subgroups)
+        self.mode: SubgroupMode = self.capabilities.subgroup_mode(subgroups)
 
     @property
     def deterministic(self) -> bool:

@@ -150,7 +150,7 @@ class Scan(OperatorPrimitive):
         self._lookback_is_safe = not self.capabilities.is_cpu if verdict is None else verdict.safe
         # lavapipe starts in the middle of the grid, whatever a busy machine made of the test.
         needs_tickets = self.capabilities.is_cpu or (verdict is not None and verdict.needs_tickets)
-        self.tickets = needs_tickets if tickets is None else tickets
+        self.tickets: bool = needs_tickets if tickets is None else tickets
         wishes = {"workgroup_size": workgroup_size, "vecs": vecs}
         self._blocks_shapes = self._shapes_for("scan", **wishes)
         self._lookback_shapes = self._shapes_for("scan" if self._fixed_order else "scan_lookback", **wishes)
