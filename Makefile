@@ -21,7 +21,7 @@ help:  ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 18
 	@echo 'ARGS="…" is passed on to gridwise bench or pytest; PYTHON=… makes .venv from that interpreter.'
 
-bench:  ## how long each kernel of vector add, reduce and scan takes here, in a table
+bench:  ## how long each kernel of vector add, reduce, scan and sort takes here, in a table
 	@$(SETUP) run adapter
 	@$(BIN)/gridwise bench $(ARGS)
 
