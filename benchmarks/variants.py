@@ -54,7 +54,7 @@ POST_COUNTS = """  if (lane < BINS) {
     if (tile == 0u) { digit_post(tile, lane, INCLUSIVE, base + count); } else { digit_post(tile, lane, COUNT, count); }
   }
 """
-UNTIL_RANKED = """  let first = wg_exclusive(count);
+UNTIL_RANKED = """  let first = wg_exclusive(count).before;
   tile_begin_rows(first);
   tile_rank();
 """

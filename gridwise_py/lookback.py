@@ -26,7 +26,7 @@ from .executor import BufferRange, Executor
 from .layout import Layout
 from .plan import Plan, Work
 
-__all__ = ["lookback_verdict", "probe_plan", "verdict_for"]
+__all__ = ["look_back_choice", "lookback_verdict", "probe_plan"]
 
 _FORMAT = 1  # of the file
 _KIND = "lookback"
@@ -139,11 +139,24 @@ def lookback_verdict(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
         return known[state]
 
 
-def verdict_for(capabilities: Capabilities, device: wgpu.GPUDevice | None, state: str) -> LookbackVerdict | None:
-    """Return what `capabilities` say, else what a test of the device says; None where there is neither.
+def look_back_choice(capabilities: Capabilities, device: wgpu.GPUDevice | None, state: str | None) -> tuple[bool, bool]:
+    """Return whether a primitive may look back over other workgroups' tiles, and whether it must then take tickets.
 
-    Primitives ask here when they are made, and a plan follows from the answer.
+    `Capabilities.lookback` decides, else a test of the device; where there is neither, GPUs are taken for safe, and CPU
+    adapters are not. Primitives ask here when they are made, and a plan follows from the answer.
+
+    Parameters
+    ----------
+    capabilities : Capabilities
+    device : wgpu.GPUDevice or None
+    state : {"u64", "u32x2"} or None
+        Form of the state words; None for a primitive that will not look back, whose device is not tested for it.
     """
-    if capabilities.lookback is not None or device is None:
-        return capabilities.lookback
-    return lookback_verdict(device, state)
+    verdict = None
+    if state is not None:
+        verdict = capabilities.lookback
+        if verdict is None and device is not None:
+            verdict = lookback_verdict(device, state)
+    # lavapipe starts in the middle of the grid, whatever a busy machine made of the test.
+    needs_tickets = capabilities.is_cpu or (verdict is not None and verdict.needs_tickets)
+    return (not capabilities.is_cpu if verdict is None else verdict.safe), needs_tickets

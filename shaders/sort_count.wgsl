@@ -10,6 +10,7 @@
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/sort_key.wgsl"
+//$ include "lib/sort_scan.wgsl"
 const COPIES: u32 = {{ copies }}u;
 const DIGITS: u32 = {{ digits }}u;
 const CHUNK_ITEMS: u32 = {{ chunk_items }}u;  // keys of an invocation between two reads of memory
@@ -72,12 +73,6 @@ fn count_range_{{ place }}(first: u32, end: u32) {
   add_up();
 }
 //$ endfor
-
-fn wg_exclusive(x: u32) -> WorkgroupScan {
-  let within = sg_scan(x);
-  let before = wg_scan(sg_last(within.inclusive));
-  return WorkgroupScan(before.before + within.exclusive, before.total);
-}
 
 fn count_begin(lanes: Lanes) {
   enter(lanes);

@@ -3,6 +3,7 @@
 //$ include "lib/bindings.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
+//$ include "lib/sort_scan.wgsl"
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -18,9 +19,8 @@ fn main(
     let block = first + sg_id * sg_size + sg_lane;
     var count = 0u;
     if (block < params.blocks) { count = load_counts(bin * params.blocks + block); }
-    let within = sg_scan(count);
-    let before = wg_scan(sg_last(within.inclusive));
-    if (block < params.blocks) { store_offsets(bin * params.blocks + block, carry + before.before + within.exclusive); }
-    carry += before.total;
+    let counts = wg_exclusive(count);
+    if (block < params.blocks) { store_offsets(bin * params.blocks + block, carry + counts.before); }
+    carry += counts.total;
   }
 }

@@ -119,7 +119,7 @@ fn main(
   if (lane < BINS) {
     if (tile == 0u) { digit_post(tile, lane, INCLUSIVE, base + count); } else { digit_post(tile, lane, COUNT, count); }
   }
-  let first = wg_exclusive(count);
+  let first = wg_exclusive(count).before;
   tile_begin_rows(first);
   tile_rank();
   read_unfixed(tile, place);
@@ -152,7 +152,7 @@ fn main(
   for (var tile = block * params.tiles_per_block; tile < end; tile++) {
     read_ranked(tile, route & 3u);
     let count = tile_count();
-    let first = wg_exclusive(count);
+    let first = wg_exclusive(count).before;
     tile_begin_rows(first);
     tile_rank();
     read_unfixed(tile, route & 3u);

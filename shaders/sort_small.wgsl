@@ -20,7 +20,7 @@ fn main(lanes: Lanes) {
 //$ for p in range(passes)
     if (p == {{ p }}u) { use_digit(params.digit_{{ p }}); }
 //$ endfor
-    tile_begin_rows(wg_exclusive(tile_count()));
+    tile_begin_rows(wg_exclusive(tile_count()).before);
     tile_rank();
 //$ for items_of in moved
 //$ if parts == 1

@@ -80,7 +80,7 @@ def measure_forms(device, which: str, n: int, rounds: int, seconds: float = 0.1)
         if key not in arrays:
             rng = np.random.default_rng(n)
             arrays[key] = gw.asarray(
-                random_items(form.distribution, rng, n, np.dtype(gw.STORAGE_DATATYPES[form.datatype].numpy_name)),
+                random_items(form.distribution, rng, n, gw.STORAGE_DATATYPES[form.datatype].dtype),
                 device,
             )
         primitives[name] = form.make(device, form.datatype, **form.options)

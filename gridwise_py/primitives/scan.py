@@ -16,7 +16,7 @@ from ..chained_state import ChainedState
 from ..datatype import Datatype
 from ..errors import ArgumentError, OverlapError
 from ..layout import Layout
-from ..lookback import verdict_for
+from ..lookback import look_back_choice
 from ..plan import Plan, Work
 from ..tuning import look_back_tiles
 from .operator_primitive import HAS_CARRY, RAW_INPUT, RAW_OUTPUT, OperatorPrimitive, block_split
@@ -144,12 +144,10 @@ class Scan(OperatorPrimitive):
                 )
             self._insists = "reduce_then_scan"
         self._state = ChainedState.choose(self.capabilities, state, epoch_bits, spin_limit, stall_every)
-        verdict = None
-        if "reduce_then_scan" not in (self._insists, self._prefers):
-            verdict = verdict_for(self.capabilities, device, self._state.form)
-        self._lookback_is_safe = not self.capabilities.is_cpu if verdict is None else verdict.safe
-        # lavapipe starts in the middle of the grid, whatever a busy machine made of the test.
-        needs_tickets = self.capabilities.is_cpu or (verdict is not None and verdict.needs_tickets)
+        never = "reduce_then_scan" in (self._insists, self._prefers)
+        self._lookback_is_safe, needs_tickets = look_back_choice(
+            self.capabilities, device, None if never else self._state.form
+        )
         self.tickets: bool = needs_tickets if tickets is None else tickets
         wishes = {"workgroup_size": workgroup_size, "vecs": vecs}
         self._blocks_shapes = self._shapes_for("scan", **wishes)

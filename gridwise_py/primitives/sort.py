@@ -16,7 +16,7 @@ from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, as_datatype
 from ..errors import ArgumentError, LengthError
 from ..layout import Layout, Operand
-from ..lookback import verdict_for
+from ..lookback import look_back_choice
 from ..plan import Plan, Work
 from ..primitive import Primitive
 from ..sort_shape import sort_shapes_for
@@ -101,10 +101,8 @@ class SortPrimitive(Primitive):
         # A CPU ranks key by key in fewer steps than by votes of lanes that it goes through one by one itself.
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(False if subgroups is None and is_cpu else subgroups)
         # Its state words are of 32 bits.
-        verdict = None if strategy == REDUCE_THEN_SCAN else verdict_for(self.capabilities, device, "u32x2")
-        safe = not is_cpu if verdict is None else verdict.safe
-        # lavapipe starts in the middle of the grid, whatever a busy machine made of the test.
-        needs_tickets = is_cpu or (verdict is not None and verdict.needs_tickets)
+        state = None if strategy == REDUCE_THEN_SCAN else "u32x2"
+        safe, needs_tickets = look_back_choice(self.capabilities, device, state)
         value_words = value_datatype.itemsize_bytes // 4 if value_datatype is not None else 0
         words = max(-(-self.datatype.itemsize_bytes // 4), value_words)
         shapes = sort_shapes_for(

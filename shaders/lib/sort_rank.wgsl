@@ -64,11 +64,7 @@ fn tile_count() -> u32 {
   return total;
 }
 
-// What comes before this invocation's value, over the workgroup.
-fn wg_exclusive(x: u32) -> u32 {
-  let within = sg_scan(x);
-  return wg_scan(sg_last(within.inclusive)).before + within.exclusive;
-}
+//$ include "lib/sort_scan.wgsl"
 
 // Turns the counters into the rank of the first key of each row and bin. `first` is that of the bin.
 fn tile_begin_rows(first: u32) {
