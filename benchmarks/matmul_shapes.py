@@ -23,7 +23,7 @@ from gridwise_py.bench.results import run_context, write_results
 from gridwise_py.matmul_shape import MatMulShape, matmul_shapes_for
 
 GPU = (
-    "128x128x8/8x8/1/8,128x128x16/8x8/1/16,128x128x16/8x8/1/4,128x128x8/8x8/2/8,128x128x16/8x8/2/8,128x64x16/8x8/1/8,"
+    "128x128x8/8x8/1/8,128x128x16/8x8/1/8,128x128x16/8x8/1/4,128x128x8/8x8/2/8,128x128x16/8x8/2/8,128x64x16/8x8/1/8,"
     "128x64x16/8x4/1/8,64x64x16/8x4/2/8,64x64x16/4x4/2/8"
 )
 CPU = "64x64x16/8x8/1/4,64x64x16/8x8/2/2,32x64x16/4x8/1/4,32x32x16/4x4/1/4"

@@ -54,9 +54,8 @@ POST_COUNTS = """  if (lane < BINS) {
     if (tile == 0u) { digit_post(tile, lane, INCLUSIVE, base + count); } else { digit_post(tile, lane, COUNT, count); }
   }
 """
-UNTIL_RANKED = """  let first = wg_exclusive(count).before;
-  tile_begin_rows(first);
-  tile_rank();
+RANKED = """  let first = wg_exclusive(count).before;
+  tile_rank(first);
 """
 BY_SELECT = re.compile(r"lanes &= select\(~votes, votes, \(digit & (\d+)u\) != 0u\);")
 
@@ -132,8 +131,8 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "as it is": (contextlib.nullcontext, {"subgroups": "native"}),
         "checked modules": (CHECKED[0], {"subgroups": "native"}),
         "votes by masks": (lambda: changed_text(BY_SELECT, by_mask), {"subgroups": "native"}),
-        "counts posted after ranking": (
-            lambda: changed_text(POST_COUNTS + UNTIL_RANKED, UNTIL_RANKED + POST_COUNTS),
+        "counts posted after the rows' ranks": (
+            lambda: changed_text(POST_COUNTS + RANKED, RANKED + POST_COUNTS),
             {"subgroups": "native"},
         ),
         "tickets": (contextlib.nullcontext, {"subgroups": "native", "tickets": True}),
@@ -223,7 +222,7 @@ def shapes(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
 def sorts(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
     """Return sorts in the library's shape and in others: invocations, keys of each, parts, tiles looked at at once."""
     capabilities = gw.capabilities(device)
-    own = sort_shapes_for(capabilities, SORTS[kernel](device).mode, 1).at(n)
+    own = sort_shapes_for(capabilities, SORTS[kernel](device).mode, 1, int(kernel == "sort_pairs")).at(n)
     every = [
         (own.workgroup_size, own.items, own.parts, own.look),
         *SORT_SHAPES["cpu" if capabilities.is_cpu else "gpu"],

@@ -105,6 +105,8 @@ class Capabilities:
         The device's limits, by wgpu's names.
     subgroup_size : int or None
         Measured by a kernel; None where the device has no subgroups.
+    subgroup_min_size : int
+        No kernel gets smaller ones, as the vendor says; 4 where nobody does.
     tick_period_ns : float or None
         Nanoseconds per tick of a timestamp; None without timestamps.
     tick_step_ns : float or None
@@ -124,6 +126,7 @@ class Capabilities:
     features: frozenset[str] = frozenset()
     limits: Mapping[str, int] = field(default_factory=lambda: dict(_DEFAULT_LIMITS))
     subgroup_size: int | None = None
+    subgroup_min_size: int = 4
     tick_period_ns: float | None = None
     tick_step_ns: float | None = None
     lookback: LookbackVerdict | None = None

@@ -44,6 +44,8 @@ _USEFUL_FEATURES = (
     "immediates",
 )
 
+# By PCI vendor: NVIDIA's subgroups have 32 lanes, AMD's 32 or 64. wgpu-py 0.32 reports 4 to 128 for every adapter.
+_VENDORS_SUBGROUP_MIN_SIZE = {0x10DE: 32, 0x1002: 32}
 _TYPE_ORDER = ("DiscreteGPU", "IntegratedGPU", "Unknown", "CPU")
 
 
@@ -278,6 +280,7 @@ def measure_capabilities(device: wgpu.GPUDevice, helper: TimingHelper | None) ->
         features=frozenset(device.features),
         limits=dict(device.limits),
         subgroup_size=_probe_subgroup_size(device),
+        subgroup_min_size=_VENDORS_SUBGROUP_MIN_SIZE.get(info["vendor_id"], 4),
         tick_period_ns=tick_period_ns(device) if timed else None,
         tuning=load_tuning(device_key(device)),
         tick_step_ns=_probe_tick_step_ns(helper) if helper is not None else None,

@@ -63,7 +63,7 @@ class MatMulShape:
 _GPU = (
     (1 << 19, MatMulShape(32, 32, 16, 4, 4, 2, 8)),
     (1 << 21, MatMulShape(64, 64, 16, 8, 4, 2, 8)),
-    (None, MatMulShape(128, 128, 16, 8, 8, 1, 8)),
+    (None, MatMulShape(128, 128, 16, 8, 8, 1, 16)),
 )
 _CPU = (
     (1 << 14, MatMulShape(32, 32, 16, 4, 4, 1, 4)),
@@ -90,6 +90,8 @@ def matmul_shapes_for(capabilities: Capabilities, **wishes: int | None) -> Shape
     if not wished:
         return Shapes(table)
     shape = replace(table[-1][1], **wished)
+    if "unroll" not in wished:
+        shape = replace(shape, unroll=min(shape.unroll, shape.tile_k))
     objection = _objection(shape, capabilities)
     if objection is not None:
         raise ArgumentError(f"MatMul: {objection}")

@@ -53,15 +53,25 @@ class SortShape:
         return self.workgroup_size * self.items
 
 
-# By the number of keys: invocations of a workgroup, keys of each, parts of a tile. Large tiles make long runs to write
-# and a short chain to look back over. A tile goes through workgroup memory in parts, so that two workgroups fit on a
-# multiprocessor of an H200, whose driver gives them 64 KiB of it (docs/performance.md). Few keys are at most one tile
-# for each of its 264 places: smaller tiles keep all of them busy.
-_GPU: tuple[tuple[int | None, tuple[int, int, int]], ...] = ((1 << 21, (512, 8, 1)), (None, (512, 18, 2)))
-_CPU: tuple[tuple[int | None, tuple[int, int, int]], ...] = ((None, (256, 16, 1)),)
-# Tiles looked at in one round, and most blocks.
-_GPU_LOOK, _GPU_BLOCKS = 2, 1056
-_CPU_LOOK, _CPU_BLOCKS = 4, 64
+_Row = tuple[int | None, tuple[int, int, int, int]]
+# By the number of keys: invocations of a workgroup, keys of each, parts of a tile, tiles looked at in one round. Large
+# tiles make long runs to write and a short chain to look back over. A tile goes through workgroup memory in parts, so
+# that two workgroups fit on a multiprocessor of an H200, whose driver gives them 64 KiB of it; they also share its
+# registers: enough for 20 keys of each invocation, for 18 with values, and for 12 of 64 bits. With more, one
+# workgroup is left, and a third is lost (docs/performance.md). Few keys are at most one tile for each of its 264
+# places: smaller tiles keep all of them busy.
+_GPU: dict[str, tuple[_Row, ...]] = {
+    "keys": ((1 << 20, (512, 8, 1, 2)), (None, (512, 20, 2, 3))),
+    "pairs": ((1 << 20, (512, 8, 1, 2)), (None, (512, 18, 2, 2))),
+    "wide": ((1 << 20, (512, 4, 1, 2)), (None, (512, 12, 3, 2))),
+}
+_CPU: dict[str, tuple[_Row, ...]] = {
+    "keys": ((None, (256, 16, 1, 4)),),
+    "pairs": ((None, (256, 16, 1, 4)),),
+    "wide": ((None, (256, 8, 1, 4)),),
+}
+# Most blocks.
+_GPU_BLOCKS, _CPU_BLOCKS = 1056, 64
 # lavapipe ends all loops of an invocation after 65,535 iterations in total.
 _MAX_TILES_PER_BLOCK = 32
 
@@ -69,7 +79,8 @@ _MAX_TILES_PER_BLOCK = 32
 def sort_shapes_for(
     capabilities: Capabilities,
     mode: SubgroupMode,
-    words: int,
+    key_words: int,
+    value_words: int,
     *,
     workgroup_size: int | None = None,
     items: int | None = None,
@@ -82,8 +93,8 @@ def sort_shapes_for(
     ----------
     capabilities : Capabilities
     mode : SubgroupMode
-    words : int
-        32-bit words of the wider of key and value.
+    key_words, value_words : int
+        32-bit words of each; 0 without values.
     workgroup_size, items, parts, look : int, optional
         Wishes. With one of the first three there is one shape for all n.
 
@@ -92,13 +103,15 @@ def sort_shapes_for(
     ArgumentError
         If a wish is over the device's limits.
     """
-    rows = _CPU if capabilities.is_cpu else _GPU
-    if (workgroup_size, items, parts) != (None, None, None):
-        wished = (workgroup_size, items, parts)
-        best = tuple(usual if wish is None else wish for wish, usual in zip(wished, rows[-1][1], strict=True))
-        return Shapes(((None, _shape(capabilities, mode, words, best, wished, look)),), "argument")
-    found = [(up_to, _shape(capabilities, mode, words, row, (None, None, None), look)) for up_to, row in rows]
-    return Shapes(tuple(found))
+    words = max(key_words, value_words)
+    kind = "wide" if words == 2 else "pairs" if value_words else "keys"
+    rows = (_CPU if capabilities.is_cpu else _GPU)[kind]
+    wished = (workgroup_size, items, parts, look)
+    found = tuple(
+        (up_to, _shape(capabilities, mode, words, row, wished))
+        for up_to, row in (rows if wished[:3] == (None, None, None) else ((None, rows[-1][1]),))
+    )
+    return Shapes(found, "default" if wished == (None, None, None, None) else "argument")
 
 
 def _shape(
@@ -107,10 +120,9 @@ def _shape(
     words: int,
     row: tuple[int, ...],
     wished: tuple[int | None, ...],
-    look: int | None,
 ) -> SortShape:
     """Return a row's shape, cut to what the device allows as far as nobody wished for it."""
-    size, items, parts = row
+    size, items, parts, look = (usual if wish is None else wish for wish, usual in zip(wished, row, strict=True))
     limits = capabilities.limits
     most = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
     size = size if wished[0] is not None else min(size, most)
@@ -138,14 +150,14 @@ def _shape(
             f"fit into max-compute-workgroup-storage-size, {storage_bytes} bytes"
         )
     if wished[1] is None:
-        items = max(1, min(items // words, fitting) // parts) * parts
+        items = max(1, min(items, fitting) // parts) * parts
     blocks = _CPU_BLOCKS if capabilities.is_cpu else _GPU_BLOCKS
     return SortShape(
         size,
         items,
         parts,
         max(rows_words, size * items * words // parts, serial_words and serial_words + size * items),
-        look if look is not None else _CPU_LOOK if capabilities.is_cpu else _GPU_LOOK,
+        look,
         blocks,
         4 if mode.kind == "emulated" else _MAX_TILES_PER_BLOCK,
         256,

@@ -87,20 +87,24 @@ class Shapes(Generic[AnyShape]):
 # workgroup per core at a time: more blocks only add barriers, and so do more invocations (lavapipe on 2 cores: reduce
 # at 2^18 with 64 × 8 in 32 blocks 0.40 ms, with 256 × 4 in 64 blocks 1.14; at 2^22 6.5 and 5.1; scan of blocks at 2^20
 # with 64 × 4 5.2 ms, with 256 × 4 7.6).
-# reduce, few items: fewer and fuller workgroups (128 of 512 invocations at 2^20 instead of 256 of 256), since each
-# posts a total and counts itself, and the last one combines them. Up to one tile a single one does it.
+# reduce, few items: half as many blocks (H200, 100 in a pass, 264 against 528: 5.6 and 6.3 µs at 2^22): each posts
+# a total and counts itself, and the last one combines them; with 512 invocations it takes 6.2, and 4.4 against
+# 4.1 at 2^20. Up to one tile a single one does it.
 # scan_lookback: 128 × 16 is the best of the shapes tried on an H200 at 2^28 and 2^24 (docs/performance.md): large tiles
 # make the chain short, small workgroups let more of them overlap. Few items are one tile per multiprocessor at most: a
-# tile of the same size with more invocations is done sooner (2^20 on an H200: 512 × 4 6.4 µs, 128 × 16 7.9). 2^22 items
-# in such tiles are still all at work at once.
+# tile of the same size with more invocations is done sooner (2^20 on an H200: 512 × 4 6.4 µs, 128 × 16 7.9), and half a
+# tile still sooner (2^16: 512 × 2 4.2 µs, 512 × 4 4.9). 2^22 items in such tiles are still all at work at once.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "elementwise": (((None, Shape(256, 1)),), ((None, Shape(256, 4)),)),
     "reduce": (
-        ((1 << 21, Shape(512, 4, 264)), (None, Shape(256, 4, 528))),
+        ((1 << 22, Shape(256, 4, 264)), (None, Shape(256, 4, 528))),
         ((1 << 20, Shape(64, 8, 32)), (None, Shape(256, 4, 64))),
     ),
     "scan": (((None, Shape(256, 4, 1056)),), ((None, Shape(64, 4, 64)),)),
-    "scan_lookback": (((1 << 22, Shape(512, 4)), (None, Shape(128, 16))), ((None, Shape(256, 8)),)),
+    "scan_lookback": (
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 16))),
+        ((None, Shape(256, 8)),),
+    ),
 }
 
 # Where the order of additions is fixed, without subgroups. The shape is a part of the results, so it is the same on

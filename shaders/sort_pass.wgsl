@@ -2,8 +2,8 @@
 // Each workgroup counts the digits of a tile, ranks its keys, puts them in order in workgroup memory, and writes them
 // to runs of their own in the output. Where a tile's run begins comes from one of two places:
 //   look-back  from the tiles before it, as in Adinets and Merrill, "Onesweep: a faster least significant digit radix sort
-//              for GPUs" (2022). A tile posts its counts before it ranks, each bin's invocation looks at several
-//              earlier tiles at a time. Forward progress: none is assumed. After SPIN_LIMIT looks in vain, all told, the
+//              for GPUs" (2022). A tile posts its counts as soon as it knows them, each bin's invocation looks at
+//              several earlier tiles at a time. Forward progress: none is assumed. After SPIN_LIMIT looks in vain, all told, the
 //              workgroup counts tiles that have not posted again (the input of a pass does not change), so that
 //              every loop is bounded.
 //   offsets    from sort_offsets.wgsl, for a block of tiles that the workgroup does one after the other. No workgroup
@@ -120,8 +120,7 @@ fn main(
     if (tile == 0u) { digit_post(tile, lane, INCLUSIVE, base + count); } else { digit_post(tile, lane, COUNT, count); }
   }
   let first = wg_exclusive(count).before;
-  tile_begin_rows(first);
-  tile_rank();
+  tile_rank(first);
   read_unfixed(tile, place);
   stage_keys(0u);
   let before = look_back(tile, place, base);
@@ -153,8 +152,7 @@ fn main(
     read_ranked(tile, route & 3u);
     let count = tile_count();
     let first = wg_exclusive(count).before;
-    tile_begin_rows(first);
-    tile_rank();
+    tile_rank(first);
     read_unfixed(tile, route & 3u);
     if (lane < BINS) { atomicStore(&run_offsets[lane], next - first); }
     next += count;

@@ -20,8 +20,7 @@ fn main(lanes: Lanes) {
 //$ for p in range(passes)
     if (p == {{ p }}u) { use_digit(params.digit_{{ p }}); }
 //$ endfor
-    tile_begin_rows(wg_exclusive(tile_count()).before);
-    tile_rank();
+    tile_rank(wg_exclusive(tile_count()).before);
 //$ for items_of in moved
 //$ if parts == 1
     stage_{{ items_of.name }}(0u);

@@ -121,7 +121,8 @@ def test_many_tiles_and_blocks(device, require, strategy, mode):
     run = check(device, primitive, keys_of("u32", 150 * TILE + 77))
     assert run.plan.parameters["tiles"] == 151
     if strategy == "reduce_then_scan":
-        assert 1 < run.plan.parameters["blocks"] < 151
+        # A GPU has a place for each of so few tiles.
+        assert 1 < run.plan.parameters["blocks"] < (151 if primitive.capabilities.is_cpu else 152)
 
 
 @pytest.mark.parametrize("datatype", ["f16", "f32", "f64"])
@@ -369,27 +370,27 @@ def test_few_keys_have_tiles_of_their_own():
     def plan(n, **options):
         return gw.Sort.plan_for(capabilities=caps, lengths={"input": n, "output": n}, **options)
 
-    one, few, many = (plan(n).parameters for n in (9216, 9217, (1 << 21) + 1))
-    assert (one["strategy"], one["items_per_invocation"]) == ("one workgroup", 18)
+    one, few, many = (plan(n).parameters for n in (10240, 10241, (1 << 20) + 1))
+    assert (one["strategy"], one["items_per_invocation"]) == ("one workgroup", 20)
     assert (few["strategy"], few["items_per_invocation"], few["tiles"]) == ("onesweep", 8, 3)
-    assert (many["items_per_invocation"], many["tiles"]) == (18, 228)
+    assert (many["items_per_invocation"], many["tiles"]) == (20, 103)
     assert one["shape"] == few["shape"] == many["shape"] == "default"
-    wished = plan(9217, items=6, parts=1)
+    wished = plan(10241, items=6, parts=1)
     assert (wished.parameters["shape"], wished.parameters["items_per_invocation"]) == ("argument", 6)
-    assert len(wished.siblings) < len(plan(9217).siblings)
+    assert len(wished.siblings) < len(plan(10241).siblings)
 
 
-@pytest.mark.parametrize("items", [8, 18])
-@pytest.mark.parametrize("kind", ["keys", "pairs", "pairs of 8"])
-def test_the_shapes_of_gpus(device, require, kind, items):
+@pytest.mark.parametrize(
+    ("kind", "items", "parts"),
+    [("keys", 8, 1), ("keys", 20, 2), ("pairs", 8, 1), ("pairs", 18, 2), ("pairs of 8", 4, 1), ("pairs of 8", 12, 3)],
+)
+def test_the_shapes_of_gpus(device, require, kind, items, parts):
     require("subgroup")
     limits = device.limits
     if min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"]) < 512:
         pytest.skip("needs workgroups of 512")
-    words = 2 if kind == "pairs of 8" else 1
-    shape = {"workgroup_size": 512, "items": items // words // 2 * 2, "parts": 2 if items == 18 else 1}
-    primitive = make(device, kind, mode="native", **shape)
-    tile = 512 * shape["items"]
+    primitive = make(device, kind, mode="native", workgroup_size=512, items=items, parts=parts)
+    tile = 512 * items
     for n in (tile, tile + 1, 3 * tile + 77):
         check(device, primitive, keys_of("u32", n))
 

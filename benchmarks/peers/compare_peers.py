@@ -122,11 +122,12 @@ def _line(row: dict[str, object]) -> str:
 @click.option(
     "--forms", type=click.Choice(sorted(FORMS)), multiple=True, help="Also our own other forms of it; repeat."
 )
+@click.option("--forms-n", type=AxisList("n"), help="Of the forms; by default as --n.")
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 @click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw them here.")
 def main(
-    counts, primitives, datatypes, distributions, peers, rounds, warmup_s, forms, adapter, json_path, plot_path
+    counts, primitives, datatypes, distributions, peers, rounds, warmup_s, forms, forms_n, adapter, json_path, plot_path
 ) -> None:
     """Compare and print a table: our time in µs, then theirs over ours (above 1: this library is faster)."""
     device = gw.request_device(adapter)
@@ -150,7 +151,9 @@ def main(
                     )  # fmt: skip
                     wrong |= not row["correct"]
                     rows.append(row)
-    found = [f for which in forms for n in counts for f in measure_forms(device, which, n, max(3, rounds // 6))]
+    found = [
+        f for which in forms for n in forms_n or counts for f in measure_forms(device, which, n, max(3, rounds // 6))
+    ]
     wrong |= not all(form["correct"] for form in found)
     if json_path is not None:
         write_results(json_path, {**run_context(device), "launches": LAUNCHES, "results": rows, "forms": found})

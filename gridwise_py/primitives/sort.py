@@ -104,11 +104,11 @@ class SortPrimitive(Primitive):
         state = None if strategy == REDUCE_THEN_SCAN else "u32x2"
         safe, needs_tickets = look_back_choice(self.capabilities, device, state)
         value_words = value_datatype.itemsize_bytes // 4 if value_datatype is not None else 0
-        words = max(-(-self.datatype.itemsize_bytes // 4), value_words)
         shapes = sort_shapes_for(
             self.capabilities,
             self.mode,
-            words,
+            -(-self.datatype.itemsize_bytes // 4),
+            value_words,
             workgroup_size=workgroup_size,
             items=items,
             parts=parts,

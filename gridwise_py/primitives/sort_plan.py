@@ -22,6 +22,7 @@ ONESWEEP, REDUCE_THEN_SCAN = "onesweep", "reduce_then_scan"
 _BINS = 256
 _PLACES = ("input", "output", "temporary")
 _MAX_ITEMS = 1 << 30  # a state word has 30 bits for a number of keys
+_LEAST_CHUNKS = 4  # of a block of the histogram
 _FIRST_BIN = 16  # in the routes, behind a word per pass
 
 
@@ -106,8 +107,8 @@ class SortConfig:
             **more,
         }
 
-    def tile_context(self, **more: Any) -> dict[str, Any]:
-        """Return values for the templates of kernels that rank tiles."""
+    def tile_context(self, *, all_held: bool, **more: Any) -> dict[str, Any]:
+        """Return values for the templates of kernels that rank tiles: keys in registers, and `all_held` values, too."""
         moved = [{"name": "keys", "words": self.key_words, "generated": False}]
         if self.value_words:
             moved.append({"name": "values", "words": self.value_words, "generated": self.generated})
@@ -118,6 +119,9 @@ class SortConfig:
             rows=self.shape.workgroup_size // 32,
             stage_words=self.shape.stage_words,
             moved=moved,
+            held=moved if all_held else moved[:1],
+            takes_turns=self.mode.kind == "emulated"
+            or (self.mode.kind == "native" and self.capabilities.subgroup_min_size < 32),
             **more,
         )
 
@@ -182,7 +186,8 @@ class _Sort:
             writes={name: o for name, o in tiled.items() if name.endswith("_output")},
             params={f"digit_{i}": digit for i, digit in enumerate(self.digits)},
             workgroups=1,
-            context=self.config.tile_context(places=_PLACES[:1], passes=len(self.digits), fix_when_ranked=True,
+            context=self.config.tile_context(
+                all_held=True, places=_PLACES[:1], passes=len(self.digits), fix_when_ranked=True,
                 stored=[name.removesuffix("_output") for name in tiled if name.endswith("_output")],
             ),
         )  # fmt: skip
@@ -222,7 +227,8 @@ class _Sort:
         """Count all digits."""
         config, shape = self.config, self.config.shape
         chunk = shape.count_workgroup_size * shape.count_items
-        block_items = -(-self.n // (shape.count_blocks * chunk)) * chunk
+        # A block adds 256 counts of every digit to those of all: that must not be more work than its keys.
+        block_items = max(_LEAST_CHUNKS, -(-self.n // (shape.count_blocks * chunk))) * chunk
         blocks = -(-self.n // block_items)
         self.builder.scratch("sums", 4 + _BINS * len(self.digits))
         self.add(
@@ -292,7 +298,7 @@ class _Sort:
             params=params,
             workgroups=workgroups,
             context=config.tile_context(
-                places=_PLACES, lookback=lookback, look=config.shape.look, fix_when_ranked=False,
+                all_held=False, places=_PLACES, lookback=lookback, look=config.shape.look, fix_when_ranked=False,
                 fixes=["", "_fixed"] if config.key.dtype.kind == "f" else [""],
                 tickets=config.tickets, read_by_rmw=config.capabilities.is_cpu,
             ) | {"control": "states"},

@@ -2,7 +2,7 @@
 // two of three places, so that the choice can be made on the GPU; it is the same for the whole dispatch.
 fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= params.n; }
 
-//$ for items_of in moved
+//$ for items_of in held
 //$ for place in places
 //$ set load = "u32" if items_of.generated and place == "input" else "load_" ~ items_of.name ~ "_" ~ place
 fn read_{{ items_of.name }}_{{ place }}(tile: u32) {

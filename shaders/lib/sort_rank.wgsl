@@ -1,29 +1,31 @@
 // Stable ranking of a tile of keys by one digit, for subgroups of any size and for none.
 // Row r of a tile is what 32 neighbouring lanes hold: ITEMS rounds of 32 consecutive keys. Every row has a counter per
 // bin in `stage`, which later holds the keys themselves.
-// Source: the early counts and the ranking by matching lanes are those of Adinets and Merrill, "Onesweep" (2022). WGSL
-// cannot match lanes, so that eight ballots do it.
+// Source: the ranking by matching lanes is that of Adinets and Merrill, "Onesweep" (2022). WGSL cannot match lanes, so that
+// eight ballots do it.
 const ITEMS: u32 = {{ items }}u;
 const ROWS: u32 = {{ rows }}u;
 const ROW_ITEMS: u32 = 32u * ITEMS;
 const TILE: u32 = ROWS * ROW_ITEMS;
 // Counters of the rows, then keys{{ "; the digits on the way to ranks lie behind the counters" if subgroups == "none" }}.
 var<workgroup> stage: array<atomic<u32>, {{ stage_words }}>;
+//$ if takes_turns
 var<workgroup> rank_steps: u32;
+//$ endif
 
 var<private> lane: u32;  // of the workgroup, in the order of the subgroups
 var<private> row: u32;
-//$ for items_of in moved
+//$ for items_of in held
 var<private> {{ items_of.name }}: array<{{ "u32" if items_of.words == 1 else "vec2<u32>" }}, ITEMS>;
 //$ endfor
 // Ranks in the tile, two to a word: registers decide how many workgroups fit on a multiprocessor.
 var<private> ranks: array<u32, (ITEMS + 1u) / 2u>;
-var<private> row_counts: array<u32, ROWS>;
 
 fn rank_of(k: u32) -> u32 { return (ranks[k >> 1u] >> (16u * (k & 1u))) & 0xffffu; }
 fn set_rank(k: u32, rank: u32) {
   if ((k & 1u) == 0u) { ranks[k >> 1u] = rank; } else { ranks[k >> 1u] |= rank << 16u; }
 }
+fn add_to_rank(k: u32, more: u32) { ranks[k >> 1u] += more << (16u * (k & 1u)); }
 
 // Keys are fixed already where all of them are ranked by one digit.
 fn ranked_digit(code: Key) -> u32 { return key_digit({{ "key_fixed(code)" if fix_when_ranked else "code" }}); }
@@ -35,52 +37,50 @@ fn rank_enter(lanes: Lanes) {
   enter(lanes);
   lane = sg_id * sg_size + sg_lane;
   row = lane >> 5u;
-//$ if subgroups != "none"
+//$ if takes_turns
   if (local == 0u) { rank_steps = max(1u, 32u / sg_size); }
 //$ endif
 }
 
-fn row_clear() {
+//$ include "lib/sort_scan.wgsl"
+
+// Ranks the tile's keys in their rows, and gives invocation b < BINS the number of keys in bin b.
+fn tile_count() -> u32 {
 //$ for i in range(8)
   atomicStore(&stage[lane + {{ i }}u * WORKGROUP_SIZE], 0u);
 //$ endfor
   workgroupBarrier();
-}
-
-// Counts the tile's digits, row by row, and gives invocation b < BINS the number of keys in bin b.
-fn tile_count() -> u32 {
-  row_clear();
-//$ for k in range(items)
-  atomicAdd(&stage[row * BINS + ranked_digit(keys[{{ k }}])], 1u);
-//$ endfor
-  workgroupBarrier();
+  rank_rows();
   var total = 0u;
   if (lane < BINS) {
 //$ for r in range(rows)
-    row_counts[{{ r }}] = atomicLoad(&stage[{{ 256 * r }}u + lane]);
-    total += row_counts[{{ r }}];
+    total += atomicLoad(&stage[{{ 256 * r }}u + lane]);
 //$ endfor
   }
   return total;
 }
 
-//$ include "lib/sort_scan.wgsl"
-
-// Turns the counters into the rank of the first key of each row and bin. `first` is that of the bin.
-fn tile_begin_rows(first: u32) {
+// Turns ranks in a row into ranks in the tile. `first` is the rank of the first key of this invocation's bin.
+fn tile_rank(first: u32) {
   if (lane < BINS) {
+    // Read once more: kept in registers, these counts would cost the second workgroup on a multiprocessor.
     var next = first;
 //$ for r in range(rows)
+    let count_{{ r }} = atomicLoad(&stage[{{ 256 * r }}u + lane]);
     atomicStore(&stage[{{ 256 * r }}u + lane], next);
-    next += row_counts[{{ r }}];
+    next += count_{{ r }};
 //$ endfor
   }
+  workgroupBarrier();
+//$ for k in range(items)
+  add_to_rank({{ k }}u, atomicLoad(&stage[row * BINS + ranked_digit(keys[{{ k }}])]));
+//$ endfor
   workgroupBarrier();
 }
 
 //$ if subgroups == "none"
 // An invocation per row ranks its keys, one by one.
-fn tile_rank() {
+fn rank_rows() {
   let digits = ROWS * BINS;
 //$ for k in range(items)
   atomicStore(&stage[digits + tile_position({{ k }}u)], ranked_digit(keys[{{ k }}]));
@@ -138,6 +138,7 @@ fn rank_in_step(key: Key, all: u32) -> u32 {
   return sg_shuffle(first, leader_of(lanes)) + before;
 }
 
+//$ if takes_turns
 // A row of several subgroups: one after the other.
 fn rank_in_turn(key: Key, all: u32, steps: u32) -> u32 {
   let digit = ranked_digit(key);
@@ -151,12 +152,19 @@ fn rank_in_turn(key: Key, all: u32, steps: u32) -> u32 {
   }
   return sg_shuffle(first, leader_of(lanes)) + before;
 }
+//$ endif
 
-fn tile_rank() {
+fn rank_rows() {
   let all = select((1u << (sg_size & 31u)) - 1u, 0xffffffffu, sg_size >= 32u);
+//$ if takes_turns
   let steps = workgroupUniformLoad(&rank_steps);
+//$ endif
 //$ if subgroups == "emulated"
   for (var k = 0u; k < ITEMS; k++) { set_rank(k, rank_in_turn(keys[k], all, steps)); }
+//$ elif not takes_turns
+//$ for k in range(items)
+  set_rank({{ k }}u, rank_in_step(keys[{{ k }}], all));
+//$ endfor
 //$ else
   if (steps == 1u) {
 //$ for k in range(items)

@@ -3,6 +3,32 @@
 const PARTS: u32 = {{ parts }}u;
 const PART: u32 = TILE / PARTS;
 //$ for items_of in moved
+//$ if items_of not in held
+// Read from where they are, when their turn has come: in registers they would cost the second workgroup on a
+// multiprocessor. The loads do not depend on the rank, which decides only where they go; most items that are not of this
+// part are read from one place.
+//$ for place in places
+fn stage_{{ items_of.name }}_{{ place }}(part: u32, tile: u32) {
+  let first = tile * TILE;
+//$ set load = "u32" if items_of.generated and place == "input" else "load_" ~ items_of.name ~ "_" ~ place
+//$ for k in range(items)
+  let to_{{ k }} = rank_of({{ k }}u) - part * PART;
+  let from_{{ k }} = first + tile_position({{ k }}u);
+  let moves_{{ k }} = to_{{ k }} < PART && from_{{ k }} < params.n;
+  let item_{{ k }} = {{ load }}(select(first, from_{{ k }}, moves_{{ k }}));
+//$ endfor
+//$ for k in range(items)
+  if (moves_{{ k }}) { stage_one_{{ items_of.name }}(to_{{ k }}, item_{{ k }}); }
+//$ endfor
+}
+//$ endfor
+fn stage_{{ items_of.name }}(part: u32, tile: u32, place: u32) {
+//$ for place in places
+  {{ "else " if not loop.first }}if (place == {{ place | upper }}) { stage_{{ items_of.name }}_{{ place }}(part, tile); }
+//$ endfor
+  workgroupBarrier();
+}
+//$ else
 fn stage_{{ items_of.name }}(part: u32) {
 //$ for k in range(items)
 //$ if parts == 1
@@ -15,6 +41,7 @@ fn stage_{{ items_of.name }}(part: u32) {
 //$ endfor
   workgroupBarrier();
 }
+//$ endif
 //$ if items_of.words == 1
 fn stage_one_{{ items_of.name }}(i: u32, word: u32) { atomicStore(&stage[i], word); }
 fn staged_{{ items_of.name }}(i: u32) -> u32 { return atomicLoad(&stage[i]); }

@@ -7,7 +7,7 @@ var<private> destinations: array<u32, ITEMS / PARTS>;
 
 //$ for place in places[1:]
 //$ for fixed in fixes
-fn write_{{ place }}{{ fixed }}(tile: u32) {
+fn write_{{ place }}{{ fixed }}(tile: u32{{ ", source: u32" if moved | length > 1 }}) {
   let valid = min(TILE, params.n - tile * TILE);
 //$ for part in range(parts)
 //$ if part > 0
@@ -27,7 +27,7 @@ fn write_{{ place }}{{ fixed }}(tile: u32) {
 //$ endfor
 //$ if moved | length > 1
   workgroupBarrier();
-  stage_values({{ part }}u);
+  stage_values({{ part }}u, tile, source);
 //$ for k in range(items // parts)
 //$ set K = part * (items // parts) + k
   if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
@@ -42,14 +42,12 @@ fn write_{{ place }}{{ fixed }}(tile: u32) {
 
 // Moves a tile whose keys are ranked, and whose first part is staged.
 fn tile_write(tile: u32, route: u32) {
-//$ if moved | length > 1
-  read_values(tile, route & 3u);
-//$ endif
+//$ set from = ", route & 3u" if moved | length > 1 else ""
 //$ if fixes | length > 1
   if (load_routes(UNFIXED) != 0u) {
-    if ((route >> 2u) == OUTPUT) { write_output_fixed(tile); } else { write_temporary_fixed(tile); }
+    if ((route >> 2u) == OUTPUT) { write_output_fixed(tile{{ from }}); } else { write_temporary_fixed(tile{{ from }}); }
     return;
   }
 //$ endif
-  if ((route >> 2u) == OUTPUT) { write_output(tile); } else { write_temporary(tile); }
+  if ((route >> 2u) == OUTPUT) { write_output(tile{{ from }}); } else { write_temporary(tile{{ from }}); }
 }
