@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import wgpu
 
-from ..arguments import Argument
-from ..array import Array
+from ..arguments import Argument, Items
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, as_datatype
@@ -149,7 +148,7 @@ class SortPrimitive(Primitive):
         """As long as the input."""
         return next(iter(lengths.values()))
 
-    def default_output(self, name: str, inputs: Mapping[str, Array]) -> Array | None:
+    def default_output(self, name: str, inputs: Mapping[str, Items]) -> Items | None:
         """In place, the input of the same role."""
         if not self.overwrite_input:
             return None
