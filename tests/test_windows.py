@@ -275,7 +275,7 @@ def test_windows_change_no_bit_of_a_fixed_order(device, option, offset):
 
 # ---- sorts and matrix products: segments ----
 
-FEW = {"items": 4, "parts": 1}  # keys per invocation: a CPU adapter compiles each access to each segment
+FEW = {"items": 2, "parts": 1}  # keys per invocation: a CPU adapter compiles each access to each segment
 
 
 def _keys(datatype, n):
@@ -291,7 +291,7 @@ def _segments(plan, buffer="input"):
 
 
 @pytest.mark.parametrize("strategy", ["onesweep", "reduce_then_scan"])
-@pytest.mark.parametrize("datatype", ["u32", "f16", "u64"])
+@pytest.mark.parametrize("datatype", ["f32", "f16", "u64"])
 def test_sort_in_segments(device, datatype, strategy):
     """Of keys that neither begin nor end at a whole vec4; segments of a size that no tile divides."""
     keys = _keys(datatype, 9001)
@@ -304,18 +304,18 @@ def test_sort_in_segments(device, datatype, strategy):
 
 
 def test_sort_in_place_pairs_and_positions_in_segments(device):
-    keys, values = _keys("f32", 9001), np.arange(9001, dtype=np.uint64)
+    keys, values = _keys("i32", 9001), np.arange(9001, dtype=np.uint64)
     caps = _limited(device, 4 * 9001 // 2 + 1040)
     order = np.argsort(keys, kind="stable")
     x = _view(device, keys, 5)
-    gw.Sort(device, "f32", overwrite_input=True, capabilities=caps, **FEW).execute(input=x)
+    gw.Sort(device, "i32", overwrite_input=True, capabilities=caps, **FEW).execute(input=x)
     assert_same(x.to_numpy(), keys[order])
     _assert_guards(x)
     assert_same(
-        gw.ArgSort(device, "f32", capabilities=caps, **FEW).execute(input=_view(device, keys, 1)).output.to_numpy(),
+        gw.ArgSort(device, "i32", capabilities=caps, **FEW).execute(input=_view(device, keys, 1)).output.to_numpy(),
         order.astype(np.uint32),
     )
-    pairs = gw.SortPairs(device, "f32", "u64", capabilities=_limited(device, 8 * 9001 // 2 + 1040), **FEW)
+    pairs = gw.SortPairs(device, "i32", "u64", capabilities=_limited(device, 8 * 9001 // 2 + 1040), **FEW)
     run = pairs.execute(keys=_view(device, keys, 0), values=_view(device, values, 0))
     assert_same(run.outputs["output_keys"].to_numpy(), keys[order])
     assert_same(run.outputs["output_values"].to_numpy(), values[order])
@@ -404,7 +404,7 @@ def test_another_length_in_windows_compiles_nothing(device):
 # ---- at real size ----
 
 
-def _real(device, over=1 << 20):
+def _real(device, over=1 << 14):
     """As many words as do not fit into one binding; 128 MiB where it could hold more."""
     limit = gw.capabilities(device).limits["max-storage-buffer-binding-size"]
     caps = gw.capabilities(device)
@@ -434,13 +434,13 @@ def test_add_reduce_and_scan_beyond_128_mib(device):
 
 
 def test_sort_beyond_128_mib(device):
-    """By one digit, in place, which takes a second copy of the keys and a pass that moves them nowhere."""
+    """By one digit, so that it is done in one pass: a CPU adapter takes seconds for each."""
     caps, n = _real(device)
     keys = np.arange(n, dtype=np.uint32) * np.uint32(2654435761)
     data = gw.asarray(keys, device)
     assert data.nbytes > 1 << 27
-    sort = gw.Sort(device, "u32", overwrite_input=True, end_bit=8, capabilities=caps, **FEW)
+    sort = gw.Sort(device, "u32", end_bit=8, strategy="reduce_then_scan", items=8, capabilities=caps)
     run = sort.execute(input=data)
-    assert _segments(run.plan, "input_and_output") == 2
+    assert _segments(run.plan) == 2
     assert np.array_equal(run.output.to_numpy(), keys[np.argsort(keys.astype(np.uint8), kind="stable")])
     data.destroy()
