@@ -207,7 +207,8 @@ class ChunkedArray(OnGpu):
             chunk._check_usable(usage, call)
 
     def __repr__(self) -> str:
-        return f"ChunkedArray({self.datatype.name}, {self.size} items in {len(self._chunks)} chunks)"
+        count = len(self._chunks)
+        return f"ChunkedArray({self.datatype.name}, {self.size} items in {count} chunk{'s' if count > 1 else ''})"
 
 
 def _chunk_items(wanted: int | None, datatype: Datatype, device: wgpu.GPUDevice) -> int:
