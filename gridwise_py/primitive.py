@@ -25,6 +25,7 @@ from .run import Measurement, Run, record_marked, submit, submit_blocking
 from .timing import TimingSession
 from .timing_result import TimingResult
 from .trouble import device_error
+from .windows import check_bindings
 
 if TYPE_CHECKING:
     from .profiler import Profile
@@ -138,7 +139,9 @@ class Primitive(ABC):
     def _plan_cached(self, layout: Layout) -> Plan:
         plan = self._plans.get(layout)
         if plan is None:
-            plan = self._plans[layout] = self.plan(layout)
+            plan = self.plan(layout)
+            check_bindings(plan, self.capabilities)
+            self._plans[layout] = plan
             while len(self._plans) > _MAX_LAYOUTS:
                 self._plans.popitem(last=False)
         return plan

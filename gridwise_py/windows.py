@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from .capabilities import Capabilities
 from .errors import LimitError
 from .layout import Layout, Operand
+from .plan import Plan
 
-__all__ = ["Window", "binding_limit", "part_of", "windows_of"]
+__all__ = ["Window", "binding_limit", "check_bindings", "part_of", "windows_of"]
 
 # Kernels count items in 32 bits, and add a tile to them.
 _MOST_ITEMS = 1 << 30
@@ -24,6 +25,20 @@ _MOST_ITEMS = 1 << 30
 def binding_limit(capabilities: Capabilities) -> int:
     """Return the bytes of the largest storage binding, a multiple of 4."""
     return capabilities.limits["max-storage-buffer-binding-size"] // 4 * 4
+
+
+def check_bindings(plan: Plan, capabilities: Capabilities) -> None:
+    """Raise LimitError where a plan binds more than a device allows, as one that was made without windows may."""
+    limit = binding_limit(capabilities)
+    sizes = {spec.name: spec.size_bytes for spec in plan.buffers}
+    for kernel in plan.kernels:
+        for binding in kernel.bindings:
+            size_bytes = binding.size_bytes if binding.size_bytes is not None else sizes[binding.buffer]
+            if size_bytes > limit:
+                raise LimitError(
+                    f"{plan.primitive}: kernel {kernel.label!r} binds {size_bytes} bytes of {binding.buffer}, but the "
+                    f"device's max-storage-buffer-binding-size is {limit} bytes; split the data into smaller parts"
+                )
 
 
 @dataclass(frozen=True)

@@ -242,12 +242,20 @@ def test_scan_in_windows_in_place_and_beside_itself(device, kind):
 
 
 def test_an_epoch_of_one_bit_survives_many_dispatches_in_windows(device):
-    """Windows have states of their own, since the last one has fewer tiles than the others."""
+    """Windows have states of their own, since the last one has fewer tiles than the others.
+
+    A word of the epoch before last would only be believed by a tile that looks before its writer posts, which nothing
+    here can bring about: hence the look at the plan.
+    """
     x = exact_items("add", "u32", 2 * WINDOW + 300)
     scan = _scan(device, "u32", "add", "inclusive", "lookback-u32x2", capabilities=_limited(device), epoch_bits=1)
     data = gw.asarray(x, device)
     for trials in (1, 2, 3, 1):
-        assert_same(scan.execute(input=data, trials=trials).output.to_numpy(), scan_reference("add", x))
+        run = scan.execute(input=data, trials=trials)
+        assert_same(run.output.to_numpy(), scan_reference("add", x))
+    bound = [{b.buffer for b in kernel.bindings} for kernel in run.plan.kernels]
+    for kind in ("states", "control"):
+        assert len({name for names in bound for name in names if name.startswith(kind)}) == len(bound) == 3
 
 
 # ---- bits ----
@@ -367,6 +375,18 @@ def test_a_kernel_of_your_own_is_not_split(device):
     )
     with pytest.raises(gw.LimitError, match=r"max-storage-buffer-binding-size is 1024.*at most 256 items"):
         kernel.execute(x=gw.empty(257, "u32", device))
+
+
+def test_a_plan_without_windows_is_refused_by_the_limits_name(device):
+    """A primitive of a user's own, say, whose plan was made by hand for one binding."""
+
+    class OneBinding(gw.VectorAdd):
+        def plan(self, layout):
+            return gw.VectorAdd.plan_for(capabilities=gw.capabilities(device), lengths=layout)
+
+    x = gw.empty(1000, "u32", device)
+    with pytest.raises(gw.LimitError, match=r"binds 4000 bytes of a.*max-storage-buffer-binding-size is 1024 bytes"):
+        OneBinding(device, "u32", capabilities=_limited(device, 1024)).execute(a=x, b=x)
 
 
 # ---- recording and timing ----

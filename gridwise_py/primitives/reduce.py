@@ -67,14 +67,15 @@ class Reduce(OperatorPrimitive):
     is the largest number of additions that an item goes through (N. Higham, "Accuracy and stability of numerical
     algorithms", 2002, section 4.2). With w = ``workgroup_size``, v = ``vecs`` and b = ``blocks`` of
     ``plan.parameters``, h is at most v·⌈⌈n/(4·w·v)⌉/b⌉ + ⌈b/w⌉ + 2·w + 4: at 2²⁸ items on a GPU about 1,000.
-    Where a device flushes denormals, n·2⁻¹²⁶ may be added. The bounds hold unless something overflows.
+    Where a device flushes denormals, n·2⁻¹²⁶ may be added. The bounds hold unless something overflows. In windows the
+    first term is that of the window with the longest blocks, n and b being its own.
 
     **Deterministic** reductions combine without subgroups, in tiles of 4,096 items and at most 528 blocks, whatever
     the tuning; h is then at most 4·⌈⌈n/4096⌉/b⌉ + 21. Each addition or multiplication is kept from being reassociated
     by the compiler (docs/architecture.md). A NaN is always the bits ``0x7fc00000``. A device that flushes denormals can
     differ from others where there are some. The text of an operator of your own is as the compiler makes it: it may
     contract a·b + c on one adapter and not on another. The order is part of a version of this library; the changelog
-    says when it changes.
+    says when it changes. Windows change no bit; of a `ChunkedArray` the order depends on the lengths of the chunks, too.
 
     **Compensated** sums take two dispatches, in tiles as above, and about 14 operations per item. The result is within
     u·|Σx| + 2·(h·u)²·Σ|x| of the exact sum, with h = 4·⌈⌈n/4096⌉/b⌉ + 21: nearly as if it were computed with twice the

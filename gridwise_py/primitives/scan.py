@@ -84,11 +84,14 @@ class Scan(OperatorPrimitive):
 
     Notes
     -----
+    What is larger than a binding of the device, and a `ChunkedArray`, takes its dispatches once per window (``windows`` of
+    ``plan.parameters``). Each begins from the total of those before, which stays on the GPU.
+
     **Float sums** round. Prefix i is within γ(h)·(|x₀| + … + |xᵢ|) of the exact one, where γ(h) = h·u/(1 − h·u),
     u = 2⁻²⁴, and h is the largest number of additions that an item goes through (N. Higham, "Accuracy and stability of
     numerical algorithms", 2002, section 4.2). With w = ``workgroup_size``, v = ``vecs`` of ``plan.parameters`` and
     T = ⌈n/(4·w·v)⌉ tiles, h is at most 2·T + 4·v + 3·w + 20, for either strategy. Where a device flushes denormals,
-    n·2⁻¹²⁶ may be added. The bounds hold unless something overflows.
+    n·2⁻¹²⁶ may be added. The bounds hold unless something overflows. Each window adds one addition to h.
 
     **Deterministic** scans are reduce-then-scan without subgroups, in tiles of 4,096 items and at most 1,056 blocks,
     whatever the tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more: each item is read twice, in three
@@ -96,7 +99,8 @@ class Scan(OperatorPrimitive):
     addition or multiplication is kept from being reassociated by the compiler (docs/architecture.md). A NaN is always
     the bits ``0x7fc00000``. A device that flushes denormals can differ from others where there are some. The text of an
     operator of your own is as the compiler makes it: it may contract a·b + c on one adapter and not on another. The
-    order is part of a version of this library; the changelog says when it changes.
+    order is part of a version of this library; the changelog says when it changes. Windows change no bit; of a
+    `ChunkedArray` the order depends on the lengths of its chunks, too.
 
     **Compensated** scans take as many dispatches and bytes as deterministic ones, and about 40 operations per item.
     Prefix i is within u·|x₀ + … + xᵢ| + 2·(h·u)²·(|x₀| + … + |xᵢ|) of the exact one, with

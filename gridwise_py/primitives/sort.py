@@ -54,7 +54,8 @@ _NOTES = """The order is that of numpy's stable sort: −0 equals +0 and keeps i
 
     With n items, temporary memory is one copy of the items; for ``"onesweep"`` 1 KiB per tile (see ``tiles`` of
     ``plan.parameters``), for ``"reduce_then_scan"`` 2 KiB per block; and 2 KiB per digit. Up to one tile, a single
-    workgroup sorts in one dispatch, and needs none."""
+    workgroup sorts in one dispatch, and needs none. Keys that are larger than a binding of the device are bound in
+    segments, as many as its max-storage-buffers-per-shader-stage allows."""
 
 
 class SortPrimitive(Primitive):
