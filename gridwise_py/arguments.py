@@ -297,10 +297,10 @@ def bind_layout(
 
 
 def _named_parts(name: str, value: Items) -> dict[str, Array]:
-    """Return the arrays of an argument that have items, by the names of their buffers in a plan."""
+    """Return the arrays of an argument, by the names of their buffers in a plan."""
     if isinstance(value, Array):
         return {name: value}
-    return {f"{name}_{i}": chunk for i, chunk in enumerate(value.chunks) if chunk.size} or {name: value.chunks[0]}
+    return {f"{name}_{i}": chunk for i, chunk in enumerate(value.chunks)}
 
 
 def _joined(value: Items, operands: Sequence[Operand]) -> Operand:

@@ -22,6 +22,7 @@ from strategies import (
 )
 
 import gridwise_py as gw
+from gridwise_py.builder import PlanBuilder
 from gridwise_py.windows import windows_of
 
 SMALL = {**SHAPES["middle"], "subgroups": "none"}  # tiles of 256 items
@@ -283,7 +284,7 @@ def test_windows_change_no_bit_of_a_fixed_order(device, option, offset):
 
 # ---- sorts and matrix products: segments ----
 
-FEW = {"items": 2, "parts": 1}  # keys per invocation: a CPU adapter compiles each access to each segment
+FEW = {"items": 4, "parts": 1}  # keys per invocation: a CPU adapter compiles each access to each segment
 
 
 def _keys(datatype, n):
@@ -387,6 +388,28 @@ def test_a_plan_without_windows_is_refused_by_the_limits_name(device):
     x = gw.empty(1000, "u32", device)
     with pytest.raises(gw.LimitError, match=r"binds 4000 bytes of a.*max-storage-buffer-binding-size is 1024 bytes"):
         OneBinding(device, "u32", capabilities=_limited(device, 1024)).execute(a=x, b=x)
+
+
+def test_a_kernel_that_writes_vec4_in_segments(device):
+    """Not one of the library's own: those that go through their arguments in order take windows."""
+
+    class Segmented(gw.Copy):
+        def plan(self, layout):
+            n = layout["input"].length
+            builder = PlanBuilder("copy", layout, self.capabilities)
+            blocks = -(-n // TILE)
+            builder.kernel(
+                "copy", "copy.wgsl", reads={"input": layout["input"]}, writes={"output": layout["output"]},
+                params={"n": n, "blocks": blocks}, workgroups=blocks, constants={"WORKGROUP_SIZE": 64},
+                context={"datatype": "u32", "vecs": 1},
+            )  # fmt: skip
+            return builder.build(gw.Work(n, 4 * n, 4 * n), {})
+
+    x = exact_items("add", "u32", 3 * WINDOW + 5)
+    for offset in (0, 3):
+        run = Segmented(device, "u32", capabilities=_limited(device)).execute(input=_view(device, x, offset))
+        assert _segments(run.plan) == _segments(run.plan, "output") == 3
+        assert_same(run.output.to_numpy(), x)
 
 
 # ---- recording and timing ----

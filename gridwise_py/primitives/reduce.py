@@ -75,7 +75,8 @@ class Reduce(OperatorPrimitive):
     by the compiler (docs/architecture.md). A NaN is always the bits ``0x7fc00000``. A device that flushes denormals can
     differ from others where there are some. The text of an operator of your own is as the compiler makes it: it may
     contract a·b + c on one adapter and not on another. The order is part of a version of this library; the changelog
-    says when it changes. Windows change no bit; of a `ChunkedArray` the order depends on the lengths of the chunks, too.
+    says when it changes. Windows change no bit; of a `ChunkedArray` the order depends on the lengths of its chunks,
+    too.
 
     **Compensated** sums take two dispatches, in tiles as above, and about 14 operations per item. The result is within
     u·|Σx| + 2·(h·u)²·Σ|x| of the exact sum, with h = 4·⌈⌈n/4096⌉/b⌉ + 21: nearly as if it were computed with twice the

@@ -84,8 +84,8 @@ class Scan(OperatorPrimitive):
 
     Notes
     -----
-    What is larger than a binding of the device, and a `ChunkedArray`, takes its dispatches once per window (``windows`` of
-    ``plan.parameters``). Each begins from the total of those before, which stays on the GPU.
+    What is larger than a binding of the device, and a `ChunkedArray`, takes its dispatches once per window
+    (``windows`` of ``plan.parameters``). Each begins from the total of those before, which stays on the GPU.
 
     **Float sums** round. Prefix i is within γ(h)·(|x₀| + … + |xᵢ|) of the exact one, where γ(h) = h·u/(1 − h·u),
     u = 2⁻²⁴, and h is the largest number of additions that an item goes through (N. Higham, "Accuracy and stability of
