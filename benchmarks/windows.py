@@ -6,8 +6,9 @@ Vector add, reduce, scan and sort of u32, and the fixed order of `deterministic=
 as it is, and with an invented limit of bindings that makes so many windows (for a sort, segments). All ways take turns,
 in an order that is drawn anew each round; the cost is the median over the rounds of a round's ratio to "one binding".
 By default n is what one binding of the device holds (2^28 for sorts), where windows begin to be needed. `--large` adds
-that many items in a `ChunkedArray`, as long as `--memory` GiB hold them, against what one binding's rate would make of
-them. Results of all ways are compared with each other, and those of the largest with numpy.
+that many items in a `ChunkedArray`, and `--largest` the largest single Array, as long as `--memory` GiB hold them,
+against what one binding's rate would make of them. Results of all ways are compared with each other, and those of these
+two with numpy.
 """
 
 from __future__ import annotations
@@ -82,9 +83,7 @@ def in_turns(
     windows, results = {}, {}
     for way, primitive in ways.items():
         run = primitive.execute(**arrays)
-        # A sort has segments: as many bindings of its input.
-        most = max(sum(b.buffer == "input" for b in kernel.bindings) for kernel in run.plan.kernels)
-        windows[way] = run.plan.parameters.get("windows", most)
+        windows[way] = windows_in(run.plan)
         results[way] = run.output.to_numpy()
         if results[way].tobytes() != results[ONE].tobytes():
             raise SystemExit(f"{name}, {way}: the result differs from that of one binding")
@@ -113,26 +112,40 @@ def datatype_of(name: str) -> np.dtype:
 
 
 def large(
-    name: str, device: Any, n: int, rate: float, rounds: int, mode: str, protocol: gw.SamplingProtocol
+    name: str, device: Any, n: int, chunked: bool, rate: float, rounds: int, mode: str, protocol: gw.SamplingProtocol
 ) -> dict[str, Any]:
-    """Measure `n` items in a ChunkedArray, check them, and compare with `rate`, in ns per item."""
+    """Measure `n` items in one Array or in chunks, check them, and compare with `rate`, in ns per item."""
     cls, datatype, options = KERNELS[name]
     items = np.arange(n, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(9)
-    fits = 4 * n <= gw.capabilities(device).limits["max-storage-buffer-binding-size"]
-    data = gw.ChunkedArray.from_numpy(items, chunk_items=-(-n // 2) if fits else None, device=device)
+    if chunked:
+        fits = 4 * n <= gw.capabilities(device).limits["max-storage-buffer-binding-size"]
+        data = gw.ChunkedArray.from_numpy(items, chunk_items=-(-n // 2) if fits else None, device=device)
+    else:
+        data = gw.asarray(items, device)
     primitive = cls(device, datatype, **options)
-    arrays = arguments(primitive, data, lambda: gw.ChunkedArray.empty_like(data))
+    arrays = arguments(
+        primitive, data, lambda: gw.ChunkedArray.empty_like(data) if chunked else gw.empty_like(data)
+    )  # fmt: skip
     run = primitive.execute(**arrays)
-    if run.output.to_numpy().tobytes() != primitive.reference(*[items] * (len(arrays) - 1)).tobytes():
+    right = np.sort(items) if name == "sort" else primitive.reference(*[items] * (len(arrays) - 1))
+    if not np.array_equal(run.output.to_numpy(), right):
         raise SystemExit(f"{name}, {n} items: the result is wrong")
+    del right, items
     found = [measured(primitive, arrays, mode, protocol) for _ in range(rounds)]
+    windows = windows_in(run.plan)
     for array in arrays.values():
         array.destroy()
     return {
-        "kernel": name, "way": f"{len(data.chunks)} chunks", "n": n, "windows": run.plan.parameters["windows"],
+        "kernel": name, "way": f"{len(data.chunks)} chunks" if chunked else "one Array", "n": n, "windows": windows,
         "median_ns": statistics.median(found), "rounds_ns": found,
         "cost_percent": round(100 * (statistics.median(found) / (rate * n) - 1), 2),
     }  # fmt: skip
+
+
+def windows_in(plan: gw.Plan) -> int:
+    """Return how many windows a plan has; a sort has segments, as many bindings of its input."""
+    most = max(sum(b.buffer == "input" for b in kernel.bindings) for kernel in plan.kernels)
+    return plan.parameters.get("windows", most)
 
 
 @click.command()
@@ -141,20 +154,33 @@ def large(
 @click.option("--windows", "windows_text", default="2,4", show_default=True, help="How many, by commas.")
 @click.option("--kernels", "kernels_text", help=f"Of {'; '.join(KERNELS)}; by semicolons.")
 @click.option("--large", "large_text", default="2^30", show_default=True, help="Items in a ChunkedArray; 0 for none.")
-@click.option("--memory", "memory_gib", default=100.0, show_default=True, help="GiB that --large may take on the GPU.")
+@click.option("--largest/--no-largest", default=True, help="Whether the largest single Array is measured, too.")
+@click.option("--memory", "memory_gib", default=100.0, show_default=True, help="GiB that these may take on the GPU.")
 @click.option("--mode", default="hot", show_default=True, type=click.Choice(["hot", "cold", "batch", "latency"]))
 @click.option("--rounds", default=5, show_default=True)
 @click.option("--seconds", default=0.3, show_default=True, help="Of one measurement; the warm-up is half of that.")
 @click.option("--quick", is_flag=True, help="2^20 items, two short rounds: for CPU adapters.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 def main(
-    adapter, n_text, windows_text, kernels_text, large_text, memory_gib, mode, rounds, seconds, quick, json_path
+    adapter,
+    n_text,
+    windows_text,
+    kernels_text,
+    large_text,
+    largest,
+    memory_gib,
+    mode,
+    rounds,
+    seconds,
+    quick,
+    json_path,
 ) -> None:
     """Measure and print."""
     device = gw.request_device(adapter)
     capabilities = gw.capabilities(device)
     if quick:
-        n_text, large_text, rounds, seconds = n_text or "2^20", "2^21", min(rounds, 2), min(seconds, 0.05)
+        n_text, large_text, largest = n_text or "2^20", "2^21", False
+        rounds, seconds = min(rounds, 2), min(seconds, 0.05)
     protocol = gw.SamplingProtocol(timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds)
     most = capabilities.limits["max-storage-buffer-binding-size"] // 4 // 65536 * 65536
     names = [name.strip() for name in kernels_text.split(";")] if kernels_text else list(KERNELS)
@@ -178,9 +204,12 @@ def main(
         n = parse_count(n_text) if n_text else min(most, 1 << 28 if name == "sort" else most)
         found = in_turns(name, device, n, counts, rounds, mode, protocol)
         show(found)
-        arrays = 3 if name == "vector_add" else 2
-        if n_large and name in ("vector_add", "reduce", "scan") and 4 * n_large * arrays <= memory_gib * 2**30:
-            show([large(name, device, n_large, found[0]["median_ns"] / n, rounds, mode, protocol)])
+        rate, most_items = found[0]["median_ns"] / n, int(memory_gib * 2**30) // 12
+        if 0 < n_large <= most_items and name in ("vector_add", "reduce", "scan"):
+            show([large(name, device, n_large, True, rate, rounds, mode, protocol)])
+        n_largest = min(capabilities.limits["max-buffer-size"] // 4, (1 << 30) - 1) // 65536 * 65536
+        if largest and n_largest <= most_items and name in ("vector_add", "reduce", "scan", "sort"):
+            show([large(name, device, n_largest, False, rate, rounds, mode, protocol)])
     if json_path is not None:
         write_results(json_path, {**run_context(device), "mode": mode, "rounds": rounds, "results": rows})
 

@@ -141,14 +141,17 @@ def _capacity(
     spare = capabilities.limits["min-storage-buffer-offset-alignment"] + 16
     most = min((limit - spare) // operand.item_bytes for operand in operands.values())
     step = multiple if isinstance(multiple, int) else multiple(length)
-    found = min(most, _MOST_ITEMS) // step * step
-    if found <= 0:
+    largest = min(most, _MOST_ITEMS) // step
+    if largest <= 0:
         raise LimitError(
             f"{' and '.join(operands)} have {length} items, which one binding does not reach, and the device's "
             f"max-storage-buffer-binding-size is {limit} bytes: a window has {max(most, 0)} items, but must hold "
             f"{step}; use a device with larger bindings, or a smaller workgroup_size= or vecs="
         )
-    return found
+    # All alike: a last one of few blocks would leave most of the device idle, for as long as a block takes.
+    steps = -(-length // step)
+    count = -(-steps // largest)
+    return -(-steps // count) * step
 
 
 def _array_with(operand: Operand, first: int) -> tuple[Operand, int]:
