@@ -166,7 +166,7 @@ class Run:
         self._measurement = measurement
 
     @property
-    def output(self) -> Any:
+    def output(self) -> Items:
         """The output (the first, where there are several)."""
         return next(iter(self.outputs.values()))
 

@@ -16,14 +16,16 @@ struct Params {
 // What is larger than a binding may be lies in {{ part.segments | length }} of them.
 fn {{ part.var }}_read(k: u32) -> {{ part.value }} {
 //$ for s in part.segments
-  {{ "if (k < " ~ s.end ~ "u) { " if not loop.last }}return {{ s.read | format("k - " ~ s.begin ~ "u") }};{{ " }" if not loop.last }}
+//$ set found = s.read | format("k - " ~ s.begin ~ "u")
+  {{ "return " ~ found ~ ";" if loop.last else "if (k < " ~ s.end ~ "u) { return " ~ found ~ "; }" }}
 //$ endfor
 }
 //$ if part.writable
 //$ for kind in ["write", "write_and", "write_or"] if kind in part.segments[0]
 fn {{ part.var }}_{{ kind }}(k: u32, value: {{ part.value }}) {
 //$ for s in part.segments
-  {{ "if (k < " ~ s.end ~ "u) { " if not loop.last }}{{ s[kind] | format("k - " ~ s.begin ~ "u", "value") }};{{ " return; }" if not loop.last }}
+//$ set done = s[kind] | format("k - " ~ s.begin ~ "u", "value")
+  {{ done ~ ";" if loop.last else "if (k < " ~ s.end ~ "u) { " ~ done ~ "; return; }" }}
 //$ endfor
 }
 //$ endfor
