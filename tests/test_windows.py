@@ -151,6 +151,11 @@ def test_2_to_the_30_items_are_planned_as_on_a_gpu_with_bindings_of_2_gib():
             for binding in kernel.bindings:
                 assert (binding.size_bytes or plan.buffer(binding.buffer).size_bytes) <= 2147483644
                 assert binding.offset_bytes % 32 == 0
+    # A fixed order has 528 blocks, of which a binding reaches 263: not 263, 263 and 2, which would keep the device waiting.
+    plan = gw.Reduce.plan_for(
+        capabilities=caps, lengths={"input": n, "output": 1}, datatype="f32", deterministic=True
+    )  # fmt: skip
+    assert [kernel.workgroups[0] for kernel in plan.kernels] == [176, 176, 176, 1]
     plan = gw.Sort.plan_for(capabilities=caps, lengths={"input": n, "output": n})
     assert max(b.offset_bytes + (b.size_bytes or 0) for k in plan.kernels for b in k.bindings) == 4 * n
     assert gw.Plan.from_json(plan.to_json()) == plan
