@@ -8,6 +8,7 @@ from .bench.measurement import Measurement
 from .bench.protocol import SamplingProtocol
 from .binop import Add, BinOp, Max, Min, Multiply
 from .capabilities import Capabilities, LookbackVerdict
+from .chunked import ChunkedArray
 from .context import capabilities, timing_helper
 from .datatype import DATATYPES, STORAGE_DATATYPES, Datatype
 from .device import AdapterDescription, default_device, list_adapters, request_device
@@ -64,6 +65,7 @@ __all__ = [
     "BinOp",
     "BufferUsageError",
     "Capabilities",
+    "ChunkedArray",
     "Copy",
     "Datatype",
     "DatatypeError",

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import wgpu
 
-from ._wgpu_native import device_of
-from .array import Array
+from ._wgpu_native import destroyed_flag, device_of
+from .array import Array, empty
 from .capabilities import Capabilities
+from .chunked import ChunkedArray
 from .datatype import Datatype
-from .errors import BufferUsageError, DatatypeError, LengthError, LimitError, OverlapError
+from .errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, LimitError, OverlapError
 from .executor import BoundPlan, BufferRange
 from .layout import Layout, Operand
+from .windows import binding_limit, part_of
 
-__all__ = ["Argument", "Ready", "bind_layout", "check_array", "check_encoder", "check_overlaps", "coerce", "signature"]
+if TYPE_CHECKING:
+    from .primitive import Primitive
+
+__all__ = [
+    "Argument", "Items", "Ready", "bind_layout", "check_encoder", "check_overlaps", "parts", "resolve", "signature",
+    "watch",
+]  # fmt: skip
+
+Items: TypeAlias = Array | ChunkedArray
 
 
 @dataclass(frozen=True)
@@ -30,13 +40,16 @@ class Argument:
     is_output : bool
     aligned : bool
         Whether the kernel needs the view to start at the binding itself (a user's kernel that knows no offset).
+    chunked : bool
+        Whether it may be a `ChunkedArray`.
     """
 
     name: str
     is_output: bool = False
     aligned: bool = False
+    chunked: bool = False
 
-    def fit(self, primitive: str, array: Array, needed: int) -> Array:
+    def fit(self, primitive: str, array: Items, needed: int) -> Items:
         """Return the first `needed` items of a given output; raise LengthError if it is too small."""
         if array.size < needed:
             raise LengthError(
@@ -52,8 +65,8 @@ class Ready:
 
     key: tuple[Any, ...]
     bound: BoundPlan
-    arrays: dict[str, Array]
-    outputs: dict[str, Array]
+    arrays: dict[str, Items]
+    outputs: dict[str, Items]
     in_place: bool
     watched: tuple[tuple[list[bool], wgpu.GPUBuffer], ...]
 
@@ -62,9 +75,24 @@ class Ready:
         return ", ".join(f"{name} {array.datatype.name}[{array.size}]" for name, array in self.arrays.items())
 
 
-def coerce(name: str, value: Any, datatype: Datatype | None, device: wgpu.GPUDevice) -> Array:
+def parts(value: Any) -> tuple[Array, ...]:
+    """Return the arrays of an argument: its chunks, or itself."""
+    return value.chunks if isinstance(value, ChunkedArray) else (value,)
+
+
+def _new_output(
+    label: str, needed: int, datatype: Datatype, device: wgpu.GPUDevice, given: Mapping[str, Items]
+) -> Items:
+    """Make an output: in chunks where an input of its length is."""
+    like = next((x for x in given.values() if isinstance(x, ChunkedArray) and x.size == needed), None)
+    if like is None:
+        return empty(needed, datatype, device, label=label)
+    return ChunkedArray([empty(chunk.size, datatype, device, label=label) for chunk in like.chunks])
+
+
+def _coerce(name: str, value: Any, datatype: Datatype | None, device: wgpu.GPUDevice) -> Items:
     """Return `value` as an Array: an Array, or a raw GPUBuffer seen through the argument's datatype."""
-    if isinstance(value, Array):
+    if isinstance(value, (Array, ChunkedArray)):
         return value
     if isinstance(value, wgpu.GPUBuffer):
         return Array(value, datatype if datatype is not None else "u32", device=None)
@@ -76,8 +104,17 @@ def coerce(name: str, value: Any, datatype: Datatype | None, device: wgpu.GPUDev
     raise DatatypeError(f"{name} must be an Array or a wgpu.GPUBuffer, not {type(value).__name__}")
 
 
-def check_array(primitive: str, name: str, array: Array, datatype: Datatype | None, device: wgpu.GPUDevice) -> None:
+def _check_array(
+    primitive: str, argument: Argument, array: Items, datatype: Datatype | None, device: wgpu.GPUDevice
+) -> None:
     """Raise where an array cannot be an argument."""
+    name = argument.name
+    if isinstance(array, ChunkedArray) and not argument.chunked:
+        raise ArgumentError(
+            f"{primitive}: {name} is {array!r}, but must be one Array, since any item of it may be needed at any time; "
+            f"give an Array of at most {device.limits['max-buffer-size'] // array.datatype.itemsize_bytes} items "
+            f"(max-buffer-size {device.limits['max-buffer-size']} bytes), or work on its chunks one by one"
+        )
     if datatype is not None and array.datatype != datatype:
         raise DatatypeError(
             f"{primitive}: {name} is of {array.datatype}, but this {primitive} was made for {datatype}; convert the "
@@ -92,11 +129,57 @@ def check_array(primitive: str, name: str, array: Array, datatype: Datatype | No
     array._check_usable("STORAGE", f"{primitive}: {name}")
 
 
+def resolve(
+    primitive: Primitive, bound: Mapping[str, Items], arrays: Mapping[str, Any]
+) -> tuple[dict[str, Items], dict[str, Items]]:
+    """Return the arguments as given by now (`bound` and `arrays`), and as used: outputs made or cut to size."""
+    known = {argument.name: argument for argument in primitive.arguments}
+    for name in arrays:
+        if name not in known:
+            raise ArgumentError(f"{primitive.name}.execute() has no argument {name!r}; it takes {', '.join(known)}")
+    given: dict[str, Items] = {}
+    for name, argument in known.items():
+        value = arrays.get(name)
+        if value is not None:
+            given[name] = _coerce(name, value, primitive.argument_datatype(name), primitive.device)
+        elif name in bound and not (argument.is_output and name in arrays):
+            given[name] = bound[name]
+        elif not argument.is_output:
+            raise ArgumentError(
+                f"{primitive.name}.execute() needs {name}=; it was given {', '.join(given) or 'nothing'}"
+            )
+    for name, array in given.items():
+        _check_array(primitive.name, known[name], array, primitive.argument_datatype(name), primitive.device)
+    inputs = {name: given[name].size for name, argument in known.items() if not argument.is_output}
+    primitive.check_lengths(inputs)
+    used = dict(given)
+    for name, argument in known.items():
+        if not argument.is_output:
+            continue
+        needed, datatype = primitive.output_length(name, inputs), primitive.argument_datatype(name)
+        if name in given:
+            used[name] = given[name] if needed is None else argument.fit(primitive.name, given[name], needed)
+        elif (default := primitive.default_output(name, given)) is not None:
+            used[name] = default
+        elif needed is None or datatype is None:
+            raise ArgumentError(f"{primitive.name}.execute() needs {name}=: its size cannot be told")
+        else:
+            used[name] = _new_output(f"{primitive.name} {name}", needed, datatype, primitive.device, given)
+    return given, {name: used[name] for name in known}
+
+
+def watch(arrays: Mapping[str, Items]) -> tuple[tuple[list[bool], wgpu.GPUBuffer], ...]:
+    """Return the buffers of arguments, each with the note of its end."""
+    return tuple((destroyed_flag(part.buffer), part.buffer) for value in arrays.values() for part in parts(value))
+
+
 def signature(arrays: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what tells two calls with the same arrays from others."""
     return tuple(
         (name, value.buffer.uid, value.offset, value.size, value.datatype.name)
         if isinstance(value, Array)
+        else (name, signature({str(i): chunk for i, chunk in enumerate(value.chunks)}))
+        if isinstance(value, ChunkedArray)
         else (name, getattr(value, "uid", None))
         for name, value in arrays.items()
     )
@@ -114,13 +197,14 @@ def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDe
 
 
 def _extent(array: Array) -> str:
+    """Describe where an array lies."""
     kind = "" if array.datatype.itemsize_bytes == 4 else f" of {array.datatype.itemsize_bytes} bytes"
     return f"items {array.offset} to {array.offset + array.size}{kind}"
 
 
 def check_overlaps(
     primitive: str,
-    arrays: Mapping[str, Array],
+    arrays: Mapping[str, Items],
     arguments: Sequence[Argument],
     may_overlap: Callable[[str, str, bool], bool],
 ) -> bool:
@@ -129,31 +213,57 @@ def check_overlaps(
     seen: set[str] = set()
     for output in (argument.name for argument in arguments if argument.is_output):
         seen.add(output)
-        for other, b in arrays.items():
-            a = arrays[output]
-            if other in seen or a.buffer is not b.buffer or not (a.size and b.size):
+        own = _overlapping(parts(arrays[output]))
+        if own is not None:
+            raise OverlapError(
+                f"{primitive}: chunks of {output} overlap each other ({_extent(own[0])} and {_extent(own[1])} of a "
+                f"buffer); use views that do not overlap"
+            )
+        for other, value in arrays.items():
+            found = None if other in seen else _overlapping(parts(arrays[output]), parts(value))
+            if found is None:
                 continue
-            # In bytes: items of two arguments need not be of one size.
-            if a.offset_bytes >= b.offset_bytes + b.nbytes or b.offset_bytes >= a.offset_bytes + a.nbytes:
-                continue
-            identical = (a.offset_bytes, a.nbytes, a.datatype) == (b.offset_bytes, b.nbytes, b.datatype)
+            identical = _places(arrays[output]) == _places(value)
             if not may_overlap(output, other, identical):
                 remedy = ", or exactly the same view" if may_overlap(output, other, True) else ""
+                mine, its = map(_extent, found)
                 raise OverlapError(
-                    f"{primitive}: {output} ({_extent(a)} of its buffer) overlaps {other} ({_extent(b)}); "
-                    f"use views that do not overlap{remedy}"
+                    f"{primitive}: {output} ({mine} of its buffer) overlaps {other} ({its}); use views that do not "
+                    f"overlap{remedy}"
                 )
             in_place = True
     return in_place
 
 
+def _places(value: Items) -> list[tuple[Any, ...]]:
+    """Return where the items of an argument lie."""
+    return [(a.buffer.uid, a.offset_bytes, a.nbytes, a.datatype) for a in parts(value) if a.size]
+
+
+def _overlapping(mine: Sequence[Array], others: Sequence[Array] | None = None) -> tuple[Array, Array] | None:
+    """Return two arrays that share items, one of each list, or both of the first."""
+    for i, a in enumerate(mine):
+        for b in mine[i + 1 :] if others is None else others:
+            # In bytes: items of two arguments need not be of one size.
+            if (
+                a.buffer is b.buffer
+                and a.size
+                and b.size
+                and a.offset_bytes < b.offset_bytes + b.nbytes
+                and b.offset_bytes < a.offset_bytes + a.nbytes
+            ):
+                return a, b
+    return None
+
+
 def bind_layout(
-    arrays: Mapping[str, Array], arguments: Sequence[Argument], capabilities: Capabilities
+    arrays: Mapping[str, Items], arguments: Sequence[Argument], capabilities: Capabilities
 ) -> tuple[Layout, dict[str, BufferRange]]:
     """Lay out the arguments of a call.
 
     An output and every other argument in the same buffer share one binding, since WebGPU allows no second one
-    beside a writable one. A binding starts at the multiple of the device's alignment before the first item.
+    beside a writable one; where it would be too large, each has a part of it, and all are bound as writable. A binding
+    starts at the multiple of the device's alignment before the first item.
 
     Returns
     -------
@@ -161,31 +271,49 @@ def bind_layout(
         The dict is keyed by the names of the layout's buffers.
     """
     outputs = {argument.name for argument in arguments if argument.is_output}
-    written = {arrays[name].buffer.uid for name in outputs if arrays[name].size}
-    groups: dict[Any, list[str]] = {}
-    for name, array in arrays.items():
-        key = array.buffer.uid if array.buffer.uid in written else name
-        groups.setdefault(key if array.size else (name, "empty"), []).append(name)
+    written = {array.buffer.uid for name in outputs for array in parts(arrays[name]) if array.size}
+    named = {name: _named_parts(name, value) for name, value in arrays.items()}
+    groups: dict[Any, dict[str, Array]] = {}
+    for found in named.values():
+        for name, array in found.items():
+            key = array.buffer.uid if array.buffer.uid in written else name
+            groups.setdefault(key if array.size else (name, "empty"), {})[name] = array
     operands: dict[str, Operand] = {}
     ranges: dict[str, BufferRange] = {}
     aligned = {argument.name for argument in arguments if argument.aligned}
-    for names in groups.values():
-        members = {name: arrays[name] for name in names}
-        buffer_name = "_and_".join(names)
-        window = _window(members, capabilities, aligned)
-        ranges[buffer_name] = window
+    for members in groups.values():
+        buffer_name = "_and_".join(members)
+        whole = _range(members, capabilities, aligned)
+        ranges[buffer_name] = whole
         for name, array in members.items():
-            offset = (array.offset_bytes - window.offset_bytes) // array.datatype.itemsize_bytes
-            end_bytes = -(-(array.offset_bytes - window.offset_bytes + array.nbytes) // 16) * 16
-            vec4 = offset % 4 == 0 and end_bytes <= window.size_bytes
+            offset = (array.offset_bytes - whole.offset_bytes) // array.datatype.itemsize_bytes
+            end_bytes = -(-(array.offset_bytes - whole.offset_bytes + array.nbytes) // 16) * 16
+            vec4 = offset % 4 == 0 and end_bytes <= whole.size_bytes
             item_bytes = array.datatype.itemsize_bytes
-            operands[name] = Operand(array.size, buffer_name, offset, vec4, window.size_bytes, item_bytes)
-    return Layout({name: operands[name] for name in arrays}), ranges
+            operand = Operand(array.size, buffer_name, offset, vec4, whole.size_bytes, item_bytes)
+            operands[name] = part_of(operand, 0, array.size, capabilities)
+    joined = {name: _joined(value, [operands[part] for part in named[name]]) for name, value in arrays.items()}
+    return Layout(joined), ranges
 
 
-def _window(members: Mapping[str, Array], capabilities: Capabilities, aligned: set[str]) -> BufferRange:
+def _named_parts(name: str, value: Items) -> dict[str, Array]:
+    """Return the arrays of an argument, by the names of their buffers in a plan."""
+    if isinstance(value, Array):
+        return {name: value}
+    return {f"{name}_{i}": chunk for i, chunk in enumerate(value.chunks)}
+
+
+def _joined(value: Items, operands: Sequence[Operand]) -> Operand:
+    """Return the operand of an argument."""
+    if isinstance(value, Array) or len(operands) == 1:
+        return operands[0]
+    return Operand(value.size, "", item_bytes=value.datatype.itemsize_bytes, chunks=tuple(operands))
+
+
+def _range(members: Mapping[str, Array], capabilities: Capabilities, aligned: set[str]) -> BufferRange:
+    """Return the part of a buffer that reaches all of its members."""
     alignment = capabilities.limits["min-storage-buffer-offset-alignment"]
-    limit = capabilities.limits["max-storage-buffer-binding-size"]
+    limit = binding_limit(capabilities)
     arrays = [array for array in members.values() if array.size] or list(members.values())
     buffer = arrays[0].buffer
     begin = min(array.offset_bytes for array in arrays) // alignment * alignment
@@ -200,11 +328,13 @@ def _window(members: Mapping[str, Array], capabilities: Capabilities, aligned: s
     # To a whole vec4 where the buffer goes that far; a binding's size is a multiple of 4 in any case.
     # A kernel that knows no offset may go by arrayLength: it gets the view's items and no more.
     rounded = -(-(end - begin) // 4) * 4 if aligned & set(members) else -(-(end - begin) // 16) * 16
-    size = min(rounded, (buffer.size - begin) // 4 * 4, limit // 4 * 4)
-    if end - begin > limit:
+    size = min(rounded, (buffer.size - begin) // 4 * 4)
+    if end - begin <= limit:
+        size = min(size, limit)
+    elif aligned & set(members):
         raise LimitError(
             f"{' and '.join(members)} need a binding of {end - begin} bytes, but the device's "
-            f"max-storage-buffer-binding-size is {limit} bytes; split the data into parts of at most "
-            f"{limit // arrays[0].datatype.itemsize_bytes} items"
+            f"max-storage-buffer-binding-size is {limit} bytes; give a kernel of your own slices of at most "
+            f"{limit // arrays[0].datatype.itemsize_bytes} items, one after the other"
         )
     return BufferRange(buffer, begin, max(size, 4))

@@ -20,7 +20,53 @@ __all__ = ["Array", "asarray", "empty", "empty_like"]
 _USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 
 
-class Array:
+class OnGpu:
+    """What items on the GPU refuse: conversions that would copy them unseen."""
+
+    __slots__ = ()
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise ImplicitConversionError(
+            f"{'an' if type(self) is Array else 'a'} {type(self).__name__} lies on the GPU and is not converted to "
+            f"{what} implicitly, since a hidden copy would spoil timings; call .to_numpy()"
+        )
+
+    def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        self._refuse("a numpy array")
+
+    def __array_ufunc__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        self._refuse("a numpy array")
+
+    def __contains__(self, _item: object) -> NoReturn:
+        self._refuse("a container")
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("an iterator")
+
+    def __bool__(self) -> NoReturn:
+        self._refuse("a bool")
+
+    def __float__(self) -> NoReturn:
+        self._refuse("a float")
+
+    def __int__(self) -> NoReturn:
+        self._refuse("an int")
+
+
+def slice_bounds(key: Any, length: int, kind: str) -> tuple[int, int]:
+    """Return first item and length of a slice; raise for what is none, or has another step."""
+    if not isinstance(key, slice):
+        raise ImplicitConversionError(
+            f"an item of {kind} is not read implicitly (index {key!r}): use array.to_numpy()[{key!r}], or a "
+            f"slice, which is a view"
+        )
+    start, stop, step = key.indices(length)
+    if step != 1:
+        raise ArgumentError(f"slices of {kind} have step 1, not {step}; copy with to_numpy()[::{step}]")
+    return start, max(0, stop - start)
+
+
+class Array(OnGpu):
     """A one-dimensional, typed view of a GPU buffer.
 
     Make one with `asarray`, `empty` or `empty_like`, or from a buffer of your own. Slices are views: they share the
@@ -129,21 +175,8 @@ class Array:
         return self._length
 
     def __getitem__(self, key: slice) -> Array:
-        if not isinstance(key, slice):
-            raise ImplicitConversionError(
-                f"an item of an Array is not read implicitly (index {key!r}): use array.to_numpy()[{key!r}], or a "
-                f"slice, which is a view"
-            )
-        start, stop, step = key.indices(self._length)
-        if step != 1:
-            raise ArgumentError(f"slices of an Array have step 1, not {step}; copy with to_numpy()[::{step}]")
-        return Array(
-            self._buffer,
-            self._datatype,
-            max(0, stop - start),
-            self._offset + start,
-            device=self._device,
-        )
+        start, length = slice_bounds(key, self._length, "an Array")
+        return Array(self._buffer, self._datatype, length, self._offset + start, device=self._device)
 
     def to_numpy(self) -> np.ndarray:
         """Copy the items from the GPU; waits for the work that was submitted before.
@@ -229,33 +262,6 @@ class Array:
                 f"usage=wgpu.BufferUsage.{usage} | …"
             )
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise ImplicitConversionError(
-            f"an Array lies on the GPU and is not converted to {what} implicitly, since a hidden copy would spoil "
-            f"timings; call .to_numpy()"
-        )
-
-    def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        self._refuse("a numpy array")
-
-    def __array_ufunc__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        self._refuse("a numpy array")
-
-    def __contains__(self, _item: object) -> NoReturn:
-        self._refuse("a container")
-
-    def __iter__(self) -> NoReturn:
-        self._refuse("an iterator")
-
-    def __bool__(self) -> NoReturn:
-        self._refuse("a bool")
-
-    def __float__(self) -> NoReturn:
-        self._refuse("a float")
-
-    def __int__(self) -> NoReturn:
-        self._refuse("an int")
-
     def __repr__(self) -> str:
         view = f", offset={self._offset}" if self._offset else ""
         return f"Array({self._datatype.name}, {self._length} items{view})"
@@ -267,7 +273,8 @@ def _checked_size(device: wgpu.GPUDevice, n: int, datatype: Datatype) -> int:
     limit = device.limits["max-buffer-size"]
     if size_bytes > limit:
         raise LimitError(
-            f"{n} items of {datatype.name} need {size_bytes} bytes, but the device's max-buffer-size is {limit} bytes"
+            f"{n} items of {datatype.name} need {size_bytes} bytes, but the device's max-buffer-size is {limit} bytes; "
+            f"use several buffers, as gw.ChunkedArray does"
         )
     return size_bytes
 

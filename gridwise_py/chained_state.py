@@ -77,21 +77,26 @@ class ChainedState:
             raise ArgumentError(f"spin_limit={spin_limit} must be at least 1, stall_every={stall_every} at least 0")
         return cls(form, epoch_bits, spin_limit, stall_every, reads_by_rmw(capabilities))
 
-    def add_to(self, builder: PlanBuilder, words: int) -> dict[str, Any]:
+    def add_to(self, builder: PlanBuilder, words: int, suffix: str = "") -> dict[str, Any]:
         """Add the scratch buffers for that many words, and return what a kernel with them takes.
 
-        These are its constants, atomics and features, and values for its template.
+        These are its constants, atomics and features, and values for its template. Dispatches of other numbers of words
+        need states of their own (the epoch), named by `suffix`.
         """
         wide = self.form == "u64"
-        builder.scratch("control", 4)
-        builder.scratch("states", 2 * words)
+        control, states = f"control{suffix}", f"states{suffix}"
+        builder.scratch(control, 4)
+        builder.scratch(states, 2 * words)
         return {
             "constants": {
                 "SPIN_LIMIT": self.spin_limit,
                 "EPOCH_BITS": self.epoch_bits,
                 "STALL_EVERY": self.stall_every,
             },
-            "atomics": {"control": "array<atomic<u32>>", "states": f"array<atomic<{'u64' if wide else 'u32'}>>"},
+            "atomics": {
+                "control": (control, "array<atomic<u32>>"),
+                "states": (states, f"array<atomic<{'u64' if wide else 'u32'}>>"),
+            },
             "features": _WIDE if wide else (),
             "control": "control",
             "state": self.form,

@@ -295,6 +295,8 @@ class Executor:
         entries = []
         for binding in kernel.bindings:
             buffer, offset, size = ranges[binding.buffer]
+            if binding.size_bytes is not None:
+                offset, size = offset + binding.offset_bytes, binding.size_bytes
             entries.append({"binding": binding.index, "resource": {"buffer": buffer, "offset": offset, "size": size}})
         try:
             group = self.device.create_bind_group(label=kernel.label, layout=layout, entries=entries)

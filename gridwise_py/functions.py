@@ -1,4 +1,4 @@
-"""One-shot functions: numpy in, numpy out; or Array in, Array out."""
+"""One-shot functions: numpy in, numpy out; or Array in, Array out; or, for some, ChunkedArray in and out."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 import numpy as np
 import wgpu
 
-from .array import Array, asarray
+from .arguments import Items
+from .array import asarray
 from .binop import Add, BinOp, Max, Min, Multiply, as_binop
+from .chunked import ChunkedArray
 from .context import context_of
 from .datatype import VALUE_DATATYPES, as_datatype
 from .device import default_device
@@ -24,7 +26,7 @@ P = TypeVar("P", bound=Primitive)
 
 
 def _device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDevice:
-    devices = {id(v.device): v.device for v in values if isinstance(v, Array)}
+    devices = {id(v.device): v.device for v in values if isinstance(v, Items)}
     if device is not None:
         devices[id(device)] = device
     if len(devices) > 1:
@@ -51,16 +53,16 @@ def _run(
     cls: type[P], key: tuple, device: wgpu.GPUDevice | None, inputs: dict[str, Any], **options: Any
 ) -> tuple[Any, ...]:
     """Return the outputs, as arrays of the inputs' kind."""
-    given = {name: value if isinstance(value, Array) else np.asarray(value) for name, value in inputs.items()}
+    given = {name: value if isinstance(value, Items) else np.asarray(value) for name, value in inputs.items()}
     # Before anything is uploaded: what cannot be computed with raises here.
     datatype = as_datatype(next(iter(given.values())).dtype, cls.datatypes)
     device = _device_of(*inputs.values(), device=device)
-    arrays = {name: asarray(value, device) for name, value in given.items()}
+    arrays = {name: v if isinstance(v, ChunkedArray) else asarray(v, device) for name, v in given.items()}
     primitive = _primitive(cls, device, datatype.name, *key, **options)
     with context_of(device).lock:
         outputs = tuple(primitive.execute(**arrays).outputs.values())
         primitive.release()
-    on_gpu = any(isinstance(value, Array) for value in inputs.values())
+    on_gpu = any(isinstance(value, Items) for value in inputs.values())
     return outputs if on_gpu else tuple(output.to_numpy() for output in outputs)
 
 
@@ -113,7 +115,7 @@ def reduce(
     """
     options = {"deterministic": deterministic, "compensated": compensated}
     (result,) = _run(Reduce, (as_binop(op),), device, {"input": x}, **options)
-    return result if isinstance(result, Array) else result[0]
+    return result if isinstance(result, Items) else result[0]
 
 
 def sum(x: Any, *, deterministic: bool = False, compensated: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
@@ -212,7 +214,7 @@ def argsort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None =
         Shape (n,), of numpy's index type for numpy, of u32 for an Array.
     """
     (result,) = _run(ArgSort, (), device, {"input": x}, descending=descending)
-    return result if isinstance(result, Array) else result.astype(np.intp)
+    return result if isinstance(result, Items) else result.astype(np.intp)
 
 
 def sort_pairs(keys: Any, values: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
@@ -232,7 +234,7 @@ def sort_pairs(keys: Any, values: Any, *, descending: bool = False, device: wgpu
     tuple of numpy.ndarray or of Array
         Keys and values, shape (n,) each.
     """
-    dtype = values.dtype if isinstance(values, Array) else np.asarray(values).dtype
+    dtype = values.dtype if isinstance(values, Items) else np.asarray(values).dtype
     value_datatype = as_datatype(dtype, VALUE_DATATYPES)
     return _run(SortPairs, (value_datatype.name,), device, {"keys": keys, "values": values}, descending=descending)
 
@@ -269,11 +271,11 @@ def matmul(
     ArgumentError
         If they are not known, or there are more than two dimensions.
     """
-    given = {name: value if isinstance(value, Array) else np.asarray(value) for name, value in {"a": a, "b": b}.items()}
+    given = {name: value if isinstance(value, Items) else np.asarray(value) for name, value in {"a": a, "b": b}.items()}
     sizes = _matrix_sizes(given, {"m": m, "n": n, "k": k})
-    items = {name: value if isinstance(value, Array) else value.reshape(-1) for name, value in given.items()}
+    items = {name: value if isinstance(value, Items) else value.reshape(-1) for name, value in given.items()}
     (result,) = _run(MatMul, (), device, items, **sizes)
-    if isinstance(result, Array):
+    if isinstance(result, Items):
         return result
     shape = [sizes[size] for name, size in (("a", "m"), ("b", "n")) if given[name].ndim == 2]
     return result.reshape(shape)[()]
@@ -287,7 +289,7 @@ def _matrix_sizes(given: Mapping[str, Any], asked: Mapping[str, int | None]) -> 
     sizes = {name: matrix_size(name, size) for name, size in asked.items() if size is not None}
     said = {name: f"{name}={size}" for name, size in sizes.items()}
     for name, matrix in given.items():
-        if isinstance(matrix, Array):
+        if isinstance(matrix, Items):
             continue
         if matrix.ndim not in (1, 2):
             raise ArgumentError(

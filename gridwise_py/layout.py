@@ -19,7 +19,7 @@ class Operand:
     buffer : str
         Name of the plan's buffer that holds it: its own, or one that it shares with other arguments.
     offset : int
-        First item, from the start of that buffer's binding.
+        First item, from the start of its binding.
     vec4 : bool
         Whether the binding may be declared as an array of vec4: the offset is a multiple of 4 and the
         binding reaches to the end of the last vec4.
@@ -27,6 +27,11 @@ class Operand:
         Size of that binding.
     item_bytes : int
         Size of an item, 2, 4 or 8.
+    begin_bytes : int
+        Where the binding starts in the plan's buffer.
+    chunks : tuple of Operand
+        Of a `ChunkedArray`: its arrays, in order, each in a binding of its own; `buffer` and what follows then say
+        nothing. Empty for an `Array`.
     """
 
     length: int
@@ -35,6 +40,30 @@ class Operand:
     vec4: bool = True
     size_bytes: int = 0
     item_bytes: int = 4
+    begin_bytes: int = 0
+    chunks: tuple[Operand, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Operand, ...]:
+        """The arrays that it lies in: its chunks, or itself."""
+        return self.chunks or (self,)
+
+    def overlaps(self, other: Operand) -> bool:
+        """Whether it shares bytes with another one."""
+        return any(
+            a.buffer == b.buffer and a.first_byte < b._end_byte and b.first_byte < a._end_byte
+            for a in self.parts
+            for b in other.parts
+        )
+
+    @property
+    def first_byte(self) -> int:
+        """Where the first item lies in the plan's buffer."""
+        return self.begin_bytes + self.offset * self.item_bytes
+
+    @property
+    def _end_byte(self) -> int:
+        return self.first_byte + self.length * self.item_bytes
 
     def by_words(self) -> Operand:
         """Return it for a kernel whose invocations write items of one vec4 apart from each other."""
@@ -70,8 +99,8 @@ class Layout(Mapping[str, Operand]):
         )
 
     def shares(self, first: str, second: str) -> bool:
-        """Whether two arguments lie in one binding."""
-        return self[first].buffer == self[second].buffer
+        """Whether two arguments lie in one buffer, of which one of them is written."""
+        return any(a.buffer == b.buffer for a in self[first].parts for b in self[second].parts)
 
     def __getitem__(self, name: str) -> Operand:
         return self._operands[name]

@@ -43,11 +43,13 @@ class BufferSpec:
 
 @dataclass(frozen=True)
 class Binding:
-    """One ``@group(0) @binding(index)`` of a kernel."""
+    """One ``@group(0) @binding(index)`` of a kernel: a buffer, or `size_bytes` of it from `offset_bytes` on."""
 
     index: int
     buffer: str
     access: Access
+    offset_bytes: int = 0
+    size_bytes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import wgpu
 
-from ._wgpu_native import destroyed_flag, wait_idle
-from .arguments import Argument, Ready, bind_layout, check_array, check_encoder, check_overlaps, coerce, signature
-from .array import Array, empty
+from ._wgpu_native import wait_idle
+from .arguments import Argument, Items, Ready, bind_layout, check_encoder, check_overlaps, resolve, signature, watch
 from .capabilities import Capabilities
 from .context import context_of
 from .datatype import DATATYPES, Datatype
@@ -26,6 +25,7 @@ from .run import Measurement, Run, record_marked, submit, submit_blocking
 from .timing import TimingSession
 from .timing_result import TimingResult
 from .trouble import device_error
+from .windows import check_bindings
 
 if TYPE_CHECKING:
     from .profiler import Profile
@@ -59,7 +59,7 @@ class Primitive(ABC):
         self._context = context_of(device) if device is not None else None
         self._device = device
         self._capabilities = capabilities if capabilities is not None else self._context.capabilities
-        self._given: dict[str, Array] = {}  # what the caller gave, and stays bound
+        self._given: dict[str, Items] = {}  # what the caller gave, and stays bound
         self._ready: Ready | None = None
         self._lock = threading.RLock()
         self._launch_blocking = launch_blocking()
@@ -89,7 +89,7 @@ class Primitive(ABC):
         """Raise LengthError where the lengths of the inputs do not fit each other."""
         return
 
-    def default_output(self, name: str, inputs: Mapping[str, Array]) -> Array | None:
+    def default_output(self, name: str, inputs: Mapping[str, Items]) -> Items | None:
         """Return the array that takes an output which was never given; None for a new one."""
         return None
 
@@ -139,14 +139,16 @@ class Primitive(ABC):
     def _plan_cached(self, layout: Layout) -> Plan:
         plan = self._plans.get(layout)
         if plan is None:
-            plan = self._plans[layout] = self.plan(layout)
+            plan = self.plan(layout)
+            check_bindings(plan, self.capabilities)
+            self._plans[layout] = plan
             while len(self._plans) > _MAX_LAYOUTS:
                 self._plans.popitem(last=False)
         return plan
 
     # ---- binding ----
 
-    def bind(self, **arrays: Array | wgpu.GPUBuffer | None) -> BoundPlan:
+    def bind(self, **arrays: Items | wgpu.GPUBuffer | None) -> BoundPlan:
         """Check the arguments, make what is missing, and return the plan ready to be encoded.
 
         `BoundPlan.encode` records it on an encoder; `execute` and `record` do that by themselves.
@@ -176,7 +178,7 @@ class Primitive(ABC):
                             array._check_usable("STORAGE", self.name)
                 self._check_in_place(trials, ready.in_place)
                 return ready
-            given, used = self._resolve(arrays)
+            given, used = resolve(self, self._given, arrays)
             layout, ranges = bind_layout(used, self.arguments, self.capabilities)
             in_place = check_overlaps(self.name, used, self.arguments, self.may_overlap)
             self._check_in_place(trials, in_place)
@@ -187,9 +189,8 @@ class Primitive(ABC):
                     output._check_usable("COPY_DST", self.name)
             names = {spec.name for spec in plan.buffers if spec.role == "argument"}
             bound = self._context.executor.bind(plan, {k: v for k, v in ranges.items() if k in names})
-            watched = tuple((destroyed_flag(array.buffer), array.buffer) for array in used.values())
             self._given = given
-            self._ready = Ready(key, bound, used, outputs, in_place, watched)
+            self._ready = Ready(key, bound, used, outputs, in_place, watch(used))
             return self._ready
 
     def _check_in_place(self, trials: int, in_place: bool) -> None:
@@ -207,44 +208,6 @@ class Primitive(ABC):
     def _all_given(self) -> bool:
         return all(argument.name in self._given for argument in self.arguments)
 
-    def _resolve(self, arrays: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return the arguments as given by now, and as used: outputs made or cut to size."""
-        known = {argument.name: argument for argument in self.arguments}
-        for name in arrays:
-            if name not in known:
-                raise ArgumentError(f"{self.name}.execute() has no argument {name!r}; it takes {', '.join(known)}")
-        given: dict[str, Array] = {}
-        for name, argument in known.items():
-            value = arrays.get(name)
-            if value is not None:
-                given[name] = coerce(name, value, self.argument_datatype(name), self.device)
-            elif name in self._given and not (argument.is_output and name in arrays):
-                given[name] = self._given[name]
-            elif not argument.is_output:
-                raise ArgumentError(
-                    f"{self.name}.execute() needs {name}=; it was given {', '.join(given) or 'nothing'}"
-                )
-        for name, array in given.items():
-            check_array(self.name, name, array, self.argument_datatype(name), self.device)
-        inputs = {name: given[name].size for name, argument in known.items() if not argument.is_output}
-        self.check_lengths(inputs)
-        used = dict(given)
-        for name, argument in known.items():
-            if not argument.is_output:
-                continue
-            needed = self.output_length(name, inputs)
-            if name not in given and (default := self.default_output(name, given)) is not None:
-                used[name] = default
-                continue
-            if name in given:
-                used[name] = given[name] if needed is None else argument.fit(self.name, given[name], needed)
-                continue
-            datatype = self.argument_datatype(name)
-            if needed is None or datatype is None:
-                raise ArgumentError(f"{self.name}.execute() needs {name}=: its size cannot be told")
-            used[name] = empty(needed, datatype, self.device, label=f"{self.name} {name}")
-        return given, {name: used[name] for name in known}
-
     # ---- running ----
 
     def record(
@@ -254,7 +217,7 @@ class Primitive(ABC):
         trials: int = 1,
         timing: TimingSession | None = None,
         **arrays: Any,
-    ) -> dict[str, Array]:
+    ) -> dict[str, Items]:
         """Record the primitive on an encoder, and do nothing else.
 
         Parameters
@@ -270,7 +233,7 @@ class Primitive(ABC):
 
         Returns
         -------
-        dict from str to Array
+        dict from str to Array or ChunkedArray
             The outputs.
         """
         check_encoder(self.name, encoder, self.device)
@@ -303,7 +266,7 @@ class Primitive(ABC):
             Wait until the queue is idle, take the time, submit, wait until it is idle, take the time.
         trials : int, default 1
             Dispatch each kernel this many times, one after the other. The result is that of one.
-        **arrays : Array or wgpu.GPUBuffer
+        **arrays : Array, ChunkedArray or wgpu.GPUBuffer
             The arguments. Those left out are the ones of the call before; an output that was never given is made.
 
         Returns

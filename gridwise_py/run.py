@@ -11,7 +11,7 @@ import wgpu
 
 from ._wgpu_native import submit as submit_commands
 from ._wgpu_native import wait_idle, wait_method
-from .array import Array
+from .arguments import Items
 from .errors import TimingUnavailable
 from .executor import BoundPlan
 from .plan import Plan
@@ -144,7 +144,7 @@ class Run:
 
     Attributes
     ----------
-    outputs : dict from str to Array
+    outputs : dict from str to Array or ChunkedArray
     encoder : wgpu.GPUCommandEncoder or None
         The encoder that was recorded on; None where the primitive had its own and has submitted it.
     plan : Plan
@@ -156,17 +156,17 @@ class Run:
     def __init__(
         self,
         plan: Plan,
-        outputs: dict[str, Array],
+        outputs: dict[str, Items],
         encoder: wgpu.GPUCommandEncoder | None,
         measurement: Measurement | None,
     ):
         self.plan: Plan = plan
-        self.outputs: dict[str, Array] = outputs
+        self.outputs: dict[str, Items] = outputs
         self.encoder: wgpu.GPUCommandEncoder | None = encoder
         self._measurement = measurement
 
     @property
-    def output(self) -> Array:
+    def output(self) -> Items:
         """The output (the first, where there are several)."""
         return next(iter(self.outputs.values()))
 

@@ -57,7 +57,7 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True)
     ArgumentError
         If the primitive cannot be streamed, or a chunk does not fit; chunks before it are done.
     LimitError
-        If a chunk is larger than the device can bind.
+        If a chunk is larger than a buffer of the device.
     EmptyReductionError
         For a minimum or maximum of no items at all.
 

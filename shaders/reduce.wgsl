@@ -1,6 +1,7 @@
 // Reduce in one dispatch: each workgroup combines a block of consecutive tiles and posts its total; the last one to
 // finish combines the totals. Which invocation combines what is fixed, so a result is the same from run to run. A single
-// block posts nothing. In reduce-then-scan (`posts` off) the totals of the blocks are the output.
+// block posts nothing. In phases, for a reduction in windows and for reduce-then-scan: `blocks` leaves the totals of the
+// blocks as its output, and one workgroup of `totals` combines such totals as the last one to finish would.
 // Source: the last block's final step is that of the sample threadFenceReduction in NVIDIA's CUDA toolkit; here a total
 // and its readiness are one word, so that no fence is needed.
 // Forward progress: no workgroup waits for another. The last one to finish knows that all totals were posted, but WGSL
@@ -11,6 +12,7 @@
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
 
+//$ if phase != "totals"
 // The total of a block of tiles; the same for every invocation.
 fn block_total(block: u32) -> Acc {
   let first = block * params.tiles_per_block;
@@ -32,7 +34,19 @@ fn block_total(block: u32) -> Acc {
 //$ endif
 }
 
-//$ if posts
+//$ endif
+//$ if phase == "totals"
+
+fn combine_totals() -> Acc {
+  let each = (params.blocks + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
+  let first = (sg_id * sg_size + sg_lane) * each;
+  let end = min(first + each, params.blocks);
+  var sum = identity();
+  for (var i = first; i < end; i++) { sum = combine(sum, unpack(load_input(i))); }
+  return wg_scan(sg_reduce(sum)).total;
+}
+//$ elif phase == "whole"
+
 //$ include "lib/state.wgsl"
 
 override SPIN_LIMIT: u32 = 256u;
@@ -81,15 +95,20 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   lanes: Lanes,
 ) {
+//$ if phase == "totals"
+  enter(lanes);
+  let whole = combine_totals();
+  if (local == 0u) { store_output(0u, result(whole)); }
+//$ else
   let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
   if (block >= params.blocks) { return; }
   enter(lanes);
-//$ if posts
+//$ if phase == "whole"
   // Read before the count of finished workgroups goes up: the last one moves it on.
   if (params.blocks > 1u) { state_begin(); }
 //$ endif
   let total = block_total(block);
-//$ if posts
+//$ if phase == "whole"
   if (params.blocks > 1u) {
     if (is_leader()) {
       state_post(block, TOTAL, total);
@@ -105,4 +124,5 @@ fn main(
   }
 //$ endif
   if (local == 0u) { store_output(block, result(total)); }
+//$ endif
 }

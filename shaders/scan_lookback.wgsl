@@ -6,7 +6,9 @@
 // Forward progress: none is assumed. A workgroup looks in vain SPIN_LIMIT times in all; from then on it computes
 // every tile that has not posted again, from the input. So every loop is bounded. It follows that the output must not share
 // items with the input.
-// Bindings: params, input, output, control, states.
+// In windows (`carried`), each dispatch begins from what the one before has left in carries[0], and leaves its own total
+// behind that in carries[1].
+// Bindings: params, input, output, control, states, and carries.
 //$ include "lib/bindings.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
@@ -72,6 +74,16 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
   if (is_leader()) { look_back_result = LookBack(sum, stalled, spins); }
 }
 
+//$ if carried
+const HAS_CARRY: u32 = 4u;
+
+// The total of the windows before.
+fn carry_in() -> Acc {
+  if ((params.flags & HAS_CARRY) == 0u) { return identity(); }
+  return unpack(load_carries(0u));
+}
+
+//$ endif
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
   @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -86,10 +98,17 @@ fn main(
   if (look_back_enter()) { state_begin(); }
   tile_load(tile);
   let sum = tile_sum();
+  var before = identity();
+//$ if carried
+  if (tile == 0u) { before = carry_in(); }
+  if (is_leader()) {
+    if (tile > 0u) { state_post(tile, TOTAL, sum.total); } else { state_post(tile, INCLUSIVE, combine(before, sum.total)); }
+  }
+//$ else
   if (is_leader()) { state_post(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }
+//$ endif
   tile_scan(sum.before);
 
-  var before = identity();
   if (tile > 0u) {
     var next = tile - 1u;
     var spins = 0u;
@@ -100,11 +119,19 @@ fn main(
       spins = found.spins;
       if (found.stalled == NONE) { break; }
       before = combine(tile_total(found.stalled), before);
-      if (found.stalled == 0u) { break; }
+      if (found.stalled == 0u) {
+//$ if carried
+        before = combine(carry_in(), before);
+//$ endif
+        break;
+      }
       next = found.stalled - 1u;
     }
     if (is_leader()) { state_post(tile, INCLUSIVE, combine(before, sum.total)); }
   }
+//$ if carried
+  if (is_leader() && tile == params.tiles - 1u) { store_carries(1u, pack(combine(before, sum.total))); }
+//$ endif
   if (is_leader() && state_count_finished(params.tiles)) { state_next_epoch(); }
   tile_store(tile, before);
 }

@@ -26,6 +26,9 @@ FULL = gw.Capabilities(
     tick_period_ns=1.0,
 )
 CPU = replace(FULL, adapter_type="CPU", subgroup_size=8)
+#: Bindings that 100,000 items do not fit into: windows, and segments.
+NARROW = replace(FULL, limits={**FULL.limits, "max-storage-buffer-binding-size": 150_000,
+                               "max-storage-buffers-per-shader-stage": 64})  # fmt: skip
 
 PRODUCT = gw.BinOp(
     "product",
@@ -199,6 +202,13 @@ def texts(n: int = 100_000) -> dict[str, tuple[str, Shader]]:
             for tickets in (False, True):
                 probe = probe_plan(capabilities, state, tickets=tickets)
                 found |= {key: (f"lookback_probe-{state}-{tickets}", shader) for key, shader in probe.shaders.items()}
+    for case in few_cases(NARROW):
+        reproducible = "deterministic" in case.options or "compensated" in case.options
+        sums = case.options["datatype"] == "u32" and case.options.get("op", gw.Add) is gw.Add
+        if sums or reproducible or case.name == "matmul":
+            for how, layout in list(layouts(case, n))[::4]:
+                for key, shader in case.plan(layout).shaders.items():
+                    found.setdefault(key, (f"{case} {how} in windows", shader))
     for name, plan in instrument_plans(n):
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))

@@ -30,7 +30,8 @@ async function run(device, plan, inputs, output) {
     if (step.kind != "kernel") throw new Error(`a step that is a ${step.kind}`);
     const layout = device.createBindGroupLayout({entries: step.bindings.map((b) => (
       {binding: b.index, visibility: GPUShaderStage.COMPUTE, buffer: {type: TYPES[b.access]}}))});
-    const entries = step.bindings.map((b) => ({binding: b.index, resource: {buffer: buffers[b.buffer]}}));
+    const entries = step.bindings.map((b) => ({binding: b.index, resource:
+      {buffer: buffers[b.buffer], offset: b.offset_bytes, size: b.size_bytes ?? undefined}}));
     const pass = encoder.beginComputePass();
     pass.setPipeline(device.createComputePipeline({
       layout: device.createPipelineLayout({bindGroupLayouts: [layout]}),

@@ -456,3 +456,20 @@ def test_what_the_study_counts_as_false():
     assert found["counts"] == {"faster": 1, "slower": 1, "same": 2, "ambiguous": 1}
     none = study.counted(verdicts(*[kind.SAME] * 200), (kind.FASTER, kind.SLOWER), kind.SAME)
     assert none["false"]["high"] == pytest.approx(0.018, abs=0.001), "none of 200 is at most 1.8 %"
+
+
+def test_what_windows_cost(device, tmp_path):
+    path = tmp_path / "windows.json"
+    words = ("--quick", "--n", 20000, "--windows", 2, "--rounds", 1, "--seconds", 0.01, "--json", path)
+    done = _run("windows", *words, "--kernels", "reduce; scan, deterministic")
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    found = {(row["kernel"], row["way"]): row for row in rows}
+    assert set(found) == {
+        *((kernel, way) for kernel in ("reduce", "scan, deterministic") for way in ("one binding", "2 windows")),
+        ("reduce", "2 chunks"),
+    }
+    assert all(row["median_ns"] > 0 for row in rows)
+    for (_, way), row in found.items():
+        assert row["windows"] == (1 if way == "one binding" else 2)
+        assert (row["cost_percent"] is None) == (way == "one binding")

@@ -218,7 +218,7 @@ def test_over_the_dispatch_limit_is_an_error_with_the_limits_name():
         gw.VectorAdd.plan_for(capabilities=tiny, lengths=lengths, workgroup_size=64, vecs=1)
 
 
-def test_over_the_binding_limit_is_an_error_with_the_limits_name():
+def test_a_window_that_holds_no_tile_is_an_error_with_the_limits_name():
     tiny = replace(FULL, limits={"max-storage-buffer-binding-size": 4096})
     with pytest.raises(gw.LimitError, match="max-storage-buffer-binding-size is 4096"):
         gw.Scan.plan_for(capabilities=tiny, lengths={"input": 2000, "output": 2000})

@@ -108,7 +108,7 @@ def test_subgroups_only_where_the_feature_is_named():
 
 def test_a_missing_value_names_the_file_and_the_value():
     with pytest.raises(gw.ShaderError, match=r"vector_add\.wgsl.*datatype") as caught:
-        compose("vector_add.wgsl", vecs=4, params=["n"], buffers=[], operands=[])
+        compose("vector_add.wgsl", vecs=4, params=["n"], buffers=[], segmented=[], operands=[])
     assert "vecs" in str(caught.value), "what was given"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import wgpu
 
 from .._wgpu_native import submit, wait_idle, wait_method
+from ..arguments import parts
 from ..array import Array, asarray
 from ..context import context_of
 from ..errors import ArgumentError, GridwiseError, OverlapError, TimingUnavailable
@@ -101,7 +102,7 @@ def measure(
             f"before each trial; use mode 'hot', or an output of its own"
         )
     checker = _Checker(primitive, ready, check)
-    pristine = _Pristine(device, [ready.arrays[name] for name in names])
+    pristine = _Pristine(device, [array for name in names for array in parts(ready.arrays[name])])
     cold_start_ns = _first_run(device, bound) + bind_ns
     common = {
         "primitive": plan.primitive,

@@ -28,7 +28,10 @@ class Copy(Elementwise):
     """
 
     shader: ClassVar[str] = "copy"
-    arguments: ClassVar[tuple[Argument, ...]] = (Argument("input"), Argument("output", is_output=True))
+    arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument("input", chunked=True),
+        Argument("output", is_output=True, chunked=True),
+    )
 
     @staticmethod
     def reference(input: np.ndarray) -> np.ndarray:

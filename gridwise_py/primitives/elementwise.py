@@ -15,6 +15,7 @@ from ..layout import Layout
 from ..plan import Plan, Work
 from ..primitive import Primitive
 from ..tuning import shapes_for
+from ..windows import windows_of
 
 __all__ = ["Elementwise"]
 
@@ -71,17 +72,18 @@ class Elementwise(Primitive):
         """Return the plan: one dispatch."""
         n = layout["output"].length
         shape = self._shapes.at(n)
-        inputs = {a.name: layout[a.name] for a in self.arguments if not a.is_output}
+        inputs = [a.name for a in self.arguments if not a.is_output]
         builder = PlanBuilder(self.shader, layout, self.capabilities)
-        if n:
-            for each in (shape, *self._shapes.others(n)):
-                blocks = -(-n // each.tile_items)
+        windows = windows_of(layout, [*inputs, "output"], self.capabilities, shape.tile_items)
+        for window in windows:
+            for each in (shape, *(self._shapes.others(n) if window.index == 0 else ())):
+                blocks = -(-window.length // each.tile_items)
                 builder.kernel(
-                    self.shader,
+                    window.label(self.shader),
                     f"{self.shader}.wgsl",
-                    reads=inputs,
-                    writes={"output": layout["output"]},
-                    params={"n": n, "blocks": blocks},
+                    reads={name: window.operands[name] for name in inputs},
+                    writes={"output": window.operands["output"]},
+                    params={"n": window.length, "blocks": blocks},
                     workgroups=blocks,
                     constants={"WORKGROUP_SIZE": each.workgroup_size},
                     context={"datatype": self.datatype.wgsl, "vecs": each.vecs},
@@ -90,5 +92,10 @@ class Elementwise(Primitive):
         item_bytes = self.datatype.itemsize_bytes
         return builder.build(
             Work(n, len(inputs) * n * item_bytes, n * item_bytes, self.flops_per_item * n),
-            {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs, "shape": self._shapes.source},
+            {
+                "workgroup_size": shape.workgroup_size,
+                "vecs": shape.vecs,
+                "shape": self._shapes.source,
+                "windows": len(windows),
+            },
         )

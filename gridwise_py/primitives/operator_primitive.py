@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import wgpu
 
-from ..arguments import Argument
 from ..binop import Add, BinOp, as_binop
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import Datatype, as_datatype
 from ..errors import ArgumentError
-from ..layout import Operand
+from ..layout import Layout, Operand
 from ..primitive import Primitive
 from ..tuning import Shape, Shapes, fixed_shapes, shapes_for
+from ..windows import Window, windows_of
 
-__all__ = ["HAS_CARRY", "RAW_INPUT", "RAW_OUTPUT", "OperatorPrimitive", "block_split", "operator_context"]
+__all__ = ["HAS_CARRY", "RAW_INPUT", "RAW_OUTPUT", "BlockWindow", "OperatorPrimitive", "blocks_of", "operator_context"]
 
 # Flags of shaders/lib/tile.wgsl and shaders/scan.wgsl.
 RAW_INPUT = 1
 RAW_OUTPUT = 2
 HAS_CARRY = 4
+
+
+@dataclass(frozen=True)
+class BlockWindow:
+    """A window, and how its items are split into blocks of tiles.
+
+    Attributes
+    ----------
+    window : Window
+    split : tuple of int
+        Tiles, tiles per block, and blocks.
+    first_block : int
+        Blocks of the windows before it.
+    """
+
+    window: Window
+    split: tuple[int, int, int]
+    first_block: int
+
+    @property
+    def blocks(self) -> int:
+        """Its blocks."""
+        return self.split[2]
+
+    def of_blocks(self, operand: Operand, words: int = 1) -> Operand:
+        """Return the part of a table that is about its blocks, with so many words each."""
+        return replace(operand, offset=words * self.first_block, length=words * self.blocks).by_words()
 
 
 def operator_context(op: BinOp, datatype: Datatype, mode: SubgroupMode, *, fixed_order: bool = False) -> dict[str, Any]:
@@ -59,8 +87,6 @@ class OperatorPrimitive(Primitive):
         floats, except under minimum and maximum.
     capabilities : Capabilities, optional
     """
-
-    arguments: ClassVar[tuple[Argument, ...]] = (Argument("input"), Argument("output", is_output=True))
 
     def __init__(
         self,
@@ -130,20 +156,24 @@ class OperatorPrimitive(Primitive):
         workgroups: int,
         flags: int = 0,
         carries: Operand | None = None,
+        carry_out: bool = False,
         constants: Mapping[str, int] | None = None,
-        atomics: Mapping[str, str] | None = None,
+        atomics: Mapping[str, tuple[str, str]] | None = None,
         features: tuple[str, ...] = (),
         sibling: bool = False,
         **context: Any,
     ) -> None:
-        """Add a kernel over tiles."""
-        reads = {"input": input} if carries is None else {"input": input, "carries": carries}
+        """Add a kernel over tiles; with `carry_out` it writes the carries, too."""
+        writes = {"output": output}
+        reads = {"input": input}
+        if carries is not None:
+            (writes if carry_out else reads)["carries"] = carries
         native = ("subgroup",) if self.mode.kind == "native" else ()
         builder.kernel(
             label,
             shader,
             reads=reads,
-            writes={"output": output},
+            writes=writes,
             params={
                 "n": input.length,
                 **params,
@@ -169,28 +199,55 @@ class OperatorPrimitive(Primitive):
         *,
         input: Operand,
         output: Operand,
-        single: bool = False,
+        split: tuple[int, int, int] | None = None,
         **more: Any,
     ) -> None:
-        """Add a kernel whose workgroups each do a block of tiles; a single workgroup does all if asked to."""
-        tiles, per_block, blocks = block_split(input.length, shape, single=single)
+        """Add a kernel whose workgroups each do a block of tiles, split as `split` says or as suits the shape."""
+        tiles, per_block, blocks = split if split is not None else block_split(input.length, shape)
         self._add(
             builder, label, shader, shape, input=input, output=output,
             params={"tiles": tiles, "tiles_per_block": per_block, "blocks": blocks},
             workgroups=blocks, **more,
         )  # fmt: skip
 
-    def _add_block_pairs(self, builder: PlanBuilder, shape: Shape, input: Operand, blocks: int) -> Operand:
-        """Add the kernel that leaves each block's compensated sum, as a pair of words; return the pairs."""
-        pairs = builder.scratch("pairs", 2 * blocks)
-        self._add_blocks(
-            builder, "sum blocks", "reduce_compensated.wgsl", shape, input=input, output=pairs, pairs=False
-        )
+    def _add_block_pairs(self, builder: PlanBuilder, shape: Shape, windows: Sequence[BlockWindow]) -> Operand:
+        """Add the kernels that leave each block's compensated sum, as a pair of words; return the pairs."""
+        pairs = builder.scratch("pairs", 2 * blocks_of(windows))
+        for each in windows:
+            self._add_blocks(
+                builder, each.window.label("sum blocks"), "reduce_compensated.wgsl", shape,
+                input=each.window.operands["input"], output=each.of_blocks(pairs, 2), split=each.split, pairs=False,
+            )  # fmt: skip
         return pairs
 
+    def _block_windows(self, layout: Layout, names: Sequence[str], shape: Shape) -> list[BlockWindow]:
+        """Split the arguments into windows, and these into blocks.
 
-def block_split(n: int, shape: Shape, *, single: bool = False) -> tuple[int, int, int]:
+        In a fixed order the blocks are those of a piece of the arguments, and each window has whole ones: how much a
+        binding holds changes no bit. Else each window has as many blocks as suit the device.
+        """
+        fixed = self._fixed_order is not None
+        found: list[BlockWindow] = []
+
+        def per_block(items: int) -> int:
+            return block_split(items, shape)[1] if fixed else 1
+
+        for window in windows_of(layout, names, self.capabilities, lambda items: per_block(items) * shape.tile_items):
+            split = block_split(window.length, shape)
+            if fixed:
+                tiles, each = split[0], per_block(window.piece_length)
+                split = tiles, each, -(-tiles // each)
+            found.append(BlockWindow(window, split, blocks_of(found)))
+        return found
+
+
+def block_split(n: int, shape: Shape) -> tuple[int, int, int]:
     """Return tiles, tiles per block and blocks for `n` items."""
     tiles = -(-n // shape.tile_items)
-    per_block = tiles if single else -(-tiles // min(tiles, shape.max_blocks))
+    per_block = -(-tiles // min(tiles, shape.max_blocks))
     return tiles, per_block, -(-tiles // per_block)
+
+
+def blocks_of(windows: Sequence[BlockWindow]) -> int:
+    """Return how many blocks all windows have."""
+    return windows[-1].first_block + windows[-1].blocks if windows else 0

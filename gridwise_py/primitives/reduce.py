@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
 
+from ..arguments import Argument
 from ..binop import Add, BinOp
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities
@@ -16,7 +17,7 @@ from ..datatype import Datatype
 from ..layout import Layout
 from ..plan import Copy, Plan, Work
 from ..tuning import Shape
-from .operator_primitive import OperatorPrimitive, block_split
+from .operator_primitive import RAW_OUTPUT, BlockWindow, OperatorPrimitive, blocks_of
 
 __all__ = ["Reduce"]
 
@@ -59,20 +60,23 @@ class Reduce(OperatorPrimitive):
     Notes
     -----
     One dispatch: each workgroup combines a block of tiles, and the last one to finish combines the blocks' totals. No
-    workgroup waits for another. Reads 4 bytes per item.
+    workgroup waits for another. Reads 4 bytes per item. What is larger than a binding of the device, and a
+    `ChunkedArray`, takes a dispatch per window (``windows`` of ``plan.parameters``) and one that combines all totals.
 
     **Float sums** round: the result is within γ(h)·Σ|x| of the exact one, where γ(h) = h·u/(1 − h·u), u = 2⁻²⁴, and h
     is the largest number of additions that an item goes through (N. Higham, "Accuracy and stability of numerical
     algorithms", 2002, section 4.2). With w = ``workgroup_size``, v = ``vecs`` and b = ``blocks`` of
     ``plan.parameters``, h is at most v·⌈⌈n/(4·w·v)⌉/b⌉ + ⌈b/w⌉ + 2·w + 4: at 2²⁸ items on a GPU about 1,000.
-    Where a device flushes denormals, n·2⁻¹²⁶ may be added. The bounds hold unless something overflows.
+    Where a device flushes denormals, n·2⁻¹²⁶ may be added. The bounds hold unless something overflows. In windows the
+    first term is that of the window with the longest blocks, n and b being its own.
 
     **Deterministic** reductions combine without subgroups, in tiles of 4,096 items and at most 528 blocks, whatever
     the tuning; h is then at most 4·⌈⌈n/4096⌉/b⌉ + 21. Each addition or multiplication is kept from being reassociated
     by the compiler (docs/architecture.md). A NaN is always the bits ``0x7fc00000``. A device that flushes denormals can
     differ from others where there are some. The text of an operator of your own is as the compiler makes it: it may
     contract a·b + c on one adapter and not on another. The order is part of a version of this library; the changelog
-    says when it changes.
+    says when it changes. Windows change no bit; of a `ChunkedArray` the order depends on the lengths of its chunks,
+    too.
 
     **Compensated** sums take two dispatches, in tiles as above, and about 14 operations per item. The result is within
     u·|Σx| + 2·(h·u)²·Σ|x| of the exact sum, with h = 4·⌈⌈n/4096⌉/b⌉ + 21: nearly as if it were computed with twice the
@@ -88,6 +92,8 @@ class Reduce(OperatorPrimitive):
     >>> gw.Reduce(device, "u32", gw.Max).execute(input=x).output.to_numpy()
     array([9], dtype=uint32)
     """
+
+    arguments: ClassVar[tuple[Argument, ...]] = (Argument("input", chunked=True), Argument("output", is_output=True))
 
     def __init__(
         self,
@@ -122,20 +128,22 @@ class Reduce(OperatorPrimitive):
         return True
 
     def plan(self, layout: Layout) -> Plan:
-        """Return the plan: none, one or two dispatches."""
+        """Return the plan: no dispatch, one or two; one per window and one more where there are several."""
         item_bytes = self.datatype.itemsize_bytes
         operand, output = layout["input"], layout["output"]
         builder = PlanBuilder("reduce", layout, self.capabilities)
-        n, blocks = operand.length, 0
+        n = operand.length
         shape = self._shapes.at(n)
+        windows = self._block_windows(layout, ["input"], shape)
+        blocks = blocks_of(windows)
         if n == 0:
             bits = self.datatype.bits(self.op.empty_result(self.datatype))
             name = builder.constant("identity", (bits,))
-            builder.step(Copy(name, 0, output.buffer, output.offset * item_bytes, item_bytes))
+            builder.step(Copy(name, 0, output.buffer, output.first_byte, item_bytes))
         else:
-            _, _, blocks = block_split(n, shape)
-            plan = self._plan_compensated if self.compensated else self._plan_plain
-            plan(builder, layout, shape, blocks)
+            several = self._plan_windows if len(windows) > 1 else self._plan_plain
+            plan = self._plan_compensated if self.compensated else several
+            plan(builder, layout, shape, windows)
         return builder.build(
             Work(n, n * item_bytes, item_bytes, max(0, n - 1)),
             {
@@ -146,23 +154,40 @@ class Reduce(OperatorPrimitive):
                 "vecs": shape.vecs,
                 "shape": self._shapes.source,
                 "blocks": blocks,
+                "windows": len(windows),
                 **({} if self.compensated else self._state.parameters()),
             },
         )
 
-    def _plan_plain(self, builder: PlanBuilder, layout: Layout, shape: Shape, blocks: int) -> None:
-        operand, state = layout["input"], self._state.add_to(builder, blocks)
+    def _plan_plain(self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]) -> None:
+        (only,) = windows
+        operand, state = only.window.operands["input"], self._state.add_to(builder, only.blocks)
         for each in (shape, *self._shapes.others(operand.length)):
             self._add_blocks(
                 builder, "reduce", "reduce.wgsl", each, input=operand, output=layout["output"],
-                posts=True, tickets=False, sibling=each != shape, **state,
+                phase="whole", tickets=False, sibling=each != shape, **state,
             )  # fmt: skip
 
-    def _plan_compensated(self, builder: PlanBuilder, layout: Layout, shape: Shape, blocks: int) -> None:
-        pairs = self._add_block_pairs(builder, shape, layout["input"], blocks)
+    def _plan_windows(self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]) -> None:
+        """Leave the totals of all blocks, window by window, and combine them as a single dispatch would."""
+        totals = builder.scratch("totals", blocks_of(windows))
+        for each in windows:
+            self._add_blocks(
+                builder, each.window.label("reduce"), "reduce.wgsl", shape, input=each.window.operands["input"],
+                output=each.of_blocks(totals), split=each.split, flags=RAW_OUTPUT, phase="blocks",
+            )  # fmt: skip
+        self._add(
+            builder, "combine", "reduce.wgsl", shape, input=totals, output=layout["output"],
+            params={"blocks": totals.length}, workgroups=1, phase="totals",
+        )  # fmt: skip
+
+    def _plan_compensated(
+        self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]
+    ) -> None:
+        pairs = self._add_block_pairs(builder, shape, windows)
         self._add(
             builder, "sum", "reduce_compensated.wgsl", shape, input=pairs, output=layout["output"], pairs=True,
-            params={"blocks": blocks}, workgroups=1,
+            params={"blocks": blocks_of(windows)}, workgroups=1,
         )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:

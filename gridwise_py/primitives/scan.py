@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
 
+from ..arguments import Argument
 from ..binop import Add, BinOp
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities
@@ -18,8 +20,9 @@ from ..errors import ArgumentError, OverlapError
 from ..layout import Layout
 from ..lookback import look_back_choice
 from ..plan import Plan, Work
-from ..tuning import look_back_tiles
-from .operator_primitive import HAS_CARRY, RAW_INPUT, RAW_OUTPUT, OperatorPrimitive, block_split
+from ..tuning import Shape, look_back_tiles
+from ..windows import windows_of
+from .operator_primitive import HAS_CARRY, RAW_INPUT, RAW_OUTPUT, BlockWindow, OperatorPrimitive, blocks_of
 
 __all__ = ["Scan"]
 
@@ -81,11 +84,14 @@ class Scan(OperatorPrimitive):
 
     Notes
     -----
+    What is larger than a binding of the device, and a `ChunkedArray`, takes its dispatches once per window
+    (``windows`` of ``plan.parameters``). Each begins from the total of those before, which stays on the GPU.
+
     **Float sums** round. Prefix i is within γ(h)·(|x₀| + … + |xᵢ|) of the exact one, where γ(h) = h·u/(1 − h·u),
     u = 2⁻²⁴, and h is the largest number of additions that an item goes through (N. Higham, "Accuracy and stability of
     numerical algorithms", 2002, section 4.2). With w = ``workgroup_size``, v = ``vecs`` of ``plan.parameters`` and
     T = ⌈n/(4·w·v)⌉ tiles, h is at most 2·T + 4·v + 3·w + 20, for either strategy. Where a device flushes denormals,
-    n·2⁻¹²⁶ may be added. The bounds hold unless something overflows.
+    n·2⁻¹²⁶ may be added. The bounds hold unless something overflows. Each window adds one addition to h.
 
     **Deterministic** scans are reduce-then-scan without subgroups, in tiles of 4,096 items and at most 1,056 blocks,
     whatever the tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more: each item is read twice, in three
@@ -93,7 +99,8 @@ class Scan(OperatorPrimitive):
     addition or multiplication is kept from being reassociated by the compiler (docs/architecture.md). A NaN is always
     the bits ``0x7fc00000``. A device that flushes denormals can differ from others where there are some. The text of an
     operator of your own is as the compiler makes it: it may contract a·b + c on one adapter and not on another. The
-    order is part of a version of this library; the changelog says when it changes.
+    order is part of a version of this library; the changelog says when it changes. Windows change no bit; of a
+    `ChunkedArray` the order depends on the lengths of its chunks, too.
 
     **Compensated** scans take as many dispatches and bytes as deterministic ones, and about 40 operations per item.
     Prefix i is within u·|x₀ + … + xᵢ| + 2·(h·u)²·(|x₀| + … + |xᵢ|) of the exact one, with
@@ -107,6 +114,11 @@ class Scan(OperatorPrimitive):
     >>> gw.Scan(device, "u32", gw.Add, kind="exclusive").execute(input=x).output.to_numpy()
     array([0, 1, 2, 3, 4], dtype=uint32)
     """
+
+    arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument("input", chunked=True),
+        Argument("output", is_output=True, chunked=True),
+    )
 
     def __init__(
         self,
@@ -185,7 +197,7 @@ class Scan(OperatorPrimitive):
         return "lookback" if self._lookback_is_safe else "reduce_then_scan"
 
     def plan(self, layout: Layout) -> Plan:
-        """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back)."""
+        """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back); more in windows."""
         operand = layout["input"]
         n, item_bytes = operand.length, self.datatype.itemsize_bytes
         builder = PlanBuilder("scan", layout, self.capabilities)
@@ -204,81 +216,96 @@ class Scan(OperatorPrimitive):
         return builder.build(Work(n, n * item_bytes, n * item_bytes, max(0, n - 1)), parameters)
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        operand, output = layout["input"], layout["output"]
-        shape = self._blocks_shapes.at(operand.length)
-        _, _, blocks = block_split(operand.length, shape)
+        shape = self._blocks_shapes.at(layout["input"].length)
+        windows = self._block_windows(layout, ["input", "output"], shape)
+        blocks = blocks_of(windows)
         carries, totals = builder.scratch("carries", blocks), builder.scratch("totals", blocks)
         no_carries = builder.scratch("no_carries", 1)
-        for each in (shape, *self._blocks_shapes.others(operand.length)):
+        for each in (shape, *self._blocks_shapes.others(layout["input"].length)):
             sibling = each != shape
             # A single block needs no totals, but another length will.
+            for part in windows[:1] if sibling else windows:
+                self._add_blocks(
+                    builder, part.window.label("reduce blocks"), "reduce.wgsl", each, split=part.split,
+                    input=part.window.operands["input"], output=part.of_blocks(totals), flags=RAW_OUTPUT,
+                    phase="blocks", sibling=sibling or blocks == 1,
+                )  # fmt: skip
+            tiles = -(-blocks // each.tile_items)
             self._add_blocks(
-                builder, "reduce blocks", "reduce.wgsl", each, input=operand, output=totals, flags=RAW_OUTPUT,
-                posts=False, sibling=sibling or blocks == 1,
+                builder, "scan totals", "scan.wgsl", each, exclusive=True, split=(tiles, tiles, 1), input=totals,
+                output=carries, flags=RAW_INPUT | RAW_OUTPUT, carries=no_carries, sibling=sibling or blocks == 1,
             )  # fmt: skip
-            self._add_blocks(
-                builder, "scan totals", "scan.wgsl", each, exclusive=True, single=True, input=totals, output=carries,
-                flags=RAW_INPUT | RAW_OUTPUT, carries=no_carries, sibling=sibling or blocks == 1,
-            )  # fmt: skip
-            self._add_blocks(
-                builder, "scan blocks" if blocks > 1 else "scan", "scan.wgsl", each, input=operand, output=output,
-                exclusive=self.kind == "exclusive", carries=carries, flags=HAS_CARRY if blocks > 1 else 0,
-                sibling=sibling,
-            )  # fmt: skip
-        return {
-            "workgroup_size": shape.workgroup_size,
-            "vecs": shape.vecs,
-            "shape": self._blocks_shapes.source,
-            "blocks": blocks,
-        }
+            for part in windows[:1] if sibling else windows:
+                self._add_blocks(
+                    builder, part.window.label("scan blocks" if blocks > 1 else "scan"), "scan.wgsl", each,
+                    split=part.split, input=part.window.operands["input"], output=part.window.operands["output"],
+                    exclusive=self.kind == "exclusive", carries=part.of_blocks(carries),
+                    flags=HAS_CARRY if blocks > 1 else 0, sibling=sibling,
+                )  # fmt: skip
+        return self._blocks_parameters(shape, windows)
 
     def _plan_compensated(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        operand, shader = layout["input"], "scan_compensated.wgsl"
-        shape = self._blocks_shapes.at(operand.length)
-        _, _, blocks = block_split(operand.length, shape)
-        pairs, carries = self._add_block_pairs(builder, shape, operand, blocks), builder.scratch("carries", 2 * blocks)
+        shader = "scan_compensated.wgsl"
+        shape = self._blocks_shapes.at(layout["input"].length)
+        windows = self._block_windows(layout, ["input", "output"], shape)
+        blocks = blocks_of(windows)
+        pairs, carries = self._add_block_pairs(builder, shape, windows), builder.scratch("carries", 2 * blocks)
         self._add(
             builder, "scan pairs", shader, shape, input=pairs, output=carries, pairs=True,
             params={"blocks": blocks}, workgroups=1,
         )  # fmt: skip
-        self._add_blocks(
-            builder, "scan blocks", shader, shape, input=operand, output=layout["output"], carries=carries,
-            pairs=False, exclusive=self.kind == "exclusive",
-        )  # fmt: skip
+        for part in windows:
+            self._add_blocks(
+                builder, part.window.label("scan blocks"), shader, shape, split=part.split,
+                input=part.window.operands["input"], output=part.window.operands["output"],
+                carries=part.of_blocks(carries, 2), pairs=False, exclusive=self.kind == "exclusive",
+            )  # fmt: skip
+        return self._blocks_parameters(shape, windows)
+
+    def _blocks_parameters(self, shape: Shape, windows: Sequence[BlockWindow]) -> dict[str, Any]:
         return {
             "workgroup_size": shape.workgroup_size,
             "vecs": shape.vecs,
             "shape": self._blocks_shapes.source,
-            "blocks": blocks,
+            "blocks": blocks_of(windows),
+            "windows": len(windows),
         }
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        operand, output = layout["input"], layout["output"]
-        shape = self._lookback_shapes.at(operand.length)
-        if layout.shares("input", "output") and _overlap(operand, output):
+        n = layout["input"].length
+        shape = self._lookback_shapes.at(n)
+        if layout["input"].overlaps(layout["output"]):
             raise OverlapError(
                 "scan: strategy='lookback' cannot work in place, since a stalled tile is read again; leave out "
                 "strategy=, or give a separate output"
             )
-        tiles = -(-operand.length // shape.tile_items)
-        if self.capabilities.is_cpu and not self.tickets and tiles > _MAX_TILES_WITHOUT_TICKETS_ON_CPU:
+        windows = windows_of(layout, ["input", "output"], self.capabilities, shape.tile_items)
+        tiles = [-(-window.length // shape.tile_items) for window in windows]
+        if self.capabilities.is_cpu and not self.tickets and max(tiles) > _MAX_TILES_WITHOUT_TICKETS_ON_CPU:
             raise ArgumentError(
-                f"scan: tickets=False with {tiles} tiles on a CPU adapter, which may start any of them first and ends "
-                f"long loops early; at most {_MAX_TILES_WITHOUT_TICKETS_ON_CPU} tiles, or leave out tickets="
+                f"scan: tickets=False with {max(tiles)} tiles on a CPU adapter, which may start any of them first and "
+                f"ends long loops early; at most {_MAX_TILES_WITHOUT_TICKETS_ON_CPU} tiles, or leave out tickets="
             )
         look = look_back_tiles(self.mode)
-        state = self._state.add_to(builder, tiles)
-        for each in (shape, *self._lookback_shapes.others(operand.length)):
-            self._add(
-                builder, "scan", "scan_lookback.wgsl", each,
-                input=operand, output=output, params={"tiles": tiles}, workgroups=tiles,
-                exclusive=self.kind == "exclusive", look=look, tickets=self.tickets, sibling=each != shape, **state,
-            )  # fmt: skip
+        carried = len(windows) > 1
+        carries = builder.scratch("carries", len(windows) + 1)
+        for window, count in zip(windows, tiles, strict=True):
+            state = self._state.add_to(builder, count, f"_{window.index}" if carried else "")
+            if carried:  # from the total of all windows before to that of this one, too
+                state["carries"] = replace(carries, offset=window.index, length=2).by_words()
+            for each in (shape, *(() if carried else self._lookback_shapes.others(n))):
+                self._add(
+                    builder, window.label("scan"), "scan_lookback.wgsl", each, **window.operands,
+                    params={"tiles": count}, workgroups=count, flags=HAS_CARRY if window.index else 0,
+                    carry_out=carried, carried=carried, exclusive=self.kind == "exclusive", look=look,
+                    tickets=self.tickets, sibling=each != shape, **state,
+                )  # fmt: skip
         return {
             "workgroup_size": shape.workgroup_size,
             "vecs": shape.vecs,
             "shape": self._lookback_shapes.source,
-            "tiles": tiles,
+            "tiles": sum(tiles),
+            "windows": len(windows),
             "tickets": self.tickets,
             "look_back_window": look * self.mode.size,
             **self._state.parameters(),
@@ -291,10 +318,6 @@ class Scan(OperatorPrimitive):
             return inclusive
         first = np.array([self.op.identity_for(self.datatype)], dtype=input.dtype)
         return np.concatenate([first, inclusive[:-1]])
-
-
-def _overlap(a: Any, b: Any) -> bool:
-    return a.offset < b.offset + b.length and b.offset < a.offset + a.length
 
 
 def _check(name: str, value: str, known: tuple[str, ...]) -> str:

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import wgpu
 
-from ..arguments import Argument
-from ..array import Array
+from ..arguments import Argument, Items
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, as_datatype
@@ -55,7 +54,8 @@ _NOTES = """The order is that of numpy's stable sort: −0 equals +0 and keeps i
 
     With n items, temporary memory is one copy of the items; for ``"onesweep"`` 1 KiB per tile (see ``tiles`` of
     ``plan.parameters``), for ``"reduce_then_scan"`` 2 KiB per block; and 2 KiB per digit. Up to one tile, a single
-    workgroup sorts in one dispatch, and needs none."""
+    workgroup sorts in one dispatch, and needs none. Keys that are larger than a binding of the device are bound in
+    segments, as many as its max-storage-buffers-per-shader-stage allows."""
 
 
 class SortPrimitive(Primitive):
@@ -149,7 +149,7 @@ class SortPrimitive(Primitive):
         """As long as the input."""
         return next(iter(lengths.values()))
 
-    def default_output(self, name: str, inputs: Mapping[str, Array]) -> Array | None:
+    def default_output(self, name: str, inputs: Mapping[str, Items]) -> Items | None:
         """In place, the input of the same role."""
         if not self.overwrite_input:
             return None

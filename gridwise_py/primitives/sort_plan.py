@@ -242,7 +242,7 @@ class _Sort:
             workgroups=blocks,
             workgroup_size=shape.count_workgroup_size,
             constants={"SPIN_LIMIT": config.spin_limit, "STALL_EVERY": config.stall_every},
-            atomics={"sums": "array<atomic<u32>>"},
+            atomics={"sums": ("sums", "array<atomic<u32>>")},
             context=config.context(
                 digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],
                 vec4=config.key.itemsize_bytes == 4, tickets=False,
@@ -290,7 +290,7 @@ class _Sort:
             more["constants"] = {
                 "EPOCH_BITS": 1, "SPIN_LIMIT": config.spin_limit, "STALL_EVERY": config.stall_every
             }  # fmt: skip
-            more["atomics"] = {"states": "array<atomic<u32>>"}
+            more["atomics"] = {"states": ("states", "array<atomic<u32>>")}
         self.add(
             f"pass {index}", "sort_pass.wgsl",
             reads={name: o for name, o in tiled.items() if name.endswith("_input")} | dict(tables),

@@ -35,7 +35,11 @@ class VectorAdd(Elementwise):
 
     shader: ClassVar[str] = "vector_add"
     flops_per_item: ClassVar[int] = 1
-    arguments: ClassVar[tuple[Argument, ...]] = (Argument("a"), Argument("b"), Argument("output", is_output=True))
+    arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument("a", chunked=True),
+        Argument("b", chunked=True),
+        Argument("output", is_output=True, chunked=True),
+    )
 
     @staticmethod
     def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:

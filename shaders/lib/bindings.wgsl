@@ -1,7 +1,7 @@
 // Parameters and storage of a kernel, and the only functions that read or write items. Every item is a 32-bit
 // word here (or half of one, or two); `lift` and `lower` (lib/operator.wgsl) give it a type. An operand's offset travels
 // in the parameters, so a view that starts anywhere in a buffer needs no other text; whether it can be reached as vec4
-// does. `word_read` and `word_write` say how a word of a binding is reached: by atomics where halves of words are written.
+// does. `read` and `write` say how an element of a binding is reached: by atomics where halves of words are written.
 struct Params {
 //$ for field in params
   {{ field }}: u32,
@@ -11,15 +11,35 @@ struct Params {
 //$ for buffer in buffers
 @group(0) @binding({{ buffer.index }}) var<storage, {{ buffer.access }}> {{ buffer.var }}: {{ buffer.type }};
 //$ endfor
+//$ for part in segmented
+
+// What is larger than a binding may be lies in {{ part.segments | length }} of them.
+fn {{ part.var }}_read(k: u32) -> {{ part.value }} {
+//$ for s in part.segments
+//$ set found = s.read | format("k - " ~ s.begin ~ "u")
+  {{ "return " ~ found ~ ";" if loop.last else "if (k < " ~ s.end ~ "u) { return " ~ found ~ "; }" }}
+//$ endfor
+}
+//$ if part.writable
+//$ for kind in ["write", "write_and", "write_or"] if kind in part.segments[0]
+fn {{ part.var }}_{{ kind }}(k: u32, value: {{ part.value }}) {
+//$ for s in part.segments
+//$ set done = s[kind] | format("k - " ~ s.begin ~ "u", "value")
+  {{ done ~ ";" if loop.last else "if (k < " ~ s.end ~ "u) { " ~ done ~ "; return; }" }}
+//$ endfor
+}
+//$ endfor
+//$ endif
+//$ endfor
 
 //$ for operand in operands
 //$ if operand.item_bytes == 2
 // An item of 2 bytes, as the low half of a word.
 fn load_word_{{ operand.name }}(k: u32) -> u32 {
 //$ if operand.element == "vec2<u32>"
-  return {{ operand.var }}[k >> 1u][k & 1u];
+  return {{ operand.read | format("k >> 1u") }}[k & 1u];
 //$ else
-  return {{ operand.word_read | format("k") }};
+  return {{ operand.read | format("k") }};
 //$ endif
 }
 fn load_{{ operand.name }}(i: u32) -> u32 {
@@ -29,7 +49,7 @@ fn load_{{ operand.name }}(i: u32) -> u32 {
 // Items i to i + 3, two to a word; i is a multiple of 4.
 fn load4_{{ operand.name }}(i: u32) -> vec2<u32> {
 //$ if operand.element == "vec2<u32>"
-  return {{ operand.var }}[({{ operand.offset }} + i) >> 2u];
+  return {{ operand.read | format("(" ~ operand.offset ~ " + i) >> 2u") }};
 //$ else
   let k = {{ operand.offset }} + i;
   let words = vec2<u32>(load_word_{{ operand.name }}(k >> 1u), load_word_{{ operand.name }}((k >> 1u) + 1u));
@@ -42,14 +62,14 @@ fn load4_{{ operand.name }}(i: u32) -> vec2<u32> {
 fn store_{{ operand.name }}(i: u32, item: u32) {
   let k = {{ operand.offset }} + i;
   let shift = 16u * (k & 1u);
-  atomicAnd(&{{ operand.var }}[k >> 1u], ~(0xffffu << shift));
-  atomicOr(&{{ operand.var }}[k >> 1u], item << shift);
+  {{ operand.write_and | format("k >> 1u", "~(0xffffu << shift)") }};
+  {{ operand.write_or | format("k >> 1u", "item << shift") }};
 }
 fn store4_{{ operand.name }}(i: u32, items: vec2<u32>) {
   let k = {{ operand.offset }} + i;
   if ((k & 1u) == 0u) {
-    atomicStore(&{{ operand.var }}[k >> 1u], items.x);
-    atomicStore(&{{ operand.var }}[(k >> 1u) + 1u], items.y);
+    {{ operand.write | format("k >> 1u", "items.x") }};
+    {{ operand.write | format("(k >> 1u) + 1u", "items.y") }};
     return;
   }
   store_{{ operand.name }}(i, items.x & 0xffffu);
@@ -62,31 +82,31 @@ fn store4_{{ operand.name }}(i: u32, items: vec2<u32>) {
 // An item of 8 bytes, as its low and its high word.
 fn load_{{ operand.name }}(i: u32) -> vec2<u32> {
 //$ if operand.element == "vec2<u32>"
-  return {{ operand.var }}[{{ operand.offset }} + i];
+  return {{ operand.read | format(operand.offset ~ " + i") }};
 //$ else
   let k = 2u * ({{ operand.offset }} + i);
-  return vec2<u32>({{ operand.word_read | format("k") }}, {{ operand.word_read | format("k + 1u") }});
+  return vec2<u32>({{ operand.read | format("k") }}, {{ operand.read | format("k + 1u") }});
 //$ endif
 }
 //$ if operand.writable
 fn store_{{ operand.name }}(i: u32, item: vec2<u32>) {
 //$ if operand.element == "vec2<u32>"
-  {{ operand.var }}[{{ operand.offset }} + i] = item;
+  {{ operand.write | format(operand.offset ~ " + i", "item") }};
 //$ else
   let k = 2u * ({{ operand.offset }} + i);
-  {{ operand.word_write | format("k", "item.x") }};
-  {{ operand.word_write | format("k + 1u", "item.y") }};
+  {{ operand.write | format("k", "item.x") }};
+  {{ operand.write | format("k + 1u", "item.y") }};
 //$ endif
 }
 //$ endif
 //$ elif operand.element == "vec4<u32>"
 fn load_{{ operand.name }}(i: u32) -> u32 {
   let k = {{ operand.offset }} + i;
-  return {{ operand.var }}[k >> 2u][k & 3u];
+  return {{ operand.read | format("k >> 2u") }}[k & 3u];
 }
 // Items i to i + 3; i is a multiple of 4.
 fn load4_{{ operand.name }}(i: u32) -> vec4<u32> {
-  return {{ operand.var }}[({{ operand.offset }} + i) >> 2u];
+  return {{ operand.read | format("(" ~ operand.offset ~ " + i) >> 2u") }};
 }
 //$ if operand.writable
 // Writes to components of one vec4 may touch all of it: one invocation must write all items of a vec4.
@@ -101,7 +121,7 @@ fn store4_{{ operand.name }}(i: u32, words: vec4<u32>) {
 //$ else
 fn load_{{ operand.name }}(i: u32) -> u32 {
   let k = {{ operand.offset }} + i;
-  return {{ operand.word_read | format("k") }};
+  return {{ operand.read | format("k") }};
 }
 fn load4_{{ operand.name }}(i: u32) -> vec4<u32> {
   return vec4<u32>(
@@ -113,7 +133,7 @@ fn load4_{{ operand.name }}(i: u32) -> vec4<u32> {
 //$ if operand.writable
 fn store_{{ operand.name }}(i: u32, word: u32) {
   let k = {{ operand.offset }} + i;
-  {{ operand.word_write | format("k", "word") }};
+  {{ operand.write | format("k", "word") }};
 }
 fn store4_{{ operand.name }}(i: u32, words: vec4<u32>) {
 //$ for c in "xyzw"

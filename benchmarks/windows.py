@@ -1,0 +1,218 @@
+"""What windows cost: the same work with one binding per array, and with bindings that are too small for it.
+
+Usage: python benchmarks/windows.py [--n N] [--windows 2,4] [--large 2^30] [--quick] [--json FILE]
+
+Vector add, reduce, scan and sort of u32, and the fixed order of `deterministic=True` sums of f32. The same n is done
+as it is, and with an invented limit of bindings that makes so many windows (for a sort, segments). All ways take turns,
+in an order that is drawn anew each round; the cost is the median over the rounds of a round's ratio to "one binding".
+By default n is what one binding of the device holds (2^28 for sorts), where windows begin to be needed. `--large` adds
+that many items in a `ChunkedArray`, and `--largest` the largest single Array, as long as `--memory` GiB hold them,
+against what one binding's rate would make of them. Results of all ways are compared with each other, and those of these
+two with numpy.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+import gridwise_py as gw
+from gridwise_py.bench.interleave import samples_ns
+from gridwise_py.bench.results import run_context, write_results
+
+KERNELS = {
+    "vector_add": (gw.VectorAdd, "u32", {}),
+    "reduce": (gw.Reduce, "u32", {}),
+    "scan": (gw.Scan, "u32", {}),
+    "scan, reduce-then-scan": (gw.Scan, "u32", {"strategy": "reduce_then_scan"}),
+    "reduce, deterministic": (gw.Reduce, "f32", {"deterministic": True}),
+    "scan, deterministic": (gw.Scan, "f32", {"deterministic": True}),
+    "sort": (gw.Sort, "u32", {}),
+}
+ONE = "one binding"
+_SPARE_BYTES = 512  # of a window: the alignment of bindings, and a vec4
+
+
+def parse_count(text: str) -> int:
+    """Read 2^22 or a number."""
+    base, _, power = text.partition("^")
+    return int(base) ** int(power) if power else int(base)
+
+
+def limited(capabilities: gw.Capabilities, nbytes: int, windows: int) -> gw.Capabilities:
+    """Return capabilities under which an array of `nbytes` takes that many windows."""
+    limit = -(-nbytes // windows // 65536) * 65536 + _SPARE_BYTES
+    return replace(capabilities, limits={**capabilities.limits, "max-storage-buffer-binding-size": limit})
+
+
+def measured(primitive: gw.Primitive, arrays: Mapping[str, Any], mode: str, protocol: gw.SamplingProtocol) -> float:
+    """Return the median time of a call in ns."""
+    (times,) = samples_ns([gw.measure(primitive, mode=mode, protocol=protocol, **arrays)])
+    return statistics.median(times)
+
+
+def arguments(primitive: gw.Primitive, data: Any, make: Any) -> dict[str, Any]:
+    """Return a primitive's arguments: inputs are all `data`, an output of its length comes from `make`."""
+    inputs = {a.name: data for a in primitive.arguments if not a.is_output}
+    length = primitive.output_length("output", dict.fromkeys(inputs, data.size))
+    return {**inputs, "output": make() if length == data.size else gw.empty(length, data.datatype, data.device)}
+
+
+def in_turns(
+    name: str, device: Any, n: int, counts: list[int], rounds: int, mode: str, protocol: gw.SamplingProtocol
+) -> list[dict[str, Any]]:
+    """Measure one kernel with one binding and in windows; return a row for each way."""
+    cls, datatype, options = KERNELS[name]
+    capabilities = gw.capabilities(device)
+    ways = {ONE: cls(device, datatype, **options)}
+    for count in counts:
+        ways[f"{count} windows"] = cls(
+            device, datatype, capabilities=limited(capabilities, 4 * n, count), **options
+        )  # fmt: skip
+    data = gw.asarray(
+        np.random.default_rng(0).integers(0, 1 << 23, n, dtype=np.uint32).astype(datatype_of(datatype)), device
+    )
+    arrays = arguments(ways[ONE], data, lambda: gw.empty(n, datatype, device))
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    windows, results = {}, {}
+    for way, primitive in ways.items():
+        run = primitive.execute(**arrays)
+        windows[way] = windows_in(run.plan)
+        results[way] = run.output.to_numpy()
+        if results[way].tobytes() != results[ONE].tobytes():
+            raise SystemExit(f"{name}, {way}: the result differs from that of one binding")
+    del results
+    rng = np.random.default_rng(1)
+    for _ in range(rounds):
+        for way in rng.permutation(list(ways)):
+            times[str(way)].append(measured(ways[str(way)], arrays, mode, protocol))
+    for array in arrays.values():
+        array.destroy()
+    return [
+        {
+            "kernel": name, "way": way, "n": n, "windows": windows[way], "median_ns": statistics.median(found),
+            "rounds_ns": found,
+            "cost_percent": None if way == ONE else round(
+                100 * (statistics.median(a / b for a, b in zip(found, times[ONE], strict=True)) - 1), 2
+            ),
+        }
+        for way, found in times.items()
+    ]  # fmt: skip
+
+
+def datatype_of(name: str) -> np.dtype:
+    """Return the numpy dtype of a datatype."""
+    return gw.DATATYPES[name].dtype
+
+
+def large(
+    name: str, device: Any, n: int, chunked: bool, rate: float, rounds: int, mode: str, protocol: gw.SamplingProtocol
+) -> dict[str, Any]:
+    """Measure `n` items in one Array or in chunks, check them, and compare with `rate`, in ns per item."""
+    cls, datatype, options = KERNELS[name]
+    items = np.arange(n, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(9)
+    if chunked:
+        fits = 4 * n <= gw.capabilities(device).limits["max-storage-buffer-binding-size"]
+        data = gw.ChunkedArray.from_numpy(items, chunk_items=-(-n // 2) if fits else None, device=device)
+    else:
+        data = gw.asarray(items, device)
+    primitive = cls(device, datatype, **options)
+    arrays = arguments(
+        primitive, data, lambda: gw.ChunkedArray.empty_like(data) if chunked else gw.empty_like(data)
+    )  # fmt: skip
+    run = primitive.execute(**arrays)
+    right = np.sort(items) if name == "sort" else primitive.reference(*[items] * (len(arrays) - 1))
+    if not np.array_equal(run.output.to_numpy(), right):
+        raise SystemExit(f"{name}, {n} items: the result is wrong")
+    del right, items
+    found = [measured(primitive, arrays, mode, protocol) for _ in range(rounds)]
+    windows = windows_in(run.plan)
+    for array in arrays.values():
+        array.destroy()
+    return {
+        "kernel": name, "way": f"{len(data.chunks)} chunks" if chunked else "one Array", "n": n, "windows": windows,
+        "median_ns": statistics.median(found), "rounds_ns": found,
+        "cost_percent": round(100 * (statistics.median(found) / (rate * n) - 1), 2),
+    }  # fmt: skip
+
+
+def windows_in(plan: gw.Plan) -> int:
+    """Return how many windows a plan has; a sort has segments, as many bindings of its input."""
+    most = max(sum(b.buffer == "input" for b in kernel.bindings) for kernel in plan.kernels)
+    return plan.parameters.get("windows", most)
+
+
+@click.command()
+@click.option("--adapter", help="Adapter by index or part of its name.")
+@click.option("--n", "n_text", help="Items; by default what one binding holds, at most 2^28 for sorts.")
+@click.option("--windows", "windows_text", default="2,4", show_default=True, help="How many, by commas.")
+@click.option("--kernels", "kernels_text", help=f"Of {'; '.join(KERNELS)}; by semicolons.")
+@click.option("--large", "large_text", default="2^30", show_default=True, help="Items in a ChunkedArray; 0 for none.")
+@click.option("--largest/--no-largest", default=True, help="Whether the largest single Array is measured, too.")
+@click.option("--memory", "memory_gib", default=100.0, show_default=True, help="GiB that these may take on the GPU.")
+@click.option("--mode", default="hot", show_default=True, type=click.Choice(["hot", "cold", "batch", "latency"]))
+@click.option("--rounds", default=5, show_default=True)
+@click.option("--seconds", default=0.3, show_default=True, help="Of one measurement; the warm-up is half of that.")
+@click.option("--quick", is_flag=True, help="2^20 items, two short rounds: for CPU adapters.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
+def main(
+    adapter,
+    n_text,
+    windows_text,
+    kernels_text,
+    large_text,
+    largest,
+    memory_gib,
+    mode,
+    rounds,
+    seconds,
+    quick,
+    json_path,
+) -> None:
+    """Measure and print."""
+    device = gw.request_device(adapter)
+    capabilities = gw.capabilities(device)
+    if quick:
+        n_text, large_text, largest = n_text or "2^20", "2^21", False
+        rounds, seconds = min(rounds, 2), min(seconds, 0.05)
+    protocol = gw.SamplingProtocol(timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds)
+    most = capabilities.limits["max-storage-buffer-binding-size"] // 4 // 65536 * 65536
+    names = [name.strip() for name in kernels_text.split(";")] if kernels_text else list(KERNELS)
+    counts = [parse_count(text) for text in windows_text.split(",")]
+    n_large = parse_count(large_text)
+    rows: list[dict[str, Any]] = []
+    print(f"{capabilities.adapter}; mode {mode}, medians of {rounds} rounds; the cost is that over one binding")
+    print(f"{'':24} {'way':12} {'n':>11} {'windows':>8} {'time, ms':>10} {'cost, %':>8}")
+
+    def show(found: list[dict[str, Any]]) -> None:
+        rows.extend(found)
+        for row in found:
+            cost = "" if row["cost_percent"] is None else f"{row['cost_percent']:8.2f}"
+            print(
+                f"{row['kernel']:24} {row['way']:12} {row['n']:11} {row['windows']:8} {row['median_ns'] / 1e6:10.3f} "
+                f"{cost:>8}",
+                flush=True,
+            )
+
+    for name in names:
+        n = parse_count(n_text) if n_text else min(most, 1 << 28 if name == "sort" else most)
+        found = in_turns(name, device, n, counts, rounds, mode, protocol)
+        show(found)
+        rate, most_items = found[0]["median_ns"] / n, int(memory_gib * 2**30) // 12
+        if 0 < n_large <= most_items and name in ("vector_add", "reduce", "scan"):
+            show([large(name, device, n_large, True, rate, rounds, mode, protocol)])
+        n_largest = min(capabilities.limits["max-buffer-size"] // 4, (1 << 30) - 1) // 65536 * 65536
+        if largest and n_largest <= most_items and name in ("vector_add", "reduce", "scan", "sort"):
+            show([large(name, device, n_largest, False, rate, rounds, mode, protocol)])
+    if json_path is not None:
+        write_results(json_path, {**run_context(device), "mode": mode, "rounds": rounds, "results": rows})
+
+
+if __name__ == "__main__":
+    main()

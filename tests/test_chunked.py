@@ -1,0 +1,258 @@
+"""ChunkedArray: what it holds, and what primitives make of it, against numpy."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import KINDS, SHAPES, assert_same, exact_items, operator, reduce_reference, scan_reference
+
+import gridwise_py as gw
+
+SMALL = {**SHAPES["middle"], "subgroups": "none"}
+LENGTHS = [300, 0, 1, 777, 256]
+N = sum(LENGTHS)
+
+
+def _chunked(device, x, lengths):
+    """The items in chunks, each a view that begins somewhere in a buffer of its own."""
+    assert sum(lengths) == x.size
+    chunks, first = [], 0
+    for number, n in enumerate(lengths):
+        padded = np.concatenate([np.full(number, 9, x.dtype), x[first : first + n]])
+        chunks.append(gw.asarray(padded, device)[number:])
+        first += n
+    return gw.ChunkedArray(chunks)
+
+
+# ---- the array ----
+
+
+def test_it_acts_as_one_array(device):
+    x = np.arange(N, dtype=np.int32)
+    data = _chunked(device, x, LENGTHS)
+    assert (data.size, len(data), data.shape, data.ndim, data.nbytes) == (N, N, (N,), 1, 4 * N)
+    assert (data.dtype, data.datatype.name, data.device) == (np.int32, "i32", device)
+    assert [chunk.size for chunk in data.chunks] == LENGTHS
+    assert repr(data) == f"ChunkedArray(i32, {N} items in 5 chunks)"
+    assert_same(data.to_numpy(), x)
+    assert_same(asyncio.run(data.to_numpy_async()), x)
+    assert data.copy_from(x[::-1]) is data
+    assert_same(data.to_numpy(), x[::-1])
+    assert [chunk.size for chunk in gw.ChunkedArray.empty_like(data).chunks] == LENGTHS
+
+
+@given(bounds=st.tuples(st.integers(-N - 3, N + 3) | st.none(), st.integers(-N - 3, N + 3) | st.none()))
+def test_a_slice_is_a_view(device, bounds):
+    x = np.arange(N, dtype=np.uint32)
+    data = _chunked(device, x, LENGTHS)
+    view = data[bounds[0] : bounds[1]]
+    assert_same(view.to_numpy(), x[bounds[0] : bounds[1]])
+    assert all(any(chunk.buffer is whole.buffer for whole in data.chunks) for chunk in view.chunks)
+
+
+def test_from_numpy_and_empty_by_chunk_items(device):
+    x = np.arange(10, dtype=np.float16)
+    data = gw.ChunkedArray.from_numpy(x, chunk_items=4, device=device)
+    assert [chunk.size for chunk in data.chunks] == [4, 4, 2]
+    assert_same(data.to_numpy(), x)
+    assert [chunk.size for chunk in gw.ChunkedArray.empty(9, "u64", device, chunk_items=3).chunks] == [3, 3, 3]
+    assert [chunk.size for chunk in gw.ChunkedArray.empty(0, "u32", device).chunks] == [0]
+    assert gw.ChunkedArray.from_numpy(x[:0], device=device).to_numpy().shape == (0,)
+
+
+def test_a_default_chunk_is_reached_by_one_binding(device):
+    limit = device.limits["max-storage-buffer-binding-size"]
+    data = gw.ChunkedArray.empty(limit // 2 + 1, "f16", device)
+    assert len(data.chunks) == 2
+    assert limit - (1 << 16) < data.chunks[0].nbytes <= limit
+    data.destroy()
+    with pytest.raises(gw.BufferUsageError, match="destroyed"):
+        data.to_numpy()
+
+
+def test_wrong_ones_are_refused(device, fresh_device):
+    x = gw.empty(4, "u32", device)
+    with pytest.raises(gw.ArgumentError, match="at least one Array"):
+        gw.ChunkedArray([])
+    with pytest.raises(gw.DatatypeError, match=r"chunk 1 is ndarray.*gw.asarray"):
+        gw.ChunkedArray([x, np.zeros(3)])
+    with pytest.raises(gw.DatatypeError, match="chunk 1 is of f32, but chunk 0 of u32"):
+        gw.ChunkedArray([x, gw.empty(4, "f32", device)])
+    with pytest.raises(gw.BufferUsageError, match="chunk 1 lies on another device"):
+        gw.ChunkedArray([x, gw.empty(4, "u32", fresh_device)])
+    with pytest.raises(gw.ArgumentError, match="one dimension"):
+        gw.ChunkedArray.from_numpy(np.zeros((2, 2), np.uint32), device=device)
+    for wrong in (0, 1.5, True):
+        with pytest.raises(gw.ArgumentError, match="chunk_items must be"):
+            gw.ChunkedArray.empty(4, "u32", device, chunk_items=wrong)
+    with pytest.raises(gw.ArgumentError, match="n must be"):
+        gw.ChunkedArray.empty(-1, "u32", device)
+    data = gw.ChunkedArray([x])
+    with pytest.raises(gw.DatatypeError, match="ChunkedArray of uint32"):
+        data.copy_from(np.zeros(3, np.uint32))
+    for implicit in (np.asarray, float, bool, list, lambda a: np.add(a, 1), lambda a: a[0]):
+        with pytest.raises(gw.ImplicitConversionError):
+            implicit(data)
+
+
+# ---- what primitives make of it ----
+
+
+def test_vector_add_of_chunks_that_differ(device):
+    """Each argument in chunks of its own, or in one array; the output is in those of the first input."""
+    a, b = exact_items("add", "u32", N, 1), exact_items("add", "u32", N, 2)
+    add = gw.VectorAdd(device, "u32", **SHAPES["middle"])
+    left = _chunked(device, a, LENGTHS)
+    run = add.execute(a=left, b=gw.asarray(b, device))
+    assert [chunk.size for chunk in run.output.chunks] == LENGTHS
+    assert_same(run.output.to_numpy(), a + b)
+    output = _chunked(device, np.zeros_like(a), [N - 500, 500])
+    add.execute(a=left, b=_chunked(device, b, [1, N - 1]), output=output, trials=2)
+    assert_same(output.to_numpy(), a + b)
+    add.execute(a=left, b=left, output=left)
+    assert_same(left.to_numpy(), a + a)
+    whole = gw.empty(N, "u32", device)
+    add.execute(a=_chunked(device, a, LENGTHS), b=_chunked(device, b, [N - 2, 2]), output=whole)
+    assert_same(whole.to_numpy(), a + b)
+
+
+@pytest.mark.parametrize("op", ["add", "affine", "max"])
+@pytest.mark.parametrize("lengths", [LENGTHS, [N], [1] * 7 + [N - 7]])
+def test_reduce_of_chunks(device, op, lengths):
+    x = exact_items(op, "u32", N, 1)
+    run = gw.Reduce(device, "u32", operator(op, "u32"), **SMALL).execute(input=_chunked(device, x, lengths))
+    assert isinstance(run.output, gw.Array)
+    assert_same(run.output.to_numpy(), reduce_reference(op, x))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
+@pytest.mark.parametrize("op", ["add", "affine", "min"])
+def test_scan_of_chunks(device, op, strategy, kind):
+    x = exact_items(op, "u32", N, 1)
+    scan = gw.Scan(device, "u32", operator(op, "u32"), kind, strategy=strategy, state="u32x2", **SMALL)
+    data = _chunked(device, x, LENGTHS)
+    want = scan_reference(op, x, kind)
+    run = scan.execute(input=data, trials=2)
+    assert [chunk.size for chunk in run.output.chunks] == LENGTHS
+    assert_same(run.output.to_numpy(), want)
+    output = _chunked(device, np.zeros_like(x), [500, N - 500])
+    scan.execute(input=data, output=output)
+    assert_same(output.to_numpy(), want)
+    if strategy == "reduce_then_scan":
+        scan.execute(input=data, output=data)
+        assert_same(data.to_numpy(), want)
+
+
+def test_chunks_larger_than_a_binding(device):
+    caps = gw.capabilities(device)
+    caps = replace(caps, limits={**caps.limits, "max-storage-buffer-binding-size": 4096})
+    x = exact_items("affine", "u32", 6000)
+    data = _chunked(device, x, [3000, 10, 2990])
+    affine = operator("affine", "u32")
+    run = gw.Scan(device, "u32", affine, capabilities=caps, **SMALL).execute(input=data)
+    assert run.plan.parameters["windows"] == 9
+    assert_same(run.output.to_numpy(), scan_reference("affine", x))
+    total = gw.Reduce(device, "u32", affine, capabilities=caps, **SMALL).execute(input=data).output
+    assert_same(total.to_numpy(), reduce_reference("affine", x))
+
+
+@pytest.mark.parametrize("option", ["deterministic", "compensated"])
+def test_float_sums_of_chunks(device, option):
+    """The same bits on every call and however large bindings are, and as exact as one array's."""
+    caps = gw.capabilities(device)
+    small = replace(caps, limits={**caps.limits, "max-storage-buffer-binding-size": 1 << 16})
+    rng = np.random.default_rng(3)
+    x = (rng.standard_normal(40_000) * 10.0 ** rng.integers(-6, 7, 40_000)).astype(np.float32)
+    data = _chunked(device, x, [20_000, 7, 19_993])
+    exact = math.fsum(x.tolist())
+    bound = 2.0**-24 * (abs(exact) if option == "compensated" else 40 * float(np.abs(x).sum())) * 1.01
+    sums = [
+        gw.Reduce(device, "f32", capabilities=each, **{option: True}).execute(input=data).output.to_numpy()
+        for each in (caps, caps, small)
+    ]
+    assert abs(float(sums[0][0]) - exact) <= bound
+    scans = [
+        gw.Scan(device, "f32", capabilities=each, **{option: True}).execute(input=data).output.to_numpy()
+        for each in (caps, caps, small)
+    ]
+    assert abs(float(scans[0][-1]) - exact) <= bound
+    for found in (sums, scans):
+        for other in found[1:]:
+            assert_same(other.view(np.uint32), found[0].view(np.uint32))
+
+
+def test_no_items(device):
+    nothing = _chunked(device, np.zeros(0, np.uint32), [0, 0])
+    assert gw.Scan(device, "u32").execute(input=nothing).output.size == 0
+    assert gw.add(nothing, nothing).size == 0
+    assert_same(gw.sum(nothing).to_numpy(), np.zeros(1, np.uint32))
+    with pytest.raises(gw.EmptyReductionError):
+        gw.min(nothing)
+
+
+def test_one_shot_functions(device):
+    x = exact_items("add", "u32", N, 1)
+    data = _chunked(device, x, LENGTHS)
+    assert_same(gw.add(data, data).to_numpy(), x + x)
+    assert_same(gw.sum(data).to_numpy(), x.sum(dtype=np.uint32, keepdims=True))
+    assert_same(gw.max(data).to_numpy(), x.max(keepdims=True))
+    assert_same(gw.cumsum(data).to_numpy(), np.cumsum(x, dtype=np.uint32))
+    assert_same(gw.scan(data, "max", "inclusive").to_numpy(), np.maximum.accumulate(x))
+
+
+def test_what_needs_one_array_refuses_chunks(device):
+    data = _chunked(device, exact_items("add", "u32", N, 1), LENGTHS)
+    for call in (
+        lambda: gw.sort(data),
+        lambda: gw.argsort(data),
+        lambda: gw.sort_pairs(data, data),
+        lambda: gw.Sort(device, "u32").execute(input=data),
+        lambda: gw.Reduce(device, "u32").execute(input=data, output=data),
+    ):
+        with pytest.raises(gw.ArgumentError, match=r"must be one Array.*max-buffer-size \d+ bytes.*one by one"):
+            call()
+    halves = gw.ChunkedArray.from_numpy(np.zeros(4, np.float32), chunk_items=2, device=device)
+    with pytest.raises(gw.ArgumentError, match="must be one Array"):
+        gw.matmul(halves, halves, m=2, n=2, k=2)
+
+
+def test_overlaps_of_chunks_are_refused(device):
+    x = gw.empty(100, "u32", device)
+    a, b = gw.empty(60, "u32", device), gw.empty(60, "u32", device)
+    add = gw.VectorAdd(device, "u32")
+    with pytest.raises(gw.OverlapError, match="chunks of output overlap each other"):
+        add.execute(a=a, b=b, output=gw.ChunkedArray([x[:40], x[30:50]]))
+    with pytest.raises(gw.OverlapError, match=r"output .*overlaps a"):
+        add.execute(a=gw.ChunkedArray([x[:30], x[40:70]]), b=b, output=gw.ChunkedArray([x[10:40], x[70:]]))
+    # The same chunk twice is fine where it is only read.
+    twice = gw.ChunkedArray([x[:30], x[:30]])
+    x.copy_from(np.arange(100, dtype=np.uint32))
+    first = np.tile(np.arange(30, dtype=np.uint32), 2)
+    assert_same(add.execute(a=twice, b=twice).output.to_numpy(), 2 * first)
+
+
+def test_a_destroyed_chunk_is_noticed(device):
+    data = _chunked(device, exact_items("add", "u32", N, 1), LENGTHS)
+    scan = gw.Scan(device, "u32")
+    scan.execute(input=data)
+    data.chunks[3].destroy()
+    with pytest.raises(gw.BufferUsageError, match="destroyed"):
+        scan.execute()
+
+
+def test_lengths_and_datatypes_are_checked(device):
+    data = _chunked(device, exact_items("add", "u32", N, 1), LENGTHS)
+    with pytest.raises(gw.LengthError, match=f"output has room for {N - 1} items"):
+        gw.Scan(device, "u32").execute(input=data, output=gw.ChunkedArray.empty_like(data)[1:])
+    with pytest.raises(gw.DatatypeError, match="input is of u32"):
+        gw.Scan(device, "f32").execute(input=data)
+    # A larger output is cut to size.
+    roomy = gw.ChunkedArray.empty(N + 50, "u32", device, chunk_items=200)
+    assert gw.Scan(device, "u32").execute(input=data, output=roomy).output.size == N
