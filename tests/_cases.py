@@ -95,6 +95,12 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
             shape = {"tile_n": 32, "tile_k": 8, "thread_n": 4, "stages": stages}
             yield Case("matmul", {"datatype": datatype, **shape}, capabilities)
     yield from _reproducible(capabilities)
+    for datatype in gw.STORAGE_DATATYPES:
+        if datatype not in gw.DATATYPES:
+            for name in SORTS:
+                yield from list(_sorts(name, datatype, capabilities))[::2]
+    for value_datatype in ("i32", "f64"):
+        yield Case("sort_pairs", {"datatype": "u64", "value_datatype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
             if name == "matmul":
