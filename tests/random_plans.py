@@ -28,6 +28,7 @@ from strategies import (
     scan_reference,
     strategy_options,
 )
+from test_matmul import SHAPES as MATMUL_SHAPES
 from test_sort import keys_of, order_of
 
 import gridwise_py as gw
@@ -162,8 +163,7 @@ def _sort(device: Any, _family: str, config: np.random.Generator, rng: np.random
 def _matmul(device: Any, _family: str, config: np.random.Generator, rng: np.random.Generator) -> tuple:
     datatype = _pick(config, tuple(gw.MatMul.datatypes))
     m, n, k = (int(2 ** rng.uniform(0, 7.2)) - (rng.random() < 0.05) for _ in "mnk")
-    options = _pick(config, ({}, {"tile_m": 16, "tile_n": 32, "tile_k": 8, "thread_m": 4, "thread_n": 4, "stages": 1},
-                          {"tile_m": 32, "tile_n": 16, "tile_k": 4, "thread_m": 8, "thread_n": 4, "stages": 2}))  # fmt: skip
+    options = _pick(config, [options for options, _ in MATMUL_SHAPES.values()])
     dtype = gw.STORAGE_DATATYPES[datatype].dtype
     a, b = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((m, k), (k, n)))
     product = (a.astype(np.float64) @ b.astype(np.float64)).astype(dtype)
