@@ -2,11 +2,10 @@
 
 Usage: python scripts/mutate.py [--minutes 20] [--seed 0] [--kind python|wgsl|all] [--json FILE] [PLACE …]
 
-Python modules are mutated by cosmic-ray's operators (``pip install -c constraints.txt cosmic-ray``); no such tool knows
-WGSL, so that its numbers and operators are changed by a list of patterns here. Each mutant is tried in a copy of the
-repository, by the tests in TESTS only, which end at the first failure. A mutant that does not come to an end in time, or
-does not compile, is killed as well. Survivors are printed as they would be in a patch; docs/mutation.md explains those
-that stay.
+Python modules are mutated by cosmic-ray's operators (``make mutate`` installs it); no such tool knows WGSL, so that its
+numbers and operators are changed by a list of patterns here. Each mutant is tried in a copy of the repository, by the
+tests that PYTHON and WGSL name for its place, which end at the first failure. One that does not come to an end in time,
+or does not compile, is killed as well. Survivors are printed as a patch has them; docs/mutation.md says why some stay.
 """
 
 from __future__ import annotations
@@ -174,7 +173,7 @@ def is_killed(folder: Path, mutant: Mutant, tests: str, timeout_s: float) -> str
 def main() -> int:
     """Try a sample; 0 whatever survives: which of them matter is a judgement."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("places", nargs="*", help="Of those in TESTS; all by default.")
+    parser.add_argument("places", nargs="*", help="Of those in PYTHON and WGSL; all by default.")
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=["python", "wgsl", "all"], default="all")
