@@ -230,6 +230,16 @@ def test_whatever_a_file_holds_it_is_read_or_refused():
         assert not try_document(content[:at])
 
 
+@pytest.mark.skipif(not small_files(), reason="needs the repository")
+def test_what_fuzzing_found():
+    """By atheris: trials of 0 in a file of version 1, a long text as version; archives are in the next test."""
+    found = [json.loads(content) for content in small_files()]
+    (first, *_) = [d for d in found if d.get("schema") == "gridwise.bench" and d["schema_version"] == 1]
+    first["results"][0]["trials"] = 0
+    assert not try_document(json.dumps(first).encode())
+    assert not try_document(json.dumps({**first, "schema_version": ["x" * 100] * 1000}).encode())
+
+
 def test_whatever_stands_in_an_archive_of_timestamps_it_is_refused():
     rng = random.Random(1)
     for _ in range(20):

@@ -108,7 +108,7 @@ def check_document(document: Any, name: str) -> dict[str, Any]:
 
         try:
             document = from_version_1(document)
-        except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
             fail("$", f"not a results file of version 1: {type(error).__name__} {error}")
     error = _first_error(document)
     if error is not None:
