@@ -50,7 +50,7 @@ def audit(tmp_path):
         program = tmp_path / "pip-audit"
         said = text if isinstance(text, str) else json.dumps(text)
         program.write_text(
-            f"#!{sys.executable}\nimport sys, time\ntime.sleep({seconds})\nsys.stdout.write({said!r})\nsys.exit({code})\n"
+            f"#!{sys.executable}\nimport sys, time\ntime.sleep({seconds})\nprint({said!r}, end='')\nsys.exit({code})\n"
         )
         program.chmod(0o755)
         module.TIMEOUT_S = 2
