@@ -2,8 +2,8 @@
 
 Usage: python scripts/audit.py [PATH-OF-PIP-AUDIT]
 
-Exit: 1 if one is known. Where pip-audit or its database cannot be reached within a minute, it says so, and the exit code
-is 0: that is no fault of what is built.
+Exit: 1 if one is known. Where pip-audit or its database cannot be reached within a minute, it says so, and the exit
+code is 0: that is no fault of what is built.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAD = """# The versions of constraints.txt with the hashes of all their files, for Python 3.11 and newer, on every system:
+HEAD = """\
+# The versions of constraints.txt with the hashes of all their files, for Python 3.11 and newer, on every system:
 # what CI installs (.ci/run), and nothing else. Made by `make lock`.
 """
 #: Beside what pyproject.toml names: what installs and builds.

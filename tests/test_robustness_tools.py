@@ -139,9 +139,10 @@ def test_messages_of_the_layer_are_summed_up_with_the_tests_that_ran(tmp_path, m
     listener = validate.Listener(tmp_path / "pipe")
     monkeypatch.setenv(validate.PIPE, str(tmp_path / "pipe"))
     validate.pytest_runtest_logstart("tests/test_x.py::test_y")
+    name = "VUID-vkCmdDispatch-None-02699"
     message = (
-        "VUID-vkCmdDispatch-None-02699(ERROR / SPEC): msgNum: 123 - Validation Error: "
-        "[ VUID-vkCmdDispatch-None-02699 ] Object 0: handle = 0x1, type = 3; | MessageID = 0x9 | Something is wrong\n    Objects: 1\n"
+        f"{name}(ERROR / SPEC): msgNum: 123 - Validation Error: [ {name} ] Object 0: handle = 0x1, type = 3; | "
+        "MessageID = 0x9 | Something is wrong\n    Objects: 1\n"
     )
     with open(tmp_path / "pipe", "w") as pipe:
         pipe.write(message * 2 + "UNASSIGNED-x(WARN / PERF): msgNum: 0 - Slow | that is slow\n")
