@@ -15,7 +15,7 @@ ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browse
 export XDG_RUNTIME_DIR ?= /tmp
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-all validate soak fuzz mutate audit lock lint format dist clean
+.PHONY: help bench test test-all validate soak soak-gpu leaks fuzz mutate audit lock lint format dist clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 18
@@ -47,6 +47,14 @@ soak:  ## 10,000 random plans against numpy, in at most 30 minutes, then the API
 	@mkdir -p $(FIGURES)
 	$(BIN)/python tests/random_plans.py --json $(FIGURES)/random_plans.json $(ARGS)
 	SOAK_MACHINES=300 $(BIN)/python -m pytest -q tests/test_any_order.py
+
+soak-gpu:  ## many scans in a row, each compared item by item on the GPU, in at most 10 minutes
+	@$(SETUP) run adapter
+	$(BIN)/python benchmarks/soak.py scan $(ARGS)
+
+leaks:  ## whether memory and live objects level off, in at most 20 minutes
+	@$(SETUP) dev adapter
+	$(BIN)/python benchmarks/leaks.py $(ARGS)
 
 fuzz:  ## atheris on the readers of results files, for 5 minutes
 	@$(SETUP) tools adapter

@@ -17,8 +17,8 @@ SINCE = {
         GridwiseWarning ImplicitConversionError Kernel Layout LengthError LimitError Max Measurement Min Multiply
         Operand OverlapError PerTrial Plan Primitive Reduce Run SamplingProtocol Scan ShaderError Span TimingError
         TimingHelper TimingNotReady TimingResult TimingSession TimingUnavailable VectorAdd Work add asarray benchmark
-        capabilities cumsum default_device empty empty_like list_adapters max measure min prod reduce request_device scan
-        sum timing_helper
+        capabilities cumsum default_device empty empty_like list_adapters max measure min prod reduce request_device
+        scan sum timing_helper
     """,
     "Unreleased": """
         STORAGE_DATATYPES ArgSort DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError KeyAverage
