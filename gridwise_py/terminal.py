@@ -11,19 +11,21 @@ if TYPE_CHECKING:
 __all__ = ["clean", "clean_lines", "make_console"]
 
 # Escape sequences begin with one of the controls, and XML cannot hold most of them; half a pair of surrogates cannot be
-# written. The marks of writing direction (U+202A to U+202E, U+2066 to U+2069) show a text in another order than it has.
-_STEERING = "\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069"
+# written.
+_STEERING = "\x7f-\x9f\ud800-\udfff\ufffe\uffff"
+# Marks of writing direction show what follows on a line in another order than it has. A page keeps that in an element.
+_DIRECTION = "\u202a-\u202e\u2066-\u2069"
 _CONTROLS = re.compile(f"[\x00-\x1f{_STEERING}]")
-_CONTROLS_IN_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_STEERING}]")
+_CONTROLS_IN_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_STEERING}{_DIRECTION}]")
 
 
 def clean(text: str) -> str:
-    """Return a text on one line without what could steer a terminal or cannot be written."""
+    """Return a text on one line, for a file or a page, without controls and what cannot be written."""
     return _CONTROLS.sub("�", text)
 
 
 def clean_lines(text: str) -> str:
-    """As `clean`, of a text that may have line breaks and tabs."""
+    """Return a text for a terminal, without what could steer it; line breaks and tabs stay."""
     return _CONTROLS_IN_LINES.sub("�", text)
 
 

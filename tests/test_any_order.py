@@ -28,7 +28,7 @@ OPERATORS = ("add", "min", "max", "multiply")
 EXACT = 1 << 24
 MOST_ARRAYS, MOST_ITEMS = 12, 700
 #: More than usual in `make soak`.
-RUNS = int(os.environ.get("SOAK_MACHINES", "12"))
+RUNS = int(os.environ.get("SOAK_MACHINES", "10"))
 # What is compiled anew each time makes shrinking long: a minute finds most of what can go.
 PHASES = (hypothesis.Phase.generate, hypothesis.Phase.shrink)
 
@@ -402,7 +402,7 @@ class AnyOrder(RuleBasedStateMachine):
 def test_whatever_is_done_in_whatever_order_equals_numpy(device):
     machine = type("AnyOrderOnDevice", (AnyOrder,), {"device": device})
     settings = hypothesis.settings(
-        max_examples=RUNS, stateful_step_count=40, derandomize=RUNS <= 12, deadline=None, database=None,
+        max_examples=RUNS, stateful_step_count=40, derandomize=RUNS <= 10, deadline=None, database=None,
         suppress_health_check=list(hypothesis.HealthCheck), phases=PHASES,
     )  # fmt: skip
     run_state_machine_as_test(machine, settings=settings)

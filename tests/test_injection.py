@@ -124,8 +124,8 @@ def test_a_label_with_wgsl_in_it_goes_into_no_shader(device):
 
 @pytest.mark.parametrize("text", STEERING)
 def test_what_steers_a_terminal_is_taken_out(text):
-    for cleaned in (clean(text), clean_lines(text)):
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", cleaned)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", clean_lines(text))
+    assert not re.search("[\x00-\x1f\x7f-\x9f]", clean(text))
     assert clean_lines("a\n\tb – ü") == "a\n\tb – ü"
     assert clean("a\nb") == "a�b"
 

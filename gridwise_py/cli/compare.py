@@ -63,6 +63,7 @@ def compare(
     from ..bench.compare import compare as compare_documents
     from ..bench.compare_render import render, render_rich
     from ..bench.results import read_results
+    from ..terminal import clean_lines
 
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
@@ -78,7 +79,7 @@ def compare(
         console = make_console()
         render_rich(found, console if console.is_terminal else make_console(width=140))
     else:
-        click.echo(render(found, form), nl=False)
+        click.echo(clean_lines(render(found, form)), nl=False)
     if not found.comparable:
         for text in found.obstacles:
             note(f"gridwise: not comparable: {text}")

@@ -43,7 +43,7 @@ def tune(
         return
     if not show:
         from ..bench.tune import tune as run
-        from ..terminal import clean, make_console
+        from ..terminal import make_console
 
         wanted = None if kernels is None else [name.strip() for name in kernels.split(",")]
         with make_console(stderr=True).status("") as status:
@@ -52,7 +52,9 @@ def tune(
     if as_json:
         click.echo(json.dumps(kept, indent=1))
     elif kept is None:
-        click.echo(clean(f"nothing is kept for {key['adapter']} ({key['driver']}): the default shapes are used"))
+        from ..terminal import clean_lines
+
+        click.echo(clean_lines(f"nothing is kept for {key['adapter']} ({key['driver']}): the default shapes are used"))
     else:
         _show(key, kept["choices"])
 
