@@ -28,7 +28,7 @@ OPERATORS = ("add", "min", "max", "multiply")
 EXACT = 1 << 24
 MOST_ARRAYS, MOST_ITEMS = 12, 700
 #: More than usual in `make soak`.
-RUNS = int(os.environ.get("SOAK_MACHINES", "10"))
+RUNS = int(os.environ.get("SOAK_MACHINES", "20"))
 # What is compiled anew each time makes shrinking long: a minute finds most of what can go.
 PHASES = (hypothesis.Phase.generate, hypothesis.Phase.shrink)
 
@@ -164,7 +164,9 @@ class AnyOrder(RuleBasedStateMachine):
     @initialize(seed=st.integers(0, 9))
     def begin(self, seed: int) -> None:
         for datatype in COMPUTED:
-            self._add(_items(datatype, 60 + seed, seed))
+            whole = self._add(_items(datatype, 60 + seed, seed))
+            part = slice(5, 40 + seed)
+            self.entries.append(Entry(whole.array[part], whole.items[part], whole.buffer))
 
     @rule(datatype=st.sampled_from([*gw.STORAGE_DATATYPES]), n=st.integers(0, MOST_ITEMS), seed=st.integers(0, 99))
     def make(self, datatype: str, n: int, seed: int) -> None:
@@ -172,7 +174,8 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(data=st.data(), ends=st.tuples(st.integers(0, MOST_ITEMS), st.integers(0, MOST_ITEMS)))
     def view(self, data: Any, ends: tuple[int, int]) -> None:
-        entry, part = self._pick(data), slice(*sorted(ends))
+        entry = self._pick(data)
+        part = slice(*sorted(end % (entry.array.size + 1) for end in ends))
         self.entries.append(Entry(entry.array[part], entry.items[part], entry.buffer))
         del self.entries[:-MOST_ARRAYS]
 
@@ -382,12 +385,12 @@ class AnyOrder(RuleBasedStateMachine):
                 self._primitive(gw.Sort, each.array.datatype.name).execute(input=each.array)
         self.entries = [e for e in self.entries if e.buffer is not entry.buffer]
 
-    @rule()
-    def forget(self) -> None:
+    @rule(caches=st.integers(0, 5))
+    def forget(self, caches: int) -> None:
         """Primitives go, and with them what they hold; so do the executor's caches, unless a recording needs them."""
         for primitive in self.primitives.values():
             primitive.release()
-        if self.encoder is None:
+        if self.encoder is None and not caches:
             self.primitives.clear()
             context_of(self.device).executor.clear()
 
@@ -402,7 +405,7 @@ class AnyOrder(RuleBasedStateMachine):
 def test_whatever_is_done_in_whatever_order_equals_numpy(device):
     machine = type("AnyOrderOnDevice", (AnyOrder,), {"device": device})
     settings = hypothesis.settings(
-        max_examples=RUNS, stateful_step_count=40, derandomize=RUNS <= 10, deadline=None, database=None,
+        max_examples=RUNS, stateful_step_count=40, derandomize=RUNS <= 20, deadline=None, database=None,
         suppress_health_check=list(hypothesis.HealthCheck), phases=PHASES,
     )  # fmt: skip
     run_state_machine_as_test(machine, settings=settings)
