@@ -15,7 +15,7 @@ ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browse
 export XDG_RUNTIME_DIR ?= /tmp
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-all lint format dist clean
+.PHONY: help bench test test-all validate soak soak-gpu leaks fuzz mutate audit lock lint format dist clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 18
@@ -35,6 +35,44 @@ test-all:  ## all tests, then the suite with checked shader modules, then with n
 	$(PYTEST) $(ALL) $(ARGS)
 	GRIDWISE_SHADER_CHECKS=1 $(PYTEST) $(SUITE) $(ARGS)
 	GRIDWISE_TEST_REFUSE_FEATURES=1 $(PYTEST) $(SUITE) $(ARGS)
+
+# Where figures go; see docs/reliability.md.
+FIGURES := .make
+validate:  ## the suite under Khronos' Vulkan validation layer (Debian: vulkan-validationlayers)
+	@$(SETUP) dev adapter
+	GRIDWISE_REQUIRE_GPU=1 $(BIN)/python scripts/validate.py -n 2 $(SUITE) -q $(ARGS)
+
+soak:  ## 10,000 random plans against numpy, in at most 30 minutes, then the API in any order; goes on where it was
+	@$(SETUP) dev adapter
+	@mkdir -p $(FIGURES)
+	$(BIN)/python tests/random_plans.py --json $(FIGURES)/random_plans.json $(ARGS)
+	SOAK_MACHINES=300 $(BIN)/python -m pytest -q tests/test_any_order.py
+
+soak-gpu:  ## many scans in a row, each compared item by item on the GPU, in at most 10 minutes
+	@$(SETUP) run adapter
+	$(BIN)/python benchmarks/soak.py scan $(ARGS)
+
+leaks:  ## whether memory and live objects level off, in at most 20 minutes
+	@$(SETUP) dev adapter
+	$(BIN)/python benchmarks/leaks.py $(ARGS)
+
+fuzz:  ## atheris on the readers of results files, for 5 minutes
+	@$(SETUP) tools adapter
+	@mkdir -p $(FIGURES)
+	cd $(FIGURES) && ../$(BIN)/python ../tests/fuzz_results.py -max_total_time=300 $(ARGS)
+
+mutate:  ## a sample of mutants of modules and shaders, for 40 minutes; survivors are printed
+	@$(SETUP) tools adapter
+	@mkdir -p $(FIGURES)
+	$(BIN)/python scripts/mutate.py --minutes 40 --json $(FIGURES)/mutants.json $(ARGS)
+
+audit:  ## whether a vulnerability is known of a package that CI installs; says so where nobody can be asked
+	@$(SETUP) tools
+	$(BIN)/python scripts/audit.py $(BIN)/pip-audit
+
+lock:  ## requirements-ci.lock anew, from constraints.txt
+	@$(SETUP) tools
+	$(BIN)/python scripts/make_lock.py $(BIN)/uv
 
 lint:  ## ruff: faults and layout
 	@$(SETUP) dev

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from .datatype import DATATYPES, Datatype
 from .errors import ArgumentError, EmptyReductionError
+from .operator_text import check_builtin_name, check_expression, check_functions
 
 __all__ = ["Accumulator", "Add", "BinOp", "Max", "Min", "Multiply", "as_binop"]
 
@@ -57,7 +57,7 @@ class BinOp:
         Elementwise twin, ``f(a, b)`` on numpy arrays of the datatype; results are checked against it.
     wgsl : str, optional
         WGSL text that defines ``fn combine(a: T, b: T) -> T``; ``T`` is an alias of the datatype's WGSL type.
-        Further functions may stand beside it.
+        Further functions and constants may stand beside it, and nothing else.
     expression : str, optional
         A WGSL expression of ``a`` and ``b`` that holds for scalars and vectors alike.
     commutative : bool, default True
@@ -95,11 +95,14 @@ class BinOp:
             raise ArgumentError(
                 f"BinOp {self.name!r} needs exactly one of wgsl= (a function 'combine') and expression=."
             )
-        if self.wgsl is not None and not re.search(r"\bfn\s+combine\s*\(", self.wgsl):
-            raise ArgumentError(
-                f"the WGSL text of BinOp {self.name!r} does not define 'combine'; it must hold "
-                f"'fn combine(a: T, b: T) -> T {{ … }}'. The text was:\n{self.wgsl}"
-            )
+        if self.wgsl is not None:
+            check_functions(self.name, self.wgsl)
+        else:
+            check_expression(self.name, self.expression or "")
+        for option in ("subgroup_reduce", "subgroup_exclusive_scan"):
+            check_builtin_name(self.name, option, getattr(self, option))
+        if self.key not in (None, "min", "max"):
+            raise ArgumentError(f"key={self.key!r} of BinOp {self.name!r} is unknown; known are None, 'min' and 'max'")
         if not callable(self.numpy):
             raise ArgumentError(f"BinOp {self.name!r}: numpy= must be a callable f(a, b), not {self.numpy!r}")
 

@@ -153,9 +153,10 @@ class KeyAverages(Sequence[KeyAverage]):
             Of the text.
         """
         from rich import box
-        from rich.console import Console
         from rich.markup import escape
         from rich.table import Table
+
+        from .terminal import make_console
 
         if row_limit < -1 or isinstance(row_limit, bool):
             raise ArgumentError(f"row_limit must be at least 0, or -1 for all rows, not {row_limit!r}")
@@ -176,7 +177,7 @@ class KeyAverages(Sequence[KeyAverage]):
                 str(row.calls), f"{row.allocated_bytes:,} B" if row.allocated_bytes else "–",
                 escape("; ".join(row.shapes)),
             )  # fmt: skip
-        console = Console(file=io.StringIO(), width=width, color_system=None)
+        console = make_console(file=io.StringIO(), width=width, color_system=None)
         console.print(table)
         text = "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
         hidden = len(rows) - len(shown)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .plan import Work
+from .terminal import clean
 from .trace import ChromeTrace, add_timing_result
 
 __all__ = ["PerTrial", "Span", "TimingResult"]
@@ -156,7 +157,7 @@ class TimingResult:
         return list(zip(self.labels, gpu, strict=True))
 
     def __repr__(self) -> str:
-        kernels = ", ".join(f"{label} {_format_ns(value)}" for label, value in self._rows())
+        kernels = ", ".join(f"{clean(label)} {_format_ns(value)}" for label, value in self._rows())
         per = self.per_trial
         return (
             f"TimingResult(per trial of {self.trials}: {kernels or 'no kernels'}; "

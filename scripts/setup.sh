@@ -4,10 +4,11 @@
 #
 #   run      .venv with this package (editable) and what it needs, at the versions in constraints.txt
 #   dev      the same and what tests, style and packaging need (the group `dev` of pyproject.toml)
+#   tools    the same and what fuzzing, mutation tests and audits need (the group `tools`)
 #   adapter  a GPU adapter that wgpu can use; a software one (Mesa's lavapipe) by apt if there is none
 #
 # A part that is ready leaves a stamp in .venv, so that the next call takes milliseconds. The variable PYTHON names
-# the interpreter that .venv is made from.
+# the interpreter that .venv is made from; LOCKED=1 lets pip install nothing whose hash is not in requirements-ci.lock.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -119,12 +120,21 @@ make_venv() {
 install_packages() {
     make_venv
     say "installing this package and what it needs (constraints.txt) into $venv"
-    # shellcheck disable=SC2046 # two words, or none
+    if [ -n "${LOCKED:-}" ]; then
+        "$venv_python" -m pip install -q --disable-pip-version-check --require-hashes -r requirements-ci.lock ||
+            fail "pip could not install what requirements-ci.lock names, by its hashes (see above). Unset LOCKED to go without them, or renew the file: make lock"
+    fi
+    case $1 in
+    run) groups= ;;
+    dev) groups="--group dev" ;;
+    *) groups="--group dev --group $1" ;;
+    esac
+    # shellcheck disable=SC2086 # some words, or none
     if ! {
         # Groups need pip 25.1, build constraints 25.3
         "$venv_python" -m pip install -q --disable-pip-version-check -c constraints.txt --upgrade pip &&
             "$venv_python" -m pip install -q --disable-pip-version-check -c constraints.txt \
-                --build-constraint constraints.txt -e . $([ "$1" = run ] || echo --group dev)
+                --build-constraint constraints.txt -e . $groups
     }; then
         fail "pip could not install what is needed (see above). It needs a way to a package index (PyPI, or the one that pip is configured for); call make again when there is one"
     fi
@@ -173,8 +183,8 @@ require_adapter() {
 check_version
 for part in "$@"; do
     case $part in
-    run | dev)
-        if ! is_ready "$part" && ! is_ready dev; then
+    run | dev | tools)
+        if ! is_ready "$part" && ! is_ready tools && { [ "$part" = tools ] || ! is_ready dev; }; then
             install_packages "$part"
             stamp "$part"
         fi
@@ -185,6 +195,6 @@ for part in "$@"; do
             stamp adapter
         fi
         ;;
-    *) fail "unknown part '$part'; there are run, dev and adapter" ;;
+    *) fail "unknown part '$part'; there are run, dev, tools and adapter" ;;
     esac
 done

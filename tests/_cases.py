@@ -71,10 +71,14 @@ class Case(NamedTuple):
             return dict.fromkeys(("a", "b", "output"), math.isqrt(n) ** 2)
         return {a.name: (1 if self.name == "reduce" and a.is_output else n) for a in self.arguments}
 
-    @property
-    def item_bytes(self) -> int:
-        """Size of an item."""
-        return gw.STORAGE_DATATYPES[self.options.get("datatype", "u32")].itemsize_bytes
+    def item_bytes(self, name: str) -> int:
+        """Size of an item of an argument."""
+        datatype = self.options.get("datatype", "u32")
+        if name.endswith("values"):
+            datatype = self.options.get("value_datatype", "u32")
+        elif self.name == "argsort" and name == "output":
+            datatype = "u32"
+        return gw.STORAGE_DATATYPES[datatype].itemsize_bytes
 
     def make(self, layout: gw.Layout) -> gw.Primitive:
         """Return a new instance, for planning; one of matrices is for those of the layout."""
@@ -98,6 +102,12 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
             shape = {"tile_n": 32, "tile_k": 8, "thread_n": 4, "stages": stages}
             yield Case("matmul", {"datatype": datatype, **shape}, capabilities)
     yield from _reproducible(capabilities)
+    for datatype in gw.STORAGE_DATATYPES:
+        if datatype not in gw.DATATYPES:
+            for name in SORTS:
+                yield from list(_sorts(name, datatype, capabilities))[::2]
+    for value_datatype in ("i32", "f64"):
+        yield Case("sort_pairs", {"datatype": "u64", "value_datatype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
             if name == "matmul":
@@ -156,18 +166,23 @@ def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
     """The ways in which arguments of n items can lie: apart, unaligned, in one buffer, in place."""
     lengths = case.lengths(n)
     names = list(lengths)
-    size = case.item_bytes
-    yield "apart", gw.Layout.separate(dict.fromkeys(names, size), **lengths)
+    sizes = {name: case.item_bytes(name) for name in names}
+    yield "apart", gw.Layout.separate(sizes, **lengths)
     yield (
         "unaligned",
-        gw.Layout({k: gw.Operand(m, k, 1 + i, False, 4 * (m + 8), size) for i, (k, m) in enumerate(lengths.items())}),
+        gw.Layout(
+            {
+                k: gw.Operand(m, k, 1 + i, False, sizes[k] * (m + 8), sizes[k])
+                for i, (k, m) in enumerate(lengths.items())
+            }
+        ),
     )
-    room = 16 * len(names) * (n // 4 + 4)
+    room = 16 * len(names) * (n // 4 + 4) * max(1, max(sizes.values()) // 4)
     yield (
         "shared",
         gw.Layout(
             {
-                k: gw.Operand(m, "_and_".join(names), i * (n // 4 + 4) * 4, True, room, size)
+                k: gw.Operand(m, "_and_".join(names), i * (n // 4 + 4) * 4, True, room, sizes[k])
                 for i, (k, m) in enumerate(lengths.items())
             }
         ),
@@ -176,16 +191,19 @@ def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
         "shared unaligned",
         gw.Layout(
             {
-                k: gw.Operand(m, "_and_".join(names), 1 + i * (n + 3), False, room, size)
+                k: gw.Operand(m, "_and_".join(names), 1 + i * (n + 3), False, room, sizes[k])
                 for i, (k, m) in enumerate(lengths.items())
             }
         ),
     )
-    if case.name != "matmul" and case.options.get("strategy") != "lookback":
-        first, output = names[0], names[-1]
+    first, output = names[0], names[-1]
+    if case.name != "matmul" and case.options.get("strategy") != "lookback" and sizes[first] == sizes[output]:
         together = f"{first}_and_{output}"
-        place = {k: gw.Operand(m, k, size_bytes=4 * n + 16) for k, m in lengths.items()}
-        place |= {k: gw.Operand(lengths[k], together, size_bytes=4 * n + 16) for k in (first, output)}
+        place = {k: gw.Operand(m, k, size_bytes=sizes[k] * n + 16, item_bytes=sizes[k]) for k, m in lengths.items()}
+        size_bytes = sizes[first] * n + 16
+        place |= {
+            k: gw.Operand(lengths[k], together, size_bytes=size_bytes, item_bytes=sizes[k]) for k in (first, output)
+        }
         yield "in place", gw.Layout(place)
 
 

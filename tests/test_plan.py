@@ -361,3 +361,10 @@ def test_capabilities_are_json_data():
     assert hash(replace(FULL)) == hash(FULL)
     assert CPU.is_cpu
     assert not FULL.is_cpu
+
+
+def test_work_without_operators_has_no_flops():
+    """As that of copies and sorts: a rate of operations must not come out of it."""
+    work = gw.Work(items=3, read_bytes=12, write_bytes=24)
+    assert (work.flops, work.moved_bytes) == (0, 36)
+    assert gw.Copy.plan_for(capabilities=gw.Capabilities(), lengths={"input": 5, "output": 5}).work.flops == 0

@@ -1,6 +1,8 @@
 """Rounds of a case, pooled for tables and pictures; shares of what the device can do."""
 
 import io
+import warnings
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -12,8 +14,9 @@ from gridwise_py.bench.measurement import Mode
 from gridwise_py.bench.probes import TickCheck
 from gridwise_py.bench.results import result_entry
 from gridwise_py.bench.results_reader import check_document
-from gridwise_py.bench.rounds import pooled
+from gridwise_py.bench.rounds import _series, pooled
 from gridwise_py.bench.shares import described, shares
+from gridwise_py.bench.statistics import summarize
 from gridwise_py.bench.table import results_table
 
 # ---- rounds
@@ -158,3 +161,13 @@ def test_what_the_file_says_of_the_device():
     assert found["calibration"]["fma_gflops"] == 1000
     assert len(found["calibration"]["copy"]) == 3
     assert described(None) == {"floors": None, "calibration": None}
+
+
+def test_one_round_with_samples_tells_nothing_of_how_rounds_differ():
+    """Its interval is that of its samples; the deviation of a single median is not asked for."""
+    one = {"samples_ns": [1.0, 2.0, 3.0, 4.0, 9.0], "invalid": {"zero": 1}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = _series([one, {"samples_ns": [], "invalid": {"zero": 2}}])
+    assert found["summary"] == asdict(summarize(one["samples_ns"]))
+    assert found["invalid"] == {"zero": 3}

@@ -87,6 +87,21 @@ def test_running_needs_no_test_packages_but_dev_does(machine):
     assert [call for call in calls if call.endswith("--group dev")]
 
 
+def test_locked_installs_by_hashes_before_anything_else(machine):
+    status, said, calls = machine.setup("dev", LOCKED="1")
+    assert status == 0, said
+    installs = [call for call in calls if call.startswith("-m pip install")]
+    assert installs[0].endswith("--require-hashes -r requirements-ci.lock")
+    assert installs[-1].endswith("-e . --group dev")
+    assert not [call for call in machine.setup("tools")[2] if "--require-hashes" in call]
+
+
+def test_tools_are_more_than_dev(machine):
+    assert [call for call in machine.setup("tools")[2] if call.endswith("--group dev --group tools")]
+    assert machine.setup("dev") == (0, "", [])
+    assert machine.setup("tools") == (0, "", [])
+
+
 @pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt", "scripts/setup.sh"])
 def test_a_changed_file_is_followed(machine, name):
     machine.setup("dev", "adapter")
@@ -190,4 +205,4 @@ def test_another_python_than_that_of_venv_is_refused(machine):
 def test_an_unknown_part_is_an_error_that_lists_them(machine):
     status, said, _ = machine.setup("everything")
     assert status != 0
-    assert "'everything'; there are run, dev and adapter" in said
+    assert "'everything'; there are run, dev, tools and adapter" in said

@@ -250,6 +250,19 @@ def test_a_tile_that_never_posts_is_counted_again(device, kind, stall_every, par
         check(device, primitive, keys_of("f32", 20 * TILE + 5, seed), trials=3)
 
 
+def test_a_histogram_that_waits_in_vain_counts_all(device, require):
+    """Loops within the loop that waits must stay below lavapipe's limit, or nothing is counted."""
+    require("subgroup")
+    primitive = make(device, strategy="reduce_then_scan", mode="native", items=1, stall_every=3)
+    check(device, primitive, keys_of("u32", 16_130))
+
+
+def test_what_a_stalled_tile_posted_in_an_earlier_pass_is_not_taken_for_this_one(device):
+    primitive = make(device, strategy="onesweep", items=1, stall_every=3, spin_limit=8)
+    for seed in range(2):
+        check(device, primitive, keys_of("u32", 65_534, seed))
+
+
 @pytest.mark.parametrize("tickets", [False, True])
 def test_with_and_without_tickets(device, tickets):
     check(device, make(device, strategy="onesweep", tickets=tickets), keys_of("u32", 12 * TILE + 1))

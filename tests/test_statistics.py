@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from synthetic import NOISES, noise, times
@@ -18,6 +19,7 @@ from gridwise_py.bench.resampling import (
     bootstrap_medians,
     interquartile_mean,
     resample,
+    widened,
 )
 from gridwise_py.bench.statistics import Stopping, is_stationary, significant, summarize
 
@@ -301,3 +303,23 @@ def test_a_steady_trend_is_not_stationary_though_the_halves_lie_within_the_sprea
 def test_few_samples_show_nothing():
     assert not is_stationary([1.0] * 7)
     assert is_stationary([1.0] * 8)
+
+
+def test_estimates_of_few_or_short_blocks_are_spread_out():
+    """About their middle; the more, the fewer samples there are and the longer they depend on each other."""
+    estimates = np.array([8.0, 10.0, 13.0])
+
+    def factor(tau, block, count):
+        spread = widened(estimates, tau, block, count)
+        assert spread[1] == 10.0
+        assert (spread[2] - 10) / 3 == pytest.approx((10 - spread[0]) / 2)
+        return (spread[2] - 10) / 3
+
+    by_count = [factor(1.0, 10**9, count) for count in (2, 5, 20, 100, 10**6)]
+    assert by_count == sorted(by_count, reverse=True)
+    assert by_count[-1] == pytest.approx(1.0, abs=1e-4)
+    assert 1.2 < by_count[1] < scipy.stats.t.ppf(0.975, 4) / scipy.stats.norm.ppf(0.975)
+    by_tau = [factor(tau, 20, 10**9) for tau in (0.0, 1.0, 10.0)]
+    assert by_tau == sorted(by_tau)
+    assert by_tau[1] == pytest.approx(np.sqrt(1 + 1 / 40), rel=1e-3)
+    assert factor(10**6, 20, 10**9) == pytest.approx(np.sqrt(1.5), rel=1e-3), "a limit"

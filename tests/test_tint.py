@@ -11,7 +11,7 @@ import tint
 from _cases import texts
 from _float_sums import TILE, compensated_scan_twin, compensated_twin, ill_conditioned, reduce_twin, scan_twin
 from chromium import find_chromium
-from replay import replay
+from replay import Job, replay
 from strategies import assert_same
 
 import gridwise_py as gw
@@ -90,12 +90,13 @@ def test_reproducible_floats_are_the_same_bits_on_another_adapter(chromium):
         ):
             lengths = {"input": n, "output": want.size}
             plan = cls.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype="f32", **options)
-            jobs.append((plan, items))
+            jobs.append(Job(plan, {"input": items}, {"output": items.dtype}))
             wanted.append(want)
     adapter, results = replay(jobs, chromium=chromium)
     print(adapter)
-    for (plan, _), got, want in zip(jobs, results, wanted, strict=True):
-        assert_same(got[: want.size], want, f"{plan.primitive} {plan.parameters} on {adapter}")
+    for job, got, want in zip(jobs, results, wanted, strict=True):
+        note = f"{job.plan.primitive} {job.plan.parameters} on {adapter}"
+        assert_same(got["output"][: want.size], want, note)
 
 
 def test_the_harness_sees_errors_and_warnings(chromium):

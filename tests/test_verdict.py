@@ -1,6 +1,7 @@
 """Verdicts: known answers, properties, and studies of how often they are wrong."""
 
 import math
+import re
 from collections import Counter
 
 import numpy as np
@@ -12,7 +13,7 @@ from synthetic import NOISES, times
 from gridwise_py import ArgumentError
 from gridwise_py.bench.measurement import Series
 from gridwise_py.bench.statistics import Stopping
-from gridwise_py.bench.verdict import Pair, VerdictKind, judge, judge_all
+from gridwise_py.bench.verdict import Pair, Verdict, VerdictKind, judge, judge_all
 
 SAME, FASTER, SLOWER, AMBIGUOUS = VerdictKind.SAME, VerdictKind.FASTER, VerdictKind.SLOWER, VerdictKind.AMBIGUOUS
 
@@ -276,3 +277,21 @@ def test_bad_samples_are_refused(old, new):
 def test_bad_levels_are_refused(bad):
     with pytest.raises(ArgumentError, match=next(iter(bad))):
         judge([1.0], [1.0], **bad)
+
+
+def test_advice_is_to_take_a_fifth_more_at_least_and_more_the_nearer_the_threshold():
+    from gridwise_py.bench.verdict_rules import settle
+
+    def needed(high):
+        v = Verdict(
+            kind=AMBIGUOUS, ratio=1.0, low=1 / high, high=high, same_low=0.9, same_high=1.1, p_value=0.5,
+            p_corrected=0.5, threshold=0.05, confidence=0.95, old_ns=1.0, new_ns=1.0, old_count=1000,
+            new_count=800, old_units=50,
+            new_units=50, statistic="median", reason="overlap",
+        )  # fmt: skip
+        text = settle(v, False)
+        assert "now 1000 and 800" in text
+        return int(re.search(r"about ([\d,]+) samples", text)[1].replace(",", ""))
+
+    assert needed(1.0501) == 1200, "where the threshold is just met"
+    assert needed(1.05**2) == pytest.approx(4000, abs=1), "twice as wide: four times as many"

@@ -9,12 +9,13 @@ from dataclasses import asdict
 from typing import Any
 from xml.etree import ElementTree
 
+from ..terminal import clean, make_console
 from .compare import Comparison, Row
 from .statistics import significant
 from .verdict import VerdictKind
 
 __all__ = [
-    "FORMATS", "HEADINGS", "RANK_HEADINGS", "clean", "comparison_conclusion", "comparison_remarks", "comparison_title",
+    "FORMATS", "HEADINGS", "RANK_HEADINGS", "comparison_conclusion", "comparison_remarks", "comparison_title",
     "rank_cells", "render", "row_cells",
 ]  # fmt: skip
 
@@ -24,8 +25,6 @@ SCHEMA_VERSION = 1
 HEADINGS = ("case", "part", "old", "new", "new / old", "interval", "verdict")
 RANK_HEADINGS = ("case", "rank", "adapter", "time", "GB/s", "of own copy", "GB/s per W")
 _STYLES = {"faster": "bold green", "slower": "bold red", "same": "", "ambiguous": "yellow"}
-# Labels come from files: nothing in them may steer a terminal, and XML cannot hold most control characters.
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def render(comparison: Comparison, form: str) -> str:
@@ -37,11 +36,6 @@ def render(comparison: Comparison, form: str) -> str:
     form : {"table", "markdown", "json", "junit"}
     """
     return FORMATS[form](comparison)
-
-
-def clean(text: str) -> str:
-    """Return a text from a file without what could steer a terminal or cannot be written."""
-    return _CONTROLS.sub("�", text)
 
 
 def row_cells(row: Row) -> tuple[str, ...]:
@@ -120,11 +114,10 @@ def _table(comparison: Comparison) -> str:
 def render_rich(comparison: Comparison, console: Any) -> str:
     """Print the table on a rich console; return its text where `console` is None."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    own = Console(width=140, record=True, file=open_null()) if console is None else console
+    own = make_console(width=140, record=True, file=open_null()) if console is None else console
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="bold")
     table.title = Text(comparison_title(comparison))
     headings = RANK_HEADINGS if comparison.ranks else HEADINGS

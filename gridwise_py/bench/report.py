@@ -19,8 +19,8 @@ from typing import Any
 import gridwise_py
 
 from ..errors import ArgumentError
+from ..terminal import clean
 from .compare import compare
-from .compare_render import clean
 from .lines import YARDSTICK, result_lines, yardsticks
 from .plot import COLOURS
 from .report_charts import drift_chart, primitive_charts, roofline_chart, verdict_chart

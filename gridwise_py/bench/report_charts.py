@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..terminal import clean
 from .compare import Comparison
-from .compare_render import clean
 from .documents import case_axes, mode, moved_bytes, timed_summary, whole_summary
 from .lines import YARDSTICK, Line, places, variant
 from .measurement import Summary

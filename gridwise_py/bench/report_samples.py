@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..terminal import clean
 from . import documents as doc
-from .compare_render import clean
 
 __all__ = ["samples_by_case", "thinned"]
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..terminal import clean
 from .compare import Comparison, Rank
 from .compare_render import (
     HEADINGS,
     RANK_HEADINGS,
-    clean,
     comparison_conclusion,
     comparison_remarks,
     comparison_title,

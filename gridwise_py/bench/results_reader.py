@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import reprlib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -95,7 +96,7 @@ def check_document(document: Any, name: str) -> dict[str, Any]:
         fail("$.schema", f"{found}: {other_tool}")
     version = document.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        fail("$.schema_version", f"{version!r} is no version; this gridwise_py reads 1 to {SCHEMA_VERSION}")
+        fail("$.schema_version", f"{reprlib.repr(version)} is no version; this gridwise_py reads 1 to {SCHEMA_VERSION}")
     if version > SCHEMA_VERSION:
         fail(
             "$.schema_version",
@@ -107,7 +108,7 @@ def check_document(document: Any, name: str) -> dict[str, Any]:
 
         try:
             document = from_version_1(document)
-        except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
             fail("$", f"not a results file of version 1: {type(error).__name__} {error}")
     error = _first_error(document)
     if error is not None:

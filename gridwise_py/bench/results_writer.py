@@ -128,7 +128,7 @@ def read_ticks(path: str | Path, document: Mapping[str, Any], entry: Mapping[str
     try:
         with np.load(beside, allow_pickle=False) as arrays:
             ticks = arrays[name]
-    except (OSError, KeyError, ValueError, EOFError) as error:
+    except Exception as error:  # whatever a spoilt archive makes zipfile, zlib and numpy raise: they have no one base
         raise BadResultsFile(
             f"{beside.name}: the timestamps {name!r} of {Path(path).name} cannot be read from it: {error}; "
             f"keep both files together"

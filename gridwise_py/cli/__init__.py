@@ -12,6 +12,7 @@ from .calibrate import calibrate
 from .compare import compare
 from .exit_codes import BAD_INPUT, NO_ADAPTER
 from .info import info
+from .output import note
 from .plot import plot
 from .report import report
 from .roofline import roofline
@@ -31,10 +32,10 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except AdapterError as error:
-            click.echo(f"gridwise: {error}", err=True)
+            note(f"gridwise: {error}")
             sys.exit(NO_ADAPTER if "no GPU adapter was found" in str(error) else BAD_INPUT)
         except GridwiseError as error:
-            click.echo(f"gridwise: {error}", err=True)
+            note(f"gridwise: {error}")
             sys.exit(BAD_INPUT)
 
 

@@ -12,7 +12,7 @@ import click
 
 from .exit_codes import BAD_INPUT, NO_ADAPTER, WRONG_RESULT
 from .options import AxisText, AxisValues, PrimitiveName, RawArguments, adapter_option
-from .output import check_output
+from .output import check_output, note
 
 __all__ = ["bench"]
 
@@ -127,18 +127,17 @@ def _next_adapter(request: Any, adapter: int, json_path: Path | None) -> int:
     try:
         return _one_adapter(request, adapter, json_path, None)
     except GridwiseError as error:
-        click.echo(f"gridwise: adapter {adapter}: {error}", err=True)
+        note(f"gridwise: adapter {adapter}: {error}")
         return BAD_INPUT
 
 
 def _one_adapter(request: Any, adapter: int | str | None, json_path: Path | None, resume: Path | None) -> int:
     """Run, show, and return the exit code."""
-    from rich.console import Console
-
     from ..bench.results_writer import partial_path
     from ..bench.runner import run_jobs
     from ..bench.suite import YARDSTICK
     from ..bench.table import results_table
+    from ..terminal import make_console
 
     partial = json_path and partial_path(json_path)
     try:
@@ -148,14 +147,14 @@ def _one_adapter(request: Any, adapter: int | str | None, json_path: Path | None
         )
     except KeyboardInterrupt:
         if partial is not None and partial.is_file():
-            click.echo(f"gridwise: finished cases are in {partial}; --resume {partial} goes on with it", err=True)
+            note(f"gridwise: finished cases are in {partial}; --resume {partial} goes on with it")
         raise
-    console = Console()
+    console = make_console()
     if not console.is_terminal:
-        console = Console(width=120)
+        console = make_console(width=120)
     console.print(results_table(document, YARDSTICK))
     if json_path is not None:
-        click.echo(f"wrote {json_path}", err=True)
+        note(f"wrote {json_path}")
     if any(entry["mismatch"] is not None for entry in document["results"]):
         return WRONG_RESULT
     return BAD_INPUT if any(entry["error"] is not None for entry in document["results"]) else 0
@@ -163,12 +162,13 @@ def _one_adapter(request: Any, adapter: int | str | None, json_path: Path | None
 
 def _with_progress(total: int, work: Callable[[Callable[[Any], None]], Any]) -> Any:
     """Call `work` with a function that shows which job is next."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from ..terminal import make_console
 
     bar = Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=Console(stderr=True), transient=True,
+        console=make_console(stderr=True), transient=True,
     )  # fmt: skip
     with bar:
         task = bar.add_task("", total=total)

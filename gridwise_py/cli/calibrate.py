@@ -34,13 +34,12 @@ def calibrate(adapter: str | None, refresh: bool, as_json: bool) -> None:
 
     What was found is kept for the user, until adapter, driver or version change.
     """
-    from rich.console import Console
-
     from .. import request_device
     from ..bench.calibration import calibrate as run
+    from ..terminal import make_console
 
     device = request_device(adapter)
-    console = Console(stderr=True)
+    console = make_console(stderr=True)
     with console.status("") as status:
         found = run(device, refresh=refresh, progress=lambda step: status.update(step))
     if as_json:
@@ -51,13 +50,13 @@ def calibrate(adapter: str | None, refresh: bool, as_json: bool) -> None:
 
 def _show(found: Any) -> None:
     from rich import box
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
+    from ..terminal import make_console
     from ..timing_result import _format_ns
 
-    console = Console()
+    console = make_console()
     check = found.tick_check
     console.print(f"[bold]{escape(found.device['adapter'])}[/bold] ({escape(found.device['driver'])})")
     step = "unknown" if found.tick_step_ns is None else f"{found.tick_step_ns:g} ns"

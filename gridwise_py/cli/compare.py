@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from .exit_codes import NOT_COMPARABLE, REGRESSION, WRONG_RESULT
-from .output import check_output, write_whole
+from .output import check_output, note, write_whole
 
 __all__ = ["compare"]
 
@@ -63,6 +63,7 @@ def compare(
     from ..bench.compare import compare as compare_documents
     from ..bench.compare_render import render, render_rich
     from ..bench.results import read_results
+    from ..terminal import clean_lines
 
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
@@ -73,15 +74,15 @@ def compare(
     if output is not None:
         write_whole(output, render(found, form), "--output")
     elif form == "table":
-        from rich.console import Console
+        from ..terminal import make_console
 
-        console = Console()
-        render_rich(found, console if console.is_terminal else Console(width=140))
+        console = make_console()
+        render_rich(found, console if console.is_terminal else make_console(width=140))
     else:
-        click.echo(render(found, form), nl=False)
+        click.echo(clean_lines(render(found, form)), nl=False)
     if not found.comparable:
         for text in found.obstacles:
-            click.echo(f"gridwise: not comparable: {text}", err=True)
+            note(f"gridwise: not comparable: {text}")
         sys.exit(NOT_COMPARABLE)
     if found.wrong:
         sys.exit(WRONG_RESULT)

@@ -18,13 +18,13 @@ __all__ = ["info"]
 def info(adapter: str | None, as_json: bool) -> None:
     """List the adapters, and measure what the chosen one can do."""
     from rich import box
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     import gridwise_py as gw
 
     from ..lookback import lookback_verdict
+    from ..terminal import make_console
 
     adapters = gw.list_adapters()
     device = gw.request_device(adapter)
@@ -41,7 +41,7 @@ def info(adapter: str | None, as_json: bool) -> None:
         }
         click.echo(json.dumps(document, indent=1))
         return
-    console = Console()
+    console = make_console()
     table = Table("index", "adapter", "type", "backend", "driver", box=box.SIMPLE_HEAD, title="Adapters")
     for a in adapters:
         table.add_row(*(escape(str(v)) for v in (a.index, a.name, a.type, a.backend, a.driver)))

@@ -9,18 +9,24 @@ from pathlib import Path
 
 import click
 
+from ..terminal import clean_lines
 from .exit_codes import BAD_INPUT
 
-__all__ = ["check_output", "write_whole"]
+__all__ = ["check_output", "note", "write_whole"]
+
+
+def note(text: str) -> None:
+    """Say something on stderr; paths and messages in it may be of files."""
+    click.echo(clean_lines(text), err=True)
 
 
 def check_output(path: Path, option: str, inputs: Iterable[Path] = ()) -> None:
     """End with `BAD_INPUT` unless the folder is there and no input would be written over."""
     if not path.absolute().parent.is_dir():
-        click.echo(f"gridwise: {option}: the folder {path.parent} does not exist; make it first", err=True)
+        note(f"gridwise: {option}: the folder {path.parent} does not exist; make it first")
         sys.exit(BAD_INPUT)
     if path.resolve() in {one.resolve() for one in inputs}:
-        click.echo(f"gridwise: {option}: {path} is one of the files to read; name another", err=True)
+        note(f"gridwise: {option}: {path} is one of the files to read; name another")
         sys.exit(BAD_INPUT)
 
 
@@ -31,7 +37,7 @@ def write_whole(path: Path, text: str, option: str) -> None:
         beside.write_text(text, encoding="utf-8")
         beside.replace(path)
     except OSError as error:
-        click.echo(f"gridwise: {option}: {path} cannot be written: {error}", err=True)
+        note(f"gridwise: {option}: {path} cannot be written: {error}")
         sys.exit(BAD_INPUT)
     finally:
         beside.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .output import check_output
+from .output import check_output, note
 
 __all__ = ["plot"]
 
@@ -28,4 +28,4 @@ def plot(files: tuple[Path, ...], out: Path) -> None:
     check_output(out, "--out", files)
     documents = [read_results(file) for file in files]
     plot_results(documents, [file.name.removesuffix(".json") for file in files], out)
-    click.echo(f"wrote {out}", err=True)
+    note(f"wrote {out}")

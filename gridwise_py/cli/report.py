@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from .exit_codes import BAD_INPUT
-from .output import check_output, write_whole
+from .output import check_output, note, write_whole
 
 __all__ = ["report"]
 
@@ -39,8 +39,8 @@ def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_lim
     inputs = (*files, *([] if calibration is None else [calibration]))
     check_output(out, "--out", inputs)
     if out.suffix.lower() not in (".html", ".htm"):
-        click.echo(f"gridwise: --out: {out.name}: a report ends in .html", err=True)
+        note(f"gridwise: --out: {out.name}: a report ends in .html")
         sys.exit(BAD_INPUT)
     given = None if calibration is None else read_calibration(calibration)
     write_whole(out, report_html(read_sources(files), calibration=given, raw_limit_mib=raw_limit), "--out")
-    click.echo(f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB)", err=True)
+    note(f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB)")

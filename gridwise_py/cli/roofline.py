@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from .output import check_output
+from .output import check_output, note
 
 __all__ = ["roofline"]
 
@@ -28,12 +28,11 @@ def roofline(file: Path, calibration: Path | None, out: Path | None, as_json: bo
     Predicted is the longer of a copy of the bytes that had to move, and of the arithmetic. The last column says what
     the gap between that and the measured time is likely to be.
     """
-    from rich.console import Console
-
     from ..bench.results import read_results
     from ..bench.roofline import ceilings_of, points, read_calibration
     from ..bench.roofline_report import plot_roofline, roofline_table
     from ..errors import ArgumentError
+    from ..terminal import make_console
 
     if out is not None:
         check_output(out, "--out", [file])
@@ -46,10 +45,10 @@ def roofline(file: Path, calibration: Path | None, out: Path | None, as_json: bo
         rows = [{**asdict(point), "share": point.share} for point in found]
         click.echo(json.dumps({"ceilings": {**asdict(ceilings), "ridge": ceilings.ridge}, "points": rows}, indent=1))
     else:
-        console = Console()
+        console = make_console()
         if not console.is_terminal:
-            console = Console(width=150)
+            console = make_console(width=150)
         console.print(roofline_table(document, ceilings, found))
     if out is not None:
         plot_roofline(document, ceilings, found, out)
-        click.echo(f"wrote {out}", err=True)
+        note(f"wrote {out}")

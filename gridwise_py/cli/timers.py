@@ -9,7 +9,7 @@ import click
 
 from .exit_codes import WRONG_RESULT
 from .options import adapter_option
-from .output import check_output
+from .output import check_output, note
 
 __all__ = ["timers"]
 
@@ -37,12 +37,11 @@ def timers(
     """
     from dataclasses import replace
 
-    from rich.console import Console
-
     from ..bench.plot import load_figure
     from ..bench.results import write_results
     from ..bench.timers import WORKLOADS, run_timers
     from ..bench.timers_report import plot_timers, timers_table
+    from ..terminal import make_console
 
     for option, path in (("--json", json_path), ("--plot", plot_path)):
         if path is not None:
@@ -51,21 +50,21 @@ def timers(
         load_figure(plot_path)  # what is wrong with it is said before anything is measured
     workloads = [replace(workload, n=max(1, round(scale * workload.n))) for workload in WORKLOADS]
     try:
-        with Console(stderr=True).status("") as status:
+        with make_console(stderr=True).status("") as status:
             document = run_timers(
                 adapter, repeats=repeats, cold_repeats=cold_repeats, warmup_s=warmup_s, idle_s=idle_s,
                 workloads=workloads, torch=not no_torch, progress=status.update,
             )  # fmt: skip
     except AssertionError as error:
-        click.echo(f"gridwise: a sum is wrong: {error}", err=True)
+        note(f"gridwise: a sum is wrong: {error}")
         sys.exit(WRONG_RESULT)
-    console = Console()
+    console = make_console()
     if not console.is_terminal:
-        console = Console(width=150)
+        console = make_console(width=150)
     console.print(timers_table(document))
     if json_path is not None:
         write_results(json_path, document)
-        click.echo(f"wrote {json_path}", err=True)
+        note(f"wrote {json_path}")
     if plot_path is not None:
         plot_timers(document, plot_path)
-        click.echo(f"wrote {plot_path}", err=True)
+        note(f"wrote {plot_path}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .output import check_output
+from .output import check_output, note
 
 __all__ = ["trace"]
 
@@ -25,4 +25,4 @@ def trace(file: Path, out: Path) -> None:
 
     check_output(out, "--out", [file])
     export_results_trace(file, out)
-    click.echo(f"wrote {out}", err=True)
+    note(f"wrote {out}")

@@ -42,32 +42,33 @@ def tune(
         click.echo(json.dumps({"removed": gone}) if as_json else "forgotten" if gone else "nothing was kept")
         return
     if not show:
-        from rich.console import Console
-
         from ..bench.tune import tune as run
+        from ..terminal import make_console
 
         wanted = None if kernels is None else [name.strip() for name in kernels.split(",")]
-        with Console(stderr=True).status("") as status:
+        with make_console(stderr=True).status("") as status:
             run(device, wanted, rounds=rounds, max_items=max_n, progress=lambda step: status.update(step))
     kept = cache.load(TUNING_KIND, key, TUNING_FORMAT)
     if as_json:
         click.echo(json.dumps(kept, indent=1))
     elif kept is None:
-        click.echo(f"nothing is kept for {key['adapter']} ({key['driver']}): the default shapes are used")
+        from ..terminal import clean_lines
+
+        click.echo(clean_lines(f"nothing is kept for {key['adapter']} ({key['driver']}): the default shapes are used"))
     else:
         _show(key, kept["choices"])
 
 
 def _show(key: dict[str, str], choices: Sequence[dict[str, Any]]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
+    from ..terminal import make_console
     from ..timing_result import _format_ns
     from ..tuned import tuning_allowed
 
-    console = Console()
+    console = make_console()
     console.print(f"[bold]{escape(key['adapter'])}[/bold] ({escape(key['driver'])})")
     table = Table("kernel", "up to", "at", "default", "tuned", "time", "of default", box=box.SIMPLE_HEAD)
     for choice in choices:

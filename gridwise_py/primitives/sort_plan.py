@@ -12,6 +12,7 @@ from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import DATATYPES, Datatype
 from ..errors import ArgumentError, LimitError
 from ..layout import Operand
+from ..plan import Fill
 from ..sort_shape import SortShape
 from ..tuning import Shapes
 from .operator_primitive import operator_context
@@ -23,6 +24,9 @@ _BINS = 256
 _PLACES = ("input", "output", "temporary")
 _MAX_ITEMS = 1 << 30  # a state word has 30 bits for a number of keys
 _LEAST_CHUNKS = 4  # of a block of the histogram
+# Looks of the last workgroup for counts of others, which have all added theirs. Each look has loops of its own, and
+# lavapipe ends all loops of an invocation after 65,535 iterations.
+_HISTOGRAM_SPINS = 256
 _FIRST_BIN = 16  # in the routes, behind a word per pass
 
 
@@ -207,13 +211,16 @@ class _Sort:
         per_block = min(-(-tiles // shape.max_blocks), shape.max_tiles_per_block)
         blocks = -(-tiles // per_block)
         if config.strategy == ONESWEEP:
-            builder.scratch("states", 4 + tiles * _BINS)
+            states = builder.scratch("states", 4 + tiles * _BINS)
         else:
             counts, offsets = (builder.scratch(name, blocks * _BINS) for name in ("counts", "offsets"))
         # The passes share their pipelines, which are named but once.
         for index, digit in enumerate(self.digits[:1] if self.sibling else self.digits):
             params = {"route_index": index, "bins_index": _FIRST_BIN + _BINS * index, "tiles": tiles, "digit": digit}
             if config.strategy == ONESWEEP:
+                if config.stall_every and not self.sibling:
+                    # One bit of epoch tells a pass from the one before only where every tile has posted.
+                    builder.step(Fill("states", 0, states.size_bytes))
                 self.move(index, params, tiles, {"routes": routes}, lookback=True)
             else:
                 params |= {"blocks": blocks, "tiles_per_block": per_block}
@@ -241,7 +248,7 @@ class _Sort:
             },
             workgroups=blocks,
             workgroup_size=shape.count_workgroup_size,
-            constants={"SPIN_LIMIT": config.spin_limit, "STALL_EVERY": config.stall_every},
+            constants={"SPIN_LIMIT": min(config.spin_limit, _HISTOGRAM_SPINS), "STALL_EVERY": config.stall_every},
             atomics={"sums": ("sums", "array<atomic<u32>>")},
             context=config.context(
                 digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],

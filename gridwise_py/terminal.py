@@ -1,0 +1,46 @@
+"""Texts for a terminal: labels, paths and files' contents must not steer it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import rich.console
+
+__all__ = ["clean", "clean_lines", "make_console"]
+
+# Escape sequences begin with one of the controls, and XML cannot hold most of them; half a pair of surrogates cannot be
+# written.
+_STEERING = "\x7f-\x9f\ud800-\udfff\ufffe\uffff"
+# Marks of writing direction show what follows on a line in another order than it has. A page keeps that in an element.
+_DIRECTION = "\u202a-\u202e\u2066-\u2069"
+_CONTROLS = re.compile(f"[\x00-\x1f{_STEERING}]")
+_CONTROLS_IN_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_STEERING}{_DIRECTION}]")
+
+
+def clean(text: str) -> str:
+    """Return a text on one line, for a file or a page, without controls and what cannot be written."""
+    return _CONTROLS.sub("�", text)
+
+
+def clean_lines(text: str) -> str:
+    """Return a text for a terminal, without what could steer it; line breaks and tabs stay."""
+    return _CONTROLS_IN_LINES.sub("�", text)
+
+
+def make_console(**options: Any) -> rich.console.Console:
+    """Return a rich console that cleans all texts; what it steers the terminal with is its own."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class CleanConsole(Console):
+        def render(self, renderable: Any, options: Any = None) -> Any:
+            for segment in super().render(renderable, options):
+                if segment.control is None:
+                    text = clean_lines(segment.text)
+                    yield segment if text == segment.text else Segment(text, segment.style)
+                else:
+                    yield segment
+
+    return CleanConsole(**options)

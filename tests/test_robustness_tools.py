@@ -1,0 +1,166 @@
+"""What looks for faults finds them: random plans, mutants, and what the validation layer says."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import random_plans
+from click.testing import CliRunner
+
+import gridwise_py as gw
+
+SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
+needs_scripts = pytest.mark.skipif(not SCRIPTS.exists(), reason="needs the repository")
+
+
+def _script(name):
+    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+# ---- random plans
+
+
+@pytest.mark.parametrize("first", range(10, 40, 10))
+def test_random_plans_equal_numpy(device, first):
+    for number in range(first, first + 10):
+        call = random_plans.draw(device, 1, number)
+        try:
+            random_plans.run(device, call)
+        except AssertionError as error:
+            raise AssertionError(f"plan {number} of seed 1: {random_plans.describe(call)}: {error}") from error
+
+
+def test_a_plan_follows_from_its_number(device):
+    for number in (3, 44):
+        one, other = random_plans.draw(device, 5, number), random_plans.draw(device, 5, number)
+        assert random_plans.describe(one) == random_plans.describe(other)
+        assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(
+            one.inputs.values(), other.inputs.values(), strict=True))  # fmt: skip
+    assert {type(random_plans.draw(device, 0, n).primitive).__name__ for n in range(0, 400, 5)} == {
+        "VectorAdd", "Copy", "Reduce", "Scan", "Sort", "SortPairs", "ArgSort", "MatMul"
+    }  # fmt: skip
+
+
+def test_a_wrong_item_and_one_written_beside_are_found(device):
+    for number in range(100):
+        call = random_plans.draw(device, 0, number)
+        (name, want), *_ = call.wanted.items()
+        if call.bounded is None and want.size > 5 and call.offsets[name]:
+            break
+    random_plans.run(device, call)
+    wrong = {**call.wanted, name: np.roll(want, 1) + want.dtype.type(1)}
+    with pytest.raises(AssertionError, match="items are wrong"):
+        random_plans.run(device, call._replace(wanted=wrong))
+    lengthened = call._replace(primitive=_Overwriting(call.primitive, device, name))
+    with pytest.raises(AssertionError, match="beside"):
+        random_plans.run(device, lengthened)
+
+
+class _Overwriting:
+    """A primitive that also writes the item before its output."""
+
+    def __init__(self, primitive, device, name):
+        self.primitive, self.device, self.name = primitive, device, name
+
+    def execute(self, **arguments):
+        self.primitive.execute(**arguments)
+        view = arguments[self.name]
+        before = gw.Array(view.buffer, view.datatype, 1, view.offset - 1, device=self.device)
+        before.copy_from(np.array([99], view.dtype))
+
+
+def test_a_soak_goes_on_where_it_was_and_tells_of_wrong_answers(tmp_path, monkeypatch):
+    path = tmp_path / "soak.json"
+    words = ["--json", str(path), "--seed", "2", "--plans"]
+    assert CliRunner().invoke(random_plans.main, [*words, "2"]).exit_code == 0
+    assert CliRunner().invoke(random_plans.main, [*words, "4"]).exit_code == 0
+    (result,) = json.loads(path.read_text())["results"]
+    assert (result["plans"], result["next"], result["wrong"]) == (4, 4, [])
+
+    def fail(*_):
+        raise AssertionError("an item is wrong")
+
+    monkeypatch.setattr(random_plans, "run", fail)
+    done = CliRunner().invoke(random_plans.main, [*words, "5"])
+    assert done.exit_code == 4
+    assert "WRONG: plan 4 of seed 2" in done.output
+    (result,) = json.loads(path.read_text())["results"]
+    assert [wrong["number"] for wrong in result["wrong"]] == [4]
+    assert CliRunner().invoke(random_plans.main, [*words, "5", "--minutes", "0"]).exit_code == 4, "it is not forgotten"
+
+
+# ---- mutants
+
+
+@needs_scripts
+def test_mutants_of_wgsl_are_of_code_only():
+    mutate = _script("mutate")
+    found = list(mutate.wgsl_mutants("shaders/scan_lookback.wgsl"))
+    assert len(found) > 40
+    for mutant in found:
+        assert mutant.old != mutant.new
+        assert not mutant.old.startswith("//")
+        text = (SCRIPTS.parent / mutant.place).read_text(encoding="utf-8")
+        changed = [
+            i for i, (a, b) in enumerate(zip(text.splitlines(), mutant.text.splitlines(), strict=True), 1) if a != b
+        ]
+        assert changed == [mutant.line]
+    assert all((SCRIPTS.parent / place).is_file() for place in mutate.PYTHON | mutate.WGSL)
+    assert all((SCRIPTS.parent / test).is_file() for tests in (mutate.PYTHON | mutate.WGSL).values()
+               for test in tests.split())  # fmt: skip
+
+
+@needs_scripts
+def test_a_mutant_is_killed_by_a_failure_or_lives(tmp_path):
+    mutate = _script("mutate")
+    (tmp_path / "module.py").write_text("VALUE = 1\n")
+    (tmp_path / "test_module.py").write_text("import module\ndef test_value():\n    assert module.VALUE > 0\n")
+    bad = mutate.Mutant("module.py", 1, "VALUE = 1", "VALUE = 0", "VALUE = 0\n")
+    assert mutate.is_killed(tmp_path, bad, "test_module.py", 60) == "test_module.py::test_value"
+    assert (tmp_path / "module.py").read_text() == "VALUE = 1\n"
+    assert mutate.is_killed(tmp_path, bad._replace(text="VALUE = 2\n"), "test_module.py", 60) is None
+    endless = bad._replace(text="while True:\n    pass\n")
+    assert mutate.is_killed(tmp_path, endless, "test_module.py", 3) == "no end"
+
+
+# ---- what the layer says
+
+
+@needs_scripts
+def test_messages_of_the_layer_are_summed_up_with_the_tests_that_ran(tmp_path, monkeypatch):
+    validate = _script("validate")
+    listener = validate.Listener(tmp_path / "pipe")
+    monkeypatch.setenv(validate.PIPE, str(tmp_path / "pipe"))
+    validate.pytest_runtest_logstart("tests/test_x.py::test_y")
+    name = "VUID-vkCmdDispatch-None-02699"
+    message = (
+        f"{name}(ERROR / SPEC): msgNum: 123 - Validation Error: [ {name} ] Object 0: handle = 0x1, type = 3; | "
+        "MessageID = 0x9 | Something is wrong\n    Objects: 1\n"
+    )
+    with open(tmp_path / "pipe", "w") as pipe:
+        pipe.write(message * 2 + "UNASSIGNED-x(WARN / PERF): msgNum: 0 - Slow | that is slow\n")
+    validate.pytest_runtest_logfinish("tests/test_x.py::test_y")
+    listener.settle()
+    lines, rows = validate.report(listener)
+    assert rows[0] == {
+        "id": "VUID-vkCmdDispatch-None-02699", "severity": "ERROR", "count": 2, "text": "Something is wrong",
+        "explained": None, "tests": ["tests/test_x.py::test_y"],
+    }  # fmt: skip
+    assert rows[1]["severity"] == "WARN"
+    assert any("in tests/test_x.py::test_y" in line for line in lines)
+
+
+@needs_scripts
+def test_without_the_layer_nothing_is_claimed(monkeypatch, capsys):
+    validate = _script("validate")
+    monkeypatch.setattr(validate, "layer_is_installed", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["validate"])
+    assert validate.main() == 3
+    assert "NOTHING WAS VALIDATED" in capsys.readouterr().out
