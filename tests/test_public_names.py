@@ -22,8 +22,8 @@ SINCE = {
     """,
     "Unreleased": """
         STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
-        KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile sort sort_pairs stream
-        synchronize
+        KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile sort sort_pairs
+        stream synchronize
     """,
 }
 #: Public once, and why no more.

@@ -131,7 +131,16 @@ def main(
 ) -> None:
     """Compare and print a table: our time in µs, then theirs over ours (above 1: this library is faster)."""
     device = gw.request_device(adapter)
-    rows, wrong = [], False
+    rows: list[dict[str, object]] = []
+    found: list[dict[str, object]] = []
+    wrong = False
+    context = run_context(device)
+
+    def keep() -> None:
+        # After each case, so that a run that is cut off leaves what it has.
+        if json_path is not None:
+            write_results(json_path, {**context, "launches": LAUNCHES, "results": rows, "forms": found})
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = build_cub(folder) if "cub" in peers else "not asked for"
@@ -151,12 +160,11 @@ def main(
                     )  # fmt: skip
                     wrong |= not row["correct"]
                     rows.append(row)
-    found = [
-        f for which in forms for n in forms_n or counts for f in measure_forms(device, which, n, max(3, rounds // 6))
-    ]
+                    keep()
+    for which, n in itertools.product(forms, forms_n or counts):
+        found += measure_forms(device, which, n, max(3, rounds // 6))
+        keep()
     wrong |= not all(form["correct"] for form in found)
-    if json_path is not None:
-        write_results(json_path, {**run_context(device), "launches": LAUNCHES, "results": rows, "forms": found})
     if plot_path is not None:
         plot(rows, gw.capabilities(device).adapter, plot_path)
     if wrong:
