@@ -136,9 +136,15 @@ def _shape(
     free_words = storage_bytes // 4 - 256 - size * (3 if mode.kind == "emulated" else 1) - 16
     rows_words = size // 32 * 256
     serial_words = rows_words if mode.kind == "none" else 0  # digits lie behind the counters
-    fitting = free_words // (size * words) * parts
-    if serial_words:
-        fitting = min(fitting, (free_words - serial_words) // size)
+
+    def most_items(parts: int) -> int:
+        found = free_words // (size * words) * parts
+        return min(found, (free_words - serial_words) // size) if serial_words else found
+
+    if wished[1] is not None and wished[2] is None and items % parts:
+        # The usual parts are those of the usual items.
+        parts = next((p for p in range(1, items) if items % p == 0 and items <= most_items(p)), parts)
+    fitting = most_items(max(parts, 1))
     if fitting < 1 or rows_words > free_words:
         raise ArgumentError(
             f"sort: workgroups of {size} need more than max-compute-workgroup-storage-size, {storage_bytes} bytes; use "

@@ -53,38 +53,53 @@ fn count_again(tile: u32, place: u32) -> u32 {
   return atomicLoad(&run_offsets[lane & (BINS - 1u)]);
 }
 
+// What earlier tiles and the bin's base add up to, the tiles that remain to be added, and looks in vain.
+var<private> sum: u32;
+var<private> remaining: u32;
+var<private> spins: u32;
+
+// Adds what earlier tiles have posted, until nothing remains or so many looks were in vain.
+fn walk_back(most_spins: u32) {
+  while (remaining > 0u && spins < most_spins) {
+    // Those before tile 0 repeat it: they are not reached, since tile 0 posts an inclusive count.
+//$ for j in range(look)
+    let word_{{ j }} = digit_peek(max(remaining, {{ j + 1 }}u) - {{ j + 1 }}u, lane);
+//$ endfor
+    var on = true;
+//$ for j in range(look)
+    on = on && remaining > 0u && digit_posted(word_{{ j }});
+    if (on) {
+      sum += digit_value(word_{{ j }});
+      remaining = select(remaining - 1u, 0u, digit_inclusive(word_{{ j }}));
+    }
+//$ endfor
+    spins += select(1u, 0u, on || remaining == 0u);
+  }
+}
+
+// Begins to look back, and waits for nobody: whoever has all by then shortens the way of the tiles behind it.
+fn look_back_early(tile: u32, base: u32, count: u32) {
+  sum = select(0u, base, tile == 0u);
+  remaining = select(0u, tile, lane < BINS);
+  spins = 0u;
+  walk_back(1u);
+  if (lane < BINS && tile > 0u && remaining == 0u) { digit_post(tile, lane, INCLUSIVE, sum + count); }
+}
+
 // Where this invocation's bin goes on after the tiles before `tile`; `base` is where the bin begins.
 fn look_back(tile: u32, place: u32, base: u32) -> u32 {
-  var sum = 0u;
-  var next = select(0u, tile, lane < BINS);  // the tiles before this one remain to be added
-  var spins = 0u;
   var keys_lost = false;
-  if (tile == 0u) { sum = base; }
   loop {
-    while (next > 0u && spins < SPIN_LIMIT) {
-      // Those before tile 0 repeat it: they are not reached, since tile 0 posts an inclusive count.
-//$ for j in range(look)
-      let word_{{ j }} = digit_peek(max(next, {{ j + 1 }}u) - {{ j + 1 }}u, lane);
-//$ endfor
-      var on = true;
-//$ for j in range(look)
-      on = on && next > 0u && digit_posted(word_{{ j }});
-      if (on) {
-        sum += digit_value(word_{{ j }});
-        next = select(next - 1u, 0u, digit_inclusive(word_{{ j }}));
-      }
-//$ endfor
-      spins += select(1u, 0u, on || next == 0u);
-    }
-    if (next > 0u) { atomicMax(&stalled, next); }
+    walk_back(SPIN_LIMIT);
+    if (remaining > 0u) { atomicMax(&stalled, remaining); }
     let again = workgroupUniformLoad(&stalled);
     if (again == 0u) { break; }
     let counted = count_again(again - 1u, place);
     keys_lost = true;
-    if (next == again) {
+    if (remaining == again) {
       sum += counted;
-      next -= 1u;
-      if (next == 0u) { sum += base; }
+      remaining -= 1u;
+      if (remaining == 0u) { sum += base; }
     }
     if (lane == 0u) { atomicStore(&stalled, 0u); }
     workgroupBarrier();
@@ -121,6 +136,7 @@ fn main(
   }
   let first = wg_exclusive(count).before;
   tile_rank(first);
+  look_back_early(tile, base, count);
   read_unfixed(tile, place);
   stage_keys(0u);
   let before = look_back(tile, place, base);

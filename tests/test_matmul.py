@@ -193,7 +193,7 @@ def test_other_sizes_compile_nothing(device):
     executor = context_of(device).executor
     counts = executor.counts
     seen = set()
-    for m, n, k in [(1, 1, 1), (64, 64, 64), (200, 130, 3), (3, 4, 0), (33, 2, 77)]:
+    for m, n, k in [(1, 1, 1), (64, 64, 64), (200, 130, 3), (3, 4, 0), (33, 2, 77), (800, 800, 3)]:
         a, b = _integers("f32", m, k), _integers("f32", k, n, seed=1)
         seen.add(gw.MatMul(device, m=m, n=n, k=k).plan_for(
             capabilities=gw.capabilities(device), lengths={"a": m * k, "b": k * n, "output": m * n}, m=m, n=n, k=k

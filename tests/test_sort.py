@@ -388,6 +388,7 @@ def test_few_keys_have_tiles_of_their_own():
     assert (few["strategy"], few["items_per_invocation"], few["tiles"]) == ("onesweep", 8, 3)
     assert (many["items_per_invocation"], many["tiles"]) == (20, 103)
     assert one["shape"] == few["shape"] == many["shape"] == "default"
+    assert plan(10241, items=15).parameters["items_per_invocation"] == 15, "in parts that go into it"
     wished = plan(10241, items=6, parts=1)
     assert (wished.parameters["shape"], wished.parameters["items_per_invocation"]) == ("argument", 6)
     assert len(wished.siblings) < len(plan(10241).siblings)
