@@ -48,9 +48,10 @@ soak:  ## 10,000 random plans against numpy, in at most 30 minutes, then the API
 	$(BIN)/python tests/random_plans.py --json $(FIGURES)/random_plans.json $(ARGS)
 	SOAK_MACHINES=300 $(BIN)/python -m pytest -q tests/test_any_order.py
 
-soak-gpu:  ## many scans in a row, each compared item by item on the GPU, in at most 10 minutes
+soak-gpu:  ## many scans and sorts in a row, each compared item by item on the GPU, in at most 15 minutes
 	@$(SETUP) run adapter
 	$(BIN)/python benchmarks/soak.py scan $(ARGS)
+	$(BIN)/python benchmarks/soak.py sort --seconds 300 $(ARGS)
 
 leaks:  ## whether memory and live objects level off, in at most 20 minutes
 	@$(SETUP) dev adapter
