@@ -313,7 +313,7 @@ class CachedScan(gw.Scan):
         }
 
 
-# Of an H200. How many workgroups one holds is not known, either: 128 × 16 has 80 registers of items and sums, so 4 to 6.
+# Of an H200. How many workgroups one holds is not known: 128 × 16 has 80 registers of items and sums, so 4 to 6.
 MULTIPROCESSORS = 132
 MIB = 1 << 20
 
