@@ -330,12 +330,24 @@ SCAN_VARIANTS: dict[str, tuple[Any, ...]] = {
         for each, tickets in ((3, False), (4, False), (3, True), (4, True), (8, True))
     },
     **{
-        f"next tile loaded ahead, {size} x {vecs}, {each} a multiprocessor": (
+        f"next tile loaded ahead, {size} x {vecs}, {each} a multiprocessor{', tickets' if tickets else ''}": (
             lambda: changed_texts(*AHEAD),
-            {"workgroups": each * MULTIPROCESSORS, "workgroup_size": size, "vecs": vecs, "tickets": True},
+            {
+                "workgroups": each * MULTIPROCESSORS,
+                "workgroup_size": size,
+                "vecs": vecs,
+                **({"tickets": True} if tickets else {}),
+            },
             PersistentScan,
         )
-        for size, vecs, each in ((128, 16, 3), (128, 8, 4), (256, 8, 2), (128, 8, 6))
+        for size, vecs, each, tickets in (
+            (128, 16, 2, False),
+            (128, 16, 3, True),
+            (128, 8, 4, False),
+            (128, 8, 4, True),
+            (128, 8, 6, True),
+            (256, 8, 2, False),
+        )  # fmt: skip
     },
     **{
         f"chunks of {mib} MiB{', next one reduced along' if overlap else ''}": (
