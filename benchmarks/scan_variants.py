@@ -174,9 +174,7 @@ class PersistentScan(gw.Scan):
         if is_cpu:
             each = min(each, MOST_TILES_EACH_ON_CPU)
         groups = -(-tiles // each)
-        super()._add(
-            *args, params={**params, "workgroups": groups, "tiles_each": each}, workgroups=groups, **more
-        )  # fmt: skip
+        super()._add(*args, params={**params, "workgroups": groups, "tiles_each": each}, workgroups=groups, **more)
 
 
 # ---- reduce-then-scan in chunks that the last-level cache holds
@@ -347,7 +345,7 @@ SCAN_VARIANTS: dict[str, tuple[Any, ...]] = {
             (128, 8, 4, True),
             (128, 8, 6, True),
             (256, 8, 2, False),
-        )  # fmt: skip
+        )
     },
     **{
         f"chunks of {mib} MiB{', next one reduced along' if overlap else ''}": (
