@@ -4,6 +4,7 @@ Usage:
     python benchmarks/variants.py shapes [--n 2^16,2^18,2^20,2^22]      # candidates of gridwise_py/tuning.py
     python benchmarks/variants.py shapes --kernels sort,sort_pairs      # and of sorts, which are not tuned
     python benchmarks/variants.py variants [--n 2^20,2^24,2^28]         # of reduce, the look-back scan and sort
+    python benchmarks/variants.py variants --kernels scan_forms         # and of scans in other forms (scan_variants.py)
     python benchmarks/variants.py variants --kernels float_reduce,float_scan    # what reproducible floats cost
 
 Times are medians per call of 100 calls in one pass. A variant changes a shader's text, here only: the library has no
@@ -15,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,10 @@ from unittest import mock
 
 import click
 import numpy as np
+from changed_text import changed_text
+from scan_variants import SCAN_TILE, SCAN_VARIANTS
 
 import gridwise_py as gw
-from gridwise_py import builder, shaders
 from gridwise_py.bench.interleave import checker, interleaved, random_arguments, samples_ns
 from gridwise_py.bench.results import run_context, write_results
 from gridwise_py.bench.tune import TUNED_KERNELS, make_for
@@ -35,7 +37,6 @@ from gridwise_py.sort_shape import sort_shapes_for
 from gridwise_py.tuning import candidates_for, shapes_for
 
 POST_EARLY = "  if (is_leader()) { state_post(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }\n"
-SCAN_TILE = "  tile_scan(sum.before);\n"
 SERIAL_TOTALS = """  var before = identity();
   var total = identity();
   for (var s = 0u; s < sg_count; s++) {"""
@@ -66,31 +67,13 @@ def by_mask(found: re.Match[str]) -> str:
     return f"lanes &= ~(votes ^ bitcast<u32>(extractBits(bitcast<i32>(digit), {bit}u, 1u)));"
 
 
-@contextlib.contextmanager
-def changed_text(old: str | re.Pattern[str], new: str | Callable[[re.Match[str]], str]) -> Iterator[None]:
-    """Compose shaders with a change; it must apply to at least one of them."""
-    pattern = re.compile(re.escape(old)) if isinstance(old, str) else old
-    applied = []
-
-    def compose(name: str, **context: Any) -> str:
-        text, changes = pattern.subn(new if callable(new) else lambda _: new, shaders.compose(name, **context))
-        applied.append(changes > 0)
-        return text
-
-    builder._shader.cache_clear()
-    with mock.patch.object(builder, "compose", compose):
-        yield
-    builder._shader.cache_clear()
-    if not any(applied):
-        raise click.ClickException(f"no shader has the text {pattern.pattern!r}: this variant must be written anew")
-
-
 def window(tiles: int) -> Any:
     """Look back over a window of so many tiles."""
     return mock.patch("gridwise_py.primitives.scan.look_back_tiles", lambda mode: max(1, tiles // mode.size))
 
 
-Variant = tuple[Callable[[], Any], dict[str, Any]]
+# Surroundings and options, and the class, where it is not that of KINDS.
+Variant = tuple[Callable[[], Any], dict[str, Any]] | tuple[Callable[[], Any], dict[str, Any], type[gw.Primitive]]
 
 AS_IT_IS: Variant = (contextlib.nullcontext, {})
 CHECKED: Variant = (lambda: mock.patch.dict(os.environ, {"GRIDWISE_SHADER_CHECKS": "1"}), {})
@@ -127,6 +110,7 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "tickets": (contextlib.nullcontext, {"tickets": True}),
         "reduce, then scan": (contextlib.nullcontext, {"strategy": "reduce_then_scan"}),
     },
+    "scan_forms": {"as it is": AS_IT_IS, **SCAN_VARIANTS},
     "sort": {
         "as it is": (contextlib.nullcontext, {"subgroups": "native"}),
         "checked modules": (CHECKED[0], {"subgroups": "native"}),
@@ -160,6 +144,7 @@ VARIANTS: dict[str, dict[str, Variant]] = {
 KINDS: dict[str, tuple[type[gw.Primitive], str, dict[str, Any]]] = {
     "reduce": (gw.Reduce, "u32", {}),
     "scan_lookback": (gw.Scan, "u32", {"strategy": "lookback"}),
+    "scan_forms": (gw.Scan, "u32", {"strategy": "lookback"}),
     "sort": (gw.Sort, "u32", {"strategy": "onesweep"}),
     "float_reduce": (gw.Reduce, "f32", {}),
     "float_scan": (gw.Scan, "f32", {}),
@@ -242,10 +227,10 @@ def variants(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
     made: dict[str, gw.Primitive] = {}
     arrays = None
     cls, datatype, fixed = KINDS[kernel]
-    for name, (surroundings, options) in VARIANTS[kernel].items():
+    for name, (surroundings, options, *other) in VARIANTS[kernel].items():
         try:
             with surroundings():
-                primitive = cls(device, datatype, **{**fixed, **options})
+                primitive = (other[0] if other else cls)(device, datatype, **{**fixed, **options})
                 if arrays is None:
                     _, arrays = random_arguments(primitive, n)
                 primitive.bind(**arrays)
@@ -279,11 +264,12 @@ def main(what, counts, kernels, rounds, seconds, adapter, json_path) -> None:
         )
         for kernel, primitives in blocks.items():
             print(f"{kernel}, n = 2^{n.bit_length() - 1}" if n & (n - 1) == 0 else f"{kernel}, n = {n:,}")
+            width = max([40, *map(len, primitives)])
             for row in measure(primitives, n, rounds, seconds):
                 rows.append({"kernel": kernel, **row})
                 judged = "" if row["ratio"] is None else f"{row['ratio']:7.3f} x  {row['verdict']}"
                 shown = f"{row['time_ns'] / 1e3:10.2f} us" if row["correct"] else "WRONG"
-                print(f"  {row['name']:40}{shown} {judged}", flush=True)
+                print(f"  {row['name']:{width}}{shown} {judged}", flush=True)
             for primitive in primitives.values():
                 primitive.release()
     if json_path is not None:
