@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 import numpy as np
+from compare_items import Differences
 
 import gridwise_py as gw
 from gridwise_py.bench.results import run_context, write_results
@@ -26,18 +27,6 @@ DEFAULTS = {"scan": ([1 << 20, 1 << 24], "100000,10000"), "sort": ([1 << 22], "2
 # Runs between two looks at the clock and at the count of wrong items.
 BATCH = 500
 
-COUNT_DIFFERENCES = """
-@group(0) @binding(0) var<storage, read> got: array<u32>;
-@group(0) @binding(1) var<storage, read> expected: array<u32>;
-@group(0) @binding(2) var<storage, read_write> wrong: array<atomic<u32>>;
-@compute @workgroup_size(256)
-fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>) {
-  for (var i = id.x; i < arrayLength(&got); i += grid.x * 256u) {
-    if (got[i] != expected[i]) { atomicAdd(&wrong[0], 1u); }
-  }
-}
-"""
-
 
 def soak(primitive: gw.Primitive, n: int, runs: int, *, seconds: float) -> dict[str, object]:
     """Run and compare, for `seconds` at most; return how many items were wrong in all runs together."""
@@ -46,14 +35,7 @@ def soak(primitive: gw.Primitive, n: int, runs: int, *, seconds: float) -> dict[
     x = rng.integers(0, 1 << 32, n, dtype=np.uint32)
     expected = gw.asarray(primitive.reference(x), device)
     source, output = gw.asarray(x, device), gw.empty(n, "u32", device)
-    wrong = gw.asarray(np.zeros(4, dtype=np.uint32), device)
-    compare = gw.Kernel(
-        device,
-        COUNT_DIFFERENCES,
-        {"got": "read", "expected": "read", "wrong": "read_write"},
-        1024,
-        label="compare",
-    )
+    differences = Differences(device)
     poison = gw.Copy(device, "u32")
     begin = time.perf_counter()
     plan, done = None, 0
@@ -64,10 +46,10 @@ def soak(primitive: gw.Primitive, n: int, runs: int, *, seconds: float) -> dict[
             # Whatever a wrong run leaves unwritten must not be an earlier right result.
             poison.record(encoder, input=source, output=output)
             plan = primitive.execute(encoder=encoder, input=source, output=output).plan
-            compare.record(encoder, got=output, expected=expected, wrong=wrong)
+            differences.record(encoder, output, expected)
             device.queue.submit([encoder.finish()])
             done += 1
-        total = int(wrong.to_numpy()[0])
+        total = differences.total()
     return {
         "primitive": primitive.name,
         "n": n,

@@ -1,14 +1,17 @@
 """What windows cost: the same work with one binding per array, and with bindings that are too small for it.
 
-Usage: python benchmarks/windows.py [--n N] [--windows 2,4] [--large 2^30] [--quick] [--json FILE]
+Usage: python benchmarks/windows.py [--n 2^28] [--windows 2,4] [--kernels "vector_add; reduce; scan"] [--json FILE]
+       python benchmarks/windows.py --full [--large 2^30] [--memory 100] …
 
 Vector add, reduce, scan and sort of u32, and the fixed order of `deterministic=True` sums of f32. The same n is done
 as it is, and with an invented limit of bindings that makes so many windows (for a sort, segments). All ways take turns,
 in an order that is drawn anew each round; the cost is the median over the rounds of a round's ratio to "one binding".
-By default n is what one binding of the device holds (2^28 for sorts), where windows begin to be needed. `--large` adds
-that many items in a `ChunkedArray`, and `--largest` the largest single Array, as long as `--memory` GiB hold them,
-against what one binding's rate would make of them. Results of all ways are compared with each other, and those of these
-two with numpy.
+Results of all ways are compared with that of one binding, on the GPU, before and after each measurement.
+
+With --full, n is what one binding of the device holds (2^28 for sorts), where windows begin to be needed; and there are
+rows of `--large` items in a `ChunkedArray`, and of the largest single Array (`--largest`), as long as `--memory` GiB
+hold them, against what one binding's rate would make of them. Results of these are compared with numpy, once; that, and
+what they move to the GPU and back, takes most of their time.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import Any
 
 import click
 import numpy as np
+from compare_items import Differences
 
 import gridwise_py as gw
 from gridwise_py.bench.interleave import samples_ns
@@ -51,10 +55,36 @@ def limited(capabilities: gw.Capabilities, nbytes: int, windows: int) -> gw.Capa
     return replace(capabilities, limits={**capabilities.limits, "max-storage-buffer-binding-size": limit})
 
 
-def measured(primitive: gw.Primitive, arrays: Mapping[str, Any], mode: str, protocol: gw.SamplingProtocol) -> float:
-    """Return the median time of a call in ns."""
-    (times,) = samples_ns([gw.measure(primitive, mode=mode, protocol=protocol, **arrays)])
+def measured(
+    primitive: gw.Primitive, arrays: Mapping[str, Any], mode: str, protocol: gw.SamplingProtocol, check: Any = False
+) -> float:
+    """Return the median time of a call in ns; `check` as `gw.measure` takes it."""
+    found = gw.measure(primitive, mode=mode, protocol=protocol, check=check, **arrays)
+    if found.mismatches:
+        raise SystemExit(f"{primitive}: {found.mismatches[0]}")
+    (times,) = samples_ns([found])
     return statistics.median(times)
+
+
+class Inputs:
+    """Random items on the device, the same for every kernel: drawn once, and uploaded once for each datatype."""
+
+    def __init__(self, device: Any):
+        self._device = device
+        self._host = np.empty(0, dtype=np.uint32)
+        self._arrays: dict[str, gw.Array] = {}
+
+    def get(self, datatype: str, n: int) -> gw.Array:
+        """Return `n` items: integers below 2^23, which f32 holds, too."""
+        if self._host.size != n:
+            for array in self._arrays.values():
+                array.destroy()
+            self._arrays = {}
+            self._host = np.random.default_rng(0).integers(0, 1 << 23, n, dtype=np.uint32)
+        if datatype not in self._arrays:
+            items = self._host.astype(gw.DATATYPES[datatype].dtype, copy=False)
+            self._arrays[datatype] = gw.asarray(items, self._device)
+        return self._arrays[datatype]
 
 
 def arguments(primitive: gw.Primitive, data: Any, make: Any) -> dict[str, Any]:
@@ -65,8 +95,9 @@ def arguments(primitive: gw.Primitive, data: Any, make: Any) -> dict[str, Any]:
 
 
 def in_turns(
-    name: str, device: Any, n: int, counts: list[int], rounds: int, mode: str, protocol: gw.SamplingProtocol
-) -> list[dict[str, Any]]:
+    name: str, inputs: Inputs, device: Any, n: int, counts: list[int], rounds: int, mode: str,
+    protocol: gw.SamplingProtocol,
+) -> list[dict[str, Any]]:  # fmt: skip
     """Measure one kernel with one binding and in windows; return a row for each way."""
     cls, datatype, options = KERNELS[name]
     capabilities = gw.capabilities(device)
@@ -75,24 +106,32 @@ def in_turns(
         ways[f"{count} windows"] = cls(
             device, datatype, capabilities=limited(capabilities, 4 * n, count), **options
         )  # fmt: skip
-    data = gw.asarray(
-        np.random.default_rng(0).integers(0, 1 << 23, n, dtype=np.uint32).astype(datatype_of(datatype)), device
-    )
-    arrays = arguments(ways[ONE], data, lambda: gw.empty(n, datatype, device))
+    arrays = arguments(ways[ONE], inputs.get(datatype, n), lambda: gw.empty(n, datatype, device))
+    output, expected = arrays["output"], gw.empty_like(arrays["output"])
+    ways[ONE].execute(**{**arrays, "output": expected})
+    differences = Differences(device)
+
+    def check(outputs: Mapping[str, gw.Array]) -> Any:
+        return differences.mismatch(outputs["output"], expected)
+
     times: dict[str, list[float]] = {way: [] for way in ways}
-    windows, results = {}, {}
+    windows = {}
     for way, primitive in ways.items():
-        run = primitive.execute(**arrays)
+        encoder = device.create_command_encoder()
+        # Whatever a way leaves unwritten must not be the right result of the one before.
+        encoder.clear_buffer(output.buffer)
+        run = primitive.execute(encoder=encoder, **arrays)
+        device.queue.submit([encoder.finish()])
         windows[way] = windows_in(run.plan)
-        results[way] = run.output.to_numpy()
-        if results[way].tobytes() != results[ONE].tobytes():
-            raise SystemExit(f"{name}, {way}: the result differs from that of one binding")
-    del results
+        if (wrong := check(run.outputs)) is not None:
+            raise SystemExit(f"{name}, {way}: the result differs from that of one binding: {wrong}")
     rng = np.random.default_rng(1)
     for _ in range(rounds):
         for way in rng.permutation(list(ways)):
-            times[str(way)].append(measured(ways[str(way)], arrays, mode, protocol))
-    for array in arrays.values():
+            times[str(way)].append(measured(ways[str(way)], arrays, mode, protocol, check))
+    for primitive in ways.values():
+        primitive.release()
+    for array in (output, expected):
         array.destroy()
     return [
         {
@@ -104,11 +143,6 @@ def in_turns(
         }
         for way, found in times.items()
     ]  # fmt: skip
-
-
-def datatype_of(name: str) -> np.dtype:
-    """Return the numpy dtype of a datatype."""
-    return gw.DATATYPES[name].dtype
 
 
 def large(
@@ -133,6 +167,7 @@ def large(
     del right, items
     found = [measured(primitive, arrays, mode, protocol) for _ in range(rounds)]
     windows = windows_in(run.plan)
+    primitive.release()
     for array in arrays.values():
         array.destroy()
     return {
@@ -150,20 +185,22 @@ def windows_in(plan: gw.Plan) -> int:
 
 @click.command()
 @click.option("--adapter", help="Adapter by index or part of its name.")
-@click.option("--n", "n_text", help="Items; by default what one binding holds, at most 2^28 for sorts.")
+@click.option("--n", "n_text", help="Items; by default 2^28.")
+@click.option("--full", is_flag=True, help="What one binding holds (sorts 2^28), --large 2^30 and --largest; minutes.")
 @click.option("--windows", "windows_text", default="2,4", show_default=True, help="How many, by commas.")
 @click.option("--kernels", "kernels_text", help=f"Of {'; '.join(KERNELS)}; by semicolons.")
-@click.option("--large", "large_text", default="2^30", show_default=True, help="Items in a ChunkedArray; 0 for none.")
-@click.option("--largest/--no-largest", default=True, help="Whether the largest single Array is measured, too.")
+@click.option("--large", "large_text", help="Items in a ChunkedArray; by default 2^30 with --full, else 0: none.")
+@click.option("--largest/--no-largest", default=None, help="Also the largest single Array; by default with --full.")
 @click.option("--memory", "memory_gib", default=100.0, show_default=True, help="GiB that these may take on the GPU.")
 @click.option("--mode", default="hot", show_default=True, type=click.Choice(["hot", "cold", "batch", "latency"]))
 @click.option("--rounds", default=5, show_default=True)
-@click.option("--seconds", default=0.3, show_default=True, help="Of one measurement; the warm-up is half of that.")
+@click.option("--seconds", default=0.2, show_default=True, help="Of one measurement; the warm-up is half of that.")
 @click.option("--quick", is_flag=True, help="2^20 items, two short rounds: for CPU adapters.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 def main(
     adapter,
     n_text,
+    full,
     windows_text,
     kernels_text,
     large_text,
@@ -184,8 +221,13 @@ def main(
     protocol = gw.SamplingProtocol(timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds)
     most = capabilities.limits["max-storage-buffer-binding-size"] // 4 // 65536 * 65536
     names = [name.strip() for name in kernels_text.split(";")] if kernels_text else list(KERNELS)
+    unknown = [name for name in names if name not in KERNELS]
+    if unknown:
+        raise click.BadParameter(f"no {unknown[0]!r}; there are {'; '.join(KERNELS)}", param_hint="--kernels")
     counts = [parse_count(text) for text in windows_text.split(",")]
-    n_large = parse_count(large_text)
+    n_large = parse_count(large_text or ("2^30" if full else "0"))
+    largest = full if largest is None else largest
+    inputs, context = Inputs(device), run_context(device)
     rows: list[dict[str, Any]] = []
     print(f"{capabilities.adapter}; mode {mode}, medians of {rounds} rounds; the cost is that over one binding")
     print(f"{'':24} {'way':12} {'n':>11} {'windows':>8} {'time, ms':>10} {'cost, %':>8}")
@@ -199,10 +241,14 @@ def main(
                 f"{cost:>8}",
                 flush=True,
             )
+        # As soon as there is something, so that a run that is cut off leaves what it has.
+        if json_path is not None:
+            write_results(json_path, {**context, "mode": mode, "rounds": rounds, "results": rows})
 
     for name in names:
-        n = parse_count(n_text) if n_text else min(most, 1 << 28 if name == "sort" else most)
-        found = in_turns(name, device, n, counts, rounds, mode, protocol)
+        usual = most if full and name != "sort" else min(most, 1 << 28)
+        n = parse_count(n_text) if n_text else usual
+        found = in_turns(name, inputs, device, n, counts, rounds, mode, protocol)
         show(found)
         rate, most_items = found[0]["median_ns"] / n, int(memory_gib * 2**30) // 12
         if 0 < n_large <= most_items and name in ("vector_add", "reduce", "scan"):
@@ -210,8 +256,6 @@ def main(
         n_largest = min(capabilities.limits["max-buffer-size"] // 4, (1 << 30) - 1) // 65536 * 65536
         if largest and n_largest <= most_items and name in ("vector_add", "reduce", "scan", "sort"):
             show([large(name, device, n_largest, False, rate, rounds, mode, protocol)])
-    if json_path is not None:
-        write_results(json_path, {**run_context(device), "mode": mode, "rounds": rounds, "results": rows})
 
 
 if __name__ == "__main__":

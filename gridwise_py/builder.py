@@ -159,7 +159,7 @@ class PlanBuilder:
                 "var": vars_of[_part_key(operand)],
                 "element": parts[_part_key(operand)].element,
                 **parts[_part_key(operand)].access_of(vars_of[_part_key(operand)]),
-                "item_bytes": operand.item_bytes,
+                **parts[_part_key(operand)].describe_items(vars_of[_part_key(operand)], operand.item_bytes),
                 "offset": f"params.{name}_offset",
                 "writable": name in writes,
             }
@@ -274,6 +274,21 @@ class _BoundPart:
             return _access(var, self.element)
         return {kind: f"{var}_{kind}(%s{', %s' if kind != 'read' else ''})" for kind in _access(var, self.element)}
 
+    def describe_items(self, var: str, item_bytes: int) -> dict[str, Any]:
+        """Return how item `k` is read: wherever it lies, and in each segment if there are several."""
+        length = self.segment_bytes // item_bytes  # whole items: segments begin at multiples of 16 bytes
+        parts = self.describe_segments(var)["segments"] if self.segments > 1 else []
+        return {
+            "item_bytes": item_bytes,
+            "type": "vec2<u32>" if item_bytes == 8 else "u32",
+            "item": _item(self.access_of(var)["read"], self.element, item_bytes),
+            "segments": [
+                {"begin": s * length, "end": (s + 1) * length,
+                 "item": _item(part["read"], self.element, item_bytes, part["begin"])}
+                for s, part in enumerate(parts)
+            ],
+        }  # fmt: skip
+
     def describe_segments(self, var: str) -> dict[str, Any]:
         """Return what lib/bindings.wgsl needs for the functions that choose among segments."""
         length = self.segment_bytes // _ELEMENT_BYTES[self.element]
@@ -286,6 +301,20 @@ class _BoundPart:
                 for s in range(self.segments)
             ],
         }
+
+
+def _item(read: str, element: str, item_bytes: int, first: int = 0) -> str:
+    """Return the text that reads item `k`, from elements of which the first is number `first`."""
+
+    def at(index: str) -> str:
+        return read % (f"({index}) - {first}u" if first else index)
+
+    if item_bytes == 8:
+        return at("k") if element == "vec2<u32>" else f"vec2<u32>({at('2u * k')}, {at('2u * k + 1u')})"
+    if item_bytes == 2:
+        word = f"{at('k >> 2u')}[(k >> 1u) & 1u]" if element == "vec2<u32>" else at("k >> 1u")
+        return f"({word} >> (16u * (k & 1u))) & 0xffffu"
+    return f"{at('k >> 2u')}[k & 3u]" if element == "vec4<u32>" else at("k")
 
 
 _ELEMENT_BYTES = {"u32": 4, "atomic<u32>": 4, "vec2<u32>": 8, "vec4<u32>": 16}

@@ -244,6 +244,28 @@ def test_a_soak_finds_a_wrong_item(device, monkeypatch):
     assert row["wrong_items"] >= 3
 
 
+@pytest.mark.parametrize("datatype", ["u32", "f32"])
+def test_arrays_are_compared_on_the_gpu(device, datatype):
+    """With numpy's verdict, past the 262,144 items that one round of the grid reads."""
+    differences = _script("compare_items").Differences(device)
+    items = np.random.default_rng(3).integers(0, 1000, 600_001).astype(gw.DATATYPES[datatype].dtype)
+    other = items.copy()
+    other[[70_003, 262_144, 600_000]] += 1
+    expected, same, got = (gw.asarray(values, device) for values in (items, items, other))
+    assert differences.mismatch(same, expected) is None
+    wrong = differences.mismatch(got, expected)
+    assert (wrong.index, wrong.wrong_items) == (70_003, np.count_nonzero(items != other))
+    assert (wrong.got, wrong.expected) == (other[70_003], items[70_003])
+    assert differences.mismatch(same, expected) is None, "counts begin anew"
+    encoder = device.create_command_encoder()
+    for _ in range(2):
+        differences.record(encoder, got, expected)
+    device.queue.submit([encoder.finish()])
+    assert differences.total() == 6
+    with pytest.raises(ValueError, match="one length"):
+        differences.mismatch(got[:5], expected)
+
+
 # ---- the README's tables
 
 
@@ -326,7 +348,7 @@ def test_forms_of_sort_are_measured(device, monkeypatch):
 
 
 def test_sorts_are_compared_by_all_that_comes_out(device, tmp_path):
-    path, small = tmp_path / "peers.json", ("--rounds", 2, "--warmup-s", 0.001, "--peers", "none")
+    path, small = tmp_path / "peers.json", ("--rounds", 2, "--warmup-s", 0.001, "--settle-s", 0, "--peers", "none")
     words = ("--primitives", "sort,sort_pairs,scan", "--datatypes", "f32", "--distributions", "uniform,few")
     done = _run("compare_peers", "--n", "5000", *words, *small, "--json", path)
     assert done.exit_code == 0, done.output
@@ -348,9 +370,24 @@ def test_sorts_are_compared_by_all_that_comes_out(device, tmp_path):
 def test_a_wrong_sort_is_told(device, monkeypatch):
     monkeypatch.setattr(gw.SortPairs, "reference", lambda self, keys, values: (np.sort(keys), values))
     words = ("--primitives", "sort_pairs", "--datatypes", "u32", "--peers", "none", "--rounds", 1, "--warmup-s", 0.001)
-    done = _run("compare_peers", "--n", "700", *words)
+    done = _run("compare_peers", "--n", "700", *words, "--settle-s", 0)
     assert done.exit_code == 4
     assert "WRONG: output_values: item 0 is" in done.output
+
+
+def test_the_gpu_is_busy_before_the_first_case_and_only_then(device, tmp_path, monkeypatch):
+    script, log = _script("compare_peers"), []
+    monkeypatch.setattr(script, "SETTLE_ITEMS", 5000)
+    for name in ("settle", "differences", "ours"):
+        real = getattr(script, name)
+        monkeypatch.setattr(script, name, lambda *a, name=name, real=real: (log.append(name), real(*a))[1])
+    path = tmp_path / "peers.json"
+    words = ("--n", "700,900", "--primitives", "copy", "--datatypes", "u32", "--peers", "none", "--rounds", 1)
+    options = ("--warmup-s", 0.001, "--settle-s", 0.01, "--json", path)
+    done = CliRunner().invoke(script.main, [str(word) for word in (*words, *options)])
+    assert done.exit_code == 0, done.output
+    assert log == ["differences", "settle", "ours", "differences", "ours"], "right before what is timed"
+    assert json.loads(path.read_text())["settle_s"] == 0.01
 
 
 def _cub(tmp_path, work, **answer):
@@ -526,7 +563,21 @@ def test_what_the_study_counts_as_false():
 
 def test_what_windows_cost(device, tmp_path):
     path = tmp_path / "windows.json"
-    words = ("--quick", "--n", 20000, "--windows", 2, "--rounds", 1, "--seconds", 0.01, "--json", path)
+    words = (
+        "--quick",
+        "--n",
+        20000,
+        "--large",
+        40000,
+        "--windows",
+        2,
+        "--rounds",
+        1,
+        "--seconds",
+        0.01,
+        "--json",
+        path,
+    )
     done = _run("windows", *words, "--kernels", "reduce; scan, deterministic")
     assert done.exit_code == 0, done.output
     rows = json.loads(path.read_text())["results"]
@@ -539,3 +590,27 @@ def test_what_windows_cost(device, tmp_path):
     for (_, way), row in found.items():
         assert row["windows"] == (1 if way == "one binding" else 2)
         assert (row["cost_percent"] is None) == (way == "one binding")
+
+
+def test_windows_that_differ_end_the_run_but_not_what_was_measured(device, tmp_path, monkeypatch):
+    script, path = _script("windows"), tmp_path / "windows.json"
+    made = []
+    execute = gw.Scan.execute
+
+    def run(self, **arrays):
+        made.append(arrays["input"])
+        found = execute(self, **arrays)
+        if len(made) == 1:
+            items = arrays["input"].to_numpy()
+            items[777] += 1
+            arrays["input"].copy_from(items)
+        return found
+
+    monkeypatch.setattr(gw.Scan, "execute", run)
+    words = ("--quick", "--n", 20000, "--windows", 2, "--large", 0, "--rounds", 1, "--seconds", 0.01)
+    done = CliRunner().invoke(script.main, [str(w) for w in (*words, "--kernels", "vector_add; scan", "--json", path)])
+    assert done.exit_code != 0
+    assert "the result differs from that of one binding: item 777" in str(done.exception.code)
+    assert {row["kernel"] for row in json.loads(path.read_text())["results"]} == {"vector_add"}
+    unknown = _run("windows", "--quick", "--kernels", "vector add")
+    assert (unknown.exit_code, "no 'vector add'; there are vector_add" in unknown.output) == (2, True)

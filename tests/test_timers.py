@@ -5,6 +5,7 @@ import json
 import sys
 import time
 import types
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench import timers
-from gridwise_py.bench.peers import TorchAdd, torch_add
+from gridwise_py.bench.peers import TorchAdd, cuda_torch
 from gridwise_py.bench.timers import TIMERS, WORKLOADS, Workload, run_timers
 from gridwise_py.bench.timers_report import plot_timers, timers_markdown
 
@@ -107,6 +108,61 @@ def test_without_timestamps_it_says_so(monkeypatch, device):
         run_timers()
 
 
+def test_what_there_is_can_be_kept_at_any_time(device, require, tmp_path):
+    """After each sample without warm-up and each round with; all those without come before PyTorch and the others."""
+    require("timestamp-query")
+    seen = []
+    last = run_timers(repeats=2, cold_repeats=2, warmup_s=0, idle_s=0, workloads=SMALL, torch=False, keep=seen.append)
+    assert len(seen) == 2 * 2 * len(TIMERS) + 2 * 2
+    assert [one["complete"] for one in [*seen, last]] == [False] * len(seen) + [True]
+    counts = [
+        [sum(0 if row[how] is None else row[how]["summary"]["count"] for w in one["workloads"] for row in w["timers"])
+         for how in ("cold", "warm")]
+        for one in seen
+    ]  # fmt: skip
+    cold = 2 * 2 * len(TIMERS)
+    assert counts == [[i + 1, 0] for i in range(cold)] + [[cold, len(TIMERS) * (i + 1)] for i in range(4)]
+    assert [row["timer"] for row in seen[0]["workloads"][0]["timers"]] == ["submit only"]
+    for one in seen:
+        assert "| submit only |" in timers_markdown(one)
+    if importlib.util.find_spec("matplotlib"):
+        plot_timers(seen[0], tmp_path / "a.svg")
+    assert {**seen[-1], "complete": True} == last
+
+
+def test_a_round_is_warmed_up_once_for_each_side(monkeypatch, device, require):
+    """The samples of a round follow each other; a pause or a warm-up between two would be another measurement."""
+    require("timestamp-query")
+    log = []
+    monkeypatch.setattr(timers, "_warm_up", lambda call, seconds: (log.append(("warm-up", seconds)), call()))
+    real = timers._Job.sample_ns
+    monkeypatch.setattr(timers._Job, "sample_ns", lambda self, t: (log.append(t.name), real(self, t))[1])
+    sleep = time.sleep  # which waits for the GPU use, too
+    monkeypatch.setattr(time, "sleep", lambda s: log.append(("idle", s)) if s == 0.25 else sleep(s))
+    run_timers(repeats=2, cold_repeats=1, warmup_s=0.5, idle_s=0.25, workloads=SMALL[:1], torch=False)
+    names = [t.name for t in TIMERS]
+    cold = [entry for name in names for entry in (("idle", 0.25), name)]
+    warm = [[("warm-up", s), TIMERS[2].name, *names] for s in (0.5, 0.05)]
+    assert log == cold + warm[0] + warm[1]
+
+
+def test_devices_of_samples_without_warm_up_are_let_go(monkeypatch, device, require):
+    require("timestamp-query")
+    made = []
+    real = timers.request_device
+
+    def request(adapter):
+        alive = [ref for ref in made[1:] if ref() is not None]
+        assert not alive, "the device of the sample before is still there"
+        found = real(adapter)
+        made.append(weakref.ref(found))
+        return found
+
+    monkeypatch.setattr(timers, "request_device", request)
+    run_timers(repeats=1, cold_repeats=1, warmup_s=0, idle_s=0, workloads=SMALL, torch=False)
+    assert len(made) == 1 + 2 * len(TIMERS)
+
+
 # ---- PyTorch beside it
 
 
@@ -142,16 +198,17 @@ def test_torch_is_timed_as_it_wants_to_be(monkeypatch):
         empty_like=lambda t: t, add=lambda a, b, out: _LOG.append("add"),
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "torch", torch)
-    peer = torch_add([np.ones(3, np.float32)] * 2, False)
+    assert cuda_torch() is torch
+    peer = TorchAdd(torch, [np.ones(3, np.float32)] * 2, False)
     assert peer.described == {"version": "9", "cuda": "13", "device": "G"}
     _LOG.clear()
     assert peer.timers["torch.cuda.Event"]() == 0.25e6
     assert _LOG == ["wait", "record", "add", "record", "event wait"]
     assert set(peer.timers) == set(TorchAdd.WHAT)
     cuda.is_available = lambda: False
-    assert torch_add([], False) is None
+    assert cuda_torch() is None
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert torch_add([], False) is None
+    assert cuda_torch() is None
 
 
 # ---- table, page, picture
@@ -191,9 +248,38 @@ def test_the_command(device, require, tmp_path):
     assert result.exit_code == 0, result.output
     for word in ("submit only", "10,000 items of f32", "5,000 items of f32", "what it really measured"):
         assert word in result.output
-    assert json.loads(out.read_text())["schema"] == "gridwise.timers"
+    found = json.loads(out.read_text())
+    assert (found["schema"], found["complete"]) == ("gridwise.timers", True)
+    assert "vector add, without warm-up, 1 of 1: GPU timestamps\n" in result.stderr, "a line each where no terminal is"
+    assert not (tmp_path / "t.partial.json").exists()
     for wrong in (["--json", str(tmp_path / "no" / "t.json")], ["--plot", str(tmp_path / "t.gif")]):
         assert CliRunner().invoke(main, ["timers", *few, *wrong]).exit_code == 2
+
+
+def test_a_command_that_is_cut_off_leaves_what_it_has(device, require, tmp_path, monkeypatch):
+    require("timestamp-query")
+    from click.testing import CliRunner
+
+    from gridwise_py.cli import main
+
+    out = tmp_path / "t.json"
+    out.write_text("an earlier run's")
+
+    def stop(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(timers._Job, "check", stop)
+    words = ("--repeats", 1, "--cold-repeats", 1, "--warmup-s", 0, "--idle-s", 0, "--scale", 0.001, "--no-torch")
+    result = CliRunner().invoke(main, ["timers", *map(str, words), "--json", str(out)])
+    assert result.exit_code != 0
+    partial = tmp_path / "t.partial.json"
+    assert f"what was measured is in {partial}" in result.stderr
+    found = json.loads(partial.read_text())
+    assert not found["complete"]
+    first, second = found["workloads"]
+    assert all(row["cold"] and row["warm"] for row in first["timers"])
+    assert all(row["cold"] and row["warm"] is None for row in second["timers"])
+    assert out.read_text() == "an earlier run's"
 
 
 def test_the_page_has_the_figures_of_the_files():

@@ -10,6 +10,8 @@ back to back  100 calls at once (10 sorts from 2^26 on), per call: ours as so ma
               one pass, theirs as a CUDA graph of so many calls. Below 2^26 this is the one to compare: the launch from
               the host lies between the events of a single call, but not between its timestamps.
 
+The GPU is kept busy for --settle-s before the first case: its clock rises for longer than the warm-up of a case.
+
 With --forms scan (and sort) also our own of other kinds, datatypes and operators, against that of u32, back to back
 (forms.py). The README's tables are made from the file: scripts/make_speed_tables.py.
 """
@@ -36,6 +38,8 @@ from gridwise_py.bench.results import run_context, write_results
 from gridwise_py.cli.options import AxisList
 
 LAUNCHES = 100
+# As far as the largest cases: beyond every cache, so that the memory's clock rises, too.
+SETTLE_ITEMS = 1 << 26
 
 
 def make_work(device, spec: str, n: int, datatype: str, distribution: str) -> Work:
@@ -48,6 +52,17 @@ def make_work(device, spec: str, n: int, datatype: str, distribution: str) -> Wo
     # A graph of a hundred long sorts would take seconds; from 2^26 on the single call is the one to compare.
     launches = LAUNCHES if n <= 1 << 24 or not name.startswith("sort") else LAUNCHES // 10
     return Work(spec, datatype, primitive, inputs, expected if isinstance(expected, tuple) else (expected,), launches)
+
+
+def settle(device, seconds: float) -> None:
+    """Copy for `seconds`, so that the first case does not find a clock that is still rising."""
+    copy = gw.Copy(device, "u32")
+    arrays = {"input": gw.empty(SETTLE_ITEMS, "u32", device), "output": gw.empty(SETTLE_ITEMS, "u32", device)}
+    copy.execute(**arrays)
+    warm_up(copy, seconds)
+    copy.release()
+    for array in arrays.values():
+        array.destroy()
 
 
 def end_to_end(device, work: Work, rounds: int) -> dict[str, float]:
@@ -119,6 +134,7 @@ def _line(row: dict[str, object]) -> str:
 @click.option("--peers", default="cub,torch,cupy", show_default=True)
 @click.option("--rounds", default=30, show_default=True)
 @click.option("--warmup-s", default=0.5, show_default=True, help="Per case and side.")
+@click.option("--settle-s", default=2.0, show_default=True, help="Of copying, once, before the first case.")
 @click.option(
     "--forms", type=click.Choice(sorted(FORMS)), multiple=True, help="Also our own other forms of it; repeat."
 )
@@ -127,8 +143,9 @@ def _line(row: dict[str, object]) -> str:
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 @click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw them here.")
 def main(
-    counts, primitives, datatypes, distributions, peers, rounds, warmup_s, forms, forms_n, adapter, json_path, plot_path
-) -> None:
+    counts, primitives, datatypes, distributions, peers, rounds, warmup_s, settle_s, forms, forms_n, adapter, json_path,
+    plot_path,
+) -> None:  # fmt: skip
     """Compare and print a table: our time in µs, then theirs over ours (above 1: this library is faster)."""
     device = gw.request_device(adapter)
     rows: list[dict[str, object]] = []
@@ -139,7 +156,9 @@ def main(
     def keep() -> None:
         # After each case, so that a run that is cut off leaves what it has.
         if json_path is not None:
-            write_results(json_path, {**context, "launches": LAUNCHES, "results": rows, "forms": found})
+            write_results(
+                json_path, {**context, "launches": LAUNCHES, "settle_s": settle_s, "results": rows, "forms": found}
+            )
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -156,7 +175,7 @@ def main(
                 ):
                     row = compare(
                         make_work(device, spec, n, datatype, distribution), distribution,
-                        program, folder, peers, rounds, warmup_s,
+                        program, folder, peers, rounds, warmup_s, 0.0 if rows else settle_s,
                     )  # fmt: skip
                     wrong |= not row["correct"]
                     rows.append(row)
@@ -172,13 +191,17 @@ def main(
 
 
 def compare(
-    work: Work, distribution: str, program: Path | str, folder: Path, peers: str, rounds: int, warmup_s: float
-) -> dict[str, object]:
+    work: Work, distribution: str, program: Path | str, folder: Path, peers: str, rounds: int, warmup_s: float,
+    settle_s: float = 0.0,
+) -> dict[str, object]:  # fmt: skip
     """Time all sides on one case, print a line, and return the row."""
     device = work.primitive.device
     run = work.primitive.execute(**{n: gw.asarray(v, device) for n, v in work.inputs.items()})
     outputs = {name: array.to_numpy() for name, array in run.outputs.items()}
     wrong = differences(work.primitive, work.inputs, outputs, work.expected)
+    if settle_s:
+        # Only now: the GPU idled while the data was made and the result was checked.
+        settle(device, settle_s)
     sides = {"gridwise_py": ours(work, rounds, warmup_s)}
     sides["cub"] = cub(program, work, folder, rounds, warmup_s)
     for peer in ("torch", "cupy"):

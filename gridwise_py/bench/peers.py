@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-__all__ = ["TorchAdd", "torch_add"]
+__all__ = ["TorchAdd", "cuda_torch"]
 
 
 class TorchAdd:
@@ -74,12 +74,10 @@ class TorchAdd:
         return float(after - before)
 
 
-def torch_add(data: Sequence[np.ndarray], transfers: bool) -> TorchAdd | None:
-    """Return the job in PyTorch; None where PyTorch is missing, or sees no GPU."""
+def cuda_torch() -> Any | None:
+    """Return the module torch, imported here; None where PyTorch is missing, or sees no GPU."""
     try:
         import torch
     except ImportError:
         return None
-    if not torch.cuda.is_available():
-        return None
-    return TorchAdd(torch, data, transfers)
+    return torch if torch.cuda.is_available() else None

@@ -1,8 +1,10 @@
 """The microsecond lie, reproduced: one job, five timers, with warm-up and without.
 
 Each sample is one job with one timer. Timers take turns, so that a machine that slows down slows all of them. A sample
-without warm-up has a device of its own, and the GPU was idle before it; one with warm-up follows right after the same
-work.
+without warm-up has a device of its own, and the GPU was idle before it. One with warm-up follows right after the same
+work: a round of samples begins with a warm-up of its own, and then follows one sample upon the other. PyTorch's samples
+are a round of theirs, with a warm-up in PyTorch. All samples without warm-up come first, before PyTorch is loaded: its
+context would keep the GPU from idling.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from ..device import request_device
 from ..errors import TimingUnavailable
 from ..event import Event, synchronize
 from ..primitives import VectorAdd
-from .peers import TorchAdd, torch_add
+from .peers import TorchAdd, cuda_torch
 from .results import run_context
 from .statistics import summarize
 
@@ -162,13 +164,14 @@ def run_timers(
     adapter: int | str | None = None,
     *,
     repeats: int = 20,
-    cold_repeats: int = 5,
+    cold_repeats: int = 3,
     warmup_s: float = 0.3,
     idle_s: float = 0.5,
     workloads: Sequence[Workload] = WORKLOADS,
     seed: int = 0,
     torch: bool = True,
     progress: Callable[[str], None] = lambda _: None,
+    keep: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Time each workload by each timer, without and with warm-up.
 
@@ -179,8 +182,8 @@ def run_timers(
     repeats, cold_repeats : int
         Samples of each timer with and without warm-up.
     warmup_s : float
-        The same work, right before each sample with warm-up; later samples of a round follow each other and get a
-        tenth of it.
+        The same work, right before the first round of samples with warm-up; later rounds get a tenth of it. In a round
+        each sample follows the one before, which did the same work.
     idle_s : float
         Pause before each sample without warm-up, in which a GPU lowers its clock.
     workloads : sequence of Workload
@@ -190,6 +193,9 @@ def run_timers(
         Whether PyTorch's events are put beside, where PyTorch is installed and sees a GPU.
     progress : callable
         Is told what comes next.
+    keep : callable
+        Is given what there is so far, as this returns it but with ``complete`` false: after each sample without
+        warm-up, and after each round of those with.
 
     Returns
     -------
@@ -210,31 +216,58 @@ def run_timers(
             "with adapter= or --adapter (`gridwise info` lists them)"
         )
     rng = np.random.default_rng(seed)
-    entries = []
-    for workload in workloads:
-        data = [rng.random(workload.n, dtype=np.float32) for _ in range(2)]
-        peer = torch_add(data, workload.transfers) if torch else None
-        rows: dict[str, dict[str, list[float]]] = {}
-        for name, sample_ns in _cold(adapter, workload, data, cold_repeats, idle_s, progress):
-            rows.setdefault(name, {"cold": [], "warm": []})["cold"].append(sample_ns)
-        job = _Job(device, workload, data)
-        progress(f"{workload.name}, with warm-up")
-        for name, sample_ns in _warm(job, peer, repeats, warmup_s):
-            rows.setdefault(name, {"cold": [], "warm": []})["warm"].append(sample_ns)
-        job.check()
-        entries.append({**asdict(workload), "timers": [_row(name, samples) for name, samples in rows.items()]})
+    data = [[rng.random(workload.n, dtype=np.float32) for _ in range(2)] for workload in workloads]
+    samples: list[_Samples] = [{} for _ in workloads]
     protocol = {
         "repeats": repeats, "cold_repeats": cold_repeats, "warmup_s": warmup_s, "idle_s": idle_s, "seed": seed,
     }  # fmt: skip
-    peers = {} if peer is None else {"torch": peer.described}
-    return {
-        "schema": SCHEMA, "schema_version": 1, **run_context(device), "protocol": protocol, "peers": peers,
-        "workloads": entries,
+    document: dict[str, Any] = {
+        "schema": SCHEMA, "schema_version": 1, **run_context(device), "protocol": protocol, "peers": {},
     }  # fmt: skip
+
+    def so_far(complete: bool = False) -> dict[str, Any]:
+        entries = [
+            {**asdict(workload), "timers": [_row(name, row) for name, row in rows.items()]}
+            for workload, rows in zip(workloads, samples, strict=True)
+            if rows
+        ]
+        return {**document, "complete": complete, "workloads": entries}
+
+    for workload, vectors, rows in zip(workloads, data, samples, strict=True):
+        # Made from the adapter that is known: finding it anew takes longer than making a device.
+        for name, sample_ns in _cold(device.adapter, workload, vectors, cold_repeats, idle_s, progress):
+            _put(rows, name, "cold", sample_ns)
+            keep(so_far())
+    module = None
+    if torch:
+        progress("loading PyTorch, where it is")
+        module = cuda_torch()
+    for workload, vectors, rows in zip(workloads, data, samples, strict=True):
+        progress(f"{workload.name}, with warm-up: preparing")
+        job = _Job(device, workload, vectors)
+        peer = None if module is None else TorchAdd(module, vectors, workload.transfers)
+        if peer is not None:
+            document["peers"] = {"torch": peer.described}
+        progress(f"{workload.name}, with warm-up: {repeats} of each timer")
+        for i in range(repeats):
+            for name, sample_ns in _warm(job, peer, warmup_s if i == 0 else warmup_s / 10):
+                _put(rows, name, "warm", sample_ns)
+            # Writing a file lets the GPU idle, but the next round has a warm-up of its own.
+            keep(so_far())
+        job.check()
+    return so_far(complete=True)
+
+
+#: By timer: nanoseconds, by "cold" and "warm".
+_Samples = dict[str, dict[str, list[float]]]
+
+
+def _put(rows: _Samples, timer: str, how: str, sample_ns: float) -> None:
+    rows.setdefault(timer, {"cold": [], "warm": []})[how].append(sample_ns)
 
 
 def _cold(
-    adapter: int | str | None,
+    adapter: wgpu.GPUAdapter,
     workload: Workload,
     data: Sequence[np.ndarray],
     repeats: int,
@@ -247,17 +280,20 @@ def _cold(
             job = _Job(request_device(adapter), workload, data)
             time.sleep(idle_s)
             yield timer.name, job.sample_ns(timer)
+            # Devices are in reference cycles. Dozens of them with their memory would pile up, and go in someone's time.
+            del job
+            gc.collect()
 
 
-def _warm(job: _Job, peer: TorchAdd | None, repeats: int, warmup_s: float) -> Iterator[tuple[str, float]]:
-    for i in range(repeats):
-        for timer in TIMERS:
-            _warm_up(lambda: job.sample_ns(TIMERS[2]), warmup_s if i == 0 else warmup_s / 10)
-            yield timer.name, job.sample_ns(timer)
-        if peer is not None:
-            for name, sample_ns in peer.timers.items():
-                _warm_up(peer.timers["torch: perf_counter + synchronize"], warmup_s if i == 0 else warmup_s / 10)
-                yield name, sample_ns()
+def _warm(job: _Job, peer: TorchAdd | None, warmup_s: float) -> Iterator[tuple[str, float]]:
+    """Take one sample of each timer: this library's in a row, then PyTorch's."""
+    _warm_up(lambda: job.sample_ns(TIMERS[2]), warmup_s)
+    for timer in TIMERS:
+        yield timer.name, job.sample_ns(timer)
+    if peer is not None:
+        _warm_up(peer.timers["torch: perf_counter + synchronize"], warmup_s)
+        for name, sample_ns in peer.timers.items():
+            yield name, sample_ns()
 
 
 def _warm_up(call: Callable[[], Any], seconds: float) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from .options import adapter_option
+from .output import showing_progress
 
 __all__ = ["calibrate"]
 
@@ -36,12 +37,10 @@ def calibrate(adapter: str | None, refresh: bool, as_json: bool) -> None:
     """
     from .. import request_device
     from ..bench.calibration import calibrate as run
-    from ..terminal import make_console
 
     device = request_device(adapter)
-    console = make_console(stderr=True)
-    with console.status("") as status:
-        found = run(device, refresh=refresh, progress=lambda step: status.update(step))
+    with showing_progress() as progress:
+        found = run(device, refresh=refresh, progress=progress)
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=1))
         return

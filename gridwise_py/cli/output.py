@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-from ..terminal import clean_lines
+from ..terminal import clean_lines, make_console
 from .exit_codes import BAD_INPUT
 
-__all__ = ["check_output", "note", "write_whole"]
+__all__ = ["check_output", "note", "showing_progress", "write_whole"]
 
 
 def note(text: str) -> None:
@@ -28,6 +29,19 @@ def check_output(path: Path, option: str, inputs: Iterable[Path] = ()) -> None:
     if path.resolve() in {one.resolve() for one in inputs}:
         note(f"gridwise: {option}: {path} is one of the files to read; name another")
         sys.exit(BAD_INPUT)
+
+
+@contextmanager
+def showing_progress() -> Iterator[Callable[[str], None]]:
+    """Yield a function that says on stderr what comes next: in place on a terminal, else on a line of its own."""
+    console = make_console(stderr=True)
+    if not console.is_terminal:
+        yield note
+        return
+    from rich.text import Text
+
+    with console.status("") as status:
+        yield lambda step: status.update(Text(step))
 
 
 def write_whole(path: Path, text: str, option: str) -> None:

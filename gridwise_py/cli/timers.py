@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from .exit_codes import WRONG_RESULT
 from .options import adapter_option
-from .output import check_output, note
+from .output import check_output, note, showing_progress
 
 __all__ = ["timers"]
 
@@ -19,7 +20,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command()
 @adapter_option
 @click.option("--repeats", type=click.IntRange(min=1), default=20, show_default=True, help="Samples with warm-up.")
-@click.option("--cold-repeats", type=click.IntRange(min=1), default=5, show_default=True, help="And without.")
+@click.option("--cold-repeats", type=click.IntRange(min=1), default=3, show_default=True, help="And without.")
 @click.option("--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Of the same work.")
 @click.option("--idle-s", type=click.FloatRange(min=0), default=0.5, show_default=True, help="Before a cold sample.")
 @click.option("--scale", type=click.FloatRange(min=0, min_open=True, max=10), default=1.0, help="Factor on the items.")
@@ -33,12 +34,14 @@ def timers(
     """Show how timers lie about a GPU: a vector add of 10,000,000 items, timed in five ways.
 
     Once on the GPU alone, and once with 5,000,000 items, upload and download. Each without and with warm-up. Where
-    PyTorch with CUDA is installed, its events stand beside. docs/why-cpu-timers-lie.md explains the table.
+    PyTorch with CUDA is installed, its events stand beside. docs/why-cpu-timers-lie.md explains the table. Samples are
+    in NAME.partial.json while it goes on, and stay there if it is interrupted.
     """
     from dataclasses import replace
 
     from ..bench.plot import load_figure
     from ..bench.results import write_results
+    from ..bench.results_writer import partial_path
     from ..bench.timers import WORKLOADS, run_timers
     from ..bench.timers_report import plot_timers, timers_table
     from ..terminal import make_console
@@ -49,12 +52,22 @@ def timers(
     if plot_path is not None:
         load_figure(plot_path)  # what is wrong with it is said before anything is measured
     workloads = [replace(workload, n=max(1, round(scale * workload.n))) for workload in WORKLOADS]
+    partial = json_path and partial_path(json_path)
+
+    def keep(document: dict[str, Any]) -> None:
+        if partial is not None:
+            write_results(partial, document)
+
     try:
-        with make_console(stderr=True).status("") as status:
+        with showing_progress() as progress:
             document = run_timers(
                 adapter, repeats=repeats, cold_repeats=cold_repeats, warmup_s=warmup_s, idle_s=idle_s,
-                workloads=workloads, torch=not no_torch, progress=status.update,
+                workloads=workloads, torch=not no_torch, progress=progress, keep=keep,
             )  # fmt: skip
+    except KeyboardInterrupt:
+        if partial is not None and partial.is_file():
+            note(f"gridwise: what was measured is in {partial}")
+        raise
     except AssertionError as error:
         note(f"gridwise: a sum is wrong: {error}")
         sys.exit(WRONG_RESULT)
@@ -64,6 +77,7 @@ def timers(
     console.print(timers_table(document))
     if json_path is not None:
         write_results(json_path, document)
+        partial_path(json_path).unlink(missing_ok=True)
         note(f"wrote {json_path}")
     if plot_path is not None:
         plot_timers(document, plot_path)

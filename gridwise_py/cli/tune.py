@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from .options import adapter_option
+from .output import showing_progress
 
 __all__ = ["tune"]
 
@@ -43,11 +44,10 @@ def tune(
         return
     if not show:
         from ..bench.tune import tune as run
-        from ..terminal import make_console
 
         wanted = None if kernels is None else [name.strip() for name in kernels.split(",")]
-        with make_console(stderr=True).status("") as status:
-            run(device, wanted, rounds=rounds, max_items=max_n, progress=lambda step: status.update(step))
+        with showing_progress() as progress:
+            run(device, wanted, rounds=rounds, max_items=max_n, progress=progress)
     kept = cache.load(TUNING_KIND, key, TUNING_FORMAT)
     if as_json:
         click.echo(json.dumps(kept, indent=1))

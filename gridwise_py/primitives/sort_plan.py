@@ -124,6 +124,7 @@ class SortConfig:
             stage_words=self.shape.stage_words,
             moved=moved,
             held=moved if all_held else moved[:1],
+            by_segment=True,
             takes_turns=self.mode.kind == "emulated"
             or (self.mode.kind == "native" and self.capabilities.subgroup_min_size < 32),
             **more,

@@ -33,18 +33,35 @@ fn {{ part.var }}_{{ kind }}(k: u32, value: {{ part.value }}) {
 //$ endfor
 
 //$ for operand in operands
+// An item: a word, the low half of one, or a low and a high word.
+fn load_{{ operand.name }}(i: u32) -> {{ operand.type }} {
+  let k = {{ operand.offset }} + i;
+  return {{ operand.item }};
+}
+//$ if by_segment is defined and operand.segments
+// The segment in which all items from `first` to `last` lie, or how many there are. With it, a tile chooses only once.
+fn segment_of_{{ operand.name }}(first: u32, last: u32) -> u32 {
+  let begin = {{ operand.offset }} + first;
+  let end = {{ operand.offset }} + last;
+//$ for s in operand.segments
+  if (begin >= {{ s.begin }}u && end < {{ s.end }}u) { return {{ loop.index0 }}u; }
+//$ endfor
+  return {{ operand.segments | length }}u;
+}
+//$ for s in operand.segments
+fn load_{{ operand.name }}_segment_{{ loop.index0 }}(i: u32) -> {{ operand.type }} {
+  let k = {{ operand.offset }} + i;
+  return {{ s.item }};
+}
+//$ endfor
+//$ endif
 //$ if operand.item_bytes == 2
-// An item of 2 bytes, as the low half of a word.
 fn load_word_{{ operand.name }}(k: u32) -> u32 {
 //$ if operand.element == "vec2<u32>"
   return {{ operand.read | format("k >> 1u") }}[k & 1u];
 //$ else
   return {{ operand.read | format("k") }};
 //$ endif
-}
-fn load_{{ operand.name }}(i: u32) -> u32 {
-  let k = {{ operand.offset }} + i;
-  return (load_word_{{ operand.name }}(k >> 1u) >> (16u * (k & 1u))) & 0xffffu;
 }
 // Items i to i + 3, two to a word; i is a multiple of 4.
 fn load4_{{ operand.name }}(i: u32) -> vec2<u32> {
@@ -79,15 +96,6 @@ fn store4_{{ operand.name }}(i: u32, items: vec2<u32>) {
 }
 //$ endif
 //$ elif operand.item_bytes == 8
-// An item of 8 bytes, as its low and its high word.
-fn load_{{ operand.name }}(i: u32) -> vec2<u32> {
-//$ if operand.element == "vec2<u32>"
-  return {{ operand.read | format(operand.offset ~ " + i") }};
-//$ else
-  let k = 2u * ({{ operand.offset }} + i);
-  return vec2<u32>({{ operand.read | format("k") }}, {{ operand.read | format("k + 1u") }});
-//$ endif
-}
 //$ if operand.writable
 fn store_{{ operand.name }}(i: u32, item: vec2<u32>) {
 //$ if operand.element == "vec2<u32>"
@@ -100,10 +108,6 @@ fn store_{{ operand.name }}(i: u32, item: vec2<u32>) {
 }
 //$ endif
 //$ elif operand.element == "vec4<u32>"
-fn load_{{ operand.name }}(i: u32) -> u32 {
-  let k = {{ operand.offset }} + i;
-  return {{ operand.read | format("k >> 2u") }}[k & 3u];
-}
 // Items i to i + 3; i is a multiple of 4.
 fn load4_{{ operand.name }}(i: u32) -> vec4<u32> {
   return {{ operand.read | format("(" ~ operand.offset ~ " + i) >> 2u") }};
@@ -119,10 +123,6 @@ fn store4_{{ operand.name }}(i: u32, words: vec4<u32>) {
 }
 //$ endif
 //$ else
-fn load_{{ operand.name }}(i: u32) -> u32 {
-  let k = {{ operand.offset }} + i;
-  return {{ operand.read | format("k") }};
-}
 fn load4_{{ operand.name }}(i: u32) -> vec4<u32> {
   return vec4<u32>(
 //$ for j in range(4)

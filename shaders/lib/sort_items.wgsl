@@ -8,6 +8,20 @@ fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= params.n; }
 fn read_{{ items_of.name }}_{{ place }}(tile: u32) {
   let first = tile * TILE + tile_position(0u);
   if (tile_is_full(tile)) {
+//$ set operand = items_of.name ~ "_" ~ place
+//$ set segments = operands | selectattr("name", "equalto", operand) | map(attribute="segments") | first | default([], true)
+//$ if segments
+    let segment = segment_of_{{ operand }}(tile * TILE, tile * TILE + TILE - 1u);
+//$ for s in segments
+//$ set number = loop.index0
+    if (segment == {{ number }}u) {
+//$ for k in range(items)
+      {{ items_of.name }}[{{ k }}] = {{ load }}_segment_{{ number }}(first + {{ 32 * k }}u);
+//$ endfor
+      return;
+    }
+//$ endfor
+//$ endif
 //$ for k in range(items)
     {{ items_of.name }}[{{ k }}] = {{ load }}(first + {{ 32 * k }}u);
 //$ endfor
