@@ -29,15 +29,9 @@ def check_expression(name: str, text: str) -> None:
     ArgumentError
         If it could end the statement or the function that it is put into.
     """
-
-    def refuse(why: str) -> NoReturn:
-        raise ArgumentError(
-            f"expression= of BinOp {name!r} {why}; it must be one WGSL expression of a and b, such as 'a + b'. "
-            f"The text was:\n{text}"
-        )
-
-    if found := _STRANGE.search(text):
-        refuse(f"has the character {found[0]!r}")
+    rule = "be one WGSL expression of a and b, such as 'a + b'"
+    refuse = _refuse(f"expression= of BinOp {name!r}", text, rule)
+    _check_characters(text, refuse)
     if not text.strip():
         refuse("is empty")
     for word in (";", "{", "}", "@", "//", "/*", "*/"):
@@ -55,15 +49,11 @@ def check_functions(name: str, text: str) -> None:
         If a comment or a bracket is left open or closed once too often, or something else is declared: bindings,
         variables, overrides, entry points, directives.
     """
-
-    def refuse(why: str) -> NoReturn:
-        raise ArgumentError(
-            f"the WGSL text of BinOp {name!r} {why}; it must hold 'fn combine(a: T, b: T) -> T {{ … }}', and may hold "
-            f"further functions and constants beside it, nothing else. The text was:\n{text}"
-        )
-
-    if found := _STRANGE.search(text):
-        refuse(f"has the character {found[0]!r}")
+    rule = (
+        "hold 'fn combine(a: T, b: T) -> T { … }', and may hold further functions and constants beside it, nothing else"
+    )
+    refuse = _refuse(f"the WGSL text of BinOp {name!r}", text, rule)
+    _check_characters(text, refuse)
     bare = _without_comments(text, refuse)
     _check_brackets(bare, refuse)
     declared = _declarations(bare, refuse)
@@ -75,6 +65,20 @@ def check_builtin_name(name: str, option: str, value: str | None) -> None:
     """Refuse what is no name of a subgroup built-in."""
     if value is not None and not re.fullmatch(r"subgroup[A-Za-z]+", value):
         raise ArgumentError(f"{option}={value!r} of BinOp {name!r} is no built-in such as 'subgroupAdd'; leave it out")
+
+
+def _refuse(what: str, text: str, rule: str) -> Refuse:
+    """Return what raises an error about a text."""
+
+    def refuse(why: str) -> NoReturn:
+        raise ArgumentError(f"{what} {why}; it must {rule}. The text was:\n{text}")
+
+    return refuse
+
+
+def _check_characters(text: str, refuse: Refuse) -> None:
+    if found := _STRANGE.search(text):
+        refuse(f"has the character {found[0]!r}")
 
 
 def _without_comments(text: str, refuse: Refuse) -> str:

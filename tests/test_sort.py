@@ -263,6 +263,27 @@ def test_what_a_stalled_tile_posted_in_an_earlier_pass_is_not_taken_for_this_one
         check(device, primitive, keys_of("u32", 65_534, seed))
 
 
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("strategy", FACTORS["strategy"])
+def test_no_text_for_turns_where_subgroups_have_32_lanes_or_more(device, require, kind, strategy):
+    """What no adapter here can run is at least compiled."""
+    require("subgroup")
+    own = gw.capabilities(device)
+    keys = keys_of("u32", 3 * TILE)
+    for least, has_turns in ((4, True), (32, False)):
+        primitive = make(
+            device, kind, strategy=strategy, mode="native",
+            capabilities=replace(own, subgroup_min_size=least, subgroup_size=max(own.subgroup_size, least)),
+        )  # fmt: skip
+        names = {"input": keys}
+        if isinstance(primitive, gw.SortPairs):
+            names = {"keys": keys, "values": keys_of(primitive.value_datatype.name, keys.size)}
+        plan = primitive.bind(**{name: gw.asarray(items, device) for name, items in names.items()}).plan
+        texts = [plan.shaders[k.shader].text for k in plan.kernels if k.label.startswith("pass")]
+        assert texts
+        assert {("fn rank_in_turn" in text, "rank_steps" in text) for text in texts} == {(has_turns, has_turns)}
+
+
 @pytest.mark.parametrize("tickets", [False, True])
 def test_with_and_without_tickets(device, tickets):
     check(device, make(device, strategy="onesweep", tickets=tickets), keys_of("u32", 12 * TILE + 1))

@@ -5,8 +5,8 @@ const PART: u32 = TILE / PARTS;
 //$ for items_of in moved
 //$ if items_of not in held
 // Read from where they are, when their turn has come: in registers they would cost the second workgroup on a
-// multiprocessor. The loads do not depend on the rank, which decides only where they go; most items that are not of this
-// part are read from one place.
+// multiprocessor. All loads come first, so that they are on their way together; those of items that are not of this part
+// read one and the same item.
 //$ for place in places
 fn stage_{{ items_of.name }}_{{ place }}(part: u32, tile: u32) {
   let first = tile * TILE;
