@@ -21,8 +21,7 @@ var<private> totals: array<u32, DIGITS>;
 
 var<private> unfixed: u32;
 
-fn count_key(key: Key) {
-  let encoded = key_encode(key);
+fn count_key(encoded: Key) {
   let code = key_fixed(encoded);
 //$ if histogram and key_kind == "f"
   if (!key_is_fixed(encoded)) { unfixed = 1u; }
@@ -49,6 +48,7 @@ fn add_up() {
 
 // Counts the keys from `first` to before `end`; the bin of this invocation is in `totals`.
 //$ for place in places
+//$ set code_of = "key_encode" if place == "input" else "key_read"
 fn count_range_{{ place }}(first: u32, end: u32) {
   for (var chunk = first; chunk < end; chunk += WORKGROUP_SIZE * CHUNK_ITEMS) {
 //$ if vec4
@@ -59,15 +59,15 @@ fn count_range_{{ place }}(first: u32, end: u32) {
 //$ endfor
 //$ for v in range(chunk_items // 4)
 //$ for c in "xyzw"
-      count_key(keys_{{ v }}.{{ c }});
+      count_key({{ code_of }}(keys_{{ v }}.{{ c }}));
 //$ endfor
 //$ endfor
     } else {
-      for (var k = chunk + lane; k < end; k += WORKGROUP_SIZE) { count_key(load_keys_{{ place }}(k)); }
+      for (var k = chunk + lane; k < end; k += WORKGROUP_SIZE) { count_key({{ code_of }}(load_keys_{{ place }}(k))); }
     }
 //$ else
     let end_of_chunk = min(end, chunk + WORKGROUP_SIZE * CHUNK_ITEMS);
-    for (var k = chunk + lane; k < end_of_chunk; k += WORKGROUP_SIZE) { count_key(load_keys_{{ place }}(k)); }
+    for (var k = chunk + lane; k < end_of_chunk; k += WORKGROUP_SIZE) { count_key({{ code_of }}(load_keys_{{ place }}(k))); }
 //$ endif
   }
   add_up();

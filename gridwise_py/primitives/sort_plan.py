@@ -108,6 +108,7 @@ class SortConfig:
             "key_bytes": self.key.itemsize_bytes,
             "key_kind": self.key.dtype.kind,
             "descending": self.descending,
+            "encodes": self.descending or self.key.dtype.kind != "u" or self.key.itemsize_bytes == 2,
             **more,
         }
 

@@ -18,12 +18,14 @@ fn use_digit(packed: u32) {
 //$ endif
 }
 
+// Passes write codes to one another: only the first has to encode, and only the last to decode.
 //$ if key_words == 1
 alias Key = u32;
+//$ set half = key_bytes == 2
 fn key_encode(item: Key) -> Key {
-  let key = item{{ " << 16u" if key_bytes == 2 }};
+  let key = item{{ " << 16u" if half }};
 //$ if key_kind == "f"
-  return key ^ (u32(bitcast<i32>(key) >> 31u) | 0x80000000u){{ " ^ 0xffffffffu" if descending }};
+  return (key ^ (u32(bitcast<i32>(key) >> 31u) | 0x80000000u){{ " ^ 0xffffffffu" if descending }}){{ " & 0xffff0000u" if half }};
 //$ elif key_kind == "i"
   return key ^ {{ "0x7fffffffu" if descending else "0x80000000u" }};
 //$ else
@@ -33,24 +35,28 @@ fn key_encode(item: Key) -> Key {
 fn key_decode(code: Key) -> Key {
 //$ if key_kind == "f"
   let plain = {{ "~code" if descending else "code" }};
-  return (plain ^ (u32(bitcast<i32>(~plain) >> 31u) | 0x80000000u)){{ " >> 16u" if key_bytes == 2 }};
+  return (plain ^ (u32(bitcast<i32>(~plain) >> 31u) | 0x80000000u)){{ " >> 16u" if half }};
 //$ else
   return key_encode(code);
 //$ endif
 }
+fn key_read(item: Key) -> Key { return item{{ " << 16u" if half }}; }
+fn key_written(code: Key) -> Key { return code{{ " >> 16u" if half }}; }
 fn key_fixed(code: Key) -> Key {
 //$ if key_kind == "f"
-  let key = key_decode(code);
-//$ set magnitude, infinity, sign = ("0x7fffu", "0x7c00u", "0x8000u") if key_bytes == 2 else ("0x7fffffffu", "0x7f800000u", "0x80000000u")
-  if ((key & {{ magnitude }}) > {{ infinity }}) { return 0xffffffffu; }
-  return select(code, key_encode(0u), key == {{ sign }});
+// Descending the infinities change places, and so do the zeros.
+//$ set lowest, highest = ("0x03ff0000u", "0xfc000000u") if half else ("0x007fffffu", "0xff800000u")
+//$ set zeros = ("0x7fff0000u" if half else "0x7fffffffu", "0x80000000u")
+//$ set negative, positive = zeros | reverse if descending else zeros
+  let number = select(code, {{ positive }}, code == {{ negative }});
+  return select(number, LAST_CODE, code - {{ lowest }} > {{ highest }} - {{ lowest }});
 //$ else
   return code;
 //$ endif
 }
 fn key_digit(code: Key) -> u32 { return (code >> digit_shift) & digit_mask; }
 fn key_is_fixed(code: Key) -> bool { return key_fixed(code) == code; }
-const LAST_CODE: Key = 0xffffffffu;
+const LAST_CODE: Key = {{ "0xffff0000u" if half else "0xffffffffu" }};
 //$ else
 // Low word, high word.
 alias Key = vec2<u32>;
@@ -73,11 +79,13 @@ fn key_decode(code: Key) -> Key {
   return key_encode(code);
 //$ endif
 }
+fn key_read(item: Key) -> Key { return item; }
+fn key_written(code: Key) -> Key { return code; }
 fn key_fixed(code: Key) -> Key {
 //$ if key_kind == "f"
   let key = key_decode(code);
   let exponent = key.y & 0x7fffffffu;
-  if (exponent > 0x7ff00000u || (exponent == 0x7ff00000u && key.x != 0u)) { return vec2<u32>(0xffffffffu); }
+  if (exponent > 0x7ff00000u || (exponent == 0x7ff00000u && key.x != 0u)) { return LAST_CODE; }
   return select(code, key_encode(vec2<u32>(0u)), key.x == 0u && key.y == 0x80000000u);
 //$ else
   return code;
@@ -89,10 +97,11 @@ const LAST_CODE: Key = vec2<u32>(0xffffffffu);
 //$ endif
 
 // Where a pass reads and writes: 0 for a pass that is left out, since all keys agree in its digit; else the place of
-// its source plus 4 × that of its destination. Decided on the GPU by sort_count.wgsl.
+// its source, plus 4 × that of its destination, plus 16 for the last pass. Decided on the GPU by sort_count.wgsl.
 const INPUT: u32 = 1u;
 const OUTPUT: u32 = 2u;
 const TEMPORARY: u32 = 3u;
+const LAST: u32 = 16u;
 // In the routes: whether there are keys whose code is not fixed, and, behind it, where the bins of each digit begin.
 const UNFIXED: u32 = 8u;
 const FIRST_BIN: u32 = 16u;

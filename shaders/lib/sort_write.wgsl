@@ -7,7 +7,7 @@ var<private> destinations: array<u32, ITEMS / PARTS>;
 
 //$ for place in places[1:]
 //$ for fixed in fixes
-fn write_{{ place }}{{ fixed }}(tile: u32{{ ", source: u32" if moved | length > 1 }}) {
+fn write_{{ place }}{{ fixed }}(tile: u32, route: u32) {
   let valid = min(TILE, params.n - tile * TILE);
 //$ for part in range(parts)
 //$ if part > 0
@@ -19,7 +19,11 @@ fn write_{{ place }}{{ fixed }}(tile: u32{{ ", source: u32" if moved | length > 
   if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys({{ k }}u * WORKGROUP_SIZE + lane);
     let to = atomicLoad(&run_offsets[key_digit({{ "key_fixed(key)" if fixed else "key" }})]) + {{ K }}u * WORKGROUP_SIZE + lane;
-    store_keys_{{ place }}(to, key_decode(key));
+//$ if place == "output" and encodes
+    store_keys_output(to, select(key_written(key), key_decode(key), (route & LAST) != 0u));
+//$ else
+    store_keys_{{ place }}(to, key_written(key));
+//$ endif
 //$ if moved | length > 1
     destinations[{{ k }}] = to;
 //$ endif
@@ -27,7 +31,7 @@ fn write_{{ place }}{{ fixed }}(tile: u32{{ ", source: u32" if moved | length > 
 //$ endfor
 //$ if moved | length > 1
   workgroupBarrier();
-  stage_values({{ part }}u, tile, source);
+  stage_values({{ part }}u, tile, route & 3u);
 //$ for k in range(items // parts)
 //$ set K = part * (items // parts) + k
   if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
@@ -42,12 +46,12 @@ fn write_{{ place }}{{ fixed }}(tile: u32{{ ", source: u32" if moved | length > 
 
 // Moves a tile whose keys are ranked, and whose first part is staged.
 fn tile_write(tile: u32, route: u32) {
-//$ set from = ", route & 3u" if moved | length > 1 else ""
+  let to_output = ((route >> 2u) & 3u) == OUTPUT;
 //$ if fixes | length > 1
   if (load_routes(UNFIXED) != 0u) {
-    if ((route >> 2u) == OUTPUT) { write_output_fixed(tile{{ from }}); } else { write_temporary_fixed(tile{{ from }}); }
+    if (to_output) { write_output_fixed(tile, route); } else { write_temporary_fixed(tile, route); }
     return;
   }
 //$ endif
-  if ((route >> 2u) == OUTPUT) { write_output(tile{{ from }}); } else { write_temporary(tile{{ from }}); }
+  if (to_output) { write_output(tile, route); } else { write_temporary(tile, route); }
 }
