@@ -207,7 +207,8 @@ def shapes(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
 def sorts(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
     """Return sorts in the library's shape and in others: invocations, keys of each, parts, tiles looked at at once."""
     capabilities = gw.capabilities(device)
-    own = sort_shapes_for(capabilities, SORTS[kernel](device).mode, 1, int(kernel == "sort_pairs")).at(n)
+    mode = SORTS[kernel](device).mode
+    own = sort_shapes_for(capabilities, mode, gw.DATATYPES["u32"], int(kernel == "sort_pairs")).at(n)
     every = [
         (own.workgroup_size, own.items, own.parts, own.look),
         *SORT_SHAPES["cpu" if capabilities.is_cpu else "gpu"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .capabilities import Capabilities, SubgroupMode
+from .datatype import Datatype
 from .errors import ArgumentError
 from .tuning import Shapes
 
@@ -58,15 +59,17 @@ _Row = tuple[int | None, tuple[int, int, int, int]]
 # tiles make long runs to write and a short chain to look back over. A tile goes through workgroup memory in parts, so
 # that two workgroups fit on a multiprocessor of an H200, whose driver gives them 64 KiB of it; they also share its
 # registers: enough for 20 keys of each invocation, for 18 with values, and for 12 of 64 bits. With more, one
-# workgroup is left, and a third is lost (docs/performance.md). Few keys are at most one tile for each of its 264
-# places: smaller tiles keep all of them busy.
+# workgroup is left, and a third is lost (docs/performance.md). Floats are faster with two tiles in a look than with
+# three. Few keys are at most one tile for each of its 264 places: smaller tiles keep all of them busy.
 _GPU: dict[str, tuple[_Row, ...]] = {
     "keys": ((1 << 20, (512, 8, 1, 2)), (None, (512, 20, 2, 3))),
+    "floats": ((1 << 20, (512, 8, 1, 2)), (None, (512, 20, 2, 2))),
     "pairs": ((1 << 20, (512, 8, 1, 2)), (None, (512, 18, 2, 2))),
     "wide": ((1 << 20, (512, 4, 1, 2)), (None, (512, 12, 3, 2))),
 }
 _CPU: dict[str, tuple[_Row, ...]] = {
     "keys": ((None, (256, 16, 1, 4)),),
+    "floats": ((None, (256, 16, 1, 4)),),
     "pairs": ((None, (256, 16, 1, 4)),),
     "wide": ((None, (256, 8, 1, 4)),),
 }
@@ -79,7 +82,7 @@ _MAX_TILES_PER_BLOCK = 32
 def sort_shapes_for(
     capabilities: Capabilities,
     mode: SubgroupMode,
-    key_words: int,
+    key: Datatype,
     value_words: int,
     *,
     workgroup_size: int | None = None,
@@ -93,8 +96,9 @@ def sort_shapes_for(
     ----------
     capabilities : Capabilities
     mode : SubgroupMode
-    key_words, value_words : int
-        32-bit words of each; 0 without values.
+    key : Datatype
+    value_words : int
+        32-bit words of a value; 0 without values.
     workgroup_size, items, parts, look : int, optional
         Wishes. With one of the first three there is one shape for all n.
 
@@ -103,8 +107,9 @@ def sort_shapes_for(
     ArgumentError
         If a wish is over the device's limits.
     """
-    words = max(key_words, value_words)
-    kind = "wide" if words == 2 else "pairs" if value_words else "keys"
+    words = max(-(-key.itemsize_bytes // 4), value_words)
+    floats = "floats" if key.dtype.kind == "f" else "keys"
+    kind = "wide" if words == 2 else "pairs" if value_words else floats
     rows = (_CPU if capabilities.is_cpu else _GPU)[kind]
     wished = (workgroup_size, items, parts, look)
     found = tuple(

@@ -107,7 +107,7 @@ class SortPrimitive(Primitive):
         shapes = sort_shapes_for(
             self.capabilities,
             self.mode,
-            -(-self.datatype.itemsize_bytes // 4),
+            self.datatype,
             value_words,
             workgroup_size=workgroup_size,
             items=items,
