@@ -42,21 +42,21 @@ fn read_{{ items_of.name }}(tile: u32, place: u32) {
 // Keys past the end rank behind all others: their digit is the last, and so is their place in the tile.
 fn read_codes(tile: u32, place: u32) {
   if (!tile_is_full(tile)) {
-    let last = select(key_written(LAST_CODE), key_decode(LAST_CODE), place == INPUT);
+//$ set last = "select(key_written(LAST_CODE), key_decode(LAST_CODE), place == INPUT)" if encodes else "key_decode(LAST_CODE)"
 //$ for k in range(items)
-    keys[{{ k }}] = last;
+    keys[{{ k }}] = {{ last }};
 //$ endfor
   }
   read_keys(tile, place);
 //$ if encodes
-  if (place == INPUT) {
-//$ for k in range(items)
-    keys[{{ k }}] = key_encode(keys[{{ k }}]);
-//$ endfor
-  } else {
+  if (place != INPUT) {
 //$ for k in range(items)
     keys[{{ k }}] = key_read(keys[{{ k }}]);
 //$ endfor
+    return;
   }
 //$ endif
+//$ for k in range(items)
+  keys[{{ k }}] = key_encode(keys[{{ k }}]);
+//$ endfor
 }

@@ -97,11 +97,12 @@ const LAST_CODE: Key = vec2<u32>(0xffffffffu);
 //$ endif
 
 // Where a pass reads and writes: 0 for a pass that is left out, since all keys agree in its digit; else the place of
-// its source, plus 4 × that of its destination, plus 16 for the last pass. Decided on the GPU by sort_count.wgsl.
+// its source plus 4 × that of its destination. Decided on the GPU by sort_count.wgsl.
 const INPUT: u32 = 1u;
 const OUTPUT: u32 = 2u;
 const TEMPORARY: u32 = 3u;
-const LAST: u32 = 16u;
+// As a destination: the output, where the last pass puts no codes but keys.
+const LAST: u32 = 1u;
 // In the routes: whether there are keys whose code is not fixed, and, behind it, where the bins of each digit begin.
 const UNFIXED: u32 = 8u;
 const FIRST_BIN: u32 = 16u;

@@ -24,7 +24,7 @@ fn write_routes(agree: u32) {
     } else {
       left -= 1u;
       let to = select(TEMPORARY, OUTPUT, (left & 1u) == 0u);
-      store_routes(d, place | (to << 2u) | select(0u, LAST, left == 0u));
+      store_routes(d, place | ({{ "select(to, LAST, left == 0u)" if encodes else "to" }} << 2u));
       place = to;
     }
   }

@@ -6,8 +6,9 @@ var<private> destinations: array<u32, ITEMS / PARTS>;
 //$ endif
 
 //$ for place in places[1:]
+//$ set decodes = encodes and place == "output"
 //$ for fixed in fixes
-fn write_{{ place }}{{ fixed }}(tile: u32, route: u32) {
+fn write_{{ place }}{{ fixed }}(tile: u32{{ ", source: u32" if moved | length > 1 }}{{ ", last: bool" if decodes }}) {
   let valid = min(TILE, params.n - tile * TILE);
 //$ for part in range(parts)
 //$ if part > 0
@@ -19,11 +20,8 @@ fn write_{{ place }}{{ fixed }}(tile: u32, route: u32) {
   if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
     let key = staged_keys({{ k }}u * WORKGROUP_SIZE + lane);
     let to = atomicLoad(&run_offsets[key_digit({{ "key_fixed(key)" if fixed else "key" }})]) + {{ K }}u * WORKGROUP_SIZE + lane;
-//$ if place == "output" and encodes
-    store_keys_output(to, select(key_written(key), key_decode(key), (route & LAST) != 0u));
-//$ else
-    store_keys_{{ place }}(to, key_written(key));
-//$ endif
+//$ set stored = "key_written(key)" if encodes else "key_decode(key)"
+    store_keys_{{ place }}(to, {{ "select(key_written(key), key_decode(key), last)" if decodes else stored }});
 //$ if moved | length > 1
     destinations[{{ k }}] = to;
 //$ endif
@@ -31,7 +29,7 @@ fn write_{{ place }}{{ fixed }}(tile: u32, route: u32) {
 //$ endfor
 //$ if moved | length > 1
   workgroupBarrier();
-  stage_values({{ part }}u, tile, route & 3u);
+  stage_values({{ part }}u, tile, source);
 //$ for k in range(items // parts)
 //$ set K = part * (items // parts) + k
   if ({{ K }}u * WORKGROUP_SIZE + lane < valid) {
@@ -46,12 +44,14 @@ fn write_{{ place }}{{ fixed }}(tile: u32, route: u32) {
 
 // Moves a tile whose keys are ranked, and whose first part is staged.
 fn tile_write(tile: u32, route: u32) {
-  let to_output = ((route >> 2u) & 3u) == OUTPUT;
+//$ set from = ", route & 3u" if moved | length > 1 else ""
+//$ set last = ", (route >> 2u) == LAST" if encodes else ""
+//$ set to_output = "(route >> 2u) " ~ ("!= TEMPORARY" if encodes else "== OUTPUT")
 //$ if fixes | length > 1
   if (load_routes(UNFIXED) != 0u) {
-    if (to_output) { write_output_fixed(tile, route); } else { write_temporary_fixed(tile, route); }
+    if ({{ to_output }}) { write_output_fixed(tile{{ from }}{{ last }}); } else { write_temporary_fixed(tile{{ from }}); }
     return;
   }
 //$ endif
-  if (to_output) { write_output(tile, route); } else { write_temporary(tile, route); }
+  if ({{ to_output }}) { write_output(tile{{ from }}{{ last }}); } else { write_temporary(tile{{ from }}); }
 }
