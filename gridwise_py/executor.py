@@ -1,6 +1,7 @@
-"""Turns plans into wgpu commands. The only module that makes pipelines, bind groups and scratch buffers.
+"""Turns plans into wgpu commands. The only module that makes bind groups and scratch buffers, and asks for pipelines.
 
-Everything made is kept: a repeated call with the same shapes finds all of it, allocates nothing and composes no text.
+What was made is kept with its plan: a repeated call with the same shapes finds all of it, allocates nothing and
+composes no text. With the plans that were not used for longest go their pipelines, and the texts of these.
 """
 
 from __future__ import annotations
@@ -15,17 +16,16 @@ from dataclasses import dataclass
 import numpy as np
 import wgpu
 
-from ._wgpu_native import create_shader_module, submit, wait_idle
+from ._wgpu_native import submit, wait_idle
 from .context import context_of
-from .errors import BufferUsageError, DeviceError, ShaderError
-from .plan import BufferSpec, Copy, Fill, Kernel, Plan, Shader
-from .shaders import dump, numbered, prologue, refuse_element_pointers
+from .errors import BufferUsageError, DeviceError
+from .pipelines import Pipeline, PipelineCache
+from .plan import BufferSpec, Copy, Fill, Kernel, Plan
 from .timing import TimingSession
 from .trouble import device_errors, is_trouble, watch_errors
 
 __all__ = ["BoundPlan", "BufferRange", "Executor"]
 
-_BINDING_TYPES = {"uniform": "uniform", "read": "read-only-storage", "read_write": "storage"}
 _USAGE = wgpu.BufferUsage
 _OWN_USAGE = {
     "scratch": _USAGE.STORAGE | _USAGE.COPY_SRC | _USAGE.COPY_DST,
@@ -33,17 +33,13 @@ _OWN_USAGE = {
     "constant": _USAGE.STORAGE | _USAGE.COPY_SRC | _USAGE.COPY_DST,
 }
 _MAX_PLANS = 256
+_MAX_PIPELINES = 256
 _MAX_BINDINGS = 16
 
 
 def launch_blocking() -> bool:
     """Whether ``GRIDWISE_LAUNCH_BLOCKING=1`` asks to wait and check after each dispatch."""
     return os.environ.get("GRIDWISE_LAUNCH_BLOCKING", "") not in ("", "0")
-
-
-def shader_checks() -> bool:
-    """Whether ``GRIDWISE_SHADER_CHECKS=1`` asks for run-time checks in this library's own shaders, too."""
-    return os.environ.get("GRIDWISE_SHADER_CHECKS", "") not in ("", "0")
 
 
 @dataclass(frozen=True)
@@ -177,15 +173,20 @@ class _PlanInstance:
 
     def __init__(self, executor: Executor, plan: Plan):
         self.plan = plan
-        self.pipelines = [executor.pipeline(plan, kernel) for kernel in plan.kernels]
-        for kernel in plan.siblings:
-            executor.pipeline(plan, kernel)
+        self.pipelines = [executor.pipelines.find(plan, kernel) for kernel in plan.kernels]
+        # Kept for plans of other lengths.
+        self._siblings = [executor.pipelines.find(plan, kernel) for kernel in plan.siblings]
         self.own = {
             spec.name: executor.make_buffer(f"{plan.primitive} {spec.name}", spec)
             for spec in plan.buffers
             if spec.role != "argument"
         }
         self.bindings: OrderedDict[tuple, _Binding] = OrderedDict()
+
+    def release(self) -> None:
+        """Have the callers' buffers forget this plan, which their finalizers would keep for as long as they live."""
+        for key in tuple(self.bindings):
+            _drop(self.bindings, key)
 
 
 class Executor:
@@ -194,10 +195,8 @@ class Executor:
     def __init__(self, device: wgpu.GPUDevice):
         self._device_reference = weakref.ref(device)
         self._lock = threading.RLock()
-        self._modules: dict[tuple[str, bool], wgpu.GPUShaderModule] = {}
-        self._layouts: dict[tuple[str, ...], tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]] = {}
-        self._pipelines: dict[tuple, tuple[wgpu.GPUComputePipeline, wgpu.GPUBindGroupLayout]] = {}
         self._plans: OrderedDict[Plan, _PlanInstance] = OrderedDict()
+        self.pipelines: PipelineCache = PipelineCache(device)
 
     @property
     def device(self) -> wgpu.GPUDevice:
@@ -210,8 +209,8 @@ class Executor:
     def counts(self) -> dict[str, int]:
         """How many objects of each kind are kept."""
         return {
-            "modules": len(self._modules),
-            "pipelines": len(self._pipelines),
+            "modules": self.pipelines.modules,
+            "pipelines": len(self.pipelines),
             "plans": len(self._plans),
             "bindings": sum(len(instance.bindings) for instance in self._plans.values()),
         }
@@ -219,8 +218,12 @@ class Executor:
     def clear(self) -> None:
         """Forget everything; it is made again when needed."""
         with self._lock:
-            for cache in (self._modules, self._layouts, self._pipelines, self._plans):
-                cache.clear()
+            self._keep(0, 0)
+
+    def _keep(self, plans: int, pipelines: int) -> None:
+        """Let plans go, the least recently used first, until at most so many are left, with so many pipelines."""
+        while len(self._plans) > plans or (len(self._plans) > 1 and len(self.pipelines) > pipelines):
+            self._plans.popitem(last=False)[1].release()
 
     def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
         """Return `plan` on the given buffers, making what is missing.
@@ -243,8 +246,7 @@ class Executor:
             instance = self._plans.get(plan)
             if instance is None:
                 instance = self._plans[plan] = _PlanInstance(self, plan)
-                while len(self._plans) > _MAX_PLANS:
-                    self._plans.popitem(last=False)
+                self._keep(_MAX_PLANS, _MAX_PIPELINES)
             else:
                 self._plans.move_to_end(plan)
             binding = instance.bindings.get(key)
@@ -271,8 +273,7 @@ class Executor:
         pipelines = iter(instance.pipelines)
         for step in instance.plan.steps:
             if isinstance(step, Kernel):
-                pipeline, layout = next(pipelines)
-                steps.append(self._dispatch(step, pipeline, layout, ranges))
+                steps.append(self._dispatch(step, next(pipelines), ranges))
             elif isinstance(step, Fill):
                 buffer, offset, _ = ranges[step.buffer]
                 steps.append(_Transfer(None, 0, weakref.ref(buffer), offset + step.offset_bytes, step.size_bytes))
@@ -291,7 +292,7 @@ class Executor:
                 )
         return BoundPlan(instance.plan, steps, tuple(instance.own.values()))
 
-    def _dispatch(self, kernel: Kernel, pipeline, layout, ranges) -> _Dispatch:
+    def _dispatch(self, kernel: Kernel, pipeline: Pipeline, ranges) -> _Dispatch:
         entries = []
         for binding in kernel.bindings:
             buffer, offset, size = ranges[binding.buffer]
@@ -299,7 +300,7 @@ class Executor:
                 offset, size = offset + binding.offset_bytes, binding.size_bytes
             entries.append({"binding": binding.index, "resource": {"buffer": buffer, "offset": offset, "size": size}})
         try:
-            group = self.device.create_bind_group(label=kernel.label, layout=layout, entries=entries)
+            group = self.device.create_bind_group(label=kernel.label, layout=pipeline.layout.group, entries=entries)
         except wgpu.GPUError as error:
             if is_trouble(error):
                 raise
@@ -307,81 +308,7 @@ class Executor:
                 f"kernel {kernel.label!r} cannot be bound to its buffers "
                 f"({', '.join(b.buffer for b in kernel.bindings)}): {error}"
             ) from error
-        return _Dispatch(kernel.label, pipeline, group, kernel.workgroups)
-
-    def pipeline(self, plan: Plan, kernel: Kernel) -> tuple[wgpu.GPUComputePipeline, wgpu.GPUBindGroupLayout]:
-        """Return the compute pipeline of a kernel and its bind group layout."""
-        shader = plan.shaders[kernel.shader]
-        trusted = shader.trusted and not shader_checks()
-        access = tuple(binding.access for binding in kernel.bindings)
-        key = (
-            kernel.shader,
-            trusted,
-            access,
-            tuple(b.index for b in kernel.bindings),
-            kernel.entry_point,
-            tuple(sorted(kernel.constants.items())),
-        )
-        with self._lock:
-            found = self._pipelines.get(key)
-            if found is not None:
-                return found
-            label = f"{plan.primitive} {kernel.label}" if kernel.label != plan.primitive else kernel.label
-            module = self._module(kernel.shader, shader, trusted, label)
-            group_layout, pipeline_layout = self._layout(kernel)
-            try:
-                pipeline = self.device.create_compute_pipeline(
-                    label=label,
-                    layout=pipeline_layout,
-                    compute={
-                        "module": module,
-                        "entry_point": kernel.entry_point,
-                        "constants": dict(kernel.constants),
-                    },
-                )
-            except wgpu.GPUError as error:
-                if is_trouble(error):
-                    raise
-                raise ShaderError(
-                    f"the pipeline of kernel {kernel.label!r} cannot be made: {error}\n{numbered(shader.text)}"
-                ) from error
-            self._pipelines[key] = (pipeline, group_layout)
-            return pipeline, group_layout
-
-    def _module(self, key: str, shader: Shader, trusted: bool, label: str) -> wgpu.GPUShaderModule:
-        module = self._modules.get((key, trusted))
-        if module is None:
-            missing = [f for f in shader.features if f not in self.device.features]
-            if missing:
-                raise ShaderError(f"shader {label!r} needs the features {missing}, which this device was not made with")
-            text = prologue("naga", shader.text) + shader.text
-            dump(label, text)
-            if not shader.trusted:
-                refuse_element_pointers(label, text)
-            try:
-                module = create_shader_module(self.device, label=label, code=text, trusted=trusted)
-            except ShaderError as error:
-                raise ShaderError(f"{error}\n{numbered(text)}") from error
-            self._modules[(key, trusted)] = module
-        return module
-
-    def _layout(self, kernel: Kernel) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
-        key = tuple((b.index, b.access) for b in kernel.bindings)
-        layout = self._layouts.get(key)
-        if layout is None:
-            group_layout = self.device.create_bind_group_layout(
-                entries=[
-                    {
-                        "binding": b.index,
-                        "visibility": wgpu.ShaderStage.COMPUTE,
-                        "buffer": {"type": _BINDING_TYPES[b.access]},
-                    }
-                    for b in kernel.bindings
-                ]
-            )
-            pipeline_layout = self.device.create_pipeline_layout(bind_group_layouts=[group_layout])
-            layout = self._layouts[key] = (group_layout, pipeline_layout)
-        return layout
+        return _Dispatch(kernel.label, pipeline.compute, group, kernel.workgroups)
 
     def make_buffer(self, label: str, spec: BufferSpec) -> wgpu.GPUBuffer:
         """Make a buffer that belongs to a plan, with its initial contents."""

@@ -248,7 +248,7 @@ def main(plans: int, minutes: float, first: int, seed: int, adapter: str | None,
         families[call.primitive.name] += 1
         result["plans"] += 1
         result["next"] += 1
-        if result["plans"] % 500 == 0:
+        if result["plans"] % 100 == 0:
             context_of(device).executor.clear()  # kernels are for one configuration each
         if time.monotonic() - noted > 30:
             noted = time.monotonic()

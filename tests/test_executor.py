@@ -13,7 +13,7 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py import builder
+from gridwise_py import builder, executor, pipelines
 from gridwise_py.arguments import Argument
 from gridwise_py.context import context_of
 from gridwise_py.executor import BufferRange, Executor
@@ -143,7 +143,7 @@ def test_timed_runs_make_no_query_set_each(fresh_device, made, require):
 
 
 def test_caches_are_bounded(device):
-    executor = Executor(device)
+    own = Executor(device)
     context = context_of(device)
     x = gw.asarray(X, device)
     scan = gw.Scan(device)
@@ -152,20 +152,80 @@ def test_caches_are_bounded(device):
     for plan in plans:
         n = plan.work.items
         size = plan.buffer("input").size_bytes
-        executor.bind(plan, {"input": BufferRange(x.buffer, 0, size), "output": BufferRange(out.buffer, 0, size)})
+        own.bind(plan, {"input": BufferRange(x.buffer, 0, size), "output": BufferRange(out.buffer, 0, size)})
         assert n == plan.work.items
-    assert executor.counts["plans"] <= 256
-    assert executor.counts["pipelines"] <= 3
+    assert own.counts["plans"] <= 256
+    assert own.counts["pipelines"] <= 3
     outs = [gw.empty_like(x) for _ in range(40)]
     for o in outs:
-        executor.bind(
+        own.bind(
             plans[-1],
             {"input": BufferRange(x.buffer, 0, size), "output": BufferRange(o.buffer, 0, size)},
         )
-    assert executor.counts["bindings"] <= 256 + 16
-    executor.clear()
-    assert executor.counts == {"modules": 0, "pipelines": 0, "plans": 0, "bindings": 0}
-    assert executor is not context.executor
+    assert own.counts["bindings"] <= 256 + 16
+    own.clear()
+    assert own.counts == {"modules": 0, "pipelines": 0, "plans": 0, "bindings": 0}
+    assert own is not context.executor
+
+
+def test_pipelines_go_with_the_plans_that_were_not_used_for_longest(fresh_device, made, monkeypatch):
+    """Nothing of them stays, not even on a buffer that lives on; what is used again stays, and the rest comes back."""
+    monkeypatch.setattr(executor, "_MAX_PIPELINES", 4)
+    x = gw.asarray(X, fresh_device)
+
+    def copy(workgroup_size):
+        output = gw.Copy(fresh_device, workgroup_size=workgroup_size, vecs=1).execute(input=x).output
+        np.testing.assert_array_equal(output.to_numpy(), X)
+
+    def alive(kind):
+        gc.collect()
+        return sum(isinstance(thing, kind) for thing in gc.get_objects())
+
+    kinds = (wgpu.GPUComputePipeline, wgpu.GPUShaderModule, wgpu.GPUBindGroupLayout, wgpu.GPUBindGroup, wgpu.GPUBuffer)
+    before = [alive(kind) for kind in kinds]
+    for log_size in range(8):
+        copy(1 << log_size)
+        copy(256)
+    assert context_of(fresh_device).executor.counts["pipelines"] == 4
+    assert context_of(fresh_device).executor.pipelines.compiled == 9
+    # A staging buffer, and parameters for each of the four.
+    for kind, was, most in zip(kinds, before, (4, 4, 1, 4, 5), strict=True):
+        assert alive(kind) - was <= most, kind
+    made.clear()
+    copy(256)
+    copy(128)
+    assert "create_compute_pipeline" not in made
+    copy(1)
+    assert made.count("create_compute_pipeline") == 1
+    context_of(fresh_device).executor.clear()
+    for kind, was, most in zip(kinds, before, (0, 0, 0, 0, 1), strict=True):
+        assert alive(kind) - was <= most, kind
+
+
+def test_one_plan_may_have_more_pipelines_than_are_kept(fresh_device, monkeypatch):
+    monkeypatch.setattr(executor, "_MAX_PIPELINES", 1)
+    scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
+    x = gw.asarray(X, fresh_device)
+    for _ in range(2):
+        np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), PREFIX)
+        assert context_of(fresh_device).executor.counts["pipelines"] > 1
+
+
+@pytest.mark.parametrize("goes", ["by clear", "as the least recently used"])
+def test_a_plan_that_goes_leaves_nothing_on_a_buffer_that_lives_on(fresh_device, monkeypatch, goes):
+    """Else the temporary memory of every length of an input stays for as long as the input."""
+    monkeypatch.setattr(executor, "_MAX_PLANS", 1)
+    scan = gw.Scan(fresh_device)
+    x, y = gw.asarray(X, fresh_device), gw.empty(X.size, "u32", fresh_device)
+    gone = [weakref.ref(buffer) for buffer in scan.bind(input=x, output=y)._own]
+    assert gone
+    scan.release()
+    if goes == "by clear":
+        context_of(fresh_device).executor.clear()
+    else:
+        gw.Copy(fresh_device).execute(input=x, output=y)
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * len(gone)
 
 
 def test_after_clear_everything_is_made_again(fresh_device):
@@ -382,17 +442,15 @@ def test_launch_blocking_raises_at_the_step_that_failed(device, monkeypatch):
 
 @pytest.mark.parametrize("value", ["0", "", "1"])
 def test_shader_checks(fresh_device, monkeypatch, value):
-    from gridwise_py import executor
-
     trusted = []
-    original = executor.create_shader_module
+    original = pipelines.create_shader_module
 
     def noting(device, *, label, code, trusted: bool, _seen=trusted):
         _seen.append(trusted)
         return original(device, label=label, code=code, trusted=trusted)
 
     monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", value)
-    monkeypatch.setattr(executor, "create_shader_module", noting)
+    monkeypatch.setattr(pipelines, "create_shader_module", noting)
     x = gw.asarray(X, fresh_device)
     for strategy in ("reduce_then_scan", "lookback"):
         output = gw.Scan(fresh_device, strategy=strategy).execute(input=x).output

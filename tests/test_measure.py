@@ -361,6 +361,13 @@ def test_cold_start_is_told_once(timed, fresh_device):
     assert gw.measure(scan, protocol=_protocol(), input=X).cold_start_ns is None
 
 
+def test_a_cold_start_is_told_where_another_kernel_makes_room(timed, fresh_device, monkeypatch):
+    monkeypatch.setattr("gridwise_py.executor._MAX_PIPELINES", 1)
+    for workgroup_size in (64, 128, 64):
+        copy = gw.Copy(fresh_device, workgroup_size=workgroup_size)
+        assert gw.measure(copy, protocol=_protocol(), input=X).cold_start_ns is not None
+
+
 def test_nothing_to_do(device):
     m = gw.measure(gw.Scan(device), protocol=_protocol(), input=X[:0])
     assert (m.n, m.kernels, m.whole, m.ticks, m.correct, m.time_ns) == (0, (), {}, (), True, None)
