@@ -141,7 +141,7 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
         grey = alt.Chart(datasets.data(copies)).encode(x=x, y=y, detail="file:N")
         of_copy = tips(rate_text="copy", case="case", file="file", n="n", time="time")
         # What the page filters by mode is the cases; the yardstick stays.
-        line = grey.mark_line(color=GREY, strokeWidth=4, opacity=0.35)
+        line = grey.mark_line(color=GREY, strokeWidth=4, opacity=0.55)
         ticks = grey.mark_tick(color=GREY, thickness=4, width=14, opacity=0.6).encode(tooltip=of_copy)
         layers = [
             *(layer.transform_filter(f"shown_file == '{ALL}' || datum.file == shown_file") for layer in (line, ticks)),
