@@ -22,7 +22,7 @@ from .errors import BufferUsageError, DeviceError
 from .pipelines import Pipeline, PipelineCache
 from .plan import BufferSpec, Copy, Fill, Kernel, Plan
 from .timing import TimingSession
-from .trouble import device_errors, is_trouble, watch_errors
+from .trouble import device_errors, is_trouble, lacks_memory, watch_errors
 
 __all__ = ["BoundPlan", "BufferRange", "Executor"]
 
@@ -34,6 +34,8 @@ _OWN_USAGE = {
 }
 _MAX_PLANS = 256
 _MAX_PIPELINES = 256
+# Of the plans' own buffers; a sort's are as large as what it sorts, and wgpu does not say how much memory a GPU has.
+_MAX_OWN_BYTES = 2 << 30
 _MAX_BINDINGS = 16
 
 
@@ -181,6 +183,7 @@ class _PlanInstance:
             for spec in plan.buffers
             if spec.role != "argument"
         }
+        self.own_bytes = sum(buffer.size for buffer in self.own.values())
         self.bindings: OrderedDict[tuple, _Binding] = OrderedDict()
 
     def release(self) -> None:
@@ -213,17 +216,41 @@ class Executor:
             "pipelines": len(self.pipelines),
             "plans": len(self._plans),
             "bindings": sum(len(instance.bindings) for instance in self._plans.values()),
+            "own_bytes": sum(instance.own_bytes for instance in self._plans.values()),
         }
 
     def clear(self) -> None:
         """Forget everything; it is made again when needed."""
         with self._lock:
-            self._keep(0, 0)
+            while self._plans:
+                self._forget(next(iter(self._plans)))
 
-    def _keep(self, plans: int, pipelines: int) -> None:
-        """Let plans go, the least recently used first, until at most so many are left, with so many pipelines."""
-        while len(self._plans) > plans or (len(self._plans) > 1 and len(self.pipelines) > pipelines):
-            self._plans.popitem(last=False)[1].release()
+    def _forget(self, plan: Plan) -> int:
+        """Let a plan go, and return how many bytes it had of its own."""
+        instance = self._plans.pop(plan)
+        instance.release()
+        return instance.own_bytes
+
+    def _add(self, plan: Plan) -> _PlanInstance:
+        """Make a plan's objects, and let others go, the least recently used first, until all bounds are kept."""
+        try:
+            instance = _PlanInstance(self, plan)
+        except wgpu.GPUError as error:
+            if not self._plans or not lacks_memory(error):
+                raise
+            # What is kept only in case it is needed again must not be in the way of what is needed now.
+            self.clear()
+            wait_idle(self.device)
+            instance = _PlanInstance(self, plan)
+        self._plans[plan] = instance
+        while len(self._plans) > _MAX_PLANS or (len(self._plans) > 1 and len(self.pipelines) > _MAX_PIPELINES):
+            self._forget(next(iter(self._plans)))
+        total = self.counts["own_bytes"]
+        for other, old in tuple(self._plans.items())[:-1]:
+            # Those below their share are never too much, and may have pipelines that nothing else keeps.
+            if total > _MAX_OWN_BYTES and old.own_bytes > _MAX_OWN_BYTES // _MAX_PLANS:
+                total -= self._forget(other)
+        return instance
 
     def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
         """Return `plan` on the given buffers, making what is missing.
@@ -245,8 +272,7 @@ class Executor:
         with self._lock, device_errors(f"{plan.primitive}, binding"):
             instance = self._plans.get(plan)
             if instance is None:
-                instance = self._plans[plan] = _PlanInstance(self, plan)
-                self._keep(_MAX_PLANS, _MAX_PIPELINES)
+                instance = self._add(plan)
             else:
                 self._plans.move_to_end(plan)
             binding = instance.bindings.get(key)

@@ -12,7 +12,7 @@ import wgpu
 
 from .errors import DeviceError, DeviceLostError, DeviceMemoryError
 
-__all__ = ["device_error", "device_errors", "is_trouble", "watch_errors"]
+__all__ = ["device_error", "device_errors", "is_trouble", "lacks_memory", "watch_errors"]
 
 # wgpu 0.32 raises a GPUValidationError for each of them; only the text tells.
 _LOST = ("device is lost", "device lost")
@@ -21,8 +21,12 @@ _NO_MEMORY = ("not enough memory", "out of memory")
 
 def is_trouble(error: Exception) -> bool:
     """Whether an error of wgpu is about the device's state, and not about what was asked of it."""
-    text = str(error).casefold()
-    return isinstance(error, wgpu.GPUOutOfMemoryError) or any(words in text for words in _LOST + _NO_MEMORY)
+    return lacks_memory(error) or any(words in str(error).casefold() for words in _LOST)
+
+
+def lacks_memory(error: Exception) -> bool:
+    """Whether an error of wgpu says that the device has no memory for what was asked."""
+    return isinstance(error, wgpu.GPUOutOfMemoryError) or any(words in str(error).casefold() for words in _NO_MEMORY)
 
 
 def device_error(error: Exception, doing: str) -> DeviceError:
