@@ -21,7 +21,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import queue
 import random
 import re
 import shutil
@@ -31,7 +30,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -90,6 +89,7 @@ WGSL = {
 # ---- one trial
 
 _running: set[subprocess.Popen[str]] = set()
+_stopped = threading.Event()  # by a signal or a fault: what still runs is killed, and tells nothing
 
 
 def run_tests(folder: Path, tests: str, timeout_s: float, *options: str) -> tuple[int | None, str]:
@@ -145,24 +145,25 @@ class Record:
     Parameters
     ----------
     path
-        The JSON file. What it holds is taken over; the times of tests only if no code has changed since. Without a
-        path nothing is kept.
+        The JSON file. What it holds is taken over; the times of tests only if neither they nor what they test has
+        changed since. Without a path nothing is kept.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.rows: list[dict[str, Any]] = []
         self.test_files: dict[str, dict[str, Any]] = {}
-        self.state = hashlib.sha256()
-        for folder in ("gridwise_py", "shaders", "tests"):
-            for file in sorted([*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.wgsl")]):
-                self.state.update(file.read_bytes())
+        files = [
+            file for folder in ("gridwise_py", "shaders", "tests") for file in sorted((ROOT / folder).rglob("*.*"))
+        ]
+        self.state = _digest(file for file in files if file.suffix in (".py", ".wgsl") and file.name[:5] != "test_")
         self._lock = threading.Lock()
         if path is not None and path.exists():
             content = json.loads(path.read_text(encoding="utf-8"))
             self.rows = content["mutants"]
-            if content.get("state") == self.state.hexdigest():
-                self.test_files = content["test_files"]
+            if content["state"] == self.state:
+                known = content["test_files"].items()
+                self.test_files = {name: row for name, row in known if row["sha256"] == _digest([ROOT / name])}
 
     def add(self, mutant: Mutant, killed_by: str | None, seconds: float) -> None:
         """Add what became of a mutant, in the place of what was known of it before."""
@@ -175,13 +176,13 @@ class Record:
     def add_test_file(self, name: str, content: dict[str, Any]) -> None:
         """Add how a file of tests fares without a mutant."""
         with self._lock:
-            self.test_files[name] = content
+            self.test_files[name] = {"sha256": _digest([ROOT / name]), **content}
             self._write()
 
     def _write(self) -> None:
         if self.path is None:
             return
-        content = {"state": self.state.hexdigest(), "mutants": self.rows, "test_files": self.test_files}
+        content = {"state": self.state, "mutants": self.rows, "test_files": self.test_files}
         part = self.path.with_name(self.path.name + ".part")
         part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         part.replace(self.path)
@@ -211,6 +212,13 @@ class Record:
         return list(dict.fromkeys(order))
 
 
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
 def key_of(row: dict[str, Any]) -> tuple[str, int, str, str]:
     """Return by what the mutant of a row is known."""
     return row["place"], row["line"], row["old"], row["new"]
@@ -221,25 +229,22 @@ def key_of(row: dict[str, Any]) -> tuple[str, int, str, str]:
 
 def in_parallel(work: Iterable[Any], folders: list[Path], do: Callable[[Path, Any], None], deadline: float) -> None:
     """Call ``do(folder, item)`` for each item of the work, with as many at a time as there are folders."""
-    left: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    for item in work:
-        left.put(item)
+    left, lock, nothing = iter(work), threading.Lock(), object()
 
     def worker(folder: Path) -> None:
-        while time.monotonic() < deadline and not stopped.is_set():
-            try:
-                item = left.get_nowait()
-            except queue.Empty:
+        while time.monotonic() < deadline and not _stopped.is_set():
+            with lock:
+                item = next(left, nothing)
+            if item is nothing:
                 return
             do(folder, item)
 
-    stopped = threading.Event()
     with ThreadPoolExecutor(len(folders)) as pool:
         try:
             for future in [pool.submit(worker, folder) for folder in folders]:
                 future.result()
         except BaseException:
-            stopped.set()
+            _stopped.set()
             for process in tuple(_running):
                 os.killpg(process.pid, signal.SIGKILL)
             raise
@@ -268,25 +273,38 @@ def try_test_files(names: Iterable[str], folders: list[Path], record: Record, de
 
 
 def try_mutants(
-    mutants: Iterable[Mutant], tests: dict[str, str], folders: list[Path], record: Record, timeout_s: float,
+    mutants: Sequence[Mutant], tests: dict[str, str], folders: list[Path], record: Record, timeout_s: float,
     deadline: float,
 ) -> int:  # fmt: skip
-    """Try mutants until the deadline; return how many were."""
-    tried = []
+    """Try mutants until the deadline; return how many were.
+
+    The next one is always of the place that has had the least time, so that whenever the time is up all had their
+    share, and those with quick tests had many mutants.
+    """
+    tried, left = [], {place: [m for m in reversed(mutants) if m.place == place] for place in tests}
+    spent_s = dict.fromkeys(tests, 0.0)
+
+    def turns() -> Iterator[Mutant]:
+        while places := [place for place in tests if left[place]]:
+            place = min(places, key=spent_s.__getitem__)
+            spent_s[place] += record.seconds(tests[place])  # what it may take, until it is known
+            yield left[place].pop()
 
     def do(folder: Path, mutant: Mutant) -> None:
         begin, names = time.monotonic(), tests[mutant.place]
         # Four times what the tests take: other jobs and a busy machine slow them down too.
         limit = min(timeout_s, 30 + 4 * record.seconds(names))
         how = is_killed(folder, mutant, names, min(limit, deadline - begin), record.order(mutant, names))
-        if how == "no end" and time.monotonic() >= deadline:
+        if _stopped.is_set() or (how == "no end" and time.monotonic() >= deadline):
             return  # cut off by the end of the run, which tells nothing
-        record.add(mutant, how, time.monotonic() - begin)
+        took_s = time.monotonic() - begin
+        spent_s[mutant.place] += took_s - record.seconds(names)
+        record.add(mutant, how, took_s)
         tried.append(mutant)
         if how is None:
             print(f"SURVIVED {mutant.place}:{mutant.line}\n  - {mutant.old}\n  + {mutant.new}", flush=True)
 
-    in_parallel(mutants, folders, do, deadline)
+    in_parallel(turns(), folders, do, deadline)
     return len(tried)
 
 
@@ -324,14 +342,12 @@ def main() -> int:
     found = {place: list((python_mutants if place in PYTHON else wgsl_mutants)(place)) for place in tests}
     for mutants in found.values():
         rng.shuffle(mutants)
-    # One of each place by turns, so that whenever the time is up all had their share.
-    turns = [m for turn in range(max(map(len, found.values()))) for ms in found.values() for m in ms[turn : turn + 1]]
-    turns = list({mutant.key: mutant for mutant in turns}.values())
+    every = list({mutant.key: mutant for mutants in found.values() for mutant in mutants}.values())
     before = {key_of(row): row["killed_by"] for row in record.rows}
     if options.survivors:
-        todo = [mutant for mutant in turns if before.get(mutant.key, "") is None]
+        todo = [mutant for mutant in every if before.get(mutant.key, "") is None]
     else:
-        todo = [mutant for mutant in turns if mutant.key not in before]
+        todo = [mutant for mutant in every if mutant.key not in before]
     with tempfile.TemporaryDirectory(prefix="gridwise-mutants-") as name:
         folders = [Path(name) / str(job) for job in range(options.jobs)]
         skipped = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".hypothesis", ".*_cache", "dist", ".gpu-kit")
@@ -343,11 +359,11 @@ def main() -> int:
             print(f"LEFT OUT what is tried by {test}, which without a mutant {how}", flush=True)
         todo = [mutant for mutant in todo if not failed.keys() & set(tests[mutant.place].split())]
         tried = try_mutants(todo, tests, folders, record, options.timeout, deadline)
-    keys = {mutant.key for mutant in turns}
+    keys = {mutant.key for mutant in every}
     outcomes = [row["killed_by"] for row in record.rows if key_of(row) in keys]
     print(
         f"{tried} mutants tried in {(time.monotonic() - begin) / 60:.1f} minutes (seed {options.seed}); in all "
-        f"{len(outcomes)} of {len(turns)}: {outcomes.count(None)} survived, {outcomes.count('no end')} had no end"
+        f"{len(outcomes)} of {len(every)}: {outcomes.count(None)} survived, {outcomes.count('no end')} had no end"
     )
     return 1 if failed else 0
 

@@ -184,6 +184,18 @@ def test_mutants_are_tried_side_by_side_and_a_later_run_goes_on(tmp_path, small_
 
 
 @needs_scripts
+def test_tests_without_a_mutant_run_again_only_if_code_has_changed(tmp_path, small_repository):
+    def again():
+        return "test_few.py: 2 passed" in small_repository("--minutes", "1", "--survivors")[1]
+
+    assert (again(), small_repository("--minutes", "1")[0], again()) == (False, 0, False)
+    for name in ("tests/test_few.py", "tests/helper.py", "gridwise_py/module.py"):
+        with (tmp_path / "repository" / name).open("a") as file:
+            file.write("# changed\n")
+        assert (again(), again()) == (True, False), name
+
+
+@needs_scripts
 @pytest.mark.parametrize(
     ("content", "how"),
     [
@@ -200,7 +212,24 @@ def test_tests_that_tell_nothing_kill_no_mutants(tmp_path, small_repository, con
 
 
 @needs_scripts
-def test_likely_killers_run_first(tmp_path, mutate):
+def test_what_is_cut_off_by_a_signal_is_not_taken_for_killed(tmp_path, small_repository, mutate, monkeypatch):
+    def cut_off(folder, mutant, *rest):
+        if mutant.line == 1:
+            raise KeyboardInterrupt
+        mutate._stopped.wait(30)
+        return "exit code -9"
+
+    monkeypatch.setattr(mutate, "is_killed", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        small_repository("--minutes", "1", "--jobs", "2")
+    assert json.loads((tmp_path / "tried.json").read_text())["mutants"] == []
+
+
+@needs_scripts
+def test_likely_killers_run_first(tmp_path, mutate, monkeypatch):
+    monkeypatch.setattr(mutate, "ROOT", tmp_path)
+    for name in ("test_fast.py", "test_slow.py"):
+        (tmp_path / name).write_text("")
     record = mutate.Record(None)
     place, fast, slow = "module.py", "test_fast.py", "test_slow.py"
     record.add_test_file(fast, {"seconds": 1, "tests": {f"{fast}::a": 0.3, f"{fast}::b[1]": 0.1, f"{fast}::b[2]": 0.2}})
