@@ -42,7 +42,7 @@ PYTHON = {
     "gridwise_py/plan.py": "tests/test_plan.py tests/test_kernel.py tests/test_executor.py",
     "gridwise_py/shaders.py": "tests/test_shaders.py tests/test_kernel.py",
     "gridwise_py/layout.py": "tests/test_views.py tests/test_windows.py tests/test_plan.py",
-    "gridwise_py/sort_shape.py": "tests/test_plan.py tests/test_sort.py",
+    "gridwise_py/sort_shape.py": "tests/test_sort_shape.py tests/test_sort.py",
     "gridwise_py/event.py": "tests/test_event.py tests/test_timing.py",
     "gridwise_py/timing.py": "tests/test_timing.py tests/test_event.py",
     "gridwise_py/timing_result.py": "tests/test_timing.py",
