@@ -127,6 +127,11 @@ def test_the_step_is_in_ns_and_stamps_that_were_never_written_do_not_count():
     assert tick_step_ns([[[0, 7]]], 1.0) is None
 
 
+def test_what_begins_before_the_end_of_equal_stamps_overlaps_them():
+    found = classify([[[100, 200], [300, 300], [250, 400]]], 1.0, [0], [1000.0])
+    assert found.classes == ((V, E, OVER),)
+
+
 def test_a_span_of_one_step_of_length_zero_is_equal():
     found = classify([[[5, 5]]], 1.0, [0], [100.0])
     assert found.classes == ((E,),)

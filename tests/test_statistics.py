@@ -57,6 +57,12 @@ def test_bad_samples_are_refused(x):
         summarize(x)
 
 
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 95])
+def test_a_confidence_that_cannot_be_is_refused(confidence):
+    with pytest.raises(ArgumentError, match=f"confidence is {confidence}; it must lie between 0 and 1"):
+        summarize([1.0, 2.0], confidence=confidence)
+
+
 @given(series)
 def test_order_of_a_summary(x):
     s = summarize(x)
@@ -163,6 +169,8 @@ def test_interquartile_mean_leaves_out_both_ends():
         (12.346, 0.01, "12.35 ns"),
         (-4_000.0, 100, "-4.0 µs"),
         (0.0, None, "0 ns"),
+        (123_456.0, None, "123.46 µs"),
+        (-123_456.0, None, "-123.46 µs"),
         (0.0, 32, "0 ns"),
     ],
 )
@@ -175,6 +183,8 @@ def test_digits_end_at_the_interval():
     wide = replace(narrow, ci_low_ns=98_000.0, ci_high_ns=102_000.0)
     assert significant(100_123.0, narrow, 1) == "100.12 µs"
     assert significant(100_123.0, wide, 1) == "100 µs"
+    half_of_60 = replace(narrow, ci_low_ns=99_970.0, ci_high_ns=100_030.0)
+    assert significant(100_123.0, half_of_60, 1) == "100.12 µs"
 
 
 def test_a_time_that_is_none_is_refused():
@@ -213,6 +223,18 @@ def test_dependent_samples_take_longer():
     plain = np.median([_run(Stopping(), times("independent", 5000, rng))[1] for _ in range(15)])
     dependent = np.median([_run(Stopping(), times("autocorrelated", 5000, rng))[1] for _ in range(15)])
     assert dependent > 3 * plain
+
+
+def test_as_many_samples_as_the_interval_needs():
+    """The error of a median is 1.2533 of that of a mean; looks come an eighth apart, and two in a row must agree."""
+    rng = np.random.default_rng(4)
+
+    def median_count(kind, sd):
+        return np.median([_run(Stopping(), times(kind, 5000, rng, sd=sd))[1] for _ in range(15)])
+
+    assert 1 <= median_count("independent", 0.03) / (2 * 1.96 * 1.2533 * 0.03 / 0.01) ** 2 < 1.25
+    # Of an AR(1) process of 0.8 the signs have a time of 4.1, which a series this short may underestimate.
+    assert median_count("autocorrelated", 0.02) / (2 * 1.96 * 1.2533 * 0.02 / 0.01) ** 2 > 6.5
 
 
 def test_stops_on_a_plateau():

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import NOISES, times
@@ -295,3 +296,15 @@ def test_advice_is_to_take_a_fifth_more_at_least_and_more_the_nearer_the_thresho
 
     assert needed(1.0501) == 1200, "where the threshold is just met"
     assert needed(1.05**2) == pytest.approx(4000, abs=1), "twice as wide: four times as many"
+
+
+@pytest.mark.parametrize("shift", [0.97, 1.0, 1.03])
+def test_steady_rounds_get_the_interval_of_students_t_over_rounds(shift):
+    """Nothing varies within them, so that all doubt is about how rounds differ."""
+    levels = ([100.0, 101.0, 99.0], [100.0 * shift, 101.5 * shift, 99.5 * shift, 100.5 * shift])
+    found = judge(*[[[level] * 20 for level in side] for side in levels])
+    old, new = map(np.log, levels)
+    theirs = scipy.stats.ttest_ind(new, old).confidence_interval(0.95)
+    half = (theirs.high - theirs.low) / 2
+    assert math.log(found.high / found.ratio) == pytest.approx(half)
+    assert math.log(found.ratio / found.low) == pytest.approx(half)
