@@ -18,6 +18,7 @@ from gridwise_py.bench.resampling import (
     block_length,
     bootstrap_medians,
     interquartile_mean,
+    median_interval,
     resample,
     widened,
 )
@@ -345,3 +346,96 @@ def test_estimates_of_few_or_short_blocks_are_spread_out():
     assert by_tau == sorted(by_tau)
     assert by_tau[1] == pytest.approx(np.sqrt(1 + 1 / 40), rel=1e-3)
     assert factor(10**6, 20, 10**9) == pytest.approx(np.sqrt(1.5), rel=1e-3), "a limit"
+
+
+# ---- the building blocks of intervals, against plain or known ones
+
+
+def _plain_autocorrelation_time(x):
+    """As the docstring has it, without a Fourier transform."""
+    x, n = np.asarray(x, dtype=float), len(x)
+    sign = np.sign(x - np.median(x))
+    sign -= sign.mean()
+    power = (sign**2).sum()
+    if n < 8 or power == 0:
+        return 1.0
+    correlation = [(sign[: n - k] * sign[k:]).sum() / power for k in range(max(2, n // 3))]
+    if correlation[1] < 1.65 / math.sqrt(n):
+        return 1.0
+    sums = [1 + 2 * sum(correlation[1 : k + 1]) for k in range(len(correlation))]
+    window = next((k for k, tau in enumerate(sums) if k >= 5 * tau), len(sums) - 1)
+    bias = max(1 - 2 * sums[window] / n, 0.5)
+    return min(max(sums[window] / bias, 1.0), n / 3)
+
+
+@pytest.mark.parametrize("n", [7, 8, 9, 10, 16, 33, 100, 1000])
+@pytest.mark.parametrize("kind", NOISES)
+def test_autocorrelation_times_are_those_of_plain_sums(kind, n):
+    rng = np.random.default_rng(n)
+    for _ in range(10):
+        x = times(kind, n, rng)
+        assert autocorrelation_time(x) == pytest.approx(_plain_autocorrelation_time(x))
+    drift = np.arange(n) + 1.0
+    assert autocorrelation_time(drift) == pytest.approx(n / 3 if n >= 8 else 1)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 8, 100, 101])
+def test_an_interquartile_mean_is_a_trimmed_one(n):
+    rows = np.random.default_rng(n).random((3, n))
+    np.testing.assert_allclose(interquartile_mean(rows), scipy.stats.trim_mean(rows, 0.25, axis=1))
+
+
+@pytest.mark.parametrize("tau", [1.5, 6.0])
+@pytest.mark.parametrize("n", [100, 101])
+def test_medians_of_resampled_blocks(n, tau):
+    x = times("autocorrelated", n, np.random.default_rng(1))
+    block = block_length(tau, n)
+    assert block > 1
+    found = bootstrap_medians(x, tau=tau, rng=np.random.default_rng(3), resamples=300)
+    plain = np.median(resample(x, block, np.random.default_rng(3), 300), axis=1)
+    np.testing.assert_allclose(found, widened(plain, tau, block, n))
+
+
+def test_resamples_draw_every_block_of_the_circle_alike():
+    x = np.arange(10.0)
+    rows = resample(x, 4, np.random.default_rng(0), 2000)
+    assert rows.shape == (2000, 10)
+    for begin in (0, 4, 8):
+        counts = np.bincount(rows[:, begin].astype(int), minlength=10)
+        assert scipy.stats.chisquare(counts).pvalue > 1e-3
+        inner = np.diff(rows[:, begin : begin + 4], axis=1)
+        assert set(inner.ravel() % 10) == {1.0}, "neighbours, across the end too"
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20, 101, 1000])
+def test_the_quick_interval_of_a_median_holds_as_many_ranks_as_the_binomial_distribution(n):
+    ordered = np.arange(float(n))
+    low, high = median_interval(ordered, 1.0)
+    exact = scipy.stats.binom.interval(0.95, n, 0.5)
+    assert low == pytest.approx(max(exact[0] - 1, 0), abs=1)
+    assert high == pytest.approx(min(exact[1], n - 1), abs=1)
+    assert low + high == n - 1, "the median is in the middle"
+    wide = median_interval(ordered, 4.0)
+    assert wide[1] - wide[0] == pytest.approx(min(2 * (high - low), n - 1), abs=2)
+    assert median_interval(ordered, 1e9) == (0, n - 1)
+    narrow = median_interval(ordered, 1.0, 0.5)
+    assert narrow[1] - narrow[0] == pytest.approx(min(0.6745 * math.sqrt(n), n - 1), abs=2)
+    assert ordered[(n - 1) // 2] >= narrow[0]
+    assert ordered[n // 2] <= narrow[1]
+
+
+@pytest.mark.parametrize("tau", [1.01, 1.5, 3.0, 10.0])
+@pytest.mark.parametrize("count", [1, 9, 20, 100, 1000, 100_000])
+def test_blocks_have_the_length_of_politis_and_white(tau, count):
+    """For the circular bootstrap, from the sums over the autocovariances of an AR(1) process."""
+    r, k = (tau - 1) / (tau + 1), np.arange(1, 2000)
+    assert 1 + 2 * (r**k).sum() == pytest.approx(tau)
+    g, d = 2 * (k * r**k).sum(), 4 / 3 * tau**2
+    best = (2 * g**2 / d * count) ** (1 / 3)
+    assert block_length(tau, count) == min(math.ceil(best), max(count // 10, 1))
+    assert block_length(1.0, count) == 1
+
+
+@pytest.mark.parametrize(("n", "rows"), [(100, 1000), (1000, 1000), (2000, 500), (5000, 300)])
+def test_long_series_get_fewer_resamples(n, rows):
+    assert resample(np.zeros(n), 3, np.random.default_rng(0)).shape == (rows, n)
