@@ -48,7 +48,7 @@ PYTHON = {
     "gridwise_py/timing_result.py": "tests/test_timing.py",
     "gridwise_py/bench/classify.py": "tests/test_classify.py",
     "gridwise_py/bench/statistics.py": "tests/test_statistics.py",
-    "gridwise_py/bench/resampling.py": "tests/test_statistics.py tests/test_verdict.py",
+    "gridwise_py/bench/resampling.py": "tests/test_statistics.py",
     "gridwise_py/bench/verdict.py": "tests/test_verdict.py tests/test_compare.py",
     "gridwise_py/bench/verdict_rules.py": "tests/test_verdict.py",
     "gridwise_py/bench/rounds.py": "tests/test_rounds.py",

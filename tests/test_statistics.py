@@ -37,6 +37,8 @@ def test_known_answers():
     assert s.mad_ns == 2
     assert s.std_ns == pytest.approx(np.std([1, 2, 3, 4, 5, 6, 7, 8, 100], ddof=1))
     assert (s.count, s.outliers) == (9, 1)
+    assert [summarize([1.0, 3, 4, 5, 6, 7, 8, 9, last]).outliers for last in (13.9, 14.1)] == [0, 1]
+    assert [summarize([first, 3, 4, 5, 6, 7, 8, 9, 9.5]).outliers for first in (-1.9, -2.1)] == [0, 1]
     assert s.ci_low_ns < 5 < s.ci_high_ns
 
 
@@ -58,7 +60,7 @@ def test_bad_samples_are_refused(x):
         summarize(x)
 
 
-@pytest.mark.parametrize("confidence", [0, 1, -0.5, 95])
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 1.5, 95])
 def test_a_confidence_that_cannot_be_is_refused(confidence):
     with pytest.raises(ArgumentError, match=f"confidence is {confidence}; it must lie between 0 and 1"):
         summarize([1.0, 2.0], confidence=confidence)
