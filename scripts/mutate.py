@@ -39,17 +39,17 @@ from mutants import ROOT, Mutant, python_mutants, wgsl_mutants
 
 #: What is mutated, and the tests that are to notice.
 PYTHON = {
-    "gridwise_py/plan.py": "tests/test_plan.py tests/test_kernel.py tests/test_executor.py",
+    "gridwise_py/plan.py": "tests/test_plan.py tests/test_kernel.py tests/test_executor.py tests/test_public_names.py",
     "gridwise_py/shaders.py": "tests/test_shaders.py tests/test_kernel.py",
-    "gridwise_py/layout.py": "tests/test_views.py tests/test_windows.py tests/test_plan.py",
-    "gridwise_py/sort_shape.py": "tests/test_sort_shape.py tests/test_sort.py",
-    "gridwise_py/event.py": "tests/test_event.py tests/test_timing.py",
-    "gridwise_py/timing.py": "tests/test_timing.py tests/test_event.py",
-    "gridwise_py/timing_result.py": "tests/test_timing.py",
-    "gridwise_py/bench/classify.py": "tests/test_classify.py",
-    "gridwise_py/bench/statistics.py": "tests/test_statistics.py",
+    "gridwise_py/layout.py": "tests/test_views.py tests/test_windows.py tests/test_plan.py tests/test_public_names.py",
+    "gridwise_py/sort_shape.py": "tests/test_sort_shape.py tests/test_sort.py tests/test_public_names.py",
+    "gridwise_py/event.py": "tests/test_event.py tests/test_timing.py tests/test_public_names.py",
+    "gridwise_py/timing.py": "tests/test_timing.py tests/test_event.py tests/test_public_names.py",
+    "gridwise_py/timing_result.py": "tests/test_timing.py tests/test_public_names.py",
+    "gridwise_py/bench/classify.py": "tests/test_classify.py tests/test_public_names.py",
+    "gridwise_py/bench/statistics.py": "tests/test_statistics.py tests/test_public_names.py",
     "gridwise_py/bench/resampling.py": "tests/test_statistics.py",
-    "gridwise_py/bench/verdict.py": "tests/test_verdict.py tests/test_compare.py",
+    "gridwise_py/bench/verdict.py": "tests/test_verdict.py tests/test_compare.py tests/test_public_names.py",
     "gridwise_py/bench/verdict_rules.py": "tests/test_verdict.py",
     "gridwise_py/bench/rounds.py": "tests/test_rounds.py",
 }

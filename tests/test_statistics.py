@@ -255,6 +255,20 @@ def test_coarse_ticks_are_a_plateau():
     assert _run(Stopping(), x)[0] is StopReason.PLATEAU
 
 
+@pytest.mark.parametrize("kind", ["independent", "autocorrelated"])
+def test_an_interval_that_narrows_as_it_should_is_no_plateau(kind):
+    x = times(kind, 4000, np.random.default_rng(3))
+    assert _run(Stopping(relative_interval=1e-9, max_samples=10**6), x) == (None, 4000)
+
+
+def test_a_plateau_takes_as_many_samples_as_the_rule_says():
+    x = np.where(np.random.default_rng(3).random(2000) < 0.5, 65_536.0, 131_072.0)
+    for least in (300, 700):
+        reason, n = _run(Stopping(plateau_samples=least), x)
+        assert reason is StopReason.PLATEAU
+        assert least <= n <= least * 9 / 8 + 4
+
+
 def test_stops_at_the_time_and_at_the_count():
     x = times("independent", 500, np.random.default_rng(3), sd=0.3)
     assert _run(Stopping(timeout_s=1.0), x, sample_s=0.01) == (StopReason.TIMEOUT, 100)

@@ -308,3 +308,30 @@ def test_steady_rounds_get_the_interval_of_students_t_over_rounds(shift):
     half = (theirs.high - theirs.low) / 2
     assert math.log(found.high / found.ratio) == pytest.approx(half)
     assert math.log(found.ratio / found.low) == pytest.approx(half)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_two_rounds_against_one_have_one_degree_of_freedom(turned):
+    sides = [[100.0, 101.0], [100.4]]
+    sides = sides[::-1] if turned else sides
+    found = judge(*[[[level] * 20 for level in side] for side in sides])
+    half = scipy.stats.t.ppf(0.975, 1) * math.log(1.01) / math.sqrt(2) * math.sqrt(1 + 1 / 2)
+    assert math.log(found.high / found.ratio) == pytest.approx(half)
+    assert math.log(found.ratio / found.low) == pytest.approx(half)
+    alone = judge([[100.0] * 20], [[100.4] * 20])
+    assert (alone.low, alone.high) == pytest.approx((1.004, 1.004)), "one round each says nothing of how rounds differ"
+
+
+@pytest.mark.parametrize("rounds", [([100.0, 101.0, 102.0], [101.5, 103.0, 104.0]), ([100.0, 102.0], [101.0])])
+def test_the_p_of_rounds_is_that_of_their_mean_ranks(rounds):
+    """Conover and Iman's t test, unless that of single samples is less sure."""
+    rng = np.random.default_rng(2)
+    old, new = ([(level + rng.random(30)).tolist() for level in side] for side in rounds)
+    ranks = scipy.stats.rankdata(np.concatenate([*old, *new])).reshape(-1, 30).mean(axis=1)
+    parts = np.split(ranks, [len(old)])
+    difference = abs(parts[0].mean() - parts[1].mean())
+    degrees = len(ranks) - 2
+    pooled = sum(((part - part.mean()) ** 2).sum() for part in parts) / degrees
+    error = math.sqrt(pooled * sum(1 / len(part) for part in parts))
+    samples = scipy.stats.mannwhitneyu(np.concatenate(old), np.concatenate(new)).pvalue
+    assert judge(old, new).p_value == pytest.approx(max(2 * scipy.stats.t.sf(difference / error, degrees), samples))
