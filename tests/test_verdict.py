@@ -15,6 +15,7 @@ from gridwise_py import ArgumentError
 from gridwise_py.bench.measurement import Series
 from gridwise_py.bench.statistics import Stopping
 from gridwise_py.bench.verdict import Pair, Verdict, VerdictKind, judge, judge_all
+from gridwise_py.bench.verdict_rules import decide, settle
 
 SAME, FASTER, SLOWER, AMBIGUOUS = VerdictKind.SAME, VerdictKind.FASTER, VerdictKind.SLOWER, VerdictKind.AMBIGUOUS
 
@@ -280,17 +281,84 @@ def test_bad_levels_are_refused(bad):
         judge([1.0], [1.0], **bad)
 
 
-def test_advice_is_to_take_a_fifth_more_at_least_and_more_the_nearer_the_threshold():
-    from gridwise_py.bench.verdict_rules import settle
+def _evidence(**changes):
+    """Evidence of 1000 and 800 samples that reaches over a threshold of 5 % on both sides."""
+    given = {
+        "kind": AMBIGUOUS, "ratio": 1.0, "low": 0.9, "high": 1.1, "same_low": 0.9, "same_high": 1.1, "p_value": 0.001,
+        "p_corrected": 0.04, "threshold": 0.05, "confidence": 0.95, "old_ns": 1.0, "new_ns": 1.0, "old_count": 1000,
+        "new_count": 800, "old_units": 50, "new_units": 40, "statistic": "median", "reason": "",
+    }  # fmt: skip
+    return Verdict(**(given | changes))
 
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "reason"),
+    [
+        ({"low": 1.06, "high": 1.2}, SLOWER,
+         "the whole interval, 1.0600 to 1.2000, lies above 1.05, and the rank test agrees (p = 0.04)"),
+        ({"low": 0.8, "high": 0.95}, FASTER,
+         "the whole interval, 0.8000 to 0.9500, lies below 0.9524, and the rank test agrees (p = 0.04)"),
+        ({"low": 1.06, "high": 1.2, "p_corrected": 0.05}, SLOWER, "the rank test agrees (p = 0.05)"),
+        ({"low": 1.06, "high": 1.2, "p_corrected": 0.06}, AMBIGUOUS,
+         "the whole interval, 1.0600 to 1.2000, lies over the threshold, but the rank test does not agree (p = 0.06)"),
+        ({"low": 1.06, "high": 1.2, "reason": "few"}, AMBIGUOUS, "does not agree"),
+        ({"low": 1.06, "high": 1.2, "reason": "moved"}, AMBIGUOUS, "does not agree"),
+        ({"low": 1.06, "high": 1.2, "reason": "blocks"}, SLOWER, "lies above 1.05"),
+        ({"low": 1.04, "high": 1.2}, AMBIGUOUS, "the interval, 1.0400 to 1.2000, reaches over 1.05 or 0.9524"),
+        ({"low": 0.8, "high": 0.96}, AMBIGUOUS, "the interval, 0.8000 to 0.9600, reaches over 1.05 or 0.9524"),
+        ({"same_low": 0.96, "same_high": 1.04}, SAME,
+         "the whole interval of 90 %, 0.9600 to 1.0400, lies within 5 %"),
+        ({"same_low": 0.95, "same_high": 1.04}, AMBIGUOUS, "reaches over"),
+        ({"same_low": 0.96, "same_high": 1.06}, AMBIGUOUS, "reaches over"),
+        ({"same_low": 0.96, "same_high": 1.04, "reason": "few"}, AMBIGUOUS, "reaches over"),
+        ({"same_low": 0.96, "same_high": 1.04, "reason": "moved"}, AMBIGUOUS, "reaches over"),
+    ],
+)  # fmt: skip
+def test_how_evidence_becomes_a_verdict(changes, kind, reason):
+    found = decide(_evidence(**changes))
+    assert found.kind is kind
+    assert reason in found.reason
+    assert bool(found.settle) == (kind is AMBIGUOUS)
+    assert found.low == _evidence(**changes).low, "the evidence stays as it was"
+
+
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [
+        ("few", "now 1000 and 800, worth 50 and 40 independent ones; at least 5 of each are needed"),
+        ("moved", "longer warm-up: the GPU's clock moved"),
+        ("clock", "at the same clock: the canary kernel"),
+        ("step", "more trials into a sample"),
+        ("untested", "at least 20 samples of each (now 1000 and 800)"),
+        ("drift", "many more samples of each (now 1000 and 800), or warm up longer"),
+        ("blocks", "more rounds of each"),
+    ],
+)
+def test_advice_goes_by_what_limits_the_evidence(reason, advice):
+    assert advice in settle(_evidence(reason=reason), False)
+    assert advice in settle(_evidence(reason=reason), True)
+
+
+def test_advice_where_only_the_rank_test_disagrees():
+    assert settle(_evidence(), True) == "take more samples of each (now 1000 and 800), or compare fewer rows at once"
+
+
+def test_advice_near_the_threshold_is_to_choose_another():
+    for ratio in (1.05, 1 / 1.05):
+        text = settle(_evidence(ratio=ratio, low=0.9 * ratio, high=1.1 * ratio), False)
+        assert text == "choose another threshold: the difference is about the 5 % asked about"
+    # Ten times as wide as the way to the threshold: a hundred times as many samples.
+    at_a_tenth = _evidence(ratio=1.0, low=0.9, high=1.05**9.99)
+    assert "take about 99,8" in settle(at_a_tenth, False)
+    assert "another threshold" in settle(_evidence(ratio=1.0, low=0.9, high=1.05**10.01), False)
+    lower = _evidence(ratio=1 / 1.02, low=1 / 1.1, high=1.0)
+    factor = (math.log(1.1 / 1.02) / math.log(1.05 / 1.02)) ** 2
+    assert f"take about {math.ceil(factor * 1000):,} samples" in settle(lower, False), "by the longer side"
+
+
+def test_advice_is_to_take_a_fifth_more_at_least_and_more_the_nearer_the_threshold():
     def needed(high):
-        v = Verdict(
-            kind=AMBIGUOUS, ratio=1.0, low=1 / high, high=high, same_low=0.9, same_high=1.1, p_value=0.5,
-            p_corrected=0.5, threshold=0.05, confidence=0.95, old_ns=1.0, new_ns=1.0, old_count=1000,
-            new_count=800, old_units=50,
-            new_units=50, statistic="median", reason="overlap",
-        )  # fmt: skip
-        text = settle(v, False)
+        text = settle(_evidence(low=1 / high, high=high), False)
         assert "now 1000 and 800" in text
         return int(re.search(r"about ([\d,]+) samples", text)[1].replace(",", ""))
 
