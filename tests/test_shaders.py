@@ -142,6 +142,21 @@ def test_subgroups_only_where_the_feature_is_named():
         assert bool(prologue("tint", shader.text)) == ("subgroup" in shader.features), name
 
 
+def test_without_shader_files_it_says_where_it_looked(tmp_path, monkeypatch):
+    shader_directory.cache_clear()
+    try:
+        monkeypatch.setattr(shaders, "__file__", str(tmp_path / "package" / "shaders.py"))
+        with pytest.raises(gw.ShaderError) as caught:
+            shader_directory()
+        assert f"neither {tmp_path / 'package' / '_shaders'} nor {tmp_path / 'shaders'} exists" in str(caught.value)
+        for folder in (tmp_path / "shaders", tmp_path / "package" / "_shaders"):  # the wheel's come first
+            folder.mkdir(parents=True)
+            shader_directory.cache_clear()
+            assert shader_directory() == folder
+    finally:
+        shader_directory.cache_clear()
+
+
 def test_a_missing_value_names_the_file_and_the_value():
     with pytest.raises(gw.ShaderError, match=r"vector_add\.wgsl.*datatype") as caught:
         compose("vector_add.wgsl", vecs=4, params=["n"], buffers=[], segmented=[], operands=[])
