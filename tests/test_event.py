@@ -285,7 +285,7 @@ def test_work_that_is_never_submitted_may_not_hold_all_queries(timed, monkeypatc
     events = [gw.Event(timed) for _ in range(17)]
     for event in events[:16]:
         event.record(encoder)
-    with pytest.raises(gw.TimingUnavailable, match="all 16 pairs of timestamp queries .* submit these encoders"):
+    with pytest.raises(gw.TimingUnavailable, match=r"all 16 pairs of timestamp queries .* submit these encoders"):
         events[16].record(encoder)
     timed.queue.submit([encoder.finish()])
     events[16].record()
