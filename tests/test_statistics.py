@@ -274,6 +274,7 @@ def test_stops_at_the_time_and_at_the_count():
     assert _run(Stopping(timeout_s=1.0), x, sample_s=0.01) == (StopReason.TIMEOUT, 100)
     assert _run(Stopping(timeout_s=1e-9), x, sample_s=0.01) == (StopReason.TIMEOUT, 1)
     assert _run(Stopping(max_samples=70), x) == (StopReason.COUNT, 70)
+    assert _run(Stopping(max_samples=1), x) == (StopReason.COUNT, 1)
     assert _run(Stopping(), x) == (None, 500)
 
 
