@@ -123,6 +123,12 @@ def test_which_shape_is_used_for_how_many_keys():
     shapes = sort_shapes_for(_caps(), NATIVE, *WORDS["keys"])
     assert [_rank(shapes.at(n)) for n in (1, 1 << 20, (1 << 20) + 1)] == [(512, 8, 1), (512, 8, 1), (512, 20, 2)]
     assert shapes.source == "default"
+    for words in WORDS:
+        few, many = _shape(words=words, n=1 << 20), _shape(words=words, n=(1 << 20) + 1)
+        assert (few, many) == (_shape(words=words, n=1), _shape(words=words, n=1 << 30))
+        assert few.items <= many.items / 2, "a tile for each place on the GPU"
+        assert few.parts == 1
+        assert few.workgroup_size == many.workgroup_size == 512
     wished = sort_shapes_for(_caps(), NATIVE, *WORDS["keys"], look=5)
     assert [wished.at(n).look for n in (1, 1 << 22)] == [5, 5]
     assert (wished.source, len(wished.rows)) == ("argument", 2), "how far it looks goes with any shape"

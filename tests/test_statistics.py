@@ -267,6 +267,9 @@ def test_a_plateau_takes_as_many_samples_as_the_rule_says():
         reason, n = _run(Stopping(plateau_samples=least), x)
         assert reason is StopReason.PLATEAU
         assert least <= n <= least * 9 / 8 + 4
+    reason, n = _run(Stopping(plateau_samples=100, min_samples=60), x)
+    assert reason is StopReason.PLATEAU
+    assert 240 <= n <= 240 * 9 / 8 + 4, "four times as many as at the first look"
 
 
 def test_stops_at_the_time_and_at_the_count():
