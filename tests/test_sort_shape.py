@@ -97,6 +97,15 @@ def test_as_many_items_as_fit_and_no_more(words, most):
         _shape(words=words, items=most + 1, parts=1)
 
 
+@pytest.mark.parametrize(("mode", "beside"), [(NATIVE, 1), (EMULATED, 3)], ids=str)
+def test_the_last_byte_counts(mode, beside):
+    """A word per bin, one or (emulated) three per invocation, 16 single ones; the rest is for keys."""
+    storage_bytes = 4 * (256 + beside * 512 + 16 + 512 * 10)
+    assert _shape(mode=mode, caps=_caps(storage_bytes), items=10, parts=1).items == 10
+    with pytest.raises(gw.ArgumentError, match="at most 9: more does not fit"):
+        _shape(mode=mode, caps=_caps(storage_bytes - 4), items=10, parts=1)
+
+
 def test_wishes_for_items_come_with_parts_that_go_into_them():
     assert _rank(_shape(items=18)) == (512, 18, 2), "the usual parts"
     assert _rank(_shape(items=15)) == (512, 15, 1), "the fewest that fit"

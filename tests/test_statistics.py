@@ -186,8 +186,8 @@ def test_digits_end_at_the_interval():
     wide = replace(narrow, ci_low_ns=98_000.0, ci_high_ns=102_000.0)
     assert significant(100_123.0, narrow, 1) == "100.12 µs"
     assert significant(100_123.0, wide, 1) == "100 µs"
-    half_of_60 = replace(narrow, ci_low_ns=99_970.0, ci_high_ns=100_030.0)
-    assert significant(100_123.0, half_of_60, 1) == "100.12 µs"
+    half_of_120 = replace(narrow, ci_low_ns=99_940.0, ci_high_ns=100_060.0)
+    assert significant(100_123.0, half_of_120, 1) == "100.12 µs"
 
 
 def test_a_time_that_is_none_is_refused():
@@ -365,6 +365,7 @@ def test_estimates_of_few_or_short_blocks_are_spread_out():
     by_tau = [factor(tau, 20, 10**9) for tau in (0.0, 1.0, 10.0)]
     assert by_tau == sorted(by_tau)
     assert by_tau[1] == pytest.approx(np.sqrt(1 + 1 / 40), rel=1e-3)
+    assert factor(10.0, 10**9, 100) == pytest.approx(factor(1.0, 10**9, 10)), "so many independent ones"
     assert factor(10**6, 20, 10**9) == pytest.approx(np.sqrt(1.5), rel=1e-3), "a limit"
 
 

@@ -645,6 +645,8 @@ def test_html_escapes_labels():
     assert "GPU span" in html
     assert "not measured" in html
     assert html.startswith("<table")
+    assert "per trial, 1 trial<" in html
+    assert "per trial, 2 trials<" in gw.TimingResult((spans[0].label,), 2, spans)._repr_html_()
 
 
 def test_a_kernels_label_reaches_the_html_escaped(timed_device):
