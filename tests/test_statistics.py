@@ -343,6 +343,13 @@ def test_a_steady_trend_is_not_stationary_though_the_halves_lie_within_the_sprea
     assert found >= 70, found
 
 
+def test_a_step_within_the_tolerance_is_stationary():
+    x = [1.004e5] * 20 + [1e5] * 20
+    assert is_stationary(x)
+    assert is_stationary(x, tolerance=0.0041)
+    assert not is_stationary(x, tolerance=0.0039)
+
+
 def test_few_samples_show_nothing():
     assert not is_stationary([1.0] * 7)
     assert is_stationary([1.0] * 8)
