@@ -281,6 +281,14 @@ def test_stops_at_the_time_and_at_the_count():
     assert _run(Stopping(), x) == (None, 500)
 
 
+def test_a_narrow_interval_is_believed_at_the_second_look():
+    """Which comes when there are an eighth more, or as good as."""
+    x = times("independent", 500, np.random.default_rng(3), sd=0.0005)
+    assert _run(Stopping(), x) == (StopReason.INTERVAL, 56)
+    assert _run(Stopping(min_samples=80), x) == (StopReason.INTERVAL, 90)
+    assert _run(Stopping(min_samples=8), x) == (StopReason.INTERVAL, 12)
+
+
 def test_equal_samples_stop_at_once():
     assert _run(Stopping(min_samples=30), np.full(1000, 5.0)) == (StopReason.INTERVAL, 30)
 
