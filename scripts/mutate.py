@@ -68,7 +68,9 @@ WGSL = {
     "shaders/sort_offsets.wgsl": _SORT,
     "shaders/sort_pass.wgsl": _SORT,
     "shaders/sort_small.wgsl": _SORT,
-    "shaders/lib/bindings.wgsl": "tests/test_vector_add.py tests/test_views.py tests/test_matmul.py",
+    "shaders/lib/bindings.wgsl": (
+        "tests/test_vector_add.py tests/test_views.py tests/test_matmul.py tests/test_windows.py"
+    ),
     "shaders/lib/control.wgsl": _SCAN,
     "shaders/lib/elementwise.wgsl": "tests/test_vector_add.py",
     "shaders/lib/operator.wgsl": _BOTH,
