@@ -72,7 +72,7 @@ WGSL = {
         "tests/test_vector_add.py tests/test_views.py tests/test_matmul.py tests/test_windows.py"
     ),
     "shaders/lib/control.wgsl": _SCAN,
-    "shaders/lib/elementwise.wgsl": "tests/test_vector_add.py",
+    "shaders/lib/elementwise.wgsl": "tests/test_vector_add.py tests/test_views.py",
     "shaders/lib/operator.wgsl": _BOTH,
     "shaders/lib/pair.wgsl": "tests/test_float_sums.py",
     "shaders/lib/sort_key.wgsl": _SORT,
