@@ -65,7 +65,7 @@ fuzz:  ## atheris on the readers of results files, for 5 minutes
 mutate:  ## a sample of mutants of modules and shaders, for 40 minutes; survivors are printed
 	@$(SETUP) tools adapter
 	@mkdir -p $(FIGURES)
-	$(BIN)/python scripts/mutate.py --minutes 40 --json $(FIGURES)/mutants.json $(ARGS)
+	$(BIN)/python scripts/mutate.py --minutes 40 --jobs 2 --json $(FIGURES)/mutants.json $(ARGS)
 
 audit:  ## whether a vulnerability is known of a package that CI installs; says so where nobody can be asked
 	@$(SETUP) tools

@@ -130,44 +130,54 @@ def _shape(
     size, items, parts, look = (usual if wish is None else wish for wish, usual in zip(wished, row, strict=True))
     limits = capabilities.limits
     most = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
-    size = size if wished[0] is not None else min(size, most)
+    storage_bytes = limits["max-compute-workgroup-storage-size"]
+    digits_behind = mode.kind == "none"  # the counters
+
+    def most_items(size: int, parts: int) -> int:
+        """Return how many keys of an invocation fit; 0 where not even the counters of the rows do."""
+        # Beside the stage: a word per bin, one or (emulated) three per invocation, some single words.
+        free_words = storage_bytes // 4 - 256 - size * (3 if mode.kind == "emulated" else 1) - 16
+        rows_words = size // 32 * 256
+        if rows_words > free_words:
+            return 0
+        found = free_words // (size * words) * parts
+        return min(found, (free_words - rows_words) // size) if digits_behind else found
+
+    if wished[0] is None:
+        size = min(size, most // 128 * 128)
+        # Large workgroups have many rows of counters: with little memory they leave no room for keys.
+        while size > 256 and most_items(size, max(parts, 1)) < max(parts, 1):
+            size -= 128
     if size % 128 or not 256 <= size <= most or size % mode.size:
         raise ArgumentError(
             f"workgroup_size={size} must be a multiple of 128, from 256 to {most} (max-compute-invocations-per-"
             f"workgroup), and hold whole subgroups of {mode.size} ({mode})"
         )
-    storage_bytes = limits["max-compute-workgroup-storage-size"]
-    # Beside the stage: a word per bin, one or (emulated) three per invocation, some single words.
-    free_words = storage_bytes // 4 - 256 - size * (3 if mode.kind == "emulated" else 1) - 16
-    rows_words = size // 32 * 256
-    serial_words = rows_words if mode.kind == "none" else 0  # digits lie behind the counters
-
-    def most_items(parts: int) -> int:
-        found = free_words // (size * words) * parts
-        return min(found, (free_words - serial_words) // size) if serial_words else found
-
     if wished[1] is not None and wished[2] is None and items % parts:
         # The usual parts are those of the usual items.
-        parts = next((p for p in range(1, items) if items % p == 0 and items <= most_items(p)), parts)
-    fitting = most_items(max(parts, 1))
-    if fitting < 1 or rows_words > free_words:
+        parts = next((p for p in (1, *range(2, items)) if items % p == 0 and items <= most_items(size, p)), parts)
+    if wished[1] is None and wished[2] is None:
+        parts = min(parts, max(most_items(size, parts), 1))
+    fitting = most_items(size, max(parts, 1))
+    if fitting < 1:
         raise ArgumentError(
             f"sort: workgroups of {size} need more than max-compute-workgroup-storage-size, {storage_bytes} bytes; use "
             f"a smaller workgroup_size"
         )
-    if parts < 1 or (wished[1] is not None and not (1 <= items <= fitting and items % parts == 0)):
+    if wished[1] is None:
+        items = max(1, min(items, fitting) // max(parts, 1)) * parts
+    if parts < 1 or not 1 <= items <= fitting or items % parts:
         raise ArgumentError(
             f"items={items} per invocation must be a multiple of parts={parts} and at most {fitting}: more does not "
             f"fit into max-compute-workgroup-storage-size, {storage_bytes} bytes"
         )
-    if wished[1] is None:
-        items = max(1, min(items, fitting) // parts) * parts
+    rows_words = size // 32 * 256
     blocks = _CPU_BLOCKS if capabilities.is_cpu else _GPU_BLOCKS
     return SortShape(
         size,
         items,
         parts,
-        max(rows_words, size * items * words // parts, serial_words and serial_words + size * items),
+        max(rows_words, size * items * words // parts, rows_words + size * items if digits_behind else 0),
         look,
         blocks,
         4 if mode.kind == "emulated" else _MAX_TILES_PER_BLOCK,

@@ -180,5 +180,5 @@ def _format_ns(value: float | None) -> str:
         return "not measured"
     for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if value >= scale:
-            return f"{value / scale:.3g} {unit}" if value / scale < 1000 else f"{value / scale:.0f} {unit}"
+            return f"{value / scale:.3g} {unit}" if value / scale < 999.5 else f"{value / scale:.0f} {unit}"
     return f"{value:.0f} ns"

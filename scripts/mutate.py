@@ -1,40 +1,55 @@
 """Changes one constant or operator at a time, and looks whether a test notices: mutation testing, by sample.
 
-Usage: python scripts/mutate.py [--minutes 20] [--seed 0] [--kind python|wgsl|all] [--json FILE] [PLACE …]
+Usage: python scripts/mutate.py [--minutes 20] [--seed 0] [--kind python|wgsl|all] [--jobs N] [--json FILE]
+[--survivors] [PLACE …]
 
-Python modules are mutated by cosmic-ray's operators (``make mutate`` installs it); no such tool knows WGSL, so that its
-numbers and operators are changed by a list of patterns here. Each mutant is tried in a copy of the repository, by the
-tests that PYTHON and WGSL name for its place, which end at the first failure. One that does not come to an end in time,
-or does not compile, is killed as well. Survivors are printed as a patch has them; docs/mutation.md says why some stay.
+Each mutant is tried in a copy of the repository, one for each job, by the tests that PYTHON and WGSL name for its
+place. These first run without a mutant: where they fail, nothing could be told, and the place is left out. Then those
+that killed the mutants nearest by run first, and the first failure ends the trial. A mutant that does not come to an
+end in time, or does not compile, is killed as well. Survivors are printed as a patch has them; docs/mutation.md says
+why some stay.
+
+What is tried goes into the JSON file at once. A later run with the same file goes on where that one was.
+
+Python mutants want cosmic-ray (``make mutate`` installs it); without it shaders alone are tried.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import importlib.util
 import json
 import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from mutants import ROOT, Mutant, python_mutants, wgsl_mutants
 
 #: What is mutated, and the tests that are to notice.
 PYTHON = {
-    "gridwise_py/plan.py": "tests/test_plan.py tests/test_kernel.py tests/test_executor.py",
-    "gridwise_py/timing.py": "tests/test_timing.py tests/test_event.py",
-    "gridwise_py/timing_result.py": "tests/test_timing.py",
-    "gridwise_py/bench/classify.py": "tests/test_classify.py",
-    "gridwise_py/bench/statistics.py": "tests/test_statistics.py",
-    "gridwise_py/bench/resampling.py": "tests/test_statistics.py tests/test_verdict.py",
-    "gridwise_py/bench/verdict.py": "tests/test_verdict.py tests/test_compare.py",
+    "gridwise_py/plan.py": "tests/test_plan.py tests/test_kernel.py tests/test_executor.py tests/test_public_names.py",
+    "gridwise_py/shaders.py": "tests/test_shaders.py tests/test_kernel.py",
+    "gridwise_py/layout.py": "tests/test_views.py tests/test_windows.py tests/test_plan.py tests/test_public_names.py",
+    "gridwise_py/sort_shape.py": "tests/test_sort_shape.py tests/test_sort.py tests/test_public_names.py",
+    "gridwise_py/event.py": "tests/test_event.py tests/test_timing.py tests/test_public_names.py",
+    "gridwise_py/timing.py": "tests/test_timing.py tests/test_event.py tests/test_public_names.py",
+    "gridwise_py/timing_result.py": "tests/test_timing.py tests/test_public_names.py",
+    "gridwise_py/bench/classify.py": "tests/test_classify.py tests/test_public_names.py",
+    "gridwise_py/bench/statistics.py": "tests/test_statistics.py tests/test_public_names.py",
+    "gridwise_py/bench/resampling.py": "tests/test_statistics.py",
+    "gridwise_py/bench/verdict.py": "tests/test_verdict.py tests/test_compare.py tests/test_public_names.py",
     "gridwise_py/bench/verdict_rules.py": "tests/test_verdict.py",
     "gridwise_py/bench/rounds.py": "tests/test_rounds.py",
 }
@@ -53,163 +68,306 @@ WGSL = {
     "shaders/sort_offsets.wgsl": _SORT,
     "shaders/sort_pass.wgsl": _SORT,
     "shaders/sort_small.wgsl": _SORT,
-    "shaders/lib/bindings.wgsl": "tests/test_vector_add.py tests/test_views.py tests/test_matmul.py",
+    "shaders/lib/bindings.wgsl": (
+        "tests/test_vector_add.py tests/test_views.py tests/test_matmul.py tests/test_windows.py"
+    ),
     "shaders/lib/control.wgsl": _SCAN,
-    "shaders/lib/elementwise.wgsl": "tests/test_vector_add.py",
+    "shaders/lib/elementwise.wgsl": "tests/test_vector_add.py tests/test_views.py",
     "shaders/lib/operator.wgsl": _BOTH,
     "shaders/lib/pair.wgsl": "tests/test_float_sums.py",
     "shaders/lib/sort_key.wgsl": _SORT,
-    "shaders/lib/sort_rank.wgsl": _SORT,
+    "shaders/lib/sort_rank.wgsl": _SORT + " tests/test_subgroup_sizes.py",
     "shaders/lib/sort_routes.wgsl": _SORT,
     "shaders/lib/sort_stage.wgsl": _SORT,
     "shaders/lib/sort_state.wgsl": _SORT,
     "shaders/lib/sort_write.wgsl": _SORT,
     "shaders/lib/state.wgsl": _SCAN,
-    "shaders/lib/subgroup.wgsl": _BOTH,
+    "shaders/lib/subgroup.wgsl": _BOTH + " tests/test_subgroup_sizes.py",
     "shaders/lib/tile.wgsl": _BOTH,
     "shaders/lib/tile_scan.wgsl": _SCAN,
     "shaders/lib/workgroup.wgsl": _BOTH,
 }
 
-# Operators that are not between blanks are not arithmetic: `array<u32>`, `->`, `*pointer`.
-_OPERATORS = {
-    " + ": (" - ",), " - ": (" + ",), " * ": (" / ",), " / ": (" * ",), " % ": (" / ",),
-    " << ": (" >> ",), " >> ": (" << ",), " & ": (" | ",), " | ": (" & ",), " ^ ": (" | ",),
-    " < ": (" <= ", " > "), " <= ": (" < ",), " > ": (" >= ", " < "), " >= ": (" > ",),
-    " == ": (" != ",), " != ": (" == ",), " && ": (" || ",), " || ": (" && ",),
-    " += ": (" -= ", " = "), " -= ": (" += ",), "++": ("--",),
-    "min(": ("max(",), "max(": ("min(",), "atomicAdd(": ("atomicOr(",), "atomicMax(": ("atomicMin(",),
-    "storageBarrier();": ("",), "workgroupBarrier();": ("",),
-}  # fmt: skip
-_SYMBOL = re.compile("|".join(re.escape(symbol) for symbol in sorted(_OPERATORS, key=len, reverse=True)))
-_NUMBER = re.compile(r"(?<![\w.@(])(?:0x[0-9a-fA-F]+|\d+)u?\b(?!\.)")
+# ---- one trial
+
+_running: set[subprocess.Popen[str]] = set()
+_stopped = threading.Event()  # by a signal or a fault: what still runs is killed, and tells nothing
 
 
-class Mutant(NamedTuple):
-    """A file, a line of it, what stood there and stands there now, and the whole new text."""
-
-    place: str
-    line: int
-    old: str
-    new: str
-    text: str
-
-
-def _mutant(place: str, text: str, changed: str) -> Mutant:
-    pairs = zip(text.splitlines(), changed.splitlines(), strict=False)
-    number, (old, new) = next((i, pair) for i, pair in enumerate(pairs, 1) if pair[0] != pair[1])
-    return Mutant(place, number, old.strip(), new.strip(), changed)
-
-
-def wgsl_mutants(place: str) -> Iterator[Mutant]:
-    """Every number and operator of a shader, outside of comments and of lines for the template."""
-    text = (ROOT / place).read_text(encoding="utf-8")
-    begin = 0
-    for line in text.splitlines(keepends=True):
-        code = "" if line.lstrip().startswith("//") else line.split("//")[0]
-        for found in _SYMBOL.finditer(code):
-            for other in _OPERATORS[found[0]]:
-                yield _mutant(place, text, text[: begin + found.start()] + other + text[begin + found.end() :])
-        for found in _NUMBER.finditer(code):
-            value = int(found[0].rstrip("u"), 0) + 1
-            other = f"{value}u" if found[0].endswith("u") else str(value)
-            yield _mutant(place, text, text[: begin + found.start()] + other + text[begin + found.end() :])
-        begin += len(line)
-
-
-def python_mutants(place: str) -> Iterator[Mutant]:
-    """What cosmic-ray makes of a module, but for annotations, which nothing runs."""
-    from cosmic_ray import plugins
-    from cosmic_ray.mutating import mutate_code
-
-    text = (ROOT / place).read_text(encoding="utf-8")
-    for name in plugins.operator_names():
-        # Of the many that replace one operator by another, a few; those of variables want to be told which.
-        if "Variable" in name or ("Operator_" in name and not _is_wanted(name)):
-            continue
-        for occurrence in range(10_000):
-            changed = mutate_code(text, plugins.get_operator(name)(), occurrence)
-            if changed is None:
-                break
-            mutant = _mutant(place, text, changed)
-            if not re.search(r"\| None|-> |^def |^from |^@", mutant.old):
-                yield mutant
-
-
-def _is_wanted(name: str) -> bool:
-    near = "Add_Sub Sub_Add Mul_Div Div_Mul FloorDiv_Mul Mod_Mul LShift_RShift RShift_LShift BitAnd_BitOr BitOr_BitAnd"
-    compare = "Eq_NotEq NotEq_Eq Lt_LtE LtE_Lt Gt_GtE GtE_Gt Lt_Gt Gt_Lt Is_IsNot IsNot_Is"
-    return name.partition("Operator_")[2] in {*near.split(), *compare.split()}
-
-
-def is_killed(folder: Path, mutant: Mutant, tests: str, timeout_s: float) -> str | None:
-    """Return how a mutant was noticed, or None."""
-    path = folder / mutant.place
-    original = path.read_text(encoding="utf-8")
-    path.write_text(mutant.text, encoding="utf-8")
+def run_tests(folder: Path, tests: str, timeout_s: float, *options: str) -> tuple[int | None, str]:
+    """Return the exit code of the tests in a copy of the repository, None if they were stopped, and what they wrote."""
+    paths = [str(folder), str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {
-        **os.environ, "PYTHONPATH": str(folder), "XDG_RUNTIME_DIR": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"
+        "XDG_RUNTIME_DIR": "/tmp", **os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"
     }  # fmt: skip
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not tint",
-               *tests.split()]  # fmt: skip
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "mutation_order",
+               "-m", "not slow and not tint", *options, *tests.split()]  # fmt: skip
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True,
+        errors="replace", start_new_session=True,
     )  # fmt: skip
+    _running.add(process)
     try:
-        output, _ = process.communicate(timeout=timeout_s)
+        output, _ = process.communicate(timeout=max(timeout_s, 0.1))
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        process.communicate()
-        return "no end"
+        os.killpg(process.pid, signal.SIGKILL)
+        return None, process.communicate()[0]
+    finally:
+        _running.discard(process)
+    return process.returncode, output
+
+
+def _how_it_failed(code: int, output: str) -> str:
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", output, re.MULTILINE)
+    return failed[1] if failed else f"exit code {code}"
+
+
+def is_killed(folder: Path, mutant: Mutant, tests: str, timeout_s: float, first: Iterable[str] = ()) -> str | None:
+    """Return how a mutant was noticed, or None; the tests with the node ids in `first` run first."""
+    path = folder / mutant.place
+    original = path.read_text(encoding="utf-8")
+    order = folder / "order.json"
+    order.write_text(json.dumps(list(first)), encoding="utf-8")
+    path.write_text(mutant.text, encoding="utf-8")
+    try:
+        code, output = run_tests(folder, tests, timeout_s, "--in-order", str(order))
     finally:
         path.write_text(original, encoding="utf-8")
-    if process.returncode == 0:
-        return None
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-    return failed[1] if failed else f"exit code {process.returncode}"
+    if code is None:
+        return "no end"
+    return None if code == 0 else _how_it_failed(code, output)
+
+
+# ---- what is known so far
+
+
+class Record:
+    """What was tried, in a file that is whole at any time, and how long each test takes without a mutant.
+
+    Parameters
+    ----------
+    path
+        The JSON file. What it holds is taken over; the times of tests only if neither they nor what they test has
+        changed since. Without a path nothing is kept.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.rows: list[dict[str, Any]] = []
+        self.test_files: dict[str, dict[str, Any]] = {}
+        files = [
+            file for folder in ("gridwise_py", "shaders", "tests") for file in sorted((ROOT / folder).rglob("*.*"))
+        ]
+        self.state = _digest(file for file in files if file.suffix in (".py", ".wgsl") and file.name[:5] != "test_")
+        self._lock = threading.Lock()
+        if path is not None and path.exists():
+            content = json.loads(path.read_text(encoding="utf-8"))
+            self.rows = content["mutants"]
+            if content["state"] == self.state:
+                known = content["test_files"].items()
+                self.test_files = {name: row for name, row in known if row["sha256"] == _digest([ROOT / name])}
+
+    def add(self, mutant: Mutant, killed_by: str | None, seconds: float) -> None:
+        """Add what became of a mutant, in the place of what was known of it before."""
+        row = {"place": mutant.place, "line": mutant.line, "old": mutant.old, "new": mutant.new,
+               "killed_by": killed_by, "seconds": round(seconds, 1)}  # fmt: skip
+        with self._lock:
+            self.rows = [other for other in self.rows if key_of(other) != mutant.key] + [row]
+            self._write()
+
+    def add_test_file(self, name: str, content: dict[str, Any]) -> None:
+        """Add how a file of tests fares without a mutant."""
+        with self._lock:
+            self.test_files[name] = {"sha256": _digest([ROOT / name]), **content}
+            self._write()
+
+    def _write(self) -> None:
+        if self.path is None:
+            return
+        content = {"state": self.state, "mutants": self.rows, "test_files": self.test_files}
+        part = self.path.with_name(self.path.name + ".part")
+        part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        part.replace(self.path)
+
+    def seconds(self, tests: str) -> float:
+        """Return how long these files of tests take without a mutant, the start of Python included."""
+        return sum(self.test_files[name]["seconds"] for name in tests.split())
+
+    def order(self, mutant: Mutant, tests: str) -> list[str]:
+        """Return node ids in the order that promises a quick end.
+
+        Killers of the nearest lines come first, then the files by how long they take, of each at first one of each
+        function, quick ones before slow ones.
+        """
+        with self._lock:
+            near = sorted(
+                (abs(row["line"] - mutant.line), row["killed_by"])
+                for row in self.rows
+                if row["place"] == mutant.place and "::" in (row["killed_by"] or "")
+            )
+        order = [name for _, name in near]
+        for file in sorted(tests.split(), key=self.seconds):
+            by_time = sorted(self.test_files[file]["tests"].items(), key=lambda item: item[1])
+            of_each = {name.partition("[")[0]: name for name, _ in reversed(by_time)}
+            order += [name for name, _ in by_time if name in of_each.values()]
+            order += [name for name, _ in by_time]
+        return list(dict.fromkeys(order))
+
+
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def key_of(row: dict[str, Any]) -> tuple[str, int, str, str]:
+    """Return by what the mutant of a row is known."""
+    return row["place"], row["line"], row["old"], row["new"]
+
+
+# ---- many trials
+
+
+def in_parallel(work: Iterable[Any], folders: list[Path], do: Callable[[Path, Any], None], deadline: float) -> None:
+    """Call ``do(folder, item)`` for each item of the work, with as many at a time as there are folders."""
+    left, lock, nothing = iter(work), threading.Lock(), object()
+
+    def worker(folder: Path) -> None:
+        while time.monotonic() < deadline and not _stopped.is_set():
+            with lock:
+                item = next(left, nothing)
+            if item is nothing:
+                return
+            do(folder, item)
+
+    with ThreadPoolExecutor(len(folders)) as pool:
+        try:
+            for future in [pool.submit(worker, folder) for folder in folders]:
+                future.result()
+        except BaseException:
+            _stopped.set()
+            for process in tuple(_running):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
+def try_test_files(names: Iterable[str], folders: list[Path], record: Record, deadline: float) -> dict[str, str]:
+    """Run each file of tests without a mutant; return those that fail, with how."""
+    failed = {}
+
+    def do(folder: Path, name: str) -> None:
+        begin, times = time.monotonic(), folder / "seconds.json"
+        code, output = run_tests(folder, name, deadline - begin, "--seconds-to", str(times))
+        if code is None:
+            failed[name] = "was stopped"
+        elif code != 0:
+            failed[name] = _how_it_failed(code, output)
+        elif not (content := json.loads(times.read_text(encoding="utf-8")))["passed"]:
+            failed[name] = f"all {content['skipped']} tests were skipped"
+        else:
+            record.add_test_file(name, {"seconds": round(time.monotonic() - begin, 1), **content})
+            skipped = f", {content['skipped']} skipped" if content["skipped"] else ""
+            print(f"{name}: {content['passed']} passed{skipped} in {time.monotonic() - begin:.0f} s", flush=True)
+
+    in_parallel([name for name in names if name not in record.test_files], folders, do, deadline)
+    return failed | {name: "was not reached" for name in names if name not in record.test_files and name not in failed}
+
+
+def try_mutants(
+    mutants: Sequence[Mutant], tests: dict[str, str], folders: list[Path], record: Record, timeout_s: float,
+    deadline: float,
+) -> int:  # fmt: skip
+    """Try mutants until the deadline; return how many were.
+
+    The next one is always of the place that has had the least time, so that whenever the time is up all had their
+    share, and those with quick tests had many mutants.
+    """
+    tried, left = [], {place: [m for m in reversed(mutants) if m.place == place] for place in tests}
+    spent_s = dict.fromkeys(tests, 0.0)
+
+    def turns() -> Iterator[Mutant]:
+        while places := [place for place in tests if left[place]]:
+            place = min(places, key=spent_s.__getitem__)
+            spent_s[place] += record.seconds(tests[place])  # what it may take, until it is known
+            yield left[place].pop()
+
+    def do(folder: Path, mutant: Mutant) -> None:
+        begin, names = time.monotonic(), tests[mutant.place]
+        # Four times what the tests take: other jobs and a busy machine slow them down too.
+        limit = min(timeout_s, 30 + 4 * record.seconds(names))
+        how = is_killed(folder, mutant, names, min(limit, deadline - begin), record.order(mutant, names))
+        if _stopped.is_set() or (how == "no end" and time.monotonic() >= deadline):
+            return  # cut off by the end of the run, which tells nothing
+        took_s = time.monotonic() - begin
+        spent_s[mutant.place] += took_s - record.seconds(names)
+        record.add(mutant, how, took_s)
+        tried.append(mutant)
+        if how is None:
+            print(f"SURVIVED {mutant.place}:{mutant.line}\n  - {mutant.old}\n  + {mutant.new}", flush=True)
+
+    in_parallel(turns(), folders, do, deadline)
+    return len(tried)
+
+
+def _places(options: argparse.Namespace) -> dict[str, str]:
+    """Return the places to mutate, with their tests; ends the program if they need what is not here."""
+    chosen = {"python": PYTHON, "wgsl": WGSL, "all": PYTHON | WGSL}[options.kind]
+    if unknown := set(options.places) - set(chosen):
+        raise SystemExit(f"mutate.py: no tests are named for {', '.join(sorted(unknown))}; known: {', '.join(chosen)}")
+    tests = {place: names for place, names in chosen.items() if not options.places or place in options.places}
+    if importlib.util.find_spec("cosmic_ray") is None and (modules := tests.keys() & PYTHON.keys()):
+        remedy = "pip install -c constraints.txt cosmic-ray"
+        if len(modules) == len(tests):
+            raise SystemExit(f"mutate.py: the mutants of Python modules need cosmic-ray: {remedy}")
+        print(f"cosmic-ray is not installed: shaders alone are tried, not {len(modules)} modules. Remedy: {remedy}")
+        tests = {place: names for place, names in tests.items() if place in WGSL}
+    return tests
 
 
 def main() -> int:
-    """Try a sample; 0 whatever survives: which of them matter is a judgement."""
+    """Try a sample; 0 whatever survives: which of them matter is a judgement. 1 if tests fail without a mutant."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("places", nargs="*", help="Of those in PYTHON and WGSL; all by default.")
-    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--minutes", type=float, default=20.0, help="For all of it.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=["python", "wgsl", "all"], default="all")
-    parser.add_argument("--timeout", type=float, default=150.0, help="Seconds for the tests of a mutant.")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--jobs", type=int, default=1, help="Mutants at a time, each in a copy of its own.")
+    parser.add_argument("--timeout", type=float, default=300.0, help="Seconds at most for the tests of a mutant.")
+    parser.add_argument("--json", type=Path, help="What was tried; a run goes on where the last one was.")
+    parser.add_argument("--survivors", action="store_true", help="Try again those that survived, says the file.")
     options = parser.parse_args()
-    tests = {**(PYTHON if options.kind != "wgsl" else {}), **(WGSL if options.kind != "python" else {})}
-    if options.places:
-        tests = {place: names for place, names in (PYTHON | WGSL).items() if place in options.places}
-    rng = random.Random(options.seed)
+    begin = time.monotonic()
+    deadline = begin + 60 * options.minutes
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    tests, record, rng = _places(options), Record(options.json), random.Random(options.seed)
     found = {place: list((python_mutants if place in PYTHON else wgsl_mutants)(place)) for place in tests}
     for mutants in found.values():
         rng.shuffle(mutants)
-    # One of each place by turns, so that whenever the time is up all had their share.
-    turns = [m for turn in range(max(map(len, found.values()))) for ms in found.values() for m in ms[turn : turn + 1]]
-    rows, begin = [], time.monotonic()
+    every = list({mutant.key: mutant for mutants in found.values() for mutant in mutants}.values())
+    before = {key_of(row): row["killed_by"] for row in record.rows}
+    if options.survivors:
+        todo = [mutant for mutant in every if before.get(mutant.key, "") is None]
+    else:
+        todo = [mutant for mutant in every if mutant.key not in before]
     with tempfile.TemporaryDirectory(prefix="gridwise-mutants-") as name:
-        folder = Path(name) / "repository"
+        folders = [Path(name) / str(job) for job in range(options.jobs)]
         skipped = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".hypothesis", ".*_cache", "dist", ".gpu-kit")
-        shutil.copytree(ROOT, folder, ignore=skipped)
-        for mutant in turns:
-            if time.monotonic() - begin > 60 * options.minutes:
-                break
-            killed = is_killed(folder, mutant, tests[mutant.place], options.timeout)
-            rows.append({"place": mutant.place, "line": mutant.line, "old": mutant.old, "new": mutant.new,
-                         "killed_by": killed})  # fmt: skip
-            if killed is None:
-                print(f"SURVIVED {mutant.place}:{mutant.line}\n  - {mutant.old}\n  + {mutant.new}", flush=True)
-            if options.json is not None:
-                options.json.write_text(json.dumps({"seed": options.seed, "mutants": rows}, indent=1) + "\n")
-    survived = sum(row["killed_by"] is None for row in rows)
+        for folder in folders:
+            shutil.copytree(ROOT, folder, ignore=skipped)
+        needed = dict.fromkeys(test for mutant in todo for test in tests[mutant.place].split())
+        failed = try_test_files(needed, folders, record, deadline)
+        for test, how in failed.items():
+            print(f"LEFT OUT what is tried by {test}, which without a mutant {how}", flush=True)
+        todo = [mutant for mutant in todo if not failed.keys() & set(tests[mutant.place].split())]
+        tried = try_mutants(todo, tests, folders, record, options.timeout, deadline)
+    keys = {mutant.key for mutant in every}
+    outcomes = [row["killed_by"] for row in record.rows if key_of(row) in keys]
     print(
-        f"{len(rows)} of {len(turns)} mutants tried in {(time.monotonic() - begin) / 60:.1f} minutes "
-        f"(seed {options.seed}): {survived} survived"
+        f"{tried} mutants tried in {(time.monotonic() - begin) / 60:.1f} minutes (seed {options.seed}); in all "
+        f"{len(outcomes)} of {len(every)}: {outcomes.count(None)} survived, {outcomes.count('no end')} had no end"
     )
-    return 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

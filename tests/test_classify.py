@@ -121,6 +121,17 @@ def test_quantised_to_65536_ns():
     assert tick_step_ns(source.ticks, 1.0) == 65_536
 
 
+def test_the_step_is_in_ns_and_stamps_that_were_never_written_do_not_count():
+    ticks = [[[5, 5 + 12]], [[0, 5 + 30]], [[0, 0]]]
+    assert tick_step_ns(ticks, 52.0833) == pytest.approx(6 * 52.0833)
+    assert tick_step_ns([[[0, 7]]], 1.0) is None
+
+
+def test_what_begins_before_the_end_of_equal_stamps_overlaps_them():
+    found = classify([[[100, 200], [300, 300], [250, 400]]], 1.0, [0], [1000.0])
+    assert found.classes == ((V, E, OVER),)
+
+
 def test_a_span_of_one_step_of_length_zero_is_equal():
     found = classify([[[5, 5]]], 1.0, [0], [100.0])
     assert found.classes == ((E,),)

@@ -278,6 +278,21 @@ def test_more_events_than_queries(timed, monkeypatch):
     assert len(gw.timing_helper(timed)._sets) == 1
 
 
+def test_work_that_is_never_submitted_may_not_hold_all_queries(timed, monkeypatch):
+    monkeypatch.setattr(timing, "_MAX_SETS", 2)
+    monkeypatch.setattr(timing, "_PAIRS_PER_SET", 8)
+    encoder = timed.create_command_encoder()
+    events = [gw.Event(timed) for _ in range(17)]
+    for event in events[:16]:
+        event.record(encoder)
+    with pytest.raises(gw.TimingUnavailable, match=r"all 16 pairs of timestamp queries .* submit these encoders"):
+        events[16].record(encoder)
+    timed.queue.submit([encoder.finish()])
+    events[16].record()
+    events[16].synchronize()
+    assert events[0].elapsed_ns(events[16]) >= 0, "they are taken back once it is submitted"
+
+
 def test_reading_many_events_costs_one_submission(timed, monkeypatch):
     events = [gw.Event(timed) for _ in range(50)]
     for event in events:

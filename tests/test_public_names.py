@@ -1,6 +1,8 @@
 """The public names, frozen: one that comes or goes is a decision, and is in the changelog."""
 
+import dataclasses
 import importlib.util
+import pkgutil
 import re
 from pathlib import Path
 
@@ -66,3 +68,19 @@ def test_each_name_has_its_place_in_the_reference():
     spec.loader.exec_module(module)
     placed = [name for names in module.AREAS.values() for name in names.split()]
     assert sorted(placed) == sorted(gw.__all__)
+
+
+def test_records_are_frozen():
+    """What a call returns or a plan is made of is compared, hashed and shared: nobody changes it afterwards."""
+    grow_while_a_profile_is_read = {"GpuWork", "Node"}
+    changeable = set()
+    for found in pkgutil.walk_packages(gw.__path__, "gridwise_py."):
+        if not found.name.endswith("__main__"):
+            module = importlib.import_module(found.name)
+            records = (getattr(module, name) for name in getattr(module, "__all__", ()))
+            changeable |= {
+                record.__name__
+                for record in records
+                if dataclasses.is_dataclass(record) and not record.__dataclass_params__.frozen
+            }
+    assert changeable == grow_while_a_profile_is_read

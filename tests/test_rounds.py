@@ -171,3 +171,29 @@ def test_one_round_with_samples_tells_nothing_of_how_rounds_differ():
         found = _series([one, {"samples_ns": [], "invalid": {"zero": 2}}])
     assert found["summary"] == asdict(summarize(one["samples_ns"]))
     assert found["invalid"] == {"zero": 3}
+
+
+def test_two_rounds_are_told_apart_by_student_t():
+    """Of one degree of freedom: twelve times the standard error, as far as there are samples."""
+    rounds = [[100.0] * 20 + [50.0], [101.0] * 20 + [150.0]]
+    (entry,) = pooled(_rounds(*rounds))["results"]
+    summary = entry["whole"]["series"]["gpu_span"]["summary"]
+    assert summary["ci_high_ns"] - summary["median_ns"] == pytest.approx(12.706 * 0.5, abs=1e-3)
+    assert summary["median_ns"] - summary["ci_low_ns"] == pytest.approx(12.706 * 0.5, abs=1e-3)
+
+
+def test_what_no_round_pools_is_that_of_the_first_or_of_the_first_that_has_it():
+    made = _rounds([100.0, 101.0], [110.0, 111.0], [120.0, 121.0])
+    for number, (entry, cold_start_ns) in enumerate(zip(made["results"], (None, 5000.0, 7000.0), strict=True)):
+        entry |= {"position": 3 - number, "cold_start_ns": cold_start_ns, "clock_moved": number == 1}
+        entry["canary_ns"], entry["warnings"] = [float(number)], [f"warning {number % 2}"]
+        entry["rates"]["share_of_fma"] = None
+    (entry,) = pooled(made)["results"]
+    assert (entry["position"], entry["cold_start_ns"], entry["clock_moved"]) == (3, 5000.0, True)
+    assert entry["canary_ns"] == [0, 1, 2]
+    assert entry["warnings"] == ["warning 0", "warning 1"]
+    assert entry["rates"]["share_of_fma"] is None
+    for entry in made["results"]:
+        entry["whole"]["gpu_span_ns"] = entry["whole"]["cpu_wall_ns"] = None
+    (entry,) = pooled(made)["results"]
+    assert entry["rates"] == made["results"][0]["rates"], "nothing to scale them by"

@@ -8,7 +8,7 @@ from _cases import cases, texts
 
 import gridwise_py as gw
 from gridwise_py import shaders
-from gridwise_py.shaders import compose, dump, numbered, prologue, shader_directory
+from gridwise_py.shaders import compose, dump, numbered, prologue, refuse_element_pointers, shader_directory
 
 FILES = sorted(shader_directory().rglob("*.wgsl"))
 TOP = [path for path in FILES if path.parent == shader_directory()]
@@ -68,6 +68,42 @@ def test_no_pointer_to_an_element(path):
         assert match[1].startswith(("atomic", "workgroupUniformLoad")), match[0]
 
 
+_TAKES_A_POINTER = "fn g(p: ptr<function, f32>) -> f32 { return *p; }"
+
+
+@pytest.mark.parametrize(
+    ("statement", "refused"),
+    [
+        ("y = g(&a[1]);", "&a[1]"),
+        ("y = f(x, &s.member);", "&s.member"),
+        ("y = f(x, & s . member);", "&s . member"),
+        ("y = g(&a[h(i, 2)]);", "&a[h(i, 2)]"),
+        ("y = g(&(*p)[i]) + 1.0;", "&(*p)[i]"),
+        ("let p = &a[i]; y = g(p);", "&a[i]"),
+        ("return &a[i];", "&a[i]"),
+        ("let p = &a[i", "&a[i"),
+        ("y = g(&a); atomicAdd(&counts[3], 1u); y = g(&b[1]);", "&b[1]"),
+        ("y = g(&a);", None),
+        ("y = f(&a, b[1]);", None),
+        ("y = g(&a) + b[1];", None),
+        ("let p = &a; y = b[1];", None),
+        ("atomicAdd(&counts[3], 1u); y = f32(arrayLength(&s.items));", None),
+        ("let n = workgroupUniformLoad(&shared_words[0]);", None),
+        ("if (x && b[1] > 0.0) { y = 1.0; }", None),
+        ("y = 1.0; // g(&a[1])", None),
+        ("y = /* g(&a[1]) */ 1.0;", None),
+    ],
+)
+def test_addresses_of_elements_are_refused_where_a_function_takes_pointers(statement, refused):
+    text = f"{_TAKES_A_POINTER}\n{statement}"
+    if refused is None:
+        refuse_element_pointers("k", text)
+    else:
+        with pytest.raises(gw.ShaderError, match=rf"shader 'k' .*\({re.escape(refused)}\)"):
+            refuse_element_pointers("k", text)
+    refuse_element_pointers("k", f"fn g(p: f32) -> f32 {{ return p; }}\n{statement}")
+
+
 def test_every_primitive_composes_in_every_form():
     found = texts()
     assert len(found) > 300
@@ -104,6 +140,21 @@ def test_64_bit_words_only_where_the_features_are_named():
 def test_subgroups_only_where_the_feature_is_named():
     for name, shader in texts().values():
         assert bool(prologue("tint", shader.text)) == ("subgroup" in shader.features), name
+
+
+def test_without_shader_files_it_says_where_it_looked(tmp_path, monkeypatch):
+    shader_directory.cache_clear()
+    try:
+        monkeypatch.setattr(shaders, "__file__", str(tmp_path / "package" / "shaders.py"))
+        with pytest.raises(gw.ShaderError) as caught:
+            shader_directory()
+        assert f"neither {tmp_path / 'package' / '_shaders'} nor {tmp_path / 'shaders'} exists" in str(caught.value)
+        for folder in (tmp_path / "shaders", tmp_path / "package" / "_shaders"):  # the wheel's come first
+            folder.mkdir(parents=True)
+            shader_directory.cache_clear()
+            assert shader_directory() == folder
+    finally:
+        shader_directory.cache_clear()
 
 
 def test_a_missing_value_names_the_file_and_the_value():

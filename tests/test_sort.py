@@ -430,6 +430,14 @@ def test_the_shapes_of_gpus(device, require, kind, items, parts):
         check(device, primitive, keys_of("u32", n))
 
 
+@pytest.mark.parametrize("mode", ["native", "none"])
+def test_a_number_of_rows_that_is_no_power_of_two(device, require, mode):
+    """What a device with workgroups of 512 and 16 KiB of their memory gets."""
+    if mode == "native":
+        require("subgroup")
+    check(device, make(device, "pairs", mode=mode, workgroup_size=384, parts=2), keys_of("u32", 12_345))
+
+
 @pytest.mark.parametrize("storage_bytes", [32 << 10, 48 << 10])
 def test_temporary_memory(storage_bytes):
     caps = gw.Capabilities(

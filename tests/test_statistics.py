@@ -18,6 +18,7 @@ from gridwise_py.bench.resampling import (
     block_length,
     bootstrap_medians,
     interquartile_mean,
+    median_interval,
     resample,
     widened,
 )
@@ -36,6 +37,8 @@ def test_known_answers():
     assert s.mad_ns == 2
     assert s.std_ns == pytest.approx(np.std([1, 2, 3, 4, 5, 6, 7, 8, 100], ddof=1))
     assert (s.count, s.outliers) == (9, 1)
+    assert [summarize([1.0, 3, 4, 5, 6, 7, 8, 9, last]).outliers for last in (13.9, 14.1)] == [0, 1]
+    assert [summarize([first, 3, 4, 5, 6, 7, 8, 9, 9.5]).outliers for first in (-1.9, -2.1)] == [0, 1]
     assert s.ci_low_ns < 5 < s.ci_high_ns
 
 
@@ -55,6 +58,12 @@ def test_two_samples():
 def test_bad_samples_are_refused(x):
     with pytest.raises(ArgumentError, match="sample"):
         summarize(x)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 1.5, 95])
+def test_a_confidence_that_cannot_be_is_refused(confidence):
+    with pytest.raises(ArgumentError, match=f"confidence is {confidence}; it must lie between 0 and 1"):
+        summarize([1.0, 2.0], confidence=confidence)
 
 
 @given(series)
@@ -163,6 +172,8 @@ def test_interquartile_mean_leaves_out_both_ends():
         (12.346, 0.01, "12.35 ns"),
         (-4_000.0, 100, "-4.0 µs"),
         (0.0, None, "0 ns"),
+        (123_456.0, None, "123.46 µs"),
+        (-123_456.0, None, "-123.46 µs"),
         (0.0, 32, "0 ns"),
     ],
 )
@@ -175,6 +186,8 @@ def test_digits_end_at_the_interval():
     wide = replace(narrow, ci_low_ns=98_000.0, ci_high_ns=102_000.0)
     assert significant(100_123.0, narrow, 1) == "100.12 µs"
     assert significant(100_123.0, wide, 1) == "100 µs"
+    half_of_120 = replace(narrow, ci_low_ns=99_940.0, ci_high_ns=100_060.0)
+    assert significant(100_123.0, half_of_120, 1) == "100.12 µs"
 
 
 def test_a_time_that_is_none_is_refused():
@@ -215,6 +228,18 @@ def test_dependent_samples_take_longer():
     assert dependent > 3 * plain
 
 
+def test_as_many_samples_as_the_interval_needs():
+    """The error of a median is 1.2533 of that of a mean; looks come an eighth apart, and two in a row must agree."""
+    rng = np.random.default_rng(4)
+
+    def median_count(kind, sd):
+        return np.median([_run(Stopping(), times(kind, 5000, rng, sd=sd))[1] for _ in range(15)])
+
+    assert 1 <= median_count("independent", 0.03) / (2 * 1.96 * 1.2533 * 0.03 / 0.01) ** 2 < 1.25
+    # Of an AR(1) process of 0.8 the signs have a time of 4.1, which a series this short may underestimate.
+    assert 6.5 < median_count("autocorrelated", 0.02) / (2 * 1.96 * 1.2533 * 0.02 / 0.01) ** 2 < 10
+
+
 def test_stops_on_a_plateau():
     """A drift: more samples make nothing more certain."""
     rng = np.random.default_rng(3)
@@ -230,12 +255,38 @@ def test_coarse_ticks_are_a_plateau():
     assert _run(Stopping(), x)[0] is StopReason.PLATEAU
 
 
+@pytest.mark.parametrize("kind", ["independent", "autocorrelated"])
+def test_an_interval_that_narrows_as_it_should_is_no_plateau(kind):
+    x = times(kind, 4000, np.random.default_rng(3))
+    assert _run(Stopping(relative_interval=1e-9, max_samples=10**6), x) == (None, 4000)
+
+
+def test_a_plateau_takes_as_many_samples_as_the_rule_says():
+    x = np.where(np.random.default_rng(3).random(2000) < 0.5, 65_536.0, 131_072.0)
+    for least in (300, 700):
+        reason, n = _run(Stopping(plateau_samples=least), x)
+        assert reason is StopReason.PLATEAU
+        assert least <= n <= least * 9 / 8 + 4
+    reason, n = _run(Stopping(plateau_samples=100, min_samples=60), x)
+    assert reason is StopReason.PLATEAU
+    assert 240 <= n <= 240 * 9 / 8 + 4, "four times as many as at the first look"
+
+
 def test_stops_at_the_time_and_at_the_count():
     x = times("independent", 500, np.random.default_rng(3), sd=0.3)
     assert _run(Stopping(timeout_s=1.0), x, sample_s=0.01) == (StopReason.TIMEOUT, 100)
     assert _run(Stopping(timeout_s=1e-9), x, sample_s=0.01) == (StopReason.TIMEOUT, 1)
     assert _run(Stopping(max_samples=70), x) == (StopReason.COUNT, 70)
+    assert _run(Stopping(max_samples=1), x) == (StopReason.COUNT, 1)
     assert _run(Stopping(), x) == (None, 500)
+
+
+def test_a_narrow_interval_is_believed_at_the_second_look():
+    """Which comes when there are an eighth more, or as good as."""
+    x = times("independent", 500, np.random.default_rng(3), sd=0.0005)
+    assert _run(Stopping(), x) == (StopReason.INTERVAL, 56)
+    assert _run(Stopping(min_samples=80), x) == (StopReason.INTERVAL, 90)
+    assert _run(Stopping(min_samples=8), x) == (StopReason.INTERVAL, 12)
 
 
 def test_equal_samples_stop_at_once():
@@ -300,6 +351,13 @@ def test_a_steady_trend_is_not_stationary_though_the_halves_lie_within_the_sprea
     assert found >= 70, found
 
 
+def test_a_step_within_the_tolerance_is_stationary():
+    x = [1.004e5] * 20 + [1e5] * 20
+    assert is_stationary(x)
+    assert is_stationary(x, tolerance=0.0041)
+    assert not is_stationary(x, tolerance=0.0039)
+
+
 def test_few_samples_show_nothing():
     assert not is_stationary([1.0] * 7)
     assert is_stationary([1.0] * 8)
@@ -322,4 +380,98 @@ def test_estimates_of_few_or_short_blocks_are_spread_out():
     by_tau = [factor(tau, 20, 10**9) for tau in (0.0, 1.0, 10.0)]
     assert by_tau == sorted(by_tau)
     assert by_tau[1] == pytest.approx(np.sqrt(1 + 1 / 40), rel=1e-3)
+    assert factor(10.0, 10**9, 100) == pytest.approx(factor(1.0, 10**9, 10)), "so many independent ones"
     assert factor(10**6, 20, 10**9) == pytest.approx(np.sqrt(1.5), rel=1e-3), "a limit"
+
+
+# ---- the building blocks of intervals, against plain or known ones
+
+
+def _plain_autocorrelation_time(x):
+    """As the docstring has it, without a Fourier transform."""
+    x, n = np.asarray(x, dtype=float), len(x)
+    sign = np.sign(x - np.median(x))
+    sign -= sign.mean()
+    power = (sign**2).sum()
+    if n < 8 or power == 0:
+        return 1.0
+    correlation = [(sign[: n - k] * sign[k:]).sum() / power for k in range(max(2, n // 3))]
+    if correlation[1] < 1.65 / math.sqrt(n):
+        return 1.0
+    sums = [1 + 2 * sum(correlation[1 : k + 1]) for k in range(len(correlation))]
+    window = next((k for k, tau in enumerate(sums) if k >= 5 * tau), len(sums) - 1)
+    bias = max(1 - 2 * sums[window] / n, 0.5)
+    return min(max(sums[window] / bias, 1.0), n / 3)
+
+
+@pytest.mark.parametrize("n", [7, 8, 9, 10, 16, 33, 100, 1000])
+@pytest.mark.parametrize("kind", NOISES)
+def test_autocorrelation_times_are_those_of_plain_sums(kind, n):
+    rng = np.random.default_rng(n)
+    for _ in range(10):
+        x = times(kind, n, rng)
+        assert autocorrelation_time(x) == pytest.approx(_plain_autocorrelation_time(x))
+    drift = np.arange(n) + 1.0
+    assert autocorrelation_time(drift) == pytest.approx(n / 3 if n >= 8 else 1)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 8, 100, 101])
+def test_an_interquartile_mean_is_a_trimmed_one(n):
+    rows = np.random.default_rng(n).random((3, n))
+    np.testing.assert_allclose(interquartile_mean(rows), scipy.stats.trim_mean(rows, 0.25, axis=1))
+
+
+@pytest.mark.parametrize("tau", [1.5, 6.0])
+@pytest.mark.parametrize("n", [100, 101])
+def test_medians_of_resampled_blocks(n, tau):
+    x = times("autocorrelated", n, np.random.default_rng(1))
+    block = block_length(tau, n)
+    assert block > 1
+    found = bootstrap_medians(x, tau=tau, rng=np.random.default_rng(3), resamples=300)
+    plain = np.median(resample(x, block, np.random.default_rng(3), 300), axis=1)
+    np.testing.assert_allclose(found, widened(plain, tau, block, n))
+
+
+def test_resamples_draw_every_block_of_the_circle_alike():
+    x = np.arange(10.0)
+    rows = resample(x, 4, np.random.default_rng(0), 2000)
+    assert rows.shape == (2000, 10)
+    for begin in (0, 4, 8):
+        counts = np.bincount(rows[:, begin].astype(int), minlength=10)
+        assert scipy.stats.chisquare(counts).pvalue > 1e-3
+        inner = np.diff(rows[:, begin : begin + 4], axis=1)
+        assert set(inner.ravel() % 10) == {1.0}, "neighbours, across the end too"
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20, 101, 1000])
+def test_the_quick_interval_of_a_median_holds_as_many_ranks_as_the_binomial_distribution(n):
+    ordered = np.arange(float(n))
+    low, high = median_interval(ordered, 1.0)
+    exact = scipy.stats.binom.interval(0.95, n, 0.5)
+    assert low == pytest.approx(max(exact[0] - 1, 0), abs=1)
+    assert high == pytest.approx(min(exact[1], n - 1), abs=1)
+    assert low + high == n - 1, "the median is in the middle"
+    wide = median_interval(ordered, 4.0)
+    assert wide[1] - wide[0] == pytest.approx(min(2 * (high - low), n - 1), abs=2)
+    assert median_interval(ordered, 1e9) == (0, n - 1)
+    narrow = median_interval(ordered, 1.0, 0.5)
+    assert narrow[1] - narrow[0] == pytest.approx(min(0.6745 * math.sqrt(n), n - 1), abs=2)
+    assert ordered[(n - 1) // 2] >= narrow[0]
+    assert ordered[n // 2] <= narrow[1]
+
+
+@pytest.mark.parametrize("tau", [1.01, 1.5, 3.0, 10.0])
+@pytest.mark.parametrize("count", [1, 9, 20, 100, 1000, 100_000])
+def test_blocks_have_the_length_of_politis_and_white(tau, count):
+    """For the circular bootstrap, from the sums over the autocovariances of an AR(1) process."""
+    r, k = (tau - 1) / (tau + 1), np.arange(1, 2000)
+    assert 1 + 2 * (r**k).sum() == pytest.approx(tau)
+    g, d = 2 * (k * r**k).sum(), 4 / 3 * tau**2
+    best = (2 * g**2 / d * count) ** (1 / 3)
+    assert block_length(tau, count) == min(math.ceil(best), max(count // 10, 1))
+    assert block_length(1.0, count) == 1
+
+
+@pytest.mark.parametrize(("n", "rows"), [(100, 1000), (1000, 1000), (2000, 500), (5000, 300)])
+def test_long_series_get_fewer_resamples(n, rows):
+    assert resample(np.zeros(n), 3, np.random.default_rng(0)).shape == (rows, n)

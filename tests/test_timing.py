@@ -625,6 +625,18 @@ def test_repr_is_one_line():
     assert "no kernels" in repr(gw.TimingResult((), 1))
 
 
+@pytest.mark.parametrize(
+    ("ns", "shown"),
+    [(0.0, "0 ns"), (12.4, "12 ns"), (999.4, "999 ns"), (1000.0, "1 µs"), (1234.5, "1.23 µs"), (999_400.0, "999 µs"),
+     (999_960.0, "1000 µs"), (1e6, "1 ms"), (45.678e6, "45.7 ms"), (1e9, "1 s"), (1.5e9, "1.5 s"),
+     (5_432.1e9, "5432 s")],
+)  # fmt: skip
+def test_times_are_shown_with_three_digits_and_without_exponents(ns, shown):
+    t = gw.TimingResult(("k",), 1, (gw.Span("k", 1, 101, ns / 100),))
+    assert f"k {shown};" in repr(t)
+    assert t.tick_period_ns == ns / 100
+
+
 def test_html_escapes_labels():
     spans = (gw.Span("<script>alert('x')</script> & co", 1, 2, 1.0),)
     html = gw.TimingResult((spans[0].label,), 1, spans)._repr_html_()
@@ -634,6 +646,8 @@ def test_html_escapes_labels():
     assert "GPU span" in html
     assert "not measured" in html
     assert html.startswith("<table")
+    assert "per trial, 1 trial<" in html
+    assert "per trial, 2 trials<" in gw.TimingResult((spans[0].label,), 2, spans)._repr_html_()
 
 
 def test_a_kernels_label_reaches_the_html_escaped(timed_device):

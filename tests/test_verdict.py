@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import NOISES, times
@@ -14,6 +15,7 @@ from gridwise_py import ArgumentError
 from gridwise_py.bench.measurement import Series
 from gridwise_py.bench.statistics import Stopping
 from gridwise_py.bench.verdict import Pair, Verdict, VerdictKind, judge, judge_all
+from gridwise_py.bench.verdict_rules import decide, settle
 
 SAME, FASTER, SLOWER, AMBIGUOUS = VerdictKind.SAME, VerdictKind.FASTER, VerdictKind.SLOWER, VerdictKind.AMBIGUOUS
 
@@ -279,19 +281,125 @@ def test_bad_levels_are_refused(bad):
         judge([1.0], [1.0], **bad)
 
 
-def test_advice_is_to_take_a_fifth_more_at_least_and_more_the_nearer_the_threshold():
-    from gridwise_py.bench.verdict_rules import settle
+def _evidence(**changes):
+    """Evidence of 1000 and 800 samples that reaches over a threshold of 5 % on both sides."""
+    given = {
+        "kind": AMBIGUOUS, "ratio": 1.0, "low": 0.9, "high": 1.1, "same_low": 0.9, "same_high": 1.1, "p_value": 0.001,
+        "p_corrected": 0.04, "threshold": 0.05, "confidence": 0.95, "old_ns": 1.0, "new_ns": 1.0, "old_count": 1000,
+        "new_count": 800, "old_units": 50, "new_units": 40, "statistic": "median", "reason": "",
+    }  # fmt: skip
+    return Verdict(**(given | changes))
 
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "reason"),
+    [
+        ({"low": 1.06, "high": 1.2}, SLOWER,
+         "the whole interval, 1.0600 to 1.2000, lies above 1.05, and the rank test agrees (p = 0.04)"),
+        ({"low": 0.8, "high": 0.95}, FASTER,
+         "the whole interval, 0.8000 to 0.9500, lies below 0.9524, and the rank test agrees (p = 0.04)"),
+        ({"low": 1.06, "high": 1.2, "p_corrected": 0.05}, SLOWER, "the rank test agrees (p = 0.05)"),
+        ({"low": 1.06, "high": 1.2, "p_corrected": 0.06}, AMBIGUOUS,
+         "the whole interval, 1.0600 to 1.2000, lies over the threshold, but the rank test does not agree (p = 0.06)"),
+        ({"low": 1.06, "high": 1.2, "reason": "few"}, AMBIGUOUS, "does not agree"),
+        ({"low": 1.06, "high": 1.2, "reason": "moved"}, AMBIGUOUS, "does not agree"),
+        ({"low": 1.06, "high": 1.2, "reason": "blocks"}, SLOWER, "lies above 1.05"),
+        ({"low": 1.04, "high": 1.2}, AMBIGUOUS, "the interval, 1.0400 to 1.2000, reaches over 1.05 or 0.9524"),
+        ({"low": 0.8, "high": 0.96}, AMBIGUOUS, "the interval, 0.8000 to 0.9600, reaches over 1.05 or 0.9524"),
+        ({"same_low": 0.96, "same_high": 1.04}, SAME,
+         "the whole interval of 90 %, 0.9600 to 1.0400, lies within 5 %"),
+        ({"same_low": 0.95, "same_high": 1.04}, AMBIGUOUS, "reaches over"),
+        ({"same_low": 0.96, "same_high": 1.06}, AMBIGUOUS, "reaches over"),
+        ({"same_low": 0.96, "same_high": 1.04, "reason": "few"}, AMBIGUOUS, "reaches over"),
+        ({"same_low": 0.96, "same_high": 1.04, "reason": "moved"}, AMBIGUOUS, "reaches over"),
+    ],
+)  # fmt: skip
+def test_how_evidence_becomes_a_verdict(changes, kind, reason):
+    found = decide(_evidence(**changes))
+    assert found.kind is kind
+    assert reason in found.reason
+    assert bool(found.settle) == (kind is AMBIGUOUS)
+    assert found.low == _evidence(**changes).low, "the evidence stays as it was"
+
+
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [
+        ("few", "now 1000 and 800, worth 50 and 40 independent ones; at least 5 of each are needed"),
+        ("moved", "longer warm-up: the GPU's clock moved"),
+        ("clock", "at the same clock: the canary kernel"),
+        ("step", "more trials into a sample"),
+        ("untested", "at least 20 samples of each (now 1000 and 800)"),
+        ("drift", "many more samples of each (now 1000 and 800), or warm up longer"),
+        ("blocks", "more rounds of each"),
+    ],
+)
+def test_advice_goes_by_what_limits_the_evidence(reason, advice):
+    assert advice in settle(_evidence(reason=reason), False)
+    assert advice in settle(_evidence(reason=reason), True)
+
+
+def test_advice_where_only_the_rank_test_disagrees():
+    assert settle(_evidence(), True) == "take more samples of each (now 1000 and 800), or compare fewer rows at once"
+
+
+def test_advice_near_the_threshold_is_to_choose_another():
+    for ratio in (1.05, 1 / 1.05):
+        text = settle(_evidence(ratio=ratio, low=0.9 * ratio, high=1.1 * ratio), False)
+        assert text == "choose another threshold: the difference is about the 5 % asked about"
+    # Ten times as wide as the way to the threshold: a hundred times as many samples.
+    at_a_tenth = _evidence(ratio=1.0, low=0.9, high=1.05**9.99)
+    assert "take about 99,8" in settle(at_a_tenth, False)
+    assert "another threshold" in settle(_evidence(ratio=1.0, low=0.9, high=1.05**10.01), False)
+    lower = _evidence(ratio=1 / 1.02, low=1 / 1.1, high=1.0)
+    factor = (math.log(1.1 / 1.02) / math.log(1.05 / 1.02)) ** 2
+    assert f"take about {math.ceil(factor * 1000):,} samples" in settle(lower, False), "by the longer side"
+
+
+def test_advice_is_to_take_a_fifth_more_at_least_and_more_the_nearer_the_threshold():
     def needed(high):
-        v = Verdict(
-            kind=AMBIGUOUS, ratio=1.0, low=1 / high, high=high, same_low=0.9, same_high=1.1, p_value=0.5,
-            p_corrected=0.5, threshold=0.05, confidence=0.95, old_ns=1.0, new_ns=1.0, old_count=1000,
-            new_count=800, old_units=50,
-            new_units=50, statistic="median", reason="overlap",
-        )  # fmt: skip
-        text = settle(v, False)
+        text = settle(_evidence(low=1 / high, high=high), False)
         assert "now 1000 and 800" in text
         return int(re.search(r"about ([\d,]+) samples", text)[1].replace(",", ""))
 
     assert needed(1.0501) == 1200, "where the threshold is just met"
     assert needed(1.05**2) == pytest.approx(4000, abs=1), "twice as wide: four times as many"
+
+
+@pytest.mark.parametrize("shift", [0.97, 1.0, 1.03])
+def test_steady_rounds_get_the_interval_of_students_t_over_rounds(shift):
+    """Nothing varies within them, so that all doubt is about how rounds differ."""
+    levels = ([100.0, 101.0, 99.0], [100.0 * shift, 101.5 * shift, 99.5 * shift, 100.5 * shift])
+    found = judge(*[[[level] * 20 for level in side] for side in levels])
+    old, new = map(np.log, levels)
+    theirs = scipy.stats.ttest_ind(new, old).confidence_interval(0.95)
+    half = (theirs.high - theirs.low) / 2
+    assert math.log(found.high / found.ratio) == pytest.approx(half)
+    assert math.log(found.ratio / found.low) == pytest.approx(half)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_two_rounds_against_one_have_one_degree_of_freedom(turned):
+    sides = [[100.0, 101.0], [100.4]]
+    sides = sides[::-1] if turned else sides
+    found = judge(*[[[level] * 20 for level in side] for side in sides])
+    half = scipy.stats.t.ppf(0.975, 1) * math.log(1.01) / math.sqrt(2) * math.sqrt(1 + 1 / 2)
+    assert math.log(found.high / found.ratio) == pytest.approx(half)
+    assert math.log(found.ratio / found.low) == pytest.approx(half)
+    alone = judge([[100.0] * 20], [[100.4] * 20])
+    assert (alone.low, alone.high) == pytest.approx((1.004, 1.004)), "one round each says nothing of how rounds differ"
+
+
+@pytest.mark.parametrize("rounds", [([100.0, 101.0, 102.0], [101.5, 103.0, 104.0]), ([100.0, 102.0], [101.0])])
+def test_the_p_of_rounds_is_that_of_their_mean_ranks(rounds):
+    """Conover and Iman's t test, unless that of single samples is less sure."""
+    rng = np.random.default_rng(2)
+    old, new = ([(level + rng.random(30)).tolist() for level in side] for side in rounds)
+    ranks = scipy.stats.rankdata(np.concatenate([*old, *new])).reshape(-1, 30).mean(axis=1)
+    parts = np.split(ranks, [len(old)])
+    difference = abs(parts[0].mean() - parts[1].mean())
+    degrees = len(ranks) - 2
+    pooled = sum(((part - part.mean()) ** 2).sum() for part in parts) / degrees
+    error = math.sqrt(pooled * sum(1 / len(part) for part in parts))
+    samples = scipy.stats.mannwhitneyu(np.concatenate(old), np.concatenate(new)).pvalue
+    assert judge(old, new).p_value == pytest.approx(max(2 * scipy.stats.t.sf(difference / error, degrees), samples))

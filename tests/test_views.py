@@ -292,3 +292,16 @@ def test_the_real_limit_of_a_binding(device, name):
     else:
         assert_same(gw.Scan(device, "u32").execute(input=view).output.to_numpy(), want)
     buffer.destroy()
+
+
+@pytest.mark.parametrize("vecs", [1, 2, 4])
+def test_the_last_tile_writes_nothing_behind_the_output(device, vecs):
+    """Whatever its shape: what lies behind is somebody else's."""
+    tile = 4 * 64 * vecs
+    add = gw.VectorAdd(device, "u32", workgroup_size=64, vecs=vecs)
+    for n in (1, tile // vecs, tile // vecs + 1, tile - 1, tile, tile + 1, 2 * tile - 4):
+        a, b = np.arange(n, dtype=np.uint32), np.arange(n, dtype=np.uint32) * 7
+        whole = gw.asarray(np.full(4 * tile, 123, dtype=np.uint32), device)
+        add.execute(a=gw.asarray(a, device), b=gw.asarray(b, device), output=whole[:n])
+        np.testing.assert_array_equal(whole.to_numpy()[:n], a + b)
+        assert (whole.to_numpy()[n:] == 123).all(), n

@@ -1,0 +1,154 @@
+"""Shapes of the sort's kernels, without any GPU: they fit every device, and wishes are met or refused."""
+
+import itertools
+import re
+
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.capabilities import SubgroupMode
+from gridwise_py.sort_shape import sort_shapes_for
+
+NATIVE, NONE, EMULATED = SubgroupMode("native", 32), SubgroupMode("none", 1), SubgroupMode("emulated", 64)
+WORDS = {"keys": (1, 0), "pairs": (1, 1), "wide": (2, 1), "wide keys": (2, 0)}
+
+
+def _caps(storage_bytes=49_152, invocations=1024, size_x=1024, adapter_type="DiscreteGPU"):
+    return gw.Capabilities(
+        limits={"max-compute-workgroup-storage-size": storage_bytes, "max-storage-buffer-binding-size": 2**31 - 4,
+                "max-compute-invocations-per-workgroup": invocations, "max-compute-workgroup-size-x": size_x},
+        adapter_type=adapter_type, features=frozenset({"subgroup", "shader-int64"}), subgroup_size=32,
+    )  # fmt: skip
+
+
+def _shape(*, mode=NATIVE, words="keys", n=1 << 22, caps=None, **wishes):
+    return sort_shapes_for(caps or _caps(), mode, *WORDS[words], **wishes).at(n)
+
+
+def _workgroup_bytes(shader, constants):
+    """Return the workgroup memory that a text declares, all of it words of 4 or 8 bytes."""
+    values = dict(constants)
+    for name, expression in re.findall(r"^(?:const|override) (\w+): u32 = ([^;]+);", shader.text, re.MULTILINE):
+        values.setdefault(
+            name, eval(re.sub(r"\b(\d+|0x[0-9a-f]+)u\b", r"\1", expression).replace("/", "//"), {}, values)
+        )
+    aliases = dict(re.findall(r"^alias (\w+) = ([^;]+);", shader.text, re.MULTILINE))
+    sizes = {"u32": 4, "atomic<u32>": 4, "u64": 8, "vec2<u32>": 8}
+    found = 0
+    for kind in re.findall(r"var<workgroup> \w+: ([^;]+);", shader.text):
+        array = re.fullmatch(r"array<(.+), ([^,]+)>", kind)
+        element, count = (array[1], eval(array[2], {}, values)) if array else (kind, 1)
+        found += count * sizes[aliases.get(element, element)]
+    return found
+
+
+@pytest.mark.parametrize("storage_bytes", [16_384, 20_480, 24_576, 49_152])
+@pytest.mark.parametrize("invocations", [256, 300, 512, 1024])
+@pytest.mark.parametrize("mode", ["native", "none", "emulated-64"])
+def test_kernels_fit_into_any_device(storage_bytes, invocations, mode):
+    """Large workgroups with little memory, too, as some phones have them."""
+    for adapter_type, key, value in itertools.product(["IntegratedGPU", "CPU"], ["u32", "u64"], [None, "u32", "u64"]):
+        caps = _caps(storage_bytes, invocations, 2048, adapter_type)
+        if value is None:
+            make, names, datatypes = gw.Sort, ("input", "output"), {"datatype": key}
+        else:
+            make, names = gw.SortPairs, ("keys", "values", "output_keys", "output_values")
+            datatypes = {"datatype": key, "value_datatype": value}
+        plan = make.plan_for(capabilities=caps, lengths=dict.fromkeys(names, 1 << 22), subgroups=mode, **datatypes)
+        for kernel in plan.kernels:
+            used = _workgroup_bytes(plan.shaders[kernel.shader], kernel.constants)
+            assert used <= storage_bytes, (kernel.label, datatypes, adapter_type)
+            assert kernel.constants["WORKGROUP_SIZE"] <= invocations
+
+
+def _rank(shape):
+    return shape.workgroup_size, shape.items, shape.parts
+
+
+def test_large_workgroups_only_where_there_is_memory_for_their_counters():
+    assert _rank(_shape(caps=_caps(49_152))) == _rank(_shape(caps=_caps(24_576))) == (512, 20, 2)
+    assert _rank(_shape(caps=_caps(16_384))) == (384, 16, 2)
+    assert _rank(_shape(caps=_caps(16_384), mode=EMULATED)) == (256, 20, 2)
+    assert _rank(_shape(caps=_caps(invocations=256))) == _rank(_shape(caps=_caps(size_x=300))) == (256, 20, 2)
+    with pytest.raises(gw.ArgumentError, match=r"workgroups of 512 need more than .* 16384 bytes; use a smaller"):
+        _shape(caps=_caps(16_384), workgroup_size=512)
+
+
+def test_without_subgroups_digits_lie_behind_the_counters():
+    """So that fewer keys fit: of 512 invocations 8 x 512 counters and 512 words beside them."""
+    for storage_bytes, items in ((49_152, 14), (32_768, 6)):
+        found = _shape(mode=NONE, caps=_caps(storage_bytes))
+        assert _rank(found) == (512, items, 2)
+        assert found.stage_words == 16 * 256 + 512 * items
+        most = (storage_bytes // 4 - 256 - 512 - 16 - 16 * 256) // 512
+        assert _shape(mode=NONE, caps=_caps(storage_bytes), items=most, parts=1).items == most
+        with pytest.raises(gw.ArgumentError, match=f"at most {most}: more does not fit"):
+            _shape(mode=NONE, caps=_caps(storage_bytes), items=most + 1, parts=1)
+    assert _rank(_shape(mode=NONE, caps=_caps(22_528), workgroup_size=512)) == (512, 1, 1), "less than the usual parts"
+
+
+@pytest.mark.parametrize(("words", "most"), [("keys", 22), ("pairs", 22), ("wide", 11), ("wide keys", 11)])
+def test_as_many_items_as_fit_and_no_more(words, most):
+    """48 KiB less a word per bin, one per invocation and 16 single ones hold 22 words of each of 512 invocations."""
+    assert (49_152 // 4 - 256 - 512 - 16) // 512 == 22
+    assert _shape(words=words, items=most, parts=1).items == most
+    assert _shape(words=words, items=3 * most, parts=3).stage_words == 512 * 22
+    with pytest.raises(gw.ArgumentError, match=f"items={most + 1} .* parts=1 and at most {most}: more does not fit"):
+        _shape(words=words, items=most + 1, parts=1)
+
+
+@pytest.mark.parametrize(("mode", "beside"), [(NATIVE, 1), (EMULATED, 3)], ids=str)
+def test_the_last_byte_counts(mode, beside):
+    """A word per bin, one or (emulated) three per invocation, 16 single ones; the rest is for keys."""
+    storage_bytes = 4 * (256 + beside * 512 + 16 + 512 * 10)
+    assert _shape(mode=mode, caps=_caps(storage_bytes), items=10, parts=1).items == 10
+    with pytest.raises(gw.ArgumentError, match="at most 9: more does not fit"):
+        _shape(mode=mode, caps=_caps(storage_bytes - 4), items=10, parts=1)
+
+
+def test_wishes_for_items_come_with_parts_that_go_into_them():
+    assert _rank(_shape(items=18)) == (512, 18, 2), "the usual parts"
+    assert _rank(_shape(items=15)) == (512, 15, 1), "the fewest that fit"
+    assert _rank(_shape(items=45)) == (512, 45, 3)
+    assert _rank(_shape(parts=3)) == (512, 18, 3), "the usual items, cut to a multiple"
+    assert _rank(_shape(items=1, workgroup_size=256)) == (256, 1, 1)
+    for wishes in ({"items": 23}, {"items": 9, "parts": 2}, {"parts": 0}, {"items": 0}, {"items": 5, "parts": 0}):
+        with pytest.raises(gw.ArgumentError, match="must be a multiple of parts="):
+            _shape(**wishes)
+
+
+@pytest.mark.parametrize(
+    ("workgroup_size", "mode"), [(128, NATIVE), (300, NATIVE), (1152, NATIVE), (384, SubgroupMode("native", 256))]
+)
+def test_workgroup_sizes_that_cannot_be(workgroup_size, mode):
+    with pytest.raises(
+        gw.ArgumentError, match=f"workgroup_size={workgroup_size} must be a multiple of 128, from 256 to"
+    ):
+        _shape(workgroup_size=workgroup_size, mode=mode)
+    assert _shape(workgroup_size=1024, look=7, items=2).workgroup_size == 1024
+
+
+def test_which_shape_is_used_for_how_many_keys():
+    shapes = sort_shapes_for(_caps(), NATIVE, *WORDS["keys"])
+    assert [_rank(shapes.at(n)) for n in (1, 1 << 20, (1 << 20) + 1)] == [(512, 8, 1), (512, 8, 1), (512, 20, 2)]
+    assert shapes.source == "default"
+    for words in WORDS:
+        few, many = _shape(words=words, n=1 << 20), _shape(words=words, n=(1 << 20) + 1)
+        assert (few, many) == (_shape(words=words, n=1), _shape(words=words, n=1 << 30))
+        assert few.items <= many.items / 2, "a tile for each place on the GPU"
+        assert few.parts == 1
+        assert few.workgroup_size == many.workgroup_size == 512
+    wished = sort_shapes_for(_caps(), NATIVE, *WORDS["keys"], look=5)
+    assert [wished.at(n).look for n in (1, 1 << 22)] == [5, 5]
+    assert (wished.source, len(wished.rows)) == ("argument", 2), "how far it looks goes with any shape"
+    for wish in ({"workgroup_size": 256}, {"items": 4}, {"parts": 1}):
+        assert len(sort_shapes_for(_caps(), NATIVE, *WORDS["keys"], **wish).rows) == 1
+
+
+def test_shapes_of_a_cpu():
+    """Small workgroups; and lavapipe ends all loops of an invocation after 65,535 iterations in total."""
+    for words, items in (("keys", 16), ("pairs", 16), ("wide", 8)):
+        assert _rank(_shape(words=words, caps=_caps(adapter_type="CPU"))) == (256, items, 1)
+    assert _shape(caps=_caps(adapter_type="CPU")).max_blocks < _shape().max_blocks
+    assert _shape(mode=EMULATED).max_tiles_per_block < _shape().max_tiles_per_block
+    assert _shape(words="wide").tile_items == 512 * 12
