@@ -10,7 +10,15 @@ from gridwise_py.capabilities import SubgroupMode
 from gridwise_py.sort_shape import sort_shapes_for
 
 NATIVE, NONE, EMULATED = SubgroupMode("native", 32), SubgroupMode("none", 1), SubgroupMode("emulated", 64)
-WORDS = {"keys": (1, 0), "pairs": (1, 1), "wide": (2, 1), "wide keys": (2, 0)}
+U32, U64 = gw.DATATYPES["u32"], gw.STORAGE_DATATYPES["u64"]
+# A datatype of keys, and words of a value.
+WORDS = {
+    "keys": (U32, 0),
+    "floats": (gw.DATATYPES["f32"], 0),
+    "pairs": (U32, 1),
+    "wide": (U64, 1),
+    "wide keys": (U64, 0),
+}
 
 
 def _caps(storage_bytes=49_152, invocations=1024, size_x=1024, adapter_type="DiscreteGPU"):

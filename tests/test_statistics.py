@@ -376,12 +376,13 @@ def test_estimates_of_few_or_short_blocks_are_spread_out():
     by_count = [factor(1.0, 10**9, count) for count in (2, 5, 20, 100, 10**6)]
     assert by_count == sorted(by_count, reverse=True)
     assert by_count[-1] == pytest.approx(1.0, abs=1e-4)
-    assert 1.2 < by_count[1] < scipy.stats.t.ppf(0.975, 4) / scipy.stats.norm.ppf(0.975)
+    for found, degrees, off in zip(by_count[1:4], (4, 19, 99), (0.02, 1e-3, 1e-4), strict=True):
+        assert found == pytest.approx(scipy.stats.t.ppf(0.975, degrees) / scipy.stats.norm.ppf(0.975), rel=off)
     by_tau = [factor(tau, 20, 10**9) for tau in (0.0, 1.0, 10.0)]
     assert by_tau == sorted(by_tau)
     assert by_tau[1] == pytest.approx(np.sqrt(1 + 1 / 40), rel=1e-3)
     assert factor(10.0, 10**9, 100) == pytest.approx(factor(1.0, 10**9, 10)), "so many independent ones"
-    assert factor(10**6, 20, 10**9) == pytest.approx(np.sqrt(1.5), rel=1e-3), "a limit"
+    assert factor(10**6, 20, 10**9) == pytest.approx(np.sqrt(1.5), rel=2e-3), "a limit"
 
 
 # ---- the building blocks of intervals, against plain or known ones
