@@ -40,6 +40,8 @@ fn read_{{ items_of.name }}(tile: u32, place: u32) {
 //$ endfor
 
 // Keys past the end rank behind all others: their digit is the last, and so is their place in the tile.
+// Keys that are their own codes (not `encodes`) keep a text of their own: with another, of the same meaning, NVIDIA's
+// compiler needs one register too many for pairs, which costs a third (docs/performance.md, sort, 19).
 fn read_codes(tile: u32, place: u32) {
   if (!tile_is_full(tile)) {
 //$ set last = "select(key_written(LAST_CODE), key_decode(LAST_CODE), place == INPUT)" if encodes else "key_decode(LAST_CODE)"
