@@ -231,18 +231,21 @@ class Executor:
         instance.release()
         return instance.own_bytes
 
-    def _add(self, plan: Plan) -> _PlanInstance:
-        """Make a plan's objects, and let others go, the least recently used first, until all bounds are kept."""
+    def _make(self, plan: Plan) -> _PlanInstance:
+        """Make a plan's objects; what is kept only in case it is needed again is not in the way of them."""
         try:
-            instance = _PlanInstance(self, plan)
+            return _PlanInstance(self, plan)
         except wgpu.GPUError as error:
             if not self._plans or not lacks_memory(error):
                 raise
-            # What is kept only in case it is needed again must not be in the way of what is needed now.
-            self.clear()
-            wait_idle(self.device)
-            instance = _PlanInstance(self, plan)
-        self._plans[plan] = instance
+        # Behind the handler: in it the error keeps alive what was made in vain.
+        self.clear()
+        wait_idle(self.device)
+        return _PlanInstance(self, plan)
+
+    def _add(self, plan: Plan) -> _PlanInstance:
+        """Make a plan's objects, and let others go, the least recently used first, until all bounds are kept."""
+        instance = self._plans[plan] = self._make(plan)
         while len(self._plans) > _MAX_PLANS or (len(self._plans) > 1 and len(self.pipelines) > _MAX_PIPELINES):
             self._forget(next(iter(self._plans)))
         total = self.counts["own_bytes"]

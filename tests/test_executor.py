@@ -232,11 +232,17 @@ def test_what_is_kept_makes_room_for_what_is_needed(fresh_device, monkeypatch):
     gw.Copy(fresh_device).execute(input=x)
     scan, real = gw.Scan(fresh_device), executor.Executor.make_buffer
     full = True
+    made = []
 
     def make_buffer(self, label, spec):
-        if full and (own.counts["plans"] or full == "for good"):
-            raise wgpu.GPUOutOfMemoryError("Not enough memory left.")
-        return real(self, label, spec)
+        if full and made:
+            if own.counts["plans"] or full == "for good":
+                raise wgpu.GPUOutOfMemoryError("Not enough memory left.")
+            assert made[0]() is None, "what was made in vain is in the way"
+        buffer = real(self, label, spec)
+        if not made:
+            made.append(weakref.ref(buffer))
+        return buffer
 
     monkeypatch.setattr(executor.Executor, "make_buffer", make_buffer)
     np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), PREFIX)
