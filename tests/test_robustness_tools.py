@@ -117,7 +117,9 @@ def test_mutants_of_wgsl_are_of_code_only(mutate):
             i for i, (a, b) in enumerate(zip(text.splitlines(), mutant.text.splitlines(), strict=True), 1) if a != b
         ]
         assert changed == [mutant.line]
-    assert all((SCRIPTS.parent / place).is_file() for place in mutate.PYTHON | mutate.WGSL)
+    assert all((SCRIPTS.parent / place).is_file() for place in mutate.PYTHON)
+    shaders = SCRIPTS.parent / "shaders"
+    assert mutate.WGSL.keys() == {path.relative_to(SCRIPTS.parent).as_posix() for path in shaders.rglob("*.wgsl")}
     assert all((SCRIPTS.parent / test).is_file() for tests in (mutate.PYTHON | mutate.WGSL).values()
                for test in tests.split())  # fmt: skip
 
