@@ -3,8 +3,8 @@
 Usage: python benchmarks/leaks.py [--json FILE]
 
 Each kind of call is made in rounds, after some to warm up; after each round garbage is collected, and the resident
-memory of the process and its live wgpu objects are counted. What leaks grows in every round. Of a discrete GPU the
-memory is not the process's: look at the driver's own figure (nvidia-smi) meanwhile.
+memory of the process and its live wgpu objects are counted, and the memory that the driver says is used of a discrete
+GPU, where that can be asked (the extra ``nvidia``). What leaks grows in every round.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 import wgpu
 
 import gridwise_py as gw
+from gridwise_py.bench.observers import observe
 from gridwise_py.bench.results import run_context, write_results
 from gridwise_py.context import context_of
 
@@ -31,6 +32,8 @@ N = 1000
 #: What may stay of a call. Compiling leaves holes in the driver's heap, also without this library
 #: (docs/reliability.md); a kernel that is kept takes over 100 KB.
 MAY_STAY_BYTES = {"kernel": 32 << 10}
+#: What a GPU's memory may grow by in all: it is taken in blocks. 4,000 of the smallest buffers are twice as much.
+GPU_MAY_GROW_BYTES = 8 << 20
 TEXT = """
 @group(0) @binding(0) var<storage, read> x: array<u32>;
 @group(0) @binding(1) var<storage, read_write> y: array<u32>;
@@ -49,6 +52,12 @@ def resident_bytes() -> int:
 def live_objects() -> int:
     """Return how many objects of wgpu-py are alive."""
     return sum(isinstance(thing, wgpu.GPUObjectBase) for thing in gc.get_objects())
+
+
+def gpu_bytes(device: wgpu.GPUDevice) -> int | None:
+    """Return the memory that is used of a device's GPU, once it is idle; None where nobody tells."""
+    gw.synchronize(device)
+    return observe(device).get("memory_used_bytes")
 
 
 def kinds(device: wgpu.GPUDevice) -> dict[str, tuple[Callable[[int], Any], int]]:
@@ -97,29 +106,60 @@ def kinds(device: wgpu.GPUDevice) -> dict[str, tuple[Callable[[int], Any], int]]
     }
 
 
-def repeat(call: Callable[[int], Any], total: int, *, until_s: float = float("inf")) -> list[dict[str, int]]:
+def repeat(
+    call: Callable[[int], Any], total: int, *, device: wgpu.GPUDevice | None = None, until_s: float = float("inf")
+) -> list[dict[str, int | None]]:
     """Make `total` calls in rounds, after half a round of warm-up; return what was counted before and after each round.
 
-    Ends after a round when the clock (`time.monotonic`) says `until_s`.
+    Ends after a round when the clock (`time.monotonic`) says `until_s`. The memory of a GPU is that of `device`.
     """
     per_round = max(1, total // ROUNDS)
+
+    def count(calls: int) -> dict[str, int | None]:
+        return {
+            "calls": calls,
+            "resident_bytes": resident_bytes(),
+            "live_objects": live_objects(),
+            "gpu_bytes": None if device is None else gpu_bytes(device),
+        }
+
     for i in range(per_round // 2):
         call(i)
-    counted = [{"calls": 0, "resident_bytes": resident_bytes(), "live_objects": live_objects()}]
+    counted = [count(0)]
     for number in range(ROUNDS):
         for i in range(per_round):
             call(i)
-        calls = (number + 1) * per_round
-        counted.append({"calls": calls, "resident_bytes": resident_bytes(), "live_objects": live_objects()})
+        counted.append(count((number + 1) * per_round))
         if time.monotonic() > until_s:
             break
     return counted
 
 
-def bytes_per_call(counted: list[dict[str, int]]) -> float:
-    """Return the growth of resident memory per call in the later half of the rounds, where caches are full."""
+def later_growth(counted: list[dict[str, int | None]], what: str) -> tuple[int | None, int]:
+    """Return by how much a count grew in the later half of the rounds, where caches are full, and over how many calls.
+
+    None where it was not counted.
+    """
     first, last = counted[len(counted) // 2], counted[-1]
-    return (last["resident_bytes"] - first["resident_bytes"]) / max(1, last["calls"] - first["calls"])
+    calls = max(1, last["calls"] - first["calls"])
+    return (None if last[what] is None or first[what] is None else last[what] - first[what]), calls
+
+
+def bytes_per_call(counted: list[dict[str, int | None]]) -> float:
+    """Return the growth of resident memory per call in the later half of the rounds."""
+    grown, calls = later_growth(counted, "resident_bytes")
+    return grown / calls
+
+
+def leaks_in(name: str, counted: list[dict[str, int | None]]) -> list[str]:
+    """Return what a kind of call leaves behind, by name; empty if all levels off."""
+    on_gpu, _ = later_growth(counted, "gpu_bytes")
+    found = {
+        "resident memory": bytes_per_call(counted) >= MAY_STAY_BYTES.get(name, 16),
+        "live objects": counted[-1]["live_objects"] > counted[1]["live_objects"],
+        "memory of the GPU": on_gpu is not None and on_gpu > GPU_MAY_GROW_BYTES,
+    }
+    return [what for what, grows in found.items() if grows]
 
 
 @click.command()
@@ -128,22 +168,30 @@ def bytes_per_call(counted: list[dict[str, int]]) -> float:
 @click.option("--limit-s", default=1200.0, show_default=True, help="Ends after the round in which it is over.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 def main(adapter: str | None, share: float, limit_s: float, json_path: Path | None) -> None:
-    """Repeat, count, print; exit 1 where live objects grow, or memory by 16 bytes per call (32 KiB of new kernels)."""
+    """Repeat, count, print; exit 1 where live objects grow, memory by 16 bytes per call (32 KiB of new kernels), or
+    that of a GPU by 8 MiB."""
     device = gw.request_device(adapter)
-    print(f"{gw.capabilities(device).adapter}; resident memory in KiB and live wgpu objects after each round")
+    print(f"{gw.capabilities(device).adapter}; resident memory in KiB, live wgpu objects, and MiB of the GPU")
     until_s = time.monotonic() + limit_s
     results: list[dict[str, Any]] = []
     for name, (call, total) in kinds(device).items():
         begin = time.monotonic()
-        counted = repeat(call, int(total * share), until_s=until_s)
-        growth = bytes_per_call(counted)
-        leaks = growth >= MAY_STAY_BYTES.get(name, 16) or counted[-1]["live_objects"] > counted[1]["live_objects"]
-        duration_s = time.monotonic() - begin
+        counted = repeat(call, int(total * share), device=device, until_s=until_s)
+        growth, leaks = bytes_per_call(counted), leaks_in(name, counted)
+        on_gpu, _ = later_growth(counted, "gpu_bytes")
         results.append(
-            {"kind": name, "rounds": counted, "bytes_per_call": growth, "leaks": leaks, "duration_s": duration_s}
+            {
+                "kind": name, "rounds": counted, "bytes_per_call": growth, "gpu_growth_bytes": on_gpu, "leaks": leaks,
+                "duration_s": time.monotonic() - begin,
+            }
+        )  # fmt: skip
+        rounds = ", ".join(
+            f"{c['resident_bytes'] >> 10} ({c['live_objects']}"
+            + (")" if c["gpu_bytes"] is None else f", {c['gpu_bytes'] / 2**20:.1f})")
+            for c in counted
         )
-        rounds = ", ".join(f"{c['resident_bytes'] >> 10} ({c['live_objects']})" for c in counted)
-        print(f"{name:10} {counted[-1]['calls']:7} calls  {growth:6.1f} B/call  {'LEAKS ' if leaks else ''}{rounds}")
+        found = f"LEAKS {', '.join(leaks)}: " if leaks else ""
+        print(f"{name:10} {counted[-1]['calls']:7} calls  {growth:6.1f} B/call  {found}{rounds}", flush=True)
     counts = context_of(device).executor.counts
     print(f"the executor keeps {counts}")
     if json_path is not None:

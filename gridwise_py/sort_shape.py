@@ -58,20 +58,25 @@ _Row = tuple[int | None, tuple[int, int, int, int]]
 # By the number of keys: invocations of a workgroup, keys of each, parts of a tile, tiles looked at in one round. Large
 # tiles make long runs to write and a short chain to look back over. A tile goes through workgroup memory in parts, so
 # that two workgroups fit on a multiprocessor of an H200, whose driver gives them 64 KiB of it; they also share its
-# registers: enough for 20 keys of each invocation, for 18 with values, and for 12 of 64 bits. With more, one
-# workgroup is left, and a third is lost (docs/performance.md). Floats are faster with two tiles in a look than with
-# three. Few keys are at most one tile for each of its 264 places: smaller tiles keep all of them busy.
+# registers: enough for 20 keys of each invocation, for 18 with values (14 of floats), for 12 of 64 bits and for 10
+# where these have values, or are some. With more, one workgroup is left, and a third is lost (docs/performance.md).
+# Floats are faster with two tiles in a look than with three. Few keys are at most one tile for each of its 264 places:
+# smaller tiles keep all of them busy.
 _GPU: dict[str, tuple[_Row, ...]] = {
     "keys": ((1 << 20, (512, 8, 1, 2)), (None, (512, 20, 2, 3))),
     "floats": ((1 << 20, (512, 8, 1, 2)), (None, (512, 20, 2, 2))),
     "pairs": ((1 << 20, (512, 8, 1, 2)), (None, (512, 18, 2, 2))),
+    "float pairs": ((1 << 20, (512, 8, 1, 2)), (None, (512, 14, 2, 2))),
     "wide": ((1 << 20, (512, 4, 1, 2)), (None, (512, 12, 3, 2))),
+    "wide pairs": ((1 << 20, (512, 4, 1, 2)), (None, (512, 10, 2, 2))),
 }
 _CPU: dict[str, tuple[_Row, ...]] = {
     "keys": ((None, (256, 16, 1, 4)),),
     "floats": ((None, (256, 16, 1, 4)),),
     "pairs": ((None, (256, 16, 1, 4)),),
+    "float pairs": ((None, (256, 16, 1, 4)),),
     "wide": ((None, (256, 8, 1, 4)),),
+    "wide pairs": ((None, (256, 8, 1, 4)),),
 }
 # Most blocks.
 _GPU_BLOCKS, _CPU_BLOCKS = 1056, 64
@@ -108,8 +113,13 @@ def sort_shapes_for(
         If a wish is over the device's limits.
     """
     words = max(-(-key.itemsize_bytes // 4), value_words)
-    floats = "floats" if key.dtype.kind == "f" else "keys"
-    kind = "wide" if words == 2 else "pairs" if value_words else floats
+    floats = key.dtype.kind == "f"
+    if words == 2:
+        kind = "wide pairs" if value_words else "wide"
+    elif value_words:
+        kind = "float pairs" if floats else "pairs"
+    else:
+        kind = "floats" if floats else "keys"
     rows = (_CPU if capabilities.is_cpu else _GPU)[kind]
     wished = (workgroup_size, items, parts, look)
     found = tuple(

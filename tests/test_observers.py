@@ -29,6 +29,7 @@ def _nvml(names=("NVIDIA H200",), **changes):
         "nvmlDeviceGetClockInfo": lambda handle, kind: {1: 1980, 2: 3201}[kind] + handle,
         "nvmlDeviceGetPowerUsage": lambda handle: 350_500,
         "nvmlDeviceGetTemperature": lambda handle, sensor: 41,
+        "nvmlDeviceGetMemoryInfo": lambda handle: types.SimpleNamespace(total=150 << 30, free=147 << 30, used=3 << 30),
         "nvmlDeviceGetCurrentClocksThrottleReasons": lambda handle: 0x4 | 0x40,
     }
     for name, call in (calls | changes).items():
@@ -55,6 +56,7 @@ def test_what_is_observed(driver):
         "memory_clock_mhz": 3201,
         "power_w": 350.5,
         "temperature_c": 41,
+        "memory_used_bytes": 3 << 30,
         "throttle_reasons": ["sw_power_cap", "hw_thermal_slowdown"],
     }
 

@@ -1,4 +1,4 @@
-"""Optional observers: what the driver says of clocks, power and temperature, beside the samples.
+"""Optional observers: what the driver says of clocks, power, temperature and memory, beside the samples.
 
 NVIDIA's is the extra ``nvidia`` (the package nvidia-ml-py). There is no thread: a look before and one after each block
 of samples, outside of every timed window. Where nothing can be observed, the answer is empty.
@@ -35,8 +35,9 @@ def observe(device: wgpu.GPUDevice) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``sm_clock_mhz``, ``memory_clock_mhz``, ``power_w``, ``temperature_c``, ``throttle_reasons``; without what the
-        driver does not tell, and empty where no observer knows the GPU.
+        ``sm_clock_mhz``, ``memory_clock_mhz``, ``power_w``, ``temperature_c``, ``memory_used_bytes`` (of the whole GPU,
+        by whatever process), ``throttle_reasons``; without what the driver does not tell, and empty where no observer
+        knows the GPU.
     """
     if "_gridwise_observer" not in device.__dict__:
         device.__dict__["_gridwise_observer"] = _nvidia_observer(device)
@@ -82,6 +83,7 @@ def _look(nvml: Any, handle: Any) -> dict[str, Any]:
         "memory_clock_mhz": lambda: int(nvml.nvmlDeviceGetClockInfo(handle, _CLOCK_MEMORY)),
         "power_w": lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
         "temperature_c": lambda: int(nvml.nvmlDeviceGetTemperature(handle, _TEMPERATURE_GPU)),
+        "memory_used_bytes": lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used),
         "throttle_reasons": lambda: _reasons(int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))),
     }
     found = {}
