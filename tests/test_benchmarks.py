@@ -220,13 +220,13 @@ def test_a_variant_that_no_longer_applies_says_so(device):
 )
 def test_a_soak_of_every_form(device, tmp_path, kind, strategy):
     path = tmp_path / "soak.json"
-    done = _run("soak", kind, "--n", "5000,70000", "--runs", 7, "--strategy", strategy, "--json", path)
+    done = _run("soak", kind, "--n", "20000,70000", "--runs", 7, "--strategy", strategy, "--json", path)
     assert done.exit_code == 0, done.output
     rows = json.loads(path.read_text())["results"]
     # The script makes a device of its own, with what the adapter has.
     wide = {"shader-int64", "shader-int64-atomic-all-ops"} <= set(device.adapter.features)
     forms = [None] if strategy != "lookback" else ["u64", "u32x2"] if wide else ["u32x2"]
-    assert [(row["n"], row["state"]) for row in rows] == [(n, form) for n in (5000, 70000) for form in forms]
+    assert [(row["n"], row["state"]) for row in rows] == [(n, form) for n in (20000, 70000) for form in forms]
     for row in rows:
         assert (row["wrong_items"], row["runs"], row["runs_asked_for"]) == (0, 7, 7)
         assert row["parameters"]["strategy"] == strategy
@@ -337,7 +337,7 @@ def test_forms_of_sort_are_measured(device, monkeypatch):
     forms = _script("forms")
     some = ("u32", "u32, reduce then scan", "u64", "u32, few", "f32, specials")
     monkeypatch.setattr(forms, "FORMS", {"sort": {name: forms.FORMS["sort"][name] for name in some}})
-    found = forms.measure_forms(device, "sort", 5000, 1, seconds=0.01)
+    found = forms.measure_forms(device, "sort", 20_000, 1, seconds=0.01)
     assert [form["name"] for form in found] == list(some)
     assert all(form["correct"] and form["back_to_back"] > 0 for form in found)
     assert found[1]["parameters"]["strategy"] == "reduce_then_scan"
@@ -363,7 +363,8 @@ def test_sorts_are_compared_by_all_that_comes_out(device, tmp_path):
         assert sides["gridwise_py"]["back_to_back"] > 0
         assert [sides[peer]["skipped"] for peer in ("cub", "torch", "cupy")] == ["not asked for"] * 3
     assert set(rows[0]["end_to_end"]) == {"gridwise_py_ns", "numpy_ns"}
-    assert rows[0]["temporary_bytes"] >= 5000 * 4
+    in_one_workgroup = rows[0]["parameters"]["strategy"] == "one workgroup"
+    assert (rows[0]["temporary_bytes"] >= 5000 * 4) == (not in_one_workgroup), "a GPU's workgroups hold so few keys"
     assert [row["launches"] for row in rows] == [100] * 5
 
 

@@ -340,11 +340,15 @@ def test_a_run_without_timestamps_has_none(device, folder):
 
 
 def test_the_fastest_canary_is_kept(timed, folder, monkeypatch):
+    def is_a(adapter_type):
+        capabilities = dataclasses.replace(gw.capabilities(timed), adapter_type=adapter_type)
+        monkeypatch.setattr(context_of(timed), "capabilities", capabilities)
+
+    is_a("CPU")
     note_canary(timed, 1000.0)
     assert fastest_canary_ns(timed) is None, "a CPU has no clock of its own"
     assert not folder.exists()
-    capabilities = gw.capabilities(timed)
-    monkeypatch.setattr(context_of(timed), "capabilities", dataclasses.replace(capabilities, adapter_type="Other"))
+    is_a("Other")
     note_canary(timed, 1000.0)
     (path,) = folder.iterdir()
     note_canary(timed, 1200.0)

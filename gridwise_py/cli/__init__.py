@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .. import __version__
 from .bench import bench
 from .calibrate import calibrate
 from .compare import compare
@@ -40,7 +41,7 @@ class _Group(click.Group):
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="gridwise-py", prog_name="gridwise")
+@click.version_option(__version__, prog_name="gridwise")
 def main() -> None:
     """Data-parallel GPU primitives, timed kernel by kernel."""
 
