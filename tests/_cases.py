@@ -227,6 +227,12 @@ def texts(n: int = 100_000) -> dict[str, tuple[str, Shader]]:
             for how, layout in list(layouts(case, n))[::4]:
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how} in windows", shader))
+    for name in ("vector_add", "copy"):
+        for datatype in gw.DATATYPES:
+            case = Case(name, {"datatype": datatype}, FULL)
+            for how, layout in layouts(case, 1 << 30):  # regions that take turns
+                for key, shader in case.plan(layout).shaders.items():
+                    found.setdefault(key, (f"{case} {how}, large", shader))
     for name, plan in instrument_plans(n):
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))

@@ -10,6 +10,7 @@ from strategies import DATATYPES, SHAPES, assert_same, edge_sizes, exact_items, 
 
 import gridwise_py as gw
 from gridwise_py.context import context_of
+from gridwise_py.primitives import elementwise
 
 
 def _run(add, device, a, b, **options):
@@ -24,6 +25,43 @@ def test_is_right_at_edge_sizes(device, datatype, shape):
     for n in edge_sizes(tile, subgroup=8, blocks=5):
         a, b = (exact_items("add", datatype, n, seed) for seed in (1, 2))
         assert_same(_run(add, device, a, b), a + b, f"n={n}")
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 4, 5, 7, 8, 41])
+@pytest.mark.parametrize("windows", [1, 3])
+def test_regions_that_take_turns(device, monkeypatch, blocks, windows):
+    """As with arrays of gigabytes: every block is done, and once, also where the regions do not go into them."""
+    monkeypatch.setattr(elementwise, "_PAGES_KNOWN_BYTES", 0)
+    tile = 4 * 16 * 3  # a shape that no other test has, and so no plan from before
+    n = windows * blocks * tile - 5
+    limits = gw.capabilities(device).limits | {"max-storage-buffer-binding-size": 4 * blocks * tile + 512}
+    capabilities = dataclasses.replace(gw.capabilities(device), limits=limits)
+    add = gw.VectorAdd(device, "u32", workgroup_size=16, vecs=3, capabilities=capabilities)
+    a, b = (exact_items("add", "u32", n, seed) for seed in (1, 2))
+    x = gw.asarray(a, device)
+    run = add.execute(a=x, b=gw.asarray(b, device))
+    assert (run.plan.parameters["windows"], run.plan.parameters["regions"]) == (windows, 4)
+    assert_same(run.output.to_numpy(), a + b)
+    add.execute(a=x, b=gw.asarray(b, device), output=x)
+    assert_same(x.to_numpy(), a + b)
+
+
+def test_regions_only_where_pages_are_looked_up_anew():
+    limits = {"max-storage-buffer-binding-size": 2**31 - 4, "max-compute-workgroups-per-dimension": 65535,
+              "min-storage-buffer-offset-alignment": 16, "max-compute-invocations-per-workgroup": 1024}  # fmt: skip
+    capabilities = gw.Capabilities(limits=limits)
+
+    def regions(make, n, same=False):
+        names = [argument.name for argument in make.arguments]
+        layout = gw.Layout.separate(**dict.fromkeys(names, n))
+        if same:
+            layout = gw.Layout({name: layout[names[0]] for name in names})
+        return make(None, "u32", capabilities=capabilities).plan(layout).parameters["regions"]
+
+    third = (15 << 29) // 12
+    assert [regions(gw.VectorAdd, n) for n in (0, 1000, third, third + 1, 1 << 30)] == [1, 1, 1, 4, 4]
+    assert [regions(gw.VectorAdd, n, same=True) for n in (third + 1, 1 << 30)] == [1, 1], "in place"
+    assert [regions(gw.Copy, n) for n in (third + 1, 1 << 30)] == [1, 4]
 
 
 @pytest.mark.parametrize("datatype", DATATYPES)

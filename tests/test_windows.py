@@ -406,7 +406,7 @@ def test_a_kernel_that_writes_vec4_in_segments(device):
             builder.kernel(
                 "copy", "copy.wgsl", reads={"input": layout["input"]}, writes={"output": layout["output"]},
                 params={"n": n, "blocks": blocks}, workgroups=blocks, constants={"WORKGROUP_SIZE": 64},
-                context={"datatype": "u32", "vecs": 1},
+                context={"datatype": "u32", "vecs": 1, "regions": 1},
             )  # fmt: skip
             return builder.build(gw.Work(n, 4 * n, 4 * n), {})
 

@@ -1,5 +1,9 @@
 // The frame of elementwise kernels: each workgroup does one block of WORKGROUP_SIZE × VECS vec4, loads before stores.
 // The kernel's file defines f and f4, from an item's index to its result.
+//$ if regions > 1
+// Blocks of several regions take turns: where each page of memory must be looked up anew, workgroups that run at the same
+// time then do not all wait for the same page.
+//$ endif
 override WORKGROUP_SIZE: u32 = 256u;
 const VECS: u32 = {{ vecs }}u;
 
@@ -9,8 +13,15 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   @builtin(local_invocation_index) local: u32,
 ) {
+//$ if regions > 1
+  let turn = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  if (turn >= params.blocks) { return; }
+  let each = params.blocks / {{ regions }}u;
+  let block = select(turn, turn % {{ regions }}u * each + turn / {{ regions }}u, turn < {{ regions }}u * each);
+//$ else
   let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
   if (block >= params.blocks) { return; }
+//$ endif
   let first = (block * WORKGROUP_SIZE * VECS + local) * 4u;
   if ((block + 1u) * WORKGROUP_SIZE * VECS * 4u <= params.n) {
     var results: array<vec4<u32>, VECS>;
