@@ -593,6 +593,36 @@ def test_what_windows_cost(device, tmp_path):
         assert (row["cost_percent"] is None) == (way == "one binding")
 
 
+def test_how_much_memory_is_reached(device, tmp_path):
+    path = tmp_path / "reach.json"
+    words = ("--quick", "--sizes", "1,3", "--regions", "1,4", "--rounds", 2, "--seconds", 0.01, "--json", path)
+    done = _run("page_reach", *words)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert [(row["n"], row["regions"]) for row in rows] == [(n, count) for n in (87_040, 262_144) for count in (1, 4)]
+    assert all(row["touched_bytes"] == 12 * row["n"] and len(row["rounds_ns"]) == 2 for row in rows)
+
+
+def test_regions_that_differ_from_one_end_the_run(device, monkeypatch):
+    script = _script("page_reach")
+    execute = gw.VectorAdd.execute
+
+    def run(self, **arrays):
+        return execute(self, **(arrays if "1" in type(self).__name__ else arrays | {"b": arrays["a"][::1]}))
+
+    monkeypatch.setattr(script, "large_arrays", lambda device, nbytes: _unlike(device))
+    monkeypatch.setattr(gw.VectorAdd, "execute", run)
+    done = CliRunner().invoke(script.main, ["--quick", "--sizes", "1", "--regions", "4"])
+    assert "4 regions: from item 0 on, the result differs from that of one: item 300" in str(done.exception.code)
+
+
+def _unlike(device):
+    items = np.arange(1000, dtype=np.uint32)
+    other = items.copy()
+    other[300:] += 5
+    return {"a": gw.asarray(items, device), "b": gw.asarray(other, device), "output": gw.empty(1000, "u32", device)}
+
+
 def test_windows_that_differ_end_the_run_but_not_what_was_measured(device, tmp_path, monkeypatch):
     script, path = _script("windows"), tmp_path / "windows.json"
     made = []

@@ -10,7 +10,6 @@ from strategies import DATATYPES, SHAPES, assert_same, edge_sizes, exact_items, 
 
 import gridwise_py as gw
 from gridwise_py.context import context_of
-from gridwise_py.primitives import elementwise
 
 
 def _run(add, device, a, b, **options):
@@ -31,8 +30,8 @@ def test_is_right_at_edge_sizes(device, datatype, shape):
 @pytest.mark.parametrize("windows", [1, 3])
 def test_regions_that_take_turns(device, monkeypatch, blocks, windows):
     """As with arrays of gigabytes: every block is done, and once, also where the regions do not go into them."""
-    monkeypatch.setattr(elementwise, "_PAGES_KNOWN_BYTES", 0)
-    tile = 4 * 16 * 3  # a shape that no other test has, and so no plan from before
+    monkeypatch.setattr(gw.VectorAdd, "_pages_known_bytes", 0)
+    tile = 4 * 16 * 3
     n = windows * blocks * tile - 5
     limits = gw.capabilities(device).limits | {"max-storage-buffer-binding-size": 4 * blocks * tile + 512}
     capabilities = dataclasses.replace(gw.capabilities(device), limits=limits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import wgpu
@@ -18,18 +18,6 @@ from ..tuning import shapes_for
 from ..windows import windows_of
 
 __all__ = ["Elementwise"]
-
-# What an H200 reaches without looking pages up anew is 8 GiB, less what else is in use. Beyond, four regions in turns
-# are 8 % faster than one; below, 0.6 % slower (docs/performance.md).
-_PAGES_KNOWN_BYTES = 15 << 29
-_REGIONS = 4
-
-
-def _regions(layout: Layout, names: Sequence[str]) -> int:
-    """Return how many regions of the arguments take turns."""
-    parts = {(part.buffer, part.first_byte): part for name in names for part in layout[name].parts}
-    touched_bytes = sum(part.length * part.item_bytes for part in parts.values())
-    return _REGIONS if touched_bytes > _PAGES_KNOWN_BYTES else 1
 
 
 class Elementwise(Primitive):
@@ -48,6 +36,10 @@ class Elementwise(Primitive):
     shader: ClassVar[str]
     #: Operations per item.
     flops_per_item: ClassVar[int] = 0
+    # What an H200 reaches without looking pages up anew is 8 GiB, less what else is in use. Beyond, four regions in
+    # turns are 8 % faster than one; below, 0.6 % slower (docs/performance.md).
+    _pages_known_bytes: ClassVar[int] = 15 << 29
+    _regions_in_turns: ClassVar[int] = 4
 
     def __init__(
         self,
@@ -80,13 +72,19 @@ class Elementwise(Primitive):
         """In place is right: each item is read and written by one invocation."""
         return identical
 
+    def _regions(self, layout: Layout) -> int:
+        """Return how many regions of the arguments take turns."""
+        parts = {(part.buffer, part.first_byte): part for operand in layout.values() for part in operand.parts}
+        touched_bytes = sum(part.length * part.item_bytes for part in parts.values())
+        return self._regions_in_turns if touched_bytes > self._pages_known_bytes else 1
+
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch."""
         n = layout["output"].length
         shape = self._shapes.at(n)
         inputs = [a.name for a in self.arguments if not a.is_output]
         builder = PlanBuilder(self.shader, layout, self.capabilities)
-        regions = _regions(layout, [*inputs, "output"])
+        regions = self._regions(layout)
         windows = windows_of(layout, [*inputs, "output"], self.capabilities, shape.tile_items)
         for window in windows:
             for each in (shape, *(self._shapes.others(n) if window.index == 0 else ())):
