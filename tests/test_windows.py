@@ -196,6 +196,17 @@ def test_reduce_in_windows(device, op, datatype):
         assert_same(run.output.to_numpy(), reduce_reference(op, x))
 
 
+@pytest.mark.parametrize("op", ["add", "affine"])
+@pytest.mark.parametrize("windows", [16, 17, 40])
+def test_more_blocks_in_windows_than_invocations_combine(device, op, windows):
+    """Each of the 64 that combine the totals takes one, two, or three neighbours: order shows what it takes."""
+    x = exact_items(op, "u32", windows * WINDOW - 7)
+    reduce = gw.Reduce(device, "u32", operator(op, "u32"), capabilities=_limited(device), **SMALL)
+    run = reduce.execute(input=gw.asarray(x, device))
+    assert run.plan.parameters["blocks"] == 4 * windows
+    assert_same(run.output.to_numpy(), reduce_reference(op, x))
+
+
 def test_the_result_of_a_reduction_may_lie_in_its_input(device):
     """Its windows are bound for reading, and its last kernel binds another part of the same buffer for writing."""
     x = exact_items("add", "u32", 3 * WINDOW + 9)
