@@ -80,7 +80,7 @@ WGSL = {
         "tests/test_vector_add.py tests/test_views.py tests/test_matmul.py tests/test_windows.py"
     ),
     "shaders/lib/control.wgsl": f"{_SCAN} {_PROBE}",
-    "shaders/lib/elementwise.wgsl": "tests/test_vector_add.py tests/test_views.py",
+    "shaders/lib/elementwise.wgsl": "tests/test_vector_add.py tests/test_views.py tests/test_executor.py",
     "shaders/lib/matmul_items.wgsl": "tests/test_matmul.py",
     "shaders/lib/operator.wgsl": _BOTH,
     "shaders/lib/pair.wgsl": "tests/test_float_sums.py",
