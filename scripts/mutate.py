@@ -68,7 +68,7 @@ WGSL = {
     "shaders/matmul.wgsl": "tests/test_matmul.py",
     "shaders/copy.wgsl": "tests/test_stream.py tests/test_executor.py",
     "shaders/lookback_probe.wgsl": _PROBE,
-    "shaders/canary.wgsl": "tests/test_canary.py tests/test_calibration.py",
+    "shaders/canary.wgsl": "tests/test_measure.py tests/test_calibration.py",
     "shaders/flush.wgsl": "tests/test_measure.py",
     "shaders/fma.wgsl": "tests/test_calibration.py",
     "shaders/triad.wgsl": "tests/test_calibration.py",

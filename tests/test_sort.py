@@ -126,14 +126,16 @@ def test_many_tiles_and_blocks(device, require, strategy, mode):
 
 
 @pytest.mark.parametrize("kind", ["keys", "argsort"])
-def test_blocks_of_several_tiles(device, kind):
-    """As a GPU has them of more than 1,056 tiles, and a CPU adapter of more than 64."""
-    caps = replace(gw.capabilities(device), adapter_type="CPU")
+@pytest.mark.parametrize(
+    ("adapter", "tiles", "blocks"),
+    [("CPU", 64, 64), ("CPU", 65, 33), ("CPU", 150, 50), ("DiscreteGPU", 300, 300), ("DiscreteGPU", 1057, 529)],
+)
+def test_blocks_of_several_tiles_and_more_blocks_than_invocations(device, adapter, tiles, blocks, kind):
+    """A CPU adapter has at most 64 blocks, and a GPU 1,056, of which 256 invocations make offsets in several turns."""
+    caps = replace(gw.capabilities(device), adapter_type=adapter)
     primitive = make(device, kind, strategy="reduce_then_scan", capabilities=caps)
-    for tiles, per_block, blocks in ((64, 1, 64), (65, 2, 33), (150, 3, 50)):
-        run = check(device, primitive, keys_of("u32", tiles * TILE - 9))
-        assert (run.plan.parameters["tiles"], run.plan.parameters["blocks"]) == (tiles, blocks)
-        assert blocks == -(-tiles // per_block)
+    run = check(device, primitive, keys_of("u32", tiles * TILE - 9))
+    assert (run.plan.parameters["tiles"], run.plan.parameters["blocks"]) == (tiles, blocks)
 
 
 @pytest.mark.parametrize("strategy", FACTORS["strategy"])
