@@ -244,6 +244,33 @@ def test_a_stalled_first_tile_of_a_window_still_has_the_carry(device, stall_ever
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_only_the_last_tile_of_a_window_leaves_the_carry(device, kind):
+    """Tile 0 takes its time where it scans its items, after it has posted: other tiles are done before it.
+
+    On a GPU, that is. A CPU adapter often does one workgroup after the other, and then nothing is to be seen.
+    """
+    slow = """
+fn combine(a: T, b: T) -> T {
+  var x = 1u;  // and odd forever, which no compiler knows
+  for (var i = select(0u, 50000u, a == 123456u && b == 7u); i > 0u; i -= 1u) {
+    x = x * 747796405u + (2u & (x >> 7u));
+    x = x * 747796405u + (2u & (x >> 7u));
+    x = x * 747796405u + (2u & (x >> 7u));
+  }
+  return a + b + select(0u, 1u, x == 0u);
+}"""
+    x = exact_items("add", "u32", 3 * WINDOW + 5)
+    # What comes first in the order of a scan, and not in that of a sum of four.
+    x[:4] = 123400, 56, 7, 8
+    op = gw.BinOp("slow sum", 0, np.add, wgsl=slow)
+    # By number: if a CPU adapter has several threads at work, the first half of the tiles is in one of them.
+    scan = _scan(device, "u32", op, kind, "lookback-u32x2", capabilities=_limited(device), tickets=False, spin_limit=2)
+    run = scan.execute(input=gw.asarray(x, device))
+    assert run.plan.parameters["windows"] == 4
+    assert_same(run.output.to_numpy(), scan_reference("add", x, kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_scan_in_windows_in_place_and_beside_itself(device, kind):
     x = exact_items("affine", "u32", 3 * WINDOW + 1)
     scan = gw.Scan(device, "u32", operator("affine", "u32"), kind, capabilities=_limited(device), **SMALL)
