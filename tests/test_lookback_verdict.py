@@ -112,6 +112,14 @@ def test_tiles_in_a_grid_of_three_dimensions_are_as_many_as_in_one(fresh_device,
     assert (wrong, finished) == (0, 6 * 50)
 
 
+def test_tiles_that_are_computed_again_are_counted(fresh_device, state, monkeypatch):
+    """Where no tile posts, each computes all before it."""
+    monkeypatch.setattr(lookback, "_TILES", 50)
+    plan = lookback.probe_plan(gw.capabilities(fresh_device), state, tickets=True, stall_every=1, spin_limit=1)
+    counts = lookback._count(fresh_device, Executor(fresh_device), plan, 3)
+    assert counts == (0, 3 * 50 * 49 // 2, 3 * 50)
+
+
 def test_words_of_an_earlier_dispatch_are_found(fresh_device, folder, quick, spoilt):
     """In every second dispatch nothing is posted, and what was there before is shown, as from a stale cache."""
     spoilt(
