@@ -53,20 +53,22 @@ PYTHON = {
     "gridwise_py/bench/verdict_rules.py": "tests/test_verdict.py",
     "gridwise_py/bench/rounds.py": "tests/test_rounds.py",
 }
-_SCAN = "tests/test_scan.py tests/test_lookback.py"
+_PARTS = "tests/test_views.py tests/test_windows.py"
+_SCAN = f"tests/test_scan.py tests/test_lookback.py {_PARTS}"
 _SORT = "tests/test_sort.py"
-_BOTH = "tests/test_reduce.py tests/test_scan.py"
+_BOTH = f"tests/test_reduce.py tests/test_scan.py {_PARTS}"
+_PROBE = "tests/test_lookback_verdict.py"
 WGSL = {
     "shaders/vector_add.wgsl": "tests/test_vector_add.py",
-    "shaders/reduce.wgsl": "tests/test_reduce.py",
+    "shaders/reduce.wgsl": f"tests/test_reduce.py {_PARTS}",
     "shaders/reduce_compensated.wgsl": "tests/test_float_sums.py",
     "shaders/scan.wgsl": _SCAN,
     "shaders/scan_compensated.wgsl": "tests/test_float_sums.py",
     "shaders/scan_lookback.wgsl": _SCAN,
     "shaders/matmul.wgsl": "tests/test_matmul.py",
     "shaders/copy.wgsl": "tests/test_stream.py tests/test_executor.py",
-    "shaders/lookback_probe.wgsl": "tests/test_lookback.py",
-    "shaders/canary.wgsl": "tests/test_canary.py tests/test_calibration.py",
+    "shaders/lookback_probe.wgsl": _PROBE,
+    "shaders/canary.wgsl": "tests/test_measure.py tests/test_calibration.py",
     "shaders/flush.wgsl": "tests/test_measure.py",
     "shaders/fma.wgsl": "tests/test_calibration.py",
     "shaders/triad.wgsl": "tests/test_calibration.py",
@@ -77,8 +79,8 @@ WGSL = {
     "shaders/lib/bindings.wgsl": (
         "tests/test_vector_add.py tests/test_views.py tests/test_matmul.py tests/test_windows.py"
     ),
-    "shaders/lib/control.wgsl": _SCAN,
-    "shaders/lib/elementwise.wgsl": "tests/test_vector_add.py tests/test_views.py",
+    "shaders/lib/control.wgsl": f"{_SCAN} {_PROBE}",
+    "shaders/lib/elementwise.wgsl": "tests/test_vector_add.py tests/test_views.py tests/test_executor.py",
     "shaders/lib/matmul_items.wgsl": "tests/test_matmul.py",
     "shaders/lib/operator.wgsl": _BOTH,
     "shaders/lib/pair.wgsl": "tests/test_float_sums.py",
@@ -91,7 +93,7 @@ WGSL = {
     "shaders/lib/sort_stage.wgsl": _SORT,
     "shaders/lib/sort_state.wgsl": _SORT,
     "shaders/lib/sort_write.wgsl": _SORT,
-    "shaders/lib/state.wgsl": _SCAN,
+    "shaders/lib/state.wgsl": f"{_SCAN} {_PROBE}",
     "shaders/lib/subgroup.wgsl": _BOTH + " tests/test_subgroup_sizes.py",
     "shaders/lib/tile.wgsl": _BOTH,
     "shaders/lib/tile_scan.wgsl": _SCAN,

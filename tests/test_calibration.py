@@ -125,25 +125,22 @@ def test_the_triad_computes_what_it_says(device):
 
 
 def test_the_flops_of_the_fma_kernel_are_those_that_it_does(device):
-    """Told to store its sums: 64 operations a round, none left out."""
+    """64 operations a round, none left out; with factors that make its sums negative it stores them."""
     from gridwise_py.shaders import compose
 
     text = compose("fma.wgsl")
     assert text.count("= fma(") * 4 * 2 == probes._FMA_FLOPS_PER_ROUND
-    kernel = gw.Kernel(
-        device,
-        text.replace("if (dot(sum, vec4<f32>(1.0)) < 0.0) { state[2u + (id.x & 7u)] = sum.x; }", "state[2u] = sum.x;"),
-        {"state": "read_write"},
-        1,
-        constants={"ROUNDS": 3},
-    )
-    state = gw.asarray(np.zeros(64, dtype=np.float32), device)
-    # Only one lane's sum lies there in the end; that of lane x is the sum of eight chains from x, x + 1 … x + 7.
+    kernel = gw.Kernel(device, text, {"state": "read_write"}, 1, constants={"ROUNDS": 3})
+    state = gw.asarray(np.array([1.5, -2000] + 62 * [0], dtype=np.float32), device)
     kernel.execute(state=state)
+    # That of invocation x is the sum of eight chains from x, x + 1 … x + 7. One in eight of them shares a word.
     x = np.arange(256.0)[:, None] + np.arange(8)
     for _ in range(3):
-        x = x / 2 + 1
-    assert state.to_numpy()[2] in x.sum(axis=1)
+        x = x * 2 - 1999
+    assert (x.sum(axis=1) < 0).all()
+    for word, found in enumerate(state.to_numpy()[2:10]):
+        assert found in x.sum(axis=1)[word::8]
+    assert not state.to_numpy()[10:].any()
 
 
 def test_the_fma_kernel_never_stores(device):

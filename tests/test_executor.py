@@ -18,6 +18,7 @@ from gridwise_py.arguments import Argument
 from gridwise_py.context import context_of
 from gridwise_py.executor import BufferRange, Executor
 from gridwise_py.plan import BufferSpec, Copy, Fill, Plan, Work
+from gridwise_py.primitives import REGISTRY
 
 X = np.random.default_rng(3).integers(0, 1000, 100_003, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)
@@ -499,6 +500,47 @@ def test_shader_checks(fresh_device, monkeypatch, value):
         output = gw.Scan(fresh_device, strategy=strategy).execute(input=x).output
         np.testing.assert_array_equal(output.to_numpy(), PREFIX)
     assert set(trusted) == {value != "1"}
+
+
+CHECKED = [
+    ("copy", {}), ("vector_add", {}), ("reduce", {}), ("scan", {"strategy": "reduce_then_scan"}),
+    ("scan", {"strategy": "lookback"}), ("matmul", {"m": 96, "n": 96, "k": 96}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "kind"),
+    [
+        *((name, options, kind) for name, options in CHECKED for kind in ("CPU", "DiscreteGPU")),
+        # Whose texts take seconds to compile on a CPU adapter.
+        ("sort", {"strategy": "reduce_then_scan"}, "CPU"),
+        ("sort_pairs", {"strategy": "onesweep"}, "DiscreteGPU"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else str(value.get("strategy", "")),
+)
+def test_with_the_checks_every_index_finds_its_own_element(fresh_device, monkeypatch, name, options, kind):
+    """The checks turn an index that is out of range into that of another element; without them anything may happen."""
+    monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", "1")
+    x, y = X[:30_003], X[-30_003:].copy()  # of several full tiles, and a part of one
+    if name == "matmul":
+        x, y = (items[: 96 * 96].astype(np.float32) % 8 for items in (x, y))
+    order = np.argsort(x, kind="stable")
+    wanted = {
+        "copy": lambda: [x],
+        "vector_add": lambda: [x + y],
+        "reduce": lambda: [x.sum(keepdims=True, dtype=np.uint32)],
+        "scan": lambda: [np.cumsum(x, dtype=np.uint32)],
+        "matmul": lambda: [(x.reshape(96, 96) @ y.reshape(96, 96)).ravel()],  # of small integers: exact
+        "sort": lambda: [x[order]],
+        "sort_pairs": lambda: [x[order], y[order]],
+    }[name]()
+    caps = dataclasses.replace(gw.capabilities(fresh_device), adapter_type=kind)  # whose shapes differ
+    primitive = REGISTRY[name](fresh_device, capabilities=caps, **options)
+    names = [argument.name for argument in primitive.arguments if not argument.is_output]
+    inputs = {name: gw.asarray(items, fresh_device) for name, items in zip(names, (x, y), strict=False)}
+    outputs = primitive.execute(**inputs).outputs.values()
+    for output, want in zip(outputs, wanted, strict=True):
+        np.testing.assert_array_equal(output.to_numpy(), want)
 
 
 def test_a_users_text_is_never_trusted(fresh_device, monkeypatch):

@@ -182,6 +182,24 @@ def test_checked_and_trusted_modules(fresh_device, monkeypatch, checks):
     _all_results(fresh_device, x, gw.asarray(x, fresh_device))
 
 
+def test_a_dispatch_limit_of_7(device):
+    """Blocks in a grid of three dimensions: the order of additions is that of any other device."""
+    measured = gw.capabilities(device)
+    few = dataclasses.replace(measured, limits={**measured.limits, "max-compute-workgroups-per-dimension": 7})
+    x = _random(60 * TILE + 5)
+    runs = [
+        (_reduce(device, capabilities=few), reduce_twin(x)),
+        (_compensated(device, capabilities=few), compensated_twin(x)),
+        (_scan(device, capabilities=few), scan_twin(x, "inclusive")),
+        (_compensated_scan(device, capabilities=few), compensated_scan_twin(x, "inclusive")),
+    ]
+    for primitive, want in runs:
+        run = primitive.execute(input=gw.asarray(x, device))
+        assert max(np.prod(kernel.workgroups) for kernel in run.plan.kernels) > 49
+        assert max(max(kernel.workgroups) for kernel in run.plan.kernels) <= 7
+        _assert_bits(run.output.to_numpy(), want)
+
+
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("stall_every", [0, 1, 3])
 def test_blocks_that_are_computed_again(device, require, state, stall_every):

@@ -134,6 +134,19 @@ def test_the_state_is_left_ready_for_the_next_dispatch(device, state, tickets):
         scan.execute()
 
 
+@pytest.mark.parametrize("stall_every", [0, 1, 3, 5])
+def test_every_so_many_tiles_and_no_others_never_post(device, state, stall_every):
+    """Other tests could not tell: whatever is missing is computed again."""
+    # Of a length of its own, so that no other test has used the state.
+    tiles = 33
+    scan = _make(device, state, stall_every=stall_every, spin_limit=2)
+    plan = scan.execute(input=gw.asarray(exact_items("affine", "u32", 64 * tiles - 7), device)).plan
+    words = gw.Array(context_of(device).executor._plans[plan].own["states"], "u32").to_numpy()[: 2 * tiles]
+    posted = words.reshape(tiles, 2).any(axis=1)
+    never = np.arange(1, tiles + 1) % stall_every == 0 if stall_every else np.zeros(tiles, bool)
+    np.testing.assert_array_equal(posted, ~never)
+
+
 @pytest.mark.slow
 def test_the_full_epoch_of_14_bits_wraps(device, mode):
     scan = _make(device, "u32x2", mode)

@@ -14,6 +14,7 @@ from gridwise_py.bench.results import run_context
 from gridwise_py.capabilities import LookbackVerdict
 from gridwise_py.cli import main
 from gridwise_py.context import context_of
+from gridwise_py.executor import Executor
 from gridwise_py.lookback import lookback_verdict
 
 SAFE = LookbackVerdict(coherent=True, progress=True, needs_tickets=False, recovers=True, duration_ns=1e8)
@@ -97,6 +98,26 @@ def test_a_device_of_the_users_without_any_feature(fresh_device, folder, quick):
     assert found.recovers
     assert lookback_verdict(bare, "u64").error.startswith("ArgumentError")
     assert not lookback_verdict(bare, "u64").safe
+
+
+@pytest.mark.parametrize("tickets", [False, True], ids=["by number", "by ticket"])
+def test_tiles_in_a_grid_of_three_dimensions_are_as_many_as_in_one(fresh_device, state, monkeypatch, tickets):
+    """Where a dimension holds few workgroups, more than are needed start: those do not count, post or take a ticket."""
+    monkeypatch.setattr(lookback, "_TILES", 50)
+    measured = gw.capabilities(fresh_device)
+    few = dataclasses.replace(measured, limits={**measured.limits, "max-compute-workgroups-per-dimension": 7})
+    plan = lookback.probe_plan(few, state, tickets=tickets)
+    assert np.prod(plan.kernels[0].workgroups) > 7 * 7
+    wrong, _, finished = lookback._count(fresh_device, Executor(fresh_device), plan, 6)
+    assert (wrong, finished) == (0, 6 * 50)
+
+
+def test_tiles_that_are_computed_again_are_counted(fresh_device, state, monkeypatch):
+    """Where no tile posts, each computes all before it."""
+    monkeypatch.setattr(lookback, "_TILES", 50)
+    plan = lookback.probe_plan(gw.capabilities(fresh_device), state, tickets=True, stall_every=1, spin_limit=1)
+    counts = lookback._count(fresh_device, Executor(fresh_device), plan, 3)
+    assert counts == (0, 3 * 50 * 49 // 2, 3 * 50)
 
 
 def test_words_of_an_earlier_dispatch_are_found(fresh_device, folder, quick, spoilt):

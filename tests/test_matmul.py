@@ -27,6 +27,9 @@ SHAPES = {
     "one stage": ({"tile_m": 16, "tile_n": 32, "tile_k": 8, "thread_m": 4, "thread_n": 4, "stages": 1}, (16, 32, 8)),
     "two stages": ({"tile_m": 32, "tile_n": 16, "tile_k": 4, "thread_m": 8, "thread_n": 4, "stages": 2, "unroll": 2},
                    (32, 16, 4)),
+    # 40 jobs of reading for 16 invocations: the last of three rounds is half empty.
+    "three rounds": ({"tile_m": 16, "tile_n": 64, "tile_k": 8, "thread_m": 8, "thread_n": 8, "stages": 2, "unroll": 4},
+                     (16, 64, 8)),
     "default": ({}, (64, 64, 16)),
 }  # fmt: skip
 
@@ -95,7 +98,7 @@ def test_nan_and_infinities_stay_in_their_rows_and_columns(device, datatype):
         expected = a.astype(np.float32) @ b.astype(np.float32)
     assert np.isnan(expected).sum() < 100
     assert np.isinf(expected).any()
-    for shape in ("one stage", "two stages"):
+    for shape in ("one stage", "two stages", "three rounds"):
         assert_same(_run(device, a, b, datatype, **SHAPES[shape][0]).ravel(), expected.astype(a.dtype).ravel())
 
 

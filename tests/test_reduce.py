@@ -251,6 +251,23 @@ def test_blocks_that_never_post_are_computed_again(device, require, op, datatype
             assert_same(output.to_numpy(), reduce_reference(op, x), f"{tiles} tiles, {trials} trials")
 
 
+@pytest.mark.parametrize("state", ["u64", "u32x2"])
+def test_a_single_block_posts_nothing(device, require, state):
+    """It has no others to wait for; two blocks leave their totals and the next epoch."""
+    if state == "u64":
+        require("shader-int64", "shader-int64-atomic-all-ops")
+    reduce = _make(device, "add", "u32", state=state, epoch_bits=5)
+    for tiles, epochs in ((1, 0), (2, 3)):
+        x = exact_items("add", "u32", 64 * tiles - 9)
+        run = reduce.execute(input=gw.asarray(x, device), trials=3)
+        assert run.plan.parameters["blocks"] == tiles
+        assert_same(run.output.to_numpy(), reduce_reference("add", x))
+        own = context_of(device).executor._plans[run.plan].own
+        control, states = (gw.Array(own[name], "u32").to_numpy() for name in ("control", "states"))
+        np.testing.assert_array_equal(control, [0, 0, epochs, 0])
+        assert states.any() == (tiles > 1)
+
+
 def test_it_is_one_dispatch_at_every_length(device):
     for n in (1, 1000, 5_000_000):
         plan = gw.Reduce.plan_for(capabilities=gw.Capabilities(), lengths={"input": n, "output": 1})

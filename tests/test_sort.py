@@ -125,6 +125,35 @@ def test_many_tiles_and_blocks(device, require, strategy, mode):
         assert 1 < run.plan.parameters["blocks"] < (151 if primitive.capabilities.is_cpu else 152)
 
 
+@pytest.mark.parametrize("kind", ["keys", "argsort"])
+@pytest.mark.parametrize(
+    ("adapter", "tiles", "blocks"),
+    [("CPU", 64, 64), ("CPU", 65, 33), ("CPU", 150, 50), ("DiscreteGPU", 300, 300), ("DiscreteGPU", 1057, 529)],
+)
+def test_blocks_of_several_tiles_and_more_blocks_than_invocations(device, adapter, tiles, blocks, kind):
+    """A CPU adapter has at most 64 blocks, and a GPU 1,056, of which 256 invocations make offsets in several turns."""
+    caps = replace(gw.capabilities(device), adapter_type=adapter)
+    primitive = make(device, kind, strategy="reduce_then_scan", capabilities=caps)
+    run = check(device, primitive, keys_of("u32", tiles * TILE - 9))
+    assert (run.plan.parameters["tiles"], run.plan.parameters["blocks"]) == (tiles, blocks)
+
+
+@pytest.mark.parametrize("strategy", FACTORS["strategy"])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("datatype", ["f16", "f32", "f64"])
+def test_a_nan_by_its_last_bit_is_one_and_infinity_is_none(device, datatype, strategy, descending):
+    """The smallest NaN, of either sign, is as large as any other, and keeps its place among them."""
+    dtype = gw.STORAGE_DATATYPES[datatype].dtype
+    bits = np.array([np.finfo(dtype).max, np.inf, np.inf, np.nan, np.nan], dtype).view(f"u{dtype.itemsize}")
+    bits[2] += 1
+    bits[4] |= bits[0]  # all bits but the sign
+    bits = np.concatenate([bits, bits | bits.dtype.type(1 << (8 * dtype.itemsize - 1))])
+    keys = np.random.default_rng(5).choice(bits, 3 * TILE + 5).view(dtype)
+    assert 0.5 < np.isnan(keys).mean() < 0.7
+    assert 0.1 < np.isinf(keys).mean() < 0.3
+    check(device, make(device, datatype=datatype, strategy=strategy, descending=descending), keys)
+
+
 @pytest.mark.parametrize("datatype", ["f16", "f32", "f64"])
 @pytest.mark.parametrize("strategy", FACTORS["strategy"])
 @pytest.mark.parametrize("descending", [False, True])

@@ -196,6 +196,17 @@ def test_reduce_in_windows(device, op, datatype):
         assert_same(run.output.to_numpy(), reduce_reference(op, x))
 
 
+@pytest.mark.parametrize("op", ["add", "affine"])
+@pytest.mark.parametrize("windows", [16, 17, 40])
+def test_more_blocks_in_windows_than_invocations_combine(device, op, windows):
+    """Each of the 64 that combine the totals takes one, two, or three neighbours: order shows what it takes."""
+    x = exact_items(op, "u32", windows * WINDOW - 7)
+    reduce = gw.Reduce(device, "u32", operator(op, "u32"), capabilities=_limited(device), **SMALL)
+    run = reduce.execute(input=gw.asarray(x, device))
+    assert run.plan.parameters["blocks"] == 4 * windows
+    assert_same(run.output.to_numpy(), reduce_reference(op, x))
+
+
 def test_the_result_of_a_reduction_may_lie_in_its_input(device):
     """Its windows are bound for reading, and its last kernel binds another part of the same buffer for writing."""
     x = exact_items("add", "u32", 3 * WINDOW + 9)
@@ -230,6 +241,33 @@ def test_a_stalled_first_tile_of_a_window_still_has_the_carry(device, stall_ever
     scan = _scan(device, "u32", operator("affine", "u32"), kind, "lookback-u32x2", capabilities=_limited(device),
                  stall_every=stall_every, spin_limit=1)  # fmt: skip
     assert_same(scan.execute(input=gw.asarray(x, device)).output.to_numpy(), scan_reference("affine", x, kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_the_last_tile_of_a_window_leaves_the_carry(device, kind):
+    """Tile 0 takes its time where it scans its items, after it has posted: other tiles are done before it.
+
+    On a GPU, that is. A CPU adapter often does one workgroup after the other, and then nothing is to be seen.
+    """
+    slow = """
+fn combine(a: T, b: T) -> T {
+  var x = 1u;  // and odd forever, which no compiler knows
+  for (var i = select(0u, 50000u, a == 123456u && b == 7u); i > 0u; i -= 1u) {
+    x = x * 747796405u + (2u & (x >> 7u));
+    x = x * 747796405u + (2u & (x >> 7u));
+    x = x * 747796405u + (2u & (x >> 7u));
+  }
+  return a + b + select(0u, 1u, x == 0u);
+}"""
+    x = exact_items("add", "u32", 3 * WINDOW + 5)
+    # What comes first in the order of a scan, and not in that of a sum of four.
+    x[:4] = 123400, 56, 7, 8
+    op = gw.BinOp("slow sum", 0, np.add, wgsl=slow)
+    # By number: if a CPU adapter has several threads at work, the first half of the tiles is in one of them.
+    scan = _scan(device, "u32", op, kind, "lookback-u32x2", capabilities=_limited(device), tickets=False, spin_limit=2)
+    run = scan.execute(input=gw.asarray(x, device))
+    assert run.plan.parameters["windows"] == 4
+    assert_same(run.output.to_numpy(), scan_reference("add", x, kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
