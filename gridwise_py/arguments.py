@@ -304,10 +304,11 @@ def _named_parts(name: str, value: Items) -> dict[str, Array]:
 
 
 def _joined(value: Items, operands: Sequence[Operand]) -> Operand:
-    """Return the operand of an argument."""
-    if isinstance(value, Array) or len(operands) == 1:
-        return operands[0]
-    return Operand(value.size, "", item_bytes=value.datatype.itemsize_bytes, chunks=tuple(operands))
+    """Return the operand of an argument, without empty chunks."""
+    found = [operand for operand in operands if operand.length] or operands[:1]
+    if len(found) == 1:
+        return found[0]
+    return Operand(value.size, "", vec4=False, item_bytes=value.datatype.itemsize_bytes, chunks=tuple(found))
 
 
 def _range(members: Mapping[str, Array], capabilities: Capabilities, aligned: set[str]) -> BufferRange:

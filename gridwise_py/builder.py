@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from .bound_parts import BoundChunks, BoundPart, PartKey, bound_parts, part_key
 from .capabilities import Capabilities
 from .errors import LimitError
 from .layout import Layout, Operand
-from .plan import Access, Binding, BufferSpec, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
+from .plan import Binding, BufferSpec, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
 from .shaders import compose, sha256
 from .windows import binding_limit
 
@@ -68,10 +68,18 @@ class PlanBuilder:
             size_bytes = max(operand.begin_bytes + operand.size_bytes, known.size_bytes if known else 0)
             self._buffers[operand.buffer] = BufferSpec(operand.buffer, "argument", size_bytes)
 
-    def scratch(self, name: str, items: int, item_bytes: int = 4) -> Operand:
-        """Add temporary memory of `items` items, zeroed once, and return it as an operand."""
+    def scratch(self, name: str, items: int, item_bytes: int = 4, *, in_chunks: bool = False) -> Operand:
+        """Add temporary memory of `items` items, zeroed once, and return it as an operand.
+
+        With `in_chunks` it may be larger than a buffer: it then lies in several.
+        """
         size_bytes = -(-max(items * item_bytes, 16) // 16) * 16
         limit = self._capabilities.limits["max-buffer-size"]
+        if size_bytes > limit and in_chunks:
+            step = limit // 16 * 16 // item_bytes
+            firsts = range(0, items, step)
+            chunks = [self.scratch(f"{name}_{i}", min(step, items - at), item_bytes) for i, at in enumerate(firsts)]
+            return Operand(items, "", vec4=False, item_bytes=item_bytes, chunks=tuple(chunks))
         if size_bytes > limit:
             raise LimitError(
                 f"{self._primitive}: temporary memory {name!r} needs {size_bytes} bytes, but the device's "
@@ -113,7 +121,8 @@ class PlanBuilder:
             Name for people, and file name.
         reads, writes : mapping from str to Operand
             What ``load_NAME`` and ``store_NAME`` reach in the text. Operands that share a buffer share a binding,
-            unless they were given parts of it. What is larger than a binding may be gets several, its segments.
+            unless they were given parts of it. What is larger than a binding may be gets several, its segments, and
+            what lies in chunks one or more for each.
         params : mapping from str to int
             Fields of the uniform ``params``; ``NAME_offset`` of each operand is added.
         workgroups : int
@@ -132,40 +141,42 @@ class PlanBuilder:
             Do not dispatch it: other lengths need its pipeline, with the same names of parameters.
         """
         operands = {**reads, **writes}
-        parts = self._bound_parts(operands, writes)
-        if sibling and any(part.segments > 1 for part in parts.values()):
+        parts, chunks = bound_parts(self._primitive, operands, set(writes), self._capabilities)
+        if sibling and (chunks or any(part.segments > 1 for part in parts.values())):
             return  # lengths that want another shape want other bindings, too
         bindings = [Binding(0, "", "uniform")]
         buffers: list[dict[str, Any]] = []
-        for number, ((buffer, begin, _), part) in enumerate(parts.items(), 1):
+        for (buffer, begin, _), part in parts.items():
             for segment in range(part.segments):
                 index = len(bindings)
                 whole = begin == 0 and part.segments == 1 and part.size_bytes == self._buffers[buffer].size_bytes
                 place = () if whole else (begin + segment * part.segment_bytes, part.bytes_of(segment))
                 bindings.append(Binding(index, buffer, part.access, *place))
-                # Names in the text must not depend on how an argument is called where the kernel does the same.
-                var = f"words_{number}" if part.segments == 1 else f"words_{number}_{segment}"
                 kind = f"array<{part.element}>"
-                buffers.append({"index": index, "var": var, "access": part.access, "type": kind})
+                buffers.append({"index": index, "var": part.var_of(segment), "access": part.access, "type": kind})
         for index, (var, (buffer, element)) in enumerate((atomics or {}).items(), len(bindings)):
             bindings.append(Binding(index, buffer, "read_write"))
             buffers.append({"index": index, "var": var, "access": "read_write", "type": element})
-        self._check_bindings(label, len(buffers), parts)
+        self._check_bindings(label, len(buffers), parts, chunks)
         values = {**params, **{f"{name}_offset": operand.offset for name, operand in operands.items()}}
-        vars_of = {key: f"words_{number}" for number, key in enumerate(parts, 1)}
+        reached = {
+            name: chunks[operand.chunks] if operand.chunks else parts[part_key(operand)]
+            for name, operand in operands.items()
+        }
         described = [
             {
                 "name": name,
-                "var": vars_of[_part_key(operand)],
-                "element": parts[_part_key(operand)].element,
-                **parts[_part_key(operand)].access_of(vars_of[_part_key(operand)]),
-                **parts[_part_key(operand)].describe_items(vars_of[_part_key(operand)], operand.item_bytes),
+                "var": part.var,
+                "element": part.element,
+                **part.access_of(),
+                **part.describe_items(operands[name].item_bytes),
                 "offset": f"params.{name}_offset",
                 "writable": name in writes,
             }
-            for name, operand in operands.items()
+            for name, part in reached.items()
         ]
-        segmented = [part.describe_segments(vars_of[key]) for key, part in parts.items() if part.segments > 1]
+        segmented = [part.describe_segments() for part in parts.values() if part.segments > 1]
+        segmented += [part.describe_segments() for part in chunks.values()]
         key, text = _shader(
             shader,
             trusted,
@@ -191,43 +202,21 @@ class PlanBuilder:
         bindings[0] = Binding(0, params_name, "uniform")
         self._steps.append(Kernel(label, key, tuple(bindings), self._grid(workgroups, label), dict(constants)))
 
-    def _bound_parts(
-        self, operands: Mapping[str, Operand], writes: Mapping[str, Operand]
-    ) -> dict[tuple[str, int, int], _BoundPart]:
-        """Return the parts of buffers that a kernel binds."""
-        limit = binding_limit(self._capabilities)
-        alignment = max(16, self._capabilities.limits["min-storage-buffer-offset-alignment"])
-        # WebGPU allows no binding for reading beside a writable one of the same buffer.
-        written = {operand.buffer for operand in writes.values()}
-        parts = {}
-        for key in dict.fromkeys(_part_key(operand) for operand in operands.values()):
-            members = {name: operand for name, operand in operands.items() if _part_key(operand) == key}
-            size_bytes = key[2]
-            segmented = size_bytes > limit
-            segment_bytes = limit // alignment * alignment if segmented else size_bytes
-            # A segment's vec4 is written as a whole only.
-            by_words = segmented and any(name in writes for name in members)
-            element = _element([o.by_words() if by_words else o for o in members.values()], key[0] in written)
-            access = "read_write" if key[0] in written else "read"
-            parts[key] = _BoundPart(element, access, size_bytes, segment_bytes, -(-size_bytes // max(segment_bytes, 1)))
-            if any(operand.offset + operand.length >= 1 << 32 for operand in members.values()):
-                raise LimitError(
-                    f"{self._primitive}: {', '.join(members)} end behind item 2^32 of a binding, but kernels count "
-                    f"items in 32 bits; split the data into smaller parts"
-                )
-        return parts
-
-    def _check_bindings(self, label: str, count: int, parts: Mapping[tuple[str, int, int], _BoundPart]) -> None:
+    def _check_bindings(
+        self, label: str, count: int, parts: Mapping[PartKey, BoundPart], chunks: Mapping[Any, BoundChunks]
+    ) -> None:
         most = self._capabilities.limits["max-storage-buffers-per-shader-stage"]
         if count <= most:
             return
-        large = ", ".join(f"{key[0]} of {part.size_bytes} bytes" for key, part in parts.items() if part.segments > 1)
+        large = [f"{key[0]} of {part.size_bytes} bytes" for key, part in parts.items() if part.segments > 1]
+        has = ", ".join([*large, *(f"arguments of {part.segments} chunks" for part in chunks.values())])
         limit = binding_limit(self._capabilities)
+        remedy = "use fewer chunks" if chunks else "use a device with more"
         raise LimitError(
             f"{self._primitive}: kernel {label!r} needs {count} storage bindings"
-            + (f" (bindings are of at most {limit} bytes, and it has {large})" if large else "")
+            + (f" (bindings are of at most {limit} bytes, and it has {has})" if has else "")
             + f", but the device's max-storage-buffers-per-shader-stage is {most}; "
-            + ("split the data into smaller parts" if large else "use a device with more")
+            + ("split the data into smaller parts" if large else remedy)
         )
 
     def _grid(self, workgroups: int, label: str) -> tuple[int, int, int]:
@@ -252,101 +241,6 @@ class PlanBuilder:
             parameters,
             tuple(self._siblings),
         )
-
-
-@dataclass(frozen=True)
-class _BoundPart:
-    """A part of a buffer, as a kernel binds it."""
-
-    element: str
-    access: Access
-    size_bytes: int
-    segment_bytes: int
-    segments: int
-
-    def bytes_of(self, segment: int) -> int:
-        """Return the size of a segment; the last one has the rest."""
-        return min(self.segment_bytes, self.size_bytes - segment * self.segment_bytes)
-
-    def access_of(self, var: str) -> dict[str, str]:
-        """Return how an element is read and written, as formats of the index and of the value."""
-        if self.segments == 1:
-            return _access(var, self.element)
-        return {kind: f"{var}_{kind}(%s{', %s' if kind != 'read' else ''})" for kind in _access(var, self.element)}
-
-    def describe_items(self, var: str, item_bytes: int) -> dict[str, Any]:
-        """Return how item `k` is read: wherever it lies, and in each segment if there are several."""
-        length = self.segment_bytes // item_bytes  # whole items: segments begin at multiples of 16 bytes
-        parts = self.describe_segments(var)["segments"] if self.segments > 1 else []
-        return {
-            "item_bytes": item_bytes,
-            "type": "vec2<u32>" if item_bytes == 8 else "u32",
-            "item": _item(self.access_of(var)["read"], self.element, item_bytes),
-            "segments": [
-                {"begin": s * length, "end": (s + 1) * length,
-                 "item": _item(part["read"], self.element, item_bytes, part["begin"])}
-                for s, part in enumerate(parts)
-            ],
-        }  # fmt: skip
-
-    def describe_segments(self, var: str) -> dict[str, Any]:
-        """Return what lib/bindings.wgsl needs for the functions that choose among segments."""
-        length = self.segment_bytes // _ELEMENT_BYTES[self.element]
-        return {
-            "var": var,
-            "value": "u32" if self.element == "atomic<u32>" else self.element,
-            "writable": self.access == "read_write",
-            "segments": [
-                {"begin": s * length, "end": (s + 1) * length, **_access(f"{var}_{s}", self.element)}
-                for s in range(self.segments)
-            ],
-        }
-
-
-def _item(read: str, element: str, item_bytes: int, first: int = 0) -> str:
-    """Return the text that reads item `k`, from elements of which the first is number `first`."""
-
-    def at(index: str) -> str:
-        return read % (f"({index}) - {first}u" if first else index)
-
-    if item_bytes == 8:
-        return at("k") if element == "vec2<u32>" else f"vec2<u32>({at('2u * k')}, {at('2u * k + 1u')})"
-    if item_bytes == 2:
-        word = f"{at('k >> 2u')}[(k >> 1u) & 1u]" if element == "vec2<u32>" else at("k >> 1u")
-        return f"({word} >> (16u * (k & 1u))) & 0xffffu"
-    return f"{at('k >> 2u')}[k & 3u]" if element == "vec4<u32>" else at("k")
-
-
-_ELEMENT_BYTES = {"u32": 4, "atomic<u32>": 4, "vec2<u32>": 8, "vec4<u32>": 16}
-
-
-def _part_key(operand: Operand) -> tuple[str, int, int]:
-    return (operand.buffer, operand.begin_bytes, operand.size_bytes)
-
-
-def _element(operands: Sequence[Operand], written: bool) -> str:
-    """Return the WGSL type by which a binding is declared: the widest that all its operands can be reached by.
-
-    Items of 2 bytes are written as halves of words, and another invocation may write the other half.
-    """
-    sizes = {operand.item_bytes for operand in operands}
-    if 2 in sizes and written:
-        return "atomic<u32>"
-    if sizes == {2}:
-        return "vec2<u32>" if all(operand.vec4 for operand in operands) else "u32"
-    if sizes == {8}:
-        return "vec2<u32>"
-    return "vec4<u32>" if sizes == {4} and all(operand.vec4 for operand in operands) else "u32"
-
-
-def _access(var: str, element: str) -> dict[str, str]:
-    """Return how an element of a variable is read and written, as formats of the index and of the value."""
-    if element == "atomic<u32>":
-        return {
-            "read": f"atomicLoad(&{var}[%s])", "write": f"atomicStore(&{var}[%s], %s)",
-            "write_and": f"atomicAnd(&{var}[%s], %s)", "write_or": f"atomicOr(&{var}[%s], %s)",
-        }  # fmt: skip
-    return {"read": f"{var}[%s]", "write": f"{var}[%s] = %s"}
 
 
 def _names(step: Step) -> tuple[str, ...]:

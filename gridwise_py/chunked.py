@@ -22,9 +22,9 @@ _WHOLE_ITEMS = 1 << 14  # default chunks are a multiple of this: whole tiles of 
 class ChunkedArray(OnGpu):
     """Arrays of one datatype on one device that act as one long array, one after the other.
 
-    Elementwise primitives, `Reduce` and `Scan` take it where they take an `Array`, and so do their one-shot functions.
-    It may be larger than the largest buffer of the device. What goes to any place of an array, a sort or a matrix
-    product, needs one `Array`.
+    Primitives take it where they take an `Array`, but for the result of a `Reduce`, and so do the one-shot functions.
+    It may be larger than the largest buffer of the device. A `Kernel`, whose text is yours, needs one `Array`. What
+    goes to any place of an array, a sort or a matrix product, chooses among the chunks at each access: have few.
 
     Parameters
     ----------

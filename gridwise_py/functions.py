@@ -186,7 +186,7 @@ def sort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = No
 
     Parameters
     ----------
-    x : numpy.ndarray or Array
+    x : numpy.ndarray, Array or ChunkedArray
         Shape (n,), of u32, i32, f32, u64, i64, f64 or f16; it stays as it is.
     descending : bool, default False
         Largest first; equal items keep their order, and NaN comes last in either case.

@@ -207,6 +207,19 @@ def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
         yield "in place", gw.Layout(place)
 
 
+def _in_chunks(case: Case, n: int) -> gw.Layout:
+    """Each argument in two chunks, of which the second begins somewhere in its binding."""
+    joined = {}
+    for name, length in case.lengths(n).items():
+        size, first = case.item_bytes(name), length // 3 // 2 * 2
+        chunks = (
+            gw.Operand(first, f"{name}_0", 0, False, size * (first + 4), size),
+            gw.Operand(length - first, f"{name}_1", 6, False, size * (length - first + 8), size),
+        )
+        joined[name] = gw.Operand(length, "", 0, False, 0, size, chunks=chunks)
+    return gw.Layout(joined)
+
+
 @lru_cache(maxsize=1)
 def texts(n: int = 100_000) -> dict[str, tuple[str, Shader]]:
     """Every composed text of every case: by its sha256, the name of a case that has it, and the shader."""
@@ -227,6 +240,9 @@ def texts(n: int = 100_000) -> dict[str, tuple[str, Shader]]:
             for how, layout in list(layouts(case, n))[::4]:
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how} in windows", shader))
+        if case.name in SORTS or case.name == "matmul":
+            for key, shader in case.plan(_in_chunks(case, n)).shaders.items():
+                found.setdefault(key, (f"{case} in chunks", shader))
     for name in ("vector_add", "copy"):
         for datatype in gw.DATATYPES:
             case = Case(name, {"datatype": datatype}, FULL)

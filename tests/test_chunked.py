@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 from dataclasses import replace
 
@@ -209,18 +210,122 @@ def test_one_shot_functions(device):
 
 def test_what_needs_one_array_refuses_chunks(device):
     data = _chunked(device, exact_items("add", "u32", N, 1), LENGTHS)
+    own = gw.Kernel(
+        device,
+        """
+        @group(0) @binding(0) var<storage, read_write> x: array<u32>;
+        @compute @workgroup_size(1) fn main() { x[0] = 1u; }""",
+        {"x": "read_write"},
+        1,
+    )
     for call in (
-        lambda: gw.sort(data),
-        lambda: gw.argsort(data),
-        lambda: gw.sort_pairs(data, data),
-        lambda: gw.Sort(device, "u32").execute(input=data),
         lambda: gw.Reduce(device, "u32").execute(input=data, output=data),
+        lambda: own.execute(x=data),
     ):
         with pytest.raises(gw.ArgumentError, match=r"must be one Array.*max-buffer-size \d+ bytes.*one by one"):
             call()
-    halves = gw.ChunkedArray.from_numpy(np.zeros(4, np.float32), chunk_items=2, device=device)
-    with pytest.raises(gw.ArgumentError, match="must be one Array"):
-        gw.matmul(halves, halves, m=2, n=2, k=2)
+
+
+# ---- what reaches any place of them ----
+
+SORTED = [2500, 0, 3, 3509]
+FEW = {"workgroup_size": 256, "items": 2, "parts": 2}
+
+
+def _keys(datatype, n, seed=0):
+    bits = np.random.default_rng([n, seed]).integers(0, 1 << 16, n, dtype=np.uint32) * np.uint32(0x10003)
+    return bits.astype(gw.STORAGE_DATATYPES[datatype].dtype)
+
+
+@pytest.mark.parametrize(
+    ("datatype", "strategy"), [("u32", "onesweep"), ("f32", "reduce_then_scan"), ("i64", "onesweep")]
+)
+def test_sorts_of_chunks(device, datatype, strategy):
+    x = _keys(datatype, sum(SORTED))
+    order = np.argsort(x, kind="stable")
+    sort = gw.Sort(device, datatype, strategy=strategy, **FEW)
+    data = _chunked(device, x, SORTED)
+    run = sort.execute(input=data, trials=2)
+    assert [chunk.size for chunk in run.output.chunks] == SORTED
+    assert_same(run.output.to_numpy(), x[order])
+    assert_same(data.to_numpy(), x)
+    positions = gw.ArgSort(device, datatype, strategy=strategy, **FEW)
+    output = gw.empty(x.size, "u32", device)
+    positions.execute(input=data, output=output)
+    assert_same(output.to_numpy(), order.astype(np.uint32))
+    gw.Sort(device, datatype, strategy=strategy, overwrite_input=True, **FEW).execute(input=data)
+    assert_same(data.to_numpy(), x[order])
+
+
+def test_sorts_of_pairs_in_chunks_that_differ(device):
+    """Each argument in chunks of its own, or in views of one buffer, with something else between them."""
+    n = sum(SORTED)
+    keys, values = _keys("u32", n), np.arange(n, dtype=np.uint64) << np.uint64(20)
+    order = np.argsort(keys, kind="stable")
+    shared = gw.asarray(np.full(n + 1000, 7, np.uint32), device)
+    output_keys = gw.ChunkedArray([shared[3:1003], shared[1500 : n + 500]])
+    output_values = _chunked(device, np.zeros(n, np.uint64), [n - 700, 700])
+    gw.SortPairs(device, "u32", "u64", **FEW).execute(
+        keys=_chunked(device, keys, SORTED), values=_chunked(device, values, [700, n - 700]),
+        output_keys=output_keys, output_values=output_values,
+    )  # fmt: skip
+    assert_same(output_keys.to_numpy(), keys[order])
+    assert_same(output_values.to_numpy(), values[order])
+    beside = np.delete(shared.to_numpy(), np.r_[3:1003, 1500 : n + 500])
+    assert_same(beside, np.full(beside.size, 7, np.uint32))
+
+
+def test_chunks_of_a_sort_that_are_larger_than_a_binding_or_a_buffer(device):
+    """A chunk has segments, and temporary memory beyond the largest buffer lies in several."""
+    caps = gw.capabilities(device)
+    caps = replace(
+        caps, limits={**caps.limits, "max-storage-buffer-binding-size": 16_384, "max-buffer-size": 40_000}
+    )  # fmt: skip
+    x = _keys("u64", 6000)
+    data = _chunked(device, x, [2900, 3100])
+    run = gw.Sort(device, "u64", capabilities=caps, strategy="reduce_then_scan", **FEW).execute(input=data)
+    scratch = [spec for spec in run.plan.buffers if spec.name.startswith("temporary_keys")]
+    assert [spec.size_bytes for spec in scratch] == [40_000, 8_000]
+    assert_same(run.output.to_numpy(), np.sort(x))
+
+
+def test_few_keys_in_chunks_and_keys_of_16_bits(device):
+    x = _keys("u32", 300)
+    assert_same(gw.sort(_chunked(device, x, [100, 1, 199])).to_numpy(), np.sort(x))
+    f = (_keys("u32", 3000) % 60_000).astype(np.float16)
+    even = gw.ChunkedArray([gw.asarray(f[:1000], device), gw.asarray(f, device)[1000:]])
+    assert_same(gw.Sort(device, "f16", **FEW).execute(input=even).output.to_numpy(), np.sort(f))
+    odd = gw.ChunkedArray([gw.asarray(f[:999], device), gw.asarray(f[999:], device)])
+    with pytest.raises(gw.ArgumentError, match=r"begins at item 999, .* both must be even; use chunks of even lengths"):
+        gw.sort(odd)
+
+
+def test_more_chunks_than_bindings(device):
+    caps = gw.capabilities(device)
+    caps = replace(caps, limits={**caps.limits, "max-storage-buffers-per-shader-stage": 12})
+    data = _chunked(device, _keys("u32", 6000), [1000] * 6)
+    with pytest.raises(gw.LimitError, match=r"arguments of 6 chunks.*per-shader-stage is 12; use fewer chunks"):
+        gw.Sort(device, "u32", capabilities=caps, **FEW).execute(input=data)
+
+
+@pytest.mark.parametrize("datatype", ["f32", "f16"])
+def test_products_of_chunks(device, datatype):
+    rng = np.random.default_rng(5)
+    dtype = gw.DATATYPES["f32"].dtype if datatype == "f32" else np.float16
+    a, b = (rng.integers(-4, 5, 40 * 30).astype(dtype) for _ in "ab")
+    want = a.reshape(40, 30).astype(np.float32) @ b.reshape(30, 40).astype(np.float32)
+    left, right = _even(device, a, [10, 590, 600]), _even(device, b, [1198, 2])
+    found = gw.matmul(left, right, m=40, n=40, k=30)
+    assert_same(found.to_numpy().reshape(40, 40), want.astype(dtype))
+    output = _even(device, np.zeros(1600, dtype), [800, 2, 798])
+    gw.MatMul(device, datatype, m=40, n=40, k=30).execute(a=left, b=gw.asarray(b, device), output=output)
+    assert_same(output.to_numpy().reshape(40, 40), want.astype(dtype))
+
+
+def _even(device, x, lengths):
+    """Chunks that begin at even items of their buffers."""
+    bounds = np.cumsum([0, *lengths])
+    return gw.ChunkedArray([gw.asarray(x[a:b], device) for a, b in itertools.pairwise(bounds)])
 
 
 def test_overlaps_of_chunks_are_refused(device):

@@ -75,7 +75,11 @@ class MatMul(Primitive):
     """
 
     datatypes: ClassVar[Mapping[str, Datatype]] = MATMUL_DATATYPES
-    arguments: ClassVar[tuple[Argument, ...]] = (Argument("a"), Argument("b"), Argument("output", is_output=True))
+    arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument("a", chunked=True),
+        Argument("b", chunked=True),
+        Argument("output", is_output=True, chunked=True),
+    )
 
     def __init__(
         self,

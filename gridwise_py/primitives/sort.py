@@ -55,7 +55,8 @@ _NOTES = """The order is that of numpy's stable sort: −0 equals +0 and keeps i
     With n items, temporary memory is one copy of the items; for ``"onesweep"`` 1 KiB per tile (see ``tiles`` of
     ``plan.parameters``), for ``"reduce_then_scan"`` 2 KiB per block; and 2 KiB per digit. Up to one tile, a single
     workgroup sorts in one dispatch, and needs none. Keys that are larger than a binding of the device are bound in
-    segments, as many as its max-storage-buffers-per-shader-stage allows."""
+    segments, and each chunk of a `ChunkedArray` by itself, as many as its max-storage-buffers-per-shader-stage allows.
+    Chunks of 16-bit keys begin at even items."""
 
 
 class SortPrimitive(Primitive):
@@ -228,7 +229,10 @@ class Sort(SortPrimitive):
     array([3, 2, 1], dtype=uint32)
     """
 
-    arguments: ClassVar[tuple[Argument, ...]] = (Argument("input"), Argument("output", is_output=True))
+    arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument("input", chunked=True),
+        Argument("output", is_output=True, chunked=True),
+    )
     _roles = ("input", "output", None, None)
 
     def __init__(self, device: wgpu.GPUDevice | None, datatype: Datatype | str | Any = "u32", **options: Any):
@@ -261,10 +265,10 @@ class SortPairs(SortPrimitive):
     """
 
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument("keys"),
-        Argument("values"),
-        Argument("output_keys", is_output=True),
-        Argument("output_values", is_output=True),
+        Argument("keys", chunked=True),
+        Argument("values", chunked=True),
+        Argument("output_keys", is_output=True, chunked=True),
+        Argument("output_values", is_output=True, chunked=True),
     )
     _roles = ("keys", "output_keys", "values", "output_values")
 
@@ -302,7 +306,10 @@ class ArgSort(SortPrimitive):
     {_NOTES} A second copy of the keys is needed, since they are no output.
     """
 
-    arguments: ClassVar[tuple[Argument, ...]] = (Argument("input"), Argument("output", is_output=True))
+    arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument("input", chunked=True),
+        Argument("output", is_output=True, chunked=True),
+    )
     _roles = ("input", None, None, "output")
 
     def __init__(self, device: wgpu.GPUDevice | None, datatype: Datatype | str | Any = "u32", **options: Any):

@@ -202,11 +202,15 @@ class _Sort:
         """Sort in passes over the whole input, and return what a plan reports."""
         config, builder, shape = self.config, self.builder, self.config.shape
         if "keys_output" not in self.operands:
-            self.operands["keys_output"] = builder.scratch("sorted_keys", self.n, config.key.itemsize_bytes)
+            self.operands["keys_output"] = builder.scratch(
+                "sorted_keys", self.n, config.key.itemsize_bytes, in_chunks=True
+            )
         temporary = self.n if len(self.digits) > 1 else 1
-        self.operands["keys_temporary"] = builder.scratch("temporary_keys", temporary, config.key.itemsize_bytes)
-        if config.value_words:
-            self.operands["values_temporary"] = builder.scratch("temporary_values", temporary, 4 * config.value_words)
+        places = {"keys_temporary": config.key.itemsize_bytes, "values_temporary": 4 * config.value_words}
+        for name, item_bytes in places.items():
+            if item_bytes:
+                scratch = "_".join(reversed(name.split("_")))
+                self.operands[name] = builder.scratch(scratch, temporary, item_bytes, in_chunks=True)
         routes = builder.scratch("routes", _FIRST_BIN + _BINS * len(self.digits))
         self.histogram(routes)
         tiles = -(-self.n // shape.tile_items)

@@ -13,10 +13,10 @@ struct Params {
 //$ endfor
 //$ for part in segmented
 
-// What is larger than a binding may be lies in {{ part.segments | length }} of them.
+// What is larger than a binding may be, or lies in chunks, is reached by {{ part.segments | length }} variables.
 fn {{ part.var }}_read(k: u32) -> {{ part.value }} {
 //$ for s in part.segments
-//$ set found = s.read | format("k - " ~ s.begin ~ "u")
+//$ set found = s.read | format(s.at)
   {{ "return " ~ found ~ ";" if loop.last else "if (k < " ~ s.end ~ "u) { return " ~ found ~ "; }" }}
 //$ endfor
 }
@@ -24,7 +24,7 @@ fn {{ part.var }}_read(k: u32) -> {{ part.value }} {
 //$ for kind in ["write", "write_and", "write_or"] if kind in part.segments[0]
 fn {{ part.var }}_{{ kind }}(k: u32, value: {{ part.value }}) {
 //$ for s in part.segments
-//$ set done = s[kind] | format("k - " ~ s.begin ~ "u", "value")
+//$ set done = s[kind] | format(s.at, "value")
   {{ done ~ ";" if loop.last else "if (k < " ~ s.end ~ "u) { " ~ done ~ "; return; }" }}
 //$ endfor
 }
