@@ -8,6 +8,7 @@ code 4 if an answer was wrong.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
@@ -51,7 +52,10 @@ class Call(NamedTuple):
     trials: int
     offsets: dict[str, int]
     #: Sums of arbitrary floats are compared by their error bound: the kind of scan, or "" for a reduction.
-    bounded: str | None = None
+    bounded: str | None
+    #: Where arguments are cut into the chunks of a `ChunkedArray`, and of which inputs these have buffers of their own.
+    cuts: dict[str, list[int]]
+    apart: frozenset[str]
 
 
 def draw(device: Any, seed: int, number: int) -> Call:
@@ -64,7 +68,18 @@ def draw(device: Any, seed: int, number: int) -> Call:
     family = FAMILIES[int(config.choice(len(FAMILIES), p=[0.05, 0.05, 0.25, 0.3, 0.25, 0.1]))]
     primitive, inputs, wanted, bounded = make.get(family, _elementwise)(device, family, config, rng)
     offsets = {name: _pick(rng, (0, 0, 1, 2, 3, 4, 64, 77)) for name in (*inputs, *wanted)}
-    return Call(primitive, inputs, wanted, _pick(rng, (1, 1, 1, 3)), offsets, bounded)
+    trials, cuts = _pick(rng, (1, 1, 1, 3)), {}
+    if rng.random() < 0.2:
+        for name, items in (inputs | wanted).items():
+            # Two items of 16 bits share a word, so that only whole words can be cut off.
+            step = 2 if items.itemsize == 2 else 1
+            if items.size >= 2 and offsets[name] % step == 0 and rng.random() < 0.7:
+                places = rng.integers(0, items.size // step + 1, int(rng.integers(1, 4)))
+                cuts[name] = [step * int(place) for place in sorted(places)]
+        if family == "reduce":
+            cuts.pop("output", None)
+    apart = frozenset(name for name in inputs if rng.random() < 0.5)
+    return Call(primitive, inputs, wanted, trials, offsets, bounded, cuts, apart)
 
 
 def _pick(rng: np.random.Generator, values: Any) -> Any:
@@ -179,7 +194,7 @@ def run(device: Any, call: Call) -> None:
     blank = {k: np.zeros_like(items) for k, items in call.wanted.items()}
     outputs = {k: _view(device, items, call.offsets[k], room) for k, items in blank.items()}
     call.primitive.execute(
-        trials=call.trials, **{k: v for k, (_, v) in inputs.items()}, **{k: v for k, (_, v) in outputs.items()}
+        trials=call.trials, **{name: _in_chunks(call, name, view) for name, (_, view) in (inputs | outputs).items()}
     )
     for name, want in call.wanted.items():
         whole, view = outputs[name]
@@ -198,6 +213,16 @@ def _surrounded(items: np.ndarray, offset: int, room: int) -> np.ndarray:
     return np.concatenate([marks[:offset], items, marks[offset:]])
 
 
+def _in_chunks(call: Call, name: str, view: gw.Array) -> gw.Array | gw.ChunkedArray:
+    if name not in call.cuts:
+        return view
+    bounds = [0, *call.cuts[name], view.size]
+    chunks = [view[begin:end] for begin, end in itertools.pairwise(bounds)]
+    if name in call.apart:
+        chunks = [gw.asarray(chunk.to_numpy(), chunk.device) for chunk in chunks]
+    return gw.ChunkedArray(chunks)
+
+
 def _view(device: Any, items: np.ndarray, offset: int, room: int) -> tuple[gw.Array, gw.Array]:
     whole = gw.asarray(_surrounded(items, offset, room), device)
     return whole, whole[offset : offset + items.size]
@@ -210,7 +235,8 @@ def describe(call: Call) -> str:
     layout = gw.Layout.separate({k: v.itemsize for k, v in (call.inputs | call.wanted).items()}, **lengths)
     datatype, op = getattr(primitive, "datatype", ""), getattr(primitive, "op", "")
     plan = dict(primitive.plan(layout).parameters)
-    return f"{primitive.name} {datatype} {op} {lengths} at {call.offsets}, {call.trials} trials, {plan}"
+    chunks = f"cut at {call.cuts}, apart {sorted(call.apart)}, " if call.cuts else ""
+    return f"{primitive.name} {datatype} {op} {lengths} at {call.offsets}, {chunks}{call.trials} trials, {plan}"
 
 
 @click.command()
