@@ -41,6 +41,7 @@ from mutants import ROOT, Mutant, python_mutants, wgsl_mutants
 PYTHON = {
     "gridwise_py/plan.py": "tests/test_plan.py tests/test_kernel.py tests/test_executor.py tests/test_public_names.py",
     "gridwise_py/shaders.py": "tests/test_shaders.py tests/test_kernel.py",
+    "gridwise_py/bound_parts.py": "tests/test_chunked.py tests/test_windows.py tests/test_shaders.py",
     "gridwise_py/layout.py": "tests/test_views.py tests/test_windows.py tests/test_plan.py tests/test_public_names.py",
     "gridwise_py/sort_shape.py": "tests/test_sort_shape.py tests/test_sort.py tests/test_public_names.py",
     "gridwise_py/event.py": "tests/test_event.py tests/test_timing.py tests/test_public_names.py",

@@ -308,6 +308,23 @@ def test_more_chunks_than_bindings(device):
         gw.Sort(device, "u32", capabilities=caps, **FEW).execute(input=data)
 
 
+@pytest.mark.parametrize("fits", [True, False])
+def test_chunks_that_are_reached_anywhere_have_fewer_than_2_to_the_32_items(device, fits):
+    caps = gw.capabilities(device)
+    caps = replace(caps, limits={**caps.limits, "max-storage-buffer-binding-size": 1 << 34}, adapter_type="Other")
+    rows, half = (1 << 16) - fits, 1 << 31
+    parts = [gw.Operand(n, f"a_{i}", size_bytes=4 * n) for i, n in enumerate((half, rows * 65536 - half))]
+    layout = gw.Layout(
+        {**gw.Layout.separate(b=65536, output=rows), "a": gw.Operand(rows * 65536, "", chunks=tuple(parts))}
+    )
+    matmul = gw.MatMul(None, "f32", m=rows, n=1, k=65536, capabilities=caps)
+    if fits:
+        assert len(matmul.plan(layout).kernels[0].bindings) == 5
+    else:
+        with pytest.raises(gw.LimitError, match=r"chunks of a have 4294967296 items, .* count in 32 bits"):
+            matmul.plan(layout)
+
+
 @pytest.mark.parametrize("datatype", ["f32", "f16"])
 def test_products_of_chunks(device, datatype):
     rng = np.random.default_rng(5)
@@ -361,3 +378,18 @@ def test_lengths_and_datatypes_are_checked(device):
     # A larger output is cut to size.
     roomy = gw.ChunkedArray.empty(N + 50, "u32", device, chunk_items=200)
     assert gw.Scan(device, "u32").execute(input=data, output=roomy).output.size == N
+
+
+def test_chunks_that_share_a_buffer_with_an_output(device):
+    """Of keys of 16 bits some are then reached by atomics, the others not; items of two sizes cannot share one."""
+    f = (_keys("u32", 3000) % 60_000).astype(np.float16)
+    shared = gw.asarray(np.concatenate([f[:1000], np.zeros(3000, np.float16)]), device)
+    keys = gw.ChunkedArray([shared[:1000], gw.asarray(f[1000:], device)])
+    gw.Sort(device, "f16", **FEW).execute(input=keys, output=shared[1000:])
+    assert_same(shared.to_numpy(), np.concatenate([f[:1000], np.sort(f)]))
+    wide = gw.asarray(_keys("u64", 600), device)
+    positions = gw.Array(wide.buffer, "u32", 600, offset=600)
+    with pytest.raises(gw.LimitError, match=r"some chunks of keys_input share a buffer.* buffers of their own"):
+        gw.ArgSort(device, "u64", **FEW).execute(
+            input=gw.ChunkedArray([wide[:300], gw.asarray(_keys("u64", 300), device)]), output=positions
+        )

@@ -132,6 +132,13 @@ def test_items_are_reached_only_through_load_and_store():
         assert not re.search(r"\bwords_\d+\[", outside), name
 
 
+def test_items_are_written_by_atomics_only_where_they_share_words():
+    found = [(name, shader) for name, shader in texts().values() if re.match("vector_add|copy|triad|matmul-f32", name)]
+    assert len(found) > 50
+    assert not [name for name, shader in found if "array<atomic<u32>>" in shader.text]
+    assert any("array<atomic<u32>>" in shader.text for name, shader in texts().values() if "matmul-f16" in name)
+
+
 def test_64_bit_words_only_where_the_features_are_named():
     for name, shader in texts().values():
         wide = re.search(r"\bu64\b|\dlu\b", re.sub(r"//[^\n]*", "", shader.text)) is not None

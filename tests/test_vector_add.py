@@ -29,12 +29,15 @@ def test_is_right_at_edge_sizes(device, datatype, shape):
 @pytest.mark.parametrize("blocks", [1, 3, 4, 5, 7, 8, 41])
 @pytest.mark.parametrize("windows", [1, 3])
 def test_regions_that_take_turns(device, monkeypatch, blocks, windows):
-    """As with arrays of gigabytes: every block is done, and once, also where the regions do not go into them."""
+    """As with arrays of gigabytes: every block is done, and once, also where the regions do not go into them.
+
+    The grid has up to three dimensions, and more workgroups than blocks.
+    """
     monkeypatch.setattr(gw.VectorAdd, "_pages_known_bytes", 0)
     tile = 4 * 16 * 3
     n = windows * blocks * tile - 5
-    limits = gw.capabilities(device).limits | {"max-storage-buffer-binding-size": 4 * blocks * tile + 512}
-    capabilities = dataclasses.replace(gw.capabilities(device), limits=limits)
+    few = {"max-storage-buffer-binding-size": 4 * blocks * tile + 512, "max-compute-workgroups-per-dimension": 4}
+    capabilities = dataclasses.replace(gw.capabilities(device), limits=gw.capabilities(device).limits | few)
     add = gw.VectorAdd(device, "u32", workgroup_size=16, vecs=3, capabilities=capabilities)
     a, b = (exact_items("add", "u32", n, seed) for seed in (1, 2))
     x = gw.asarray(a, device)
