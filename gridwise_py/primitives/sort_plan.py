@@ -206,11 +206,11 @@ class _Sort:
                 "sorted_keys", self.n, config.key.itemsize_bytes, in_chunks=True
             )
         temporary = self.n if len(self.digits) > 1 else 1
-        places = {"keys_temporary": config.key.itemsize_bytes, "values_temporary": 4 * config.value_words}
-        for name, item_bytes in places.items():
+        for what, item_bytes in (("keys", config.key.itemsize_bytes), ("values", 4 * config.value_words)):
             if item_bytes:
-                scratch = "_".join(reversed(name.split("_")))
-                self.operands[name] = builder.scratch(scratch, temporary, item_bytes, in_chunks=True)
+                self.operands[f"{what}_temporary"] = builder.scratch(
+                    f"temporary_{what}", temporary, item_bytes, in_chunks=True
+                )
         routes = builder.scratch("routes", _FIRST_BIN + _BINS * len(self.digits))
         self.histogram(routes)
         tiles = -(-self.n // shape.tile_items)
