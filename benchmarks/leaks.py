@@ -135,25 +135,20 @@ def repeat(
     return counted
 
 
-def later_growth(counted: list[dict[str, int | None]], what: str) -> tuple[int | None, int]:
-    """Return by how much a count grew in the later half of the rounds, where caches are full, and over how many calls.
-
-    None where it was not counted.
-    """
-    first, last = counted[len(counted) // 2], counted[-1]
-    calls = max(1, last["calls"] - first["calls"])
-    return (None if last[what] is None or first[what] is None else last[what] - first[what]), calls
+def later_growth(counted: list[dict[str, int | None]], what: str) -> int | None:
+    """Return how much a count grew in the later half of the rounds, where caches are full; None if nobody counted."""
+    first, last = counted[len(counted) // 2][what], counted[-1][what]
+    return None if first is None or last is None else last - first
 
 
 def bytes_per_call(counted: list[dict[str, int | None]]) -> float:
     """Return the growth of resident memory per call in the later half of the rounds."""
-    grown, calls = later_growth(counted, "resident_bytes")
-    return grown / calls
+    return later_growth(counted, "resident_bytes") / max(1, later_growth(counted, "calls"))
 
 
 def leaks_in(name: str, counted: list[dict[str, int | None]]) -> list[str]:
     """Return what a kind of call leaves behind, by name; empty if all levels off."""
-    on_gpu, _ = later_growth(counted, "gpu_bytes")
+    on_gpu = later_growth(counted, "gpu_bytes")
     found = {
         "resident memory": bytes_per_call(counted) >= MAY_STAY_BYTES.get(name, 16),
         "live objects": counted[-1]["live_objects"] > counted[1]["live_objects"],
@@ -178,10 +173,10 @@ def main(adapter: str | None, share: float, limit_s: float, json_path: Path | No
         begin = time.monotonic()
         counted = repeat(call, int(total * share), device=device, until_s=until_s)
         growth, leaks = bytes_per_call(counted), leaks_in(name, counted)
-        on_gpu, _ = later_growth(counted, "gpu_bytes")
         results.append(
             {
-                "kind": name, "rounds": counted, "bytes_per_call": growth, "gpu_growth_bytes": on_gpu, "leaks": leaks,
+                "kind": name, "rounds": counted, "bytes_per_call": growth,
+                "gpu_growth_bytes": later_growth(counted, "gpu_bytes"), "leaks": leaks,
                 "duration_s": time.monotonic() - begin,
             }
         )  # fmt: skip

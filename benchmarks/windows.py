@@ -253,10 +253,11 @@ def main(
         rate, most_items = found[0]["median_ns"] / n, int(memory_gib * 2**30) // 12
         # A sort takes fewer than 2^30 keys.
         n_chunked = min(n_large, (1 << 30) - 65536) if name == "sort" else n_large
-        if 0 < n_chunked <= most_items and name in ("vector_add", "reduce", "scan", "sort"):
+        takes_large = name in ("vector_add", "reduce", "scan", "sort")
+        if takes_large and 0 < n_chunked <= most_items:
             show([large(name, device, n_chunked, True, rate, rounds, mode, protocol)])
         n_largest = min(capabilities.limits["max-buffer-size"] // 4, (1 << 30) - 1) // 65536 * 65536
-        if largest and n_largest <= most_items and name in ("vector_add", "reduce", "scan", "sort"):
+        if takes_large and largest and n_largest <= most_items:
             show([large(name, device, n_largest, False, rate, rounds, mode, protocol)])
 
 

@@ -111,7 +111,7 @@ def _check_array(
     name = argument.name
     if isinstance(array, ChunkedArray) and not argument.chunked:
         raise ArgumentError(
-            f"{primitive}: {name} is {array!r}, but must be one Array, since any item of it may be needed at any time; "
+            f"{primitive}: {name} is {array!r}, but must be one Array, which one binding reaches; "
             f"give an Array of at most {device.limits['max-buffer-size'] // array.datatype.itemsize_bytes} items "
             f"(max-buffer-size {device.limits['max-buffer-size']} bytes), or work on its chunks one by one"
         )

@@ -251,7 +251,9 @@ def _chosen(var: str, element: str) -> dict[str, str]:
 
 def _functions(var: str, element: str, writable: bool, segments: list[dict[str, Any]]) -> dict[str, Any]:
     value = "u32" if element == "atomic<u32>" else element
-    return {"var": var, "value": value, "writable": writable, "segments": segments}
+    # Of chunks that are written, some may be reached by atomics: those whose buffer holds halves of words, too.
+    writes = [kind for kind in ("write", "write_and", "write_or") if writable and all(kind in s for s in segments)]
+    return {"var": var, "value": value, "writes": writes, "segments": segments}
 
 
 def _items(read: str, element: str, item_bytes: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One-shot functions: numpy in, numpy out; or Array in, Array out; or, for some, ChunkedArray in and out."""
+"""One-shot functions: numpy in, numpy out; or Array in, Array out; or ChunkedArray in and out, too."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def sort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = No
 
     Parameters
     ----------
-    x : numpy.ndarray, Array or ChunkedArray
+    x : numpy.ndarray or Array
         Shape (n,), of u32, i32, f32, u64, i64, f64 or f16; it stays as it is.
     descending : bool, default False
         Largest first; equal items keep their order, and NaN comes last in either case.

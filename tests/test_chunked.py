@@ -393,3 +393,22 @@ def test_chunks_that_share_a_buffer_with_an_output(device):
         gw.ArgSort(device, "u64", **FEW).execute(
             input=gw.ChunkedArray([wide[:300], gw.asarray(_keys("u64", 300), device)]), output=positions
         )
+
+
+@pytest.mark.parametrize("shared", [0, 1])
+def test_chunks_of_which_one_shares_a_buffer_with_halves_of_words_that_are_written(device, shared):
+    """That one is written by atomics, the other is not, whichever comes first."""
+    keys = (_keys("u32", 3000) % 60_000).astype(np.float16)
+    values = np.arange(3000, dtype=np.uint32)
+    both = gw.empty(8000, "u32", device)
+    lengths = (1000, 2000)
+    chunks = [gw.empty(n, "u32", device) for n in lengths]
+    chunks[shared] = both[5000 : 5000 + lengths[shared]]
+    output_keys, output_values = gw.Array(both.buffer, "f16", 3000), gw.ChunkedArray(chunks)
+    gw.SortPairs(device, "f16", "u32", **FEW).execute(
+        keys=gw.asarray(keys, device), values=gw.asarray(values, device),
+        output_keys=output_keys, output_values=output_values,
+    )  # fmt: skip
+    order = np.argsort(keys, kind="stable")
+    assert_same(output_keys.to_numpy(), keys[order])
+    assert_same(output_values.to_numpy(), values[order])

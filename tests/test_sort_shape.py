@@ -155,6 +155,13 @@ def test_which_shape_is_used_for_how_many_keys():
         assert len(sort_shapes_for(_caps(), NATIVE, *WORDS["keys"], **wish).rows) == 1
 
 
+def test_what_needs_more_registers_holds_fewer_keys():
+    """So that two workgroups stay on a multiprocessor: floats with values, and 64 bits with values or as some."""
+    items = {words: _shape(words=words).items for words in WORDS}
+    assert items["float pairs"] < items["pairs"] < items["keys"] == items["floats"]
+    assert items["wide pairs"] == items["wide values"] < items["wide"] < items["float pairs"]
+
+
 def test_shapes_of_a_cpu():
     """Small workgroups; and lavapipe ends all loops of an invocation after 65,535 iterations in total."""
     for words, items in (("keys", 16), ("pairs", 16), ("float pairs", 16), ("wide", 8), ("wide pairs", 8)):

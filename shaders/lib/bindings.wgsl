@@ -20,8 +20,7 @@ fn {{ part.var }}_read(k: u32) -> {{ part.value }} {
   {{ "return " ~ found ~ ";" if loop.last else "if (k < " ~ s.end ~ "u) { return " ~ found ~ "; }" }}
 //$ endfor
 }
-//$ if part.writable
-//$ for kind in ["write", "write_and", "write_or"] if kind in part.segments[0]
+//$ for kind in part.writes
 fn {{ part.var }}_{{ kind }}(k: u32, value: {{ part.value }}) {
 //$ for s in part.segments
 //$ set done = s[kind] | format(s.at, "value")
@@ -29,7 +28,6 @@ fn {{ part.var }}_{{ kind }}(k: u32, value: {{ part.value }}) {
 //$ endfor
 }
 //$ endfor
-//$ endif
 //$ endfor
 
 //$ for operand in operands
