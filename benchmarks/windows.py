@@ -6,7 +6,8 @@ Usage: python benchmarks/windows.py [--n 2^28] [--windows 2,4] [--kernels "vecto
 Vector add, reduce, scan and sort of u32, and the fixed order of `deterministic=True` sums of f32. The same n is done
 as it is, and with an invented limit of bindings that makes so many windows (for a sort, segments). All ways take turns,
 in an order that is drawn anew each round; the cost is the median over the rounds of a round's ratio to "one binding".
-Results of all ways are compared with that of one binding, on the GPU, before and after each measurement.
+Vector add takes two arrays, or one that is added to itself. Results of all ways are compared with that of one binding,
+on the GPU, before and after each measurement.
 
 With --full, n is what one binding of the device holds (2^28 for sorts), where windows begin to be needed; and there are
 rows of `--large` items in a `ChunkedArray`, and of the largest single Array (`--largest`), as long as `--memory` GiB
@@ -30,8 +31,10 @@ import gridwise_py as gw
 from gridwise_py.bench.interleave import samples_ns
 from gridwise_py.bench.results import run_context, write_results
 
+SHARED = "vector_add, x + x"  # both inputs are one array, which is read from memory once and from a cache once
 KERNELS = {
     "vector_add": (gw.VectorAdd, "u32", {}),
+    SHARED: (gw.VectorAdd, "u32", {}),
     "reduce": (gw.Reduce, "u32", {}),
     "scan": (gw.Scan, "u32", {}),
     "scan, reduce-then-scan": (gw.Scan, "u32", {"strategy": "reduce_then_scan"}),
@@ -39,6 +42,7 @@ KERNELS = {
     "scan, deterministic": (gw.Scan, "f32", {"deterministic": True}),
     "sort": (gw.Sort, "u32", {}),
 }
+LARGE = ("vector_add", SHARED, "reduce", "scan", "sort")
 ONE = "one binding"
 _SPARE_BYTES = 512  # of a window: the alignment of bindings, and a vec4
 
@@ -87,11 +91,19 @@ class Inputs:
         return self._arrays[datatype]
 
 
-def arguments(primitive: gw.Primitive, data: Any, make: Any) -> dict[str, Any]:
-    """Return a primitive's arguments: inputs are all `data`, an output of its length comes from `make`."""
-    inputs = {a.name: data for a in primitive.arguments if not a.is_output}
+def arguments(primitive: gw.Primitive, data: Any, shared: bool) -> dict[str, Any]:
+    """Return a primitive's arguments: its inputs are `data` and copies of it, or `data` alone if that is `shared`."""
+
+    def empty() -> Any:
+        return gw.ChunkedArray.empty_like(data) if isinstance(data, gw.ChunkedArray) else gw.empty_like(data)
+
+    first, *others = [a.name for a in primitive.arguments if not a.is_output]
+    inputs = {first: data}
+    copy = gw.Copy(data.device, data.datatype)
+    for name in others:
+        inputs[name] = data if shared else copy.execute(input=data, output=empty()).output
     length = primitive.output_length("output", dict.fromkeys(inputs, data.size))
-    return {**inputs, "output": make() if length == data.size else gw.empty(length, data.datatype, data.device)}
+    return {**inputs, "output": empty() if length == data.size else gw.empty(length, data.datatype, data.device)}
 
 
 def in_turns(
@@ -106,7 +118,8 @@ def in_turns(
         ways[f"{count} windows"] = cls(
             device, datatype, capabilities=limited(capabilities, 4 * n, count), **options
         )  # fmt: skip
-    arrays = arguments(ways[ONE], inputs.get(datatype, n), lambda: gw.empty(n, datatype, device))
+    data = inputs.get(datatype, n)
+    arrays = arguments(ways[ONE], data, name == SHARED)
     output, expected = arrays["output"], gw.empty_like(arrays["output"])
     ways[ONE].execute(**{**arrays, "output": expected})
     differences = Differences(device)
@@ -131,8 +144,9 @@ def in_turns(
             times[str(way)].append(measured(ways[str(way)], arrays, mode, protocol, check))
     for primitive in ways.values():
         primitive.release()
-    for array in (output, expected):
-        array.destroy()
+    for array in (*arrays.values(), expected):
+        if array is not data:
+            array.destroy()
     return [
         {
             "kernel": name, "way": way, "n": n, "windows": windows[way], "median_ns": statistics.median(found),
@@ -157,9 +171,7 @@ def large(
     else:
         data = gw.asarray(items, device)
     primitive = cls(device, datatype, **options)
-    arrays = arguments(
-        primitive, data, lambda: gw.ChunkedArray.empty_like(data) if chunked else gw.empty_like(data)
-    )  # fmt: skip
+    arrays = arguments(primitive, data, name == SHARED)
     run = primitive.execute(**arrays)
     right = np.sort(items) if name == "sort" else primitive.reference(*[items] * (len(arrays) - 1))
     if not np.array_equal(run.output.to_numpy(), right):
@@ -253,11 +265,10 @@ def main(
         rate, most_items = found[0]["median_ns"] / n, int(memory_gib * 2**30) // 12
         # A sort takes fewer than 2^30 keys.
         n_chunked = min(n_large, (1 << 30) - 65536) if name == "sort" else n_large
-        takes_large = name in ("vector_add", "reduce", "scan", "sort")
-        if takes_large and 0 < n_chunked <= most_items:
+        if name in LARGE and 0 < n_chunked <= most_items:
             show([large(name, device, n_chunked, True, rate, rounds, mode, protocol)])
         n_largest = min(capabilities.limits["max-buffer-size"] // 4, (1 << 30) - 1) // 65536 * 65536
-        if takes_large and largest and n_largest <= most_items:
+        if name in LARGE and largest and n_largest <= most_items:
             show([large(name, device, n_largest, False, rate, rounds, mode, protocol)])
 
 

@@ -404,8 +404,8 @@ def test_too_many_segments_are_refused_by_the_limits_name(device, wgpu_errors):
 
 def test_temporary_memory_beyond_the_largest_buffer(device):
     """Copies of the keys then lie in several buffers; tables do not."""
-    caps, x = _limited(device, **{"max-buffer-size": 30_000}), _keys("u32", 9001)
-    run = gw.Sort(device, "u32", capabilities=caps).execute(input=gw.asarray(x, device))
+    caps, x = _limited(device, 12_288, **{"max-buffer-size": 30_000}), _keys("u32", 9001)
+    run = gw.Sort(device, "u32", capabilities=caps, **FEW).execute(input=gw.asarray(x, device))
     assert [b.size_bytes for b in run.plan.buffers if b.name.startswith("temporary_keys")] == [30_000, 6_016]
     assert_same(run.output.to_numpy(), np.sort(x))
     tiny = gw.Sort(device, "u32", strategy="onesweep", workgroup_size=256, items=1, parts=1, capabilities=caps)
