@@ -79,14 +79,14 @@ class Inputs:
         self._arrays: dict[str, gw.Array] = {}
 
     def get(self, datatype: str, n: int) -> gw.Array:
-        """Return `n` items: integers below 2^23, which f32 holds, too."""
+        """Return `n` items: any u32, or integers below 2^23, which f32 holds."""
         if self._host.size != n:
             for array in self._arrays.values():
                 array.destroy()
             self._arrays = {}
-            self._host = np.random.default_rng(0).integers(0, 1 << 23, n, dtype=np.uint32)
+            self._host = np.random.default_rng(0).integers(0, 1 << 32, n, dtype=np.uint32)
         if datatype not in self._arrays:
-            items = self._host.astype(gw.DATATYPES[datatype].dtype, copy=False)
+            items = self._host if datatype == "u32" else (self._host >> 9).astype(gw.DATATYPES[datatype].dtype)
             self._arrays[datatype] = gw.asarray(items, self._device)
         return self._arrays[datatype]
 
@@ -164,7 +164,7 @@ def large(
 ) -> dict[str, Any]:
     """Measure `n` items in one Array or in chunks, check them, and compare with `rate`, in ns per item."""
     cls, datatype, options = KERNELS[name]
-    items = np.arange(n, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(9)
+    items = np.arange(n, dtype=np.uint32) * np.uint32(2654435761)
     if chunked:
         fits = 4 * n <= gw.capabilities(device).limits["max-storage-buffer-binding-size"]
         data = gw.ChunkedArray.from_numpy(items, chunk_items=-(-n // 2) if fits else None, device=device)
