@@ -1,4 +1,4 @@
-"""Write the README's tables of speed against peers from peers.json and sort.json in benchmarks/results/h200/.
+"""Write the README's tables of speed against peers, from peers.json and sort.json of each GPU in benchmarks/results.
 
 Usage: python scripts/make_speed_tables.py [--check]
 
@@ -18,8 +18,8 @@ from gridwise_py.bench.table import format_ns
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-RESULTS = ROOT / "benchmarks" / "results" / "h200"
-SOURCES = (RESULTS / "peers.json", RESULTS / "sort.json")
+RESULTS = ROOT / "benchmarks" / "results"
+SOURCES = tuple(RESULTS / gpu / name for gpu in ("h200", "h100") for name in ("peers.json", "sort.json"))
 BEGIN = "<!-- speed: made by scripts/make_speed_tables.py -->\n"
 END = "<!-- end of speed -->\n"
 

@@ -37,7 +37,7 @@ class Elementwise(Primitive):
     #: Operations per item.
     flops_per_item: ClassVar[int] = 0
     # What an H200 reaches without looking pages up anew is 8 GiB, less what else is in use. Beyond, four regions in
-    # turns are 8 % faster than one; below, 0.6 % slower (docs/performance.md).
+    # turns take a tenth less time than one; below, 0.4 % more (docs/performance.md).
     _pages_known_bytes: ClassVar[int] = 15 << 29
     _regions_in_turns: ClassVar[int] = 4
 
