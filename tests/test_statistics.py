@@ -249,6 +249,14 @@ def test_stops_on_a_plateau():
     assert n < 3000
 
 
+def test_one_look_shows_no_plateau():
+    """Samples that come in large portions are looked at seldom; a line through one look has no slope."""
+    x = np.where(np.random.default_rng(3).random(40_000) < 0.5, 1e3, 9e3)  # two modes: the interval stays wide
+    rule = Stopping(max_samples=10**6)
+    assert [rule.reason(list(x[:n]), 0.0) for n in (60, 600, 6000)] == [None] * 3
+    assert [rule.reason(list(x[:n]), 0.0) for n in (8000, 10_000)] == [None, StopReason.PLATEAU]
+
+
 def test_coarse_ticks_are_a_plateau():
     rng = np.random.default_rng(3)
     x = np.where(rng.random(5000) < 0.5, 65_536.0, 131_072.0)

@@ -203,6 +203,8 @@ class Stopping:
         if count < self.plateau_samples or self._seen.widths[0][0] > count / 4:
             return False
         recent = [(n, width) for n, width in self._seen.widths if n >= count / 4]
+        if len(recent) < 3:  # samples that came in large portions: no line can be told from fewer looks
+            return False
         logs = np.log(np.array(recent, dtype=np.float64))  # a width of 0 has stopped before
         slope = np.polyfit(logs[:, 0], logs[:, 1], 1)[0]
         # -0.5 is what independent samples give.
