@@ -92,18 +92,14 @@ class Inputs:
 
 
 def arguments(primitive: gw.Primitive, data: Any, shared: bool) -> dict[str, Any]:
-    """Return a primitive's arguments: its inputs are `data` and copies of it, or `data` alone if that is `shared`."""
+    """Return a primitive's arguments: its inputs are `data` and copies of it, or `data` alone if that is `shared`.
 
-    def empty() -> Any:
-        return gw.ChunkedArray.empty_like(data) if isinstance(data, gw.ChunkedArray) else gw.empty_like(data)
-
+    The output is one that the primitive has written.
+    """
     first, *others = [a.name for a in primitive.arguments if not a.is_output]
-    inputs = {first: data}
     copy = gw.Copy(data.device, data.datatype)
-    for name in others:
-        inputs[name] = data if shared else copy.execute(input=data, output=empty()).output
-    length = primitive.output_length("output", dict.fromkeys(inputs, data.size))
-    return {**inputs, "output": empty() if length == data.size else gw.empty(length, data.datatype, data.device)}
+    inputs = {first: data, **{name: data if shared else copy.execute(input=data).output for name in others}}
+    return {**inputs, "output": primitive.execute(**inputs).output}
 
 
 def in_turns(
@@ -120,8 +116,8 @@ def in_turns(
         )  # fmt: skip
     data = inputs.get(datatype, n)
     arrays = arguments(ways[ONE], data, name == SHARED)
-    output, expected = arrays["output"], gw.empty_like(arrays["output"])
-    ways[ONE].execute(**{**arrays, "output": expected})
+    expected = arrays["output"]
+    output = arrays["output"] = gw.empty_like(expected)
     differences = Differences(device)
 
     def check(outputs: Mapping[str, gw.Array]) -> Any:
