@@ -240,13 +240,3 @@ def test_the_api_reference_is_what_its_script_makes():
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     assert script.PAGE.read_text(encoding="utf-8") == script.reference(), "run python scripts/make_api_reference.py"
-
-
-# ---- sizes
-
-
-def test_modules_and_shaders_are_short():
-    limits = [(path, 400) for path in PACKAGE.rglob("*.py")]
-    limits += [(path, 200) for path in SHADERS.rglob("*.wgsl")]
-    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) - limit for path, limit in limits}
-    assert {name: over for name, over in lengths.items() if over > 0} == {}
