@@ -1,9 +1,9 @@
-"""Write the README's tables of speed against peers, from peers.json and sort.json of each GPU in benchmarks/results.
+"""Write the tables of speed against peers in docs/benchmarks.md, from each GPU's peers.json and sort.json.
 
 Usage: python scripts/make_speed_tables.py [--check]
 
-What stands between the two marks in README.md is replaced. With --check nothing is written, and the exit code is 1
-where README.md and the files do not agree; a test asks the same.
+The lines between the two marks in docs/benchmarks.md are replaced. With --check nothing is written, and the exit code is 1
+if the page and the files do not agree; a test asks the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from gridwise_py.bench.table import format_ns
 
 ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "benchmarks.md"
 RESULTS = ROOT / "benchmarks" / "results"
 SOURCES = tuple(RESULTS / gpu / name for gpu in ("h200", "h100") for name in ("peers.json", "sort.json"))
 BEGIN = "<!-- speed: made by scripts/make_speed_tables.py -->\n"
@@ -132,12 +132,12 @@ def _share(form: Row | None) -> str:
     return f"{form['ratio']:.2f}" if form["correct"] else "wrong"
 
 
-def updated(readme: str, documents: Sequence[Row]) -> str:
-    """Return the README with the tables of results files."""
-    head, begin, rest = readme.partition(BEGIN)
+def updated(page: str, documents: Sequence[Row]) -> str:
+    """Return the page with the tables of results files."""
+    head, begin, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"{README.name} lacks the marks {BEGIN.strip()!r} and {END.strip()!r}")
+        raise SystemExit(f"{PAGE.name} lacks the marks {BEGIN.strip()!r} and {END.strip()!r}")
     lines = [line for document in documents for line in ("", *tables(document))]
     return head + BEGIN + "\n".join([*lines, "", ""]) + END + tail
 
@@ -149,14 +149,14 @@ def documents() -> list[Row]:
 
 def main() -> None:
     """Write, or check."""
-    before = README.read_text(encoding="utf-8")
+    before = PAGE.read_text(encoding="utf-8")
     after = updated(before, documents())
     if "--check" in sys.argv[1:]:
         if before != after:
-            sys.exit(f"{README.name} and {RESULTS.relative_to(ROOT)} do not agree: run python {Path(__file__).name}")
+            sys.exit(f"{PAGE.name} and {RESULTS.relative_to(ROOT)} do not agree: run python {Path(__file__).name}")
         return
-    README.write_text(after, encoding="utf-8")
-    print(f"wrote {README.name}")
+    PAGE.write_text(after, encoding="utf-8")
+    print(f"wrote {PAGE.name}")
 
 
 if __name__ == "__main__":

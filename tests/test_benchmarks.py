@@ -266,13 +266,13 @@ def test_arrays_are_compared_on_the_gpu(device, datatype):
         differences.mismatch(got[:5], expected)
 
 
-# ---- the README's tables
+# ---- the tables of docs/benchmarks.md
 
 
-def test_the_readme_says_what_is_in_the_file():
+def test_the_page_says_what_is_in_the_files():
     script = _script("make_speed_tables")
-    readme = script.README.read_text(encoding="utf-8")
-    assert script.updated(readme, script.documents()) == readme, "run python scripts/make_speed_tables.py"
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert script.updated(page, script.documents()) == page, "run python scripts/make_speed_tables.py"
 
 
 def test_another_file_gives_other_tables():
