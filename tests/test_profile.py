@@ -1,5 +1,6 @@
 """gw.profile: regions, primitives, kernels, transfers and passes of one's own, on both clocks."""
 
+import concurrent.futures
 import gc
 import threading
 
@@ -127,7 +128,11 @@ def test_passes_of_ones_own(timed):
         compute.end()
         with prof.commands(encoder, "raw copy", moved_bytes=2 * x.nbytes):
             encoder.copy_buffer_to_buffer(x.buffer, 0, scratch, 0, x.nbytes)
+            with prof.commands(encoder, "a part of it"):
+                encoder.clear_buffer(scratch)
+            assert prof.timestamp_writes(encoder, "a pass in it") is None
             gw.Copy(timed).record(encoder, input=x)  # in the time of "raw copy", and not counted again
+            gw.Copy(timed).execute(encoder=encoder, input=x)
         kernel.execute(encoder=encoder, x=x)
         kernel.record(encoder, x=x)
         timed.queue.submit([encoder.finish()])
@@ -136,7 +141,25 @@ def test_passes_of_ones_own(timed):
     parts = [rows["raw pass", "pass"], rows["raw copy", "commands"], rows["mine", "kernel"]]
     assert [part.calls for part in parts] == [1, 1, 2]
     assert custom.gpu_time_total_ns == pytest.approx(sum(part.gpu_time_total_ns for part in parts))
-    assert ("copy", "kernel") not in rows
+    assert not {"copy", "a part of it", "a pass in it"} & {name for name, kind in rows if kind != "primitive"}
+
+
+def test_what_is_submitted_inside_of_commands_counts_by_itself(timed):
+    """It is on an encoder of its own, so the time of the commands does not hold it."""
+    x, copy = gw.asarray(X, timed), gw.Copy(timed)
+    copy.execute(input=x)
+    with gw.profile(timed) as prof, prof.region("all"):
+        encoder = timed.create_command_encoder()
+        with prof.commands(encoder, "mine"):
+            y = gw.asarray(X, timed)
+            copy.record(encoder, input=x)  # in the time of "mine", also after an upload
+            gw.sum(y)
+        timed.queue.submit([encoder.finish()])
+    rows = _rows(prof)
+    on_gpu = {name: row for (name, kind), row in rows.items() if kind in ("kernel", "copy", "commands")}
+    assert {name: row.calls for name, row in on_gpu.items()} == {"copy to GPU": 1, "reduce": 1, "mine": 1}
+    total_ns = sum(row.gpu_time_total_ns for row in on_gpu.values())
+    assert rows["all", "region"].gpu_time_total_ns == pytest.approx(total_ns)
 
 
 def test_the_session_of_a_caller_is_used(timed):
@@ -262,6 +285,170 @@ def test_off_it_takes_no_queries_and_no_passes_more(timed, monkeypatch):
     scan.execute()
     assert [("timestamp_writes" in options) for options in begun] == [False]
     gc.collect()
+
+
+def _in_threads(*functions):
+    """Run functions at the same time, a thread each; raise what the first of them raised."""
+    with concurrent.futures.ThreadPoolExecutor(len(functions)) as pool:
+        return [future.result(60) for future in [pool.submit(function) for function in functions]]
+
+
+def test_what_other_threads_do_works_while_profiles_come_and_go(timed):
+    """A call that has found a profile goes on without one if that closes meanwhile."""
+    x, done = gw.asarray(X[:3000], timed), threading.Event()
+    scan = gw.Scan(timed)
+    scan.execute(input=x)
+
+    def work():
+        calls = 0
+        while not done.is_set():
+            y = gw.asarray(X[:3000], timed)
+            y.copy_from(X[1:3001])
+            np.testing.assert_array_equal(y.to_numpy(), X[1:3001])
+            gw.sum(y)
+            encoder = timed.create_command_encoder()
+            gw.Copy(timed).record(encoder, input=x)
+            timed.queue.submit([encoder.finish()])
+            assert gw.stream(gw.Reduce(timed), [X[:100], X[:100]]) == 2 * X[:100].sum()
+            gw.synchronize(timed)
+            calls += 1
+        return calls
+
+    def open_and_close():
+        try:
+            for _ in range(60):
+                with gw.profile(timed):
+                    done.wait(0.005)
+        finally:
+            done.set()
+
+    assert _in_threads(open_and_close, work)[1] > 0
+
+
+class _Moments:
+    """Stands for `Profile._records`: counts how often calls ask it, and closes the profile at one of these moments."""
+
+    def __init__(self, close_at=None):
+        self.close_at, self.count = close_at, 0
+
+    def __get__(self, prof, owner, records=gw.Profile._records):
+        self.count += 1
+        if self.count == self.close_at:
+            prof.__exit__(None, None, None)
+        return records.__get__(prof, owner)
+
+
+@pytest.mark.parametrize("job", ["execute", "record", "asarray", "copy_from", "to_numpy", "stream", "synchronize"])
+def test_a_call_during_which_the_profile_closes_works(timed, monkeypatch, job):
+    """At whatever moment that is: each is tried in turn."""
+    x, expected = gw.asarray(X[:999], timed), np.cumsum(X[:999], dtype=np.uint32)
+    scan = gw.Scan(timed)
+    scan.execute(input=x)
+
+    def record():
+        encoder = timed.create_command_encoder()
+        out = scan.record(encoder, input=x, output=gw.empty_like(x))["output"]
+        timed.queue.submit([encoder.finish()])
+        return out.to_numpy()
+
+    jobs = {
+        "execute": lambda: scan.execute(input=x).output.to_numpy(),
+        "record": record,
+        "asarray": lambda: gw.asarray(expected, timed).to_numpy(),
+        "copy_from": lambda: gw.empty_like(x).copy_from(expected).to_numpy(),
+        "to_numpy": lambda: gw.cumsum(x).to_numpy(),
+        "stream": lambda: np.concatenate(list(gw.stream(scan, [X[:500], X[500:999]]))),
+        "synchronize": lambda: gw.synchronize(timed) or expected,
+    }
+
+    def profiled(moments):
+        with monkeypatch.context() as patch, gw.profile(timed) as prof:
+            patch.setattr(gw.Profile, "_records", moments)
+            result = jobs[job]()
+        np.testing.assert_array_equal(result, expected)
+        assert context_of(timed).profiler is None
+        prof.key_averages()
+        return moments.count
+
+    count = profiled(_Moments())
+    assert count > 0
+    for moment in range(1, count + 1):
+        profiled(_Moments(moment))
+
+
+def test_a_call_that_is_under_way_when_the_profile_closes_is_recorded_whole(timed):
+    scan, x = gw.Scan(timed, strategy="reduce_then_scan"), gw.asarray(X, timed)
+    scan.execute(input=x)
+    prof = gw.profile(timed).__enter__()
+    with prof.region("late"):
+        prof.__exit__(None, None, None)
+        with prof._span("Scan", "primitive"):  # as a call that looked before the profile closed
+            pass
+    with prof._span("too late", "primitive"):
+        pass
+    assert {name for name, _ in _rows(prof)} == {"late", "Scan"}
+
+
+def test_closing_twice_closes_no_other(timed):
+    first, second = gw.profile(timed), gw.profile(timed)
+    with first:
+        pass
+    with second:
+        first.__exit__(None, None, None)
+        assert context_of(timed).profiler is second
+        gw.sum(gw.asarray(X, timed))
+    assert ("Reduce", "primitive") in _rows(second)
+    assert _rows(first) == {}
+
+
+def test_of_two_threads_that_open_a_profile_one_may(timed, monkeypatch):
+    """The clocks' alignment takes long enough for the other thread to come by."""
+    both = threading.Barrier(2)
+    align = gw.Profile._align
+    monkeypatch.setattr(gw.Profile, "_align", lambda self: (threading.Event().wait(0.05), align(self)))
+
+    def open_one():
+        both.wait(60)
+        try:
+            with gw.profile(timed) as prof:
+                both.wait(60)  # until the other one was refused
+                gw.cumsum(gw.asarray(X, timed))
+        except gw.ArgumentError as error:
+            both.wait(60)
+            return str(error)
+        return prof
+
+    found = _in_threads(open_one, open_one)
+    (refusal,) = (one for one in found if isinstance(one, str))
+    assert "open on this device already" in refusal
+    (prof,) = (one for one in found if isinstance(one, gw.Profile))
+    assert _rows(prof)["Scan", "primitive"].calls == 1
+
+
+def test_a_profile_that_cannot_open_leaves_the_way_free(timed, monkeypatch):
+    prof = gw.profile(timed)
+    with monkeypatch.context() as patch:
+        patch.setattr(gw.Profile, "_align", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            prof.__enter__()
+    assert context_of(timed).profiler is None
+    with prof:
+        gw.sum(gw.asarray(X, timed))
+    assert ("Reduce", "primitive") in _rows(prof)
+
+
+def test_threads_one_after_the_other_keep_their_records(timed, tmp_path):
+    """The system gives a later thread the number of one that has ended."""
+    x, scan = gw.asarray(X, timed), gw.Scan(timed)
+    with gw.profile(timed) as prof:
+        for _ in range(3):
+            thread = threading.Thread(target=lambda: scan.execute(input=x), name="worker")
+            thread.start()
+            thread.join()
+    assert _rows(prof)["Scan", "primitive"].calls == 3
+    prof.export_chrome_trace(tmp_path / "t.json")
+    _, lanes = load(tmp_path / "t.json")
+    assert {name for name in lanes if name.startswith("host")} == {f"host, worker{n}" for n in ("", " (2)", " (3)")}
 
 
 def test_threads_have_lanes_of_their_own(timed, tmp_path):
