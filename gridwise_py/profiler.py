@@ -22,7 +22,9 @@ from .event import Event
 from .plan import Plan
 from .profile_nodes import GpuWork, Node
 from .profile_report import KeyAverages, averages
+from .quantities import format_time
 from .run import record_marked
+from .terminal import clean
 from .timing import TimingSession
 from .trace import ChromeTrace, GpuSlice
 
@@ -217,8 +219,16 @@ class Profile:
         trace.write(path)
 
     def __repr__(self) -> str:
-        state = "not used" if self._begin_ns is None else "open" if self._end_ns is None else "closed"
-        return f"Profile({state}, {sum(len(root.children) for root in self._all_roots())} entries)"
+        state = "not used"
+        if self._begin_ns is not None:
+            end_ns = self._end_ns if self._end_ns is not None else time.perf_counter_ns()
+            state = f"{'open' if self._is_open else 'closed'}, {format_time(end_ns - self._begin_ns)}"
+        entries = sum(len(root.children) for root in self._all_roots())
+        return f"Profile({clean(self._context.capabilities.adapter)}, {state}, {entries} entries)"
+
+    def _repr_html_(self) -> str | None:
+        # Reading waits for the end of the work, which is for its user to ask for while it is open.
+        return None if self._begin_ns is None or self._is_open else self.key_averages()._repr_html_()
 
     # ---- what this library calls; another thread may have closed the profile meanwhile, and then nothing is recorded
 

@@ -2,6 +2,8 @@
 
 import concurrent.futures
 import gc
+import re
+import sys
 import threading
 
 import numpy as np
@@ -11,6 +13,7 @@ from _trace import load
 
 import gridwise_py as gw
 from gridwise_py.context import context_of
+from gridwise_py.profile_report import KeyAverage, KeyAverages
 
 X = np.random.default_rng(1).integers(0, 99, 300_007, dtype=np.uint32)
 MINE = """
@@ -18,6 +21,8 @@ MINE = """
 @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   if (id.x < arrayLength(&x)) { x[id.x] += 1u; }
 }"""
+
+HEADINGS = ["name", "kind", "self CPU", "CPU total", "self GPU", "GPU total", "calls", "allocated", "shapes"]
 
 
 @pytest.fixture
@@ -238,6 +243,116 @@ def test_the_table(timed):
     by_shape = _rows(prof, group_by_input_shape=True)
     assert len(list(prof.key_averages(group_by_input_shape=True))) > len(averages)
     assert by_shape
+
+
+SHAPES = ("input u32[1048576], output u32[1048576]", "input u32[300007], output u32[300007]")
+LONG = "a_region_whose_name_has_no_place_to_fold_it, and then some words"
+
+
+def _invented():
+    """Averages of which every cell is told from all others."""
+    rows = [
+        KeyAverage(LONG, "region", 3, 1_010.0, 2_020.0, None, 3_030.0, (), 123_456),
+        KeyAverage("Scan", "primitive", 41, 4_040.0, 5_050.0, None, 6_060.0, SHAPES, 0),
+        KeyAverage("scan", "kernel", 52, None, None, 7_070.0, 8_080.0, ("64 × 1 × 1 workgroups",), 0),
+    ]
+    return KeyAverages(rows, "an adapter")
+
+
+def _columns(text, left_out):
+    """Read a table back: the folded pieces of each cell joined, by heading, for each row."""
+    lines = text.splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.startswith("─"))
+    headings = [heading for heading in HEADINGS if heading not in left_out]
+    assert lines[begin - 1].split() == " ".join(headings).split()
+    starts, at = [], 0
+    for heading in headings:
+        at = lines[begin - 1].index(heading, at)
+        starts.append((at, at + len(heading)))
+        at += len(heading)
+    rows = []
+    for line in lines[begin + 1 :]:
+        if line.startswith("left out"):
+            break
+        pieces = [(m.start(), m.end(), m.group()) for m in re.finditer(r"\S+(?: \S+)*", line)]
+        cells = dict.fromkeys(headings, "")
+        for first, last, piece in pieces:
+            (found,) = (
+                heading for heading, (a, b) in zip(headings, starts, strict=True)
+                if (first == a if heading in ("name", "kind", "shapes") else last == b)
+            )  # fmt: skip
+            cells[found] = piece
+        if cells["calls"]:  # of a row's first line only
+            rows.append(cells)
+        else:
+            for heading, piece in cells.items():
+                rows[-1][heading] += piece
+    return rows
+
+
+@pytest.mark.parametrize("width", [20, 60, 72, 80, 100, 115, 140, 300])
+def test_no_width_cuts_the_table(width):
+    averages = _invented()
+    text = averages.table(sort_by=None, width=width)
+    note = re.search(r"left out at a width of \d+: (.*); width=(\d+) shows all", " ".join(text.split()))
+    left_out = note[1].split(", ") if note else []
+    assert max(map(len, text.splitlines())) <= max(width, 56)  # there, what is never left out is as narrow as it can be
+    assert left_out == [heading for heading in HEADINGS if heading in left_out]
+    assert {"name", "GPU total", "calls", "shapes"} & {*left_out} == set()
+    rows = _columns(text, left_out)
+    assert [row["name"].replace(" ", "") for row in rows] == [LONG.replace(" ", ""), "Scan", "scan"]
+    assert [row["GPU total"] for row in rows] == ["3.03 µs", "6.06 µs", "8.08 µs"]
+    assert [row["calls"] for row in rows] == ["3", "41", "52"]
+    assert rows[1]["shapes"].replace(" ", "") == "; ".join(SHAPES).replace(" ", "")
+    if note:
+        assert "left out" not in averages.table(width=int(note[2]))
+        assert "left out" in averages.table(width=int(note[2]) - 1)
+    else:
+        assert rows[0]["allocated"] == "123,456 B"
+
+
+def test_columns_that_matter_least_are_left_out_first():
+    averages = _invented()
+    found = []
+    for width in range(140, 20, -1):
+        note = re.search(r"left out at a width of \d+: (.*); width", " ".join(averages.table(width=width).split()))
+        left_out = set(note[1].split(", ")) if note else set()
+        assert left_out >= set(found)
+        found += left_out - set(found)
+    assert found == ["allocated", "self CPU", "kind", "self GPU", "CPU total"]
+
+
+def test_the_width_is_that_of_the_terminal_and_that_of_a_notebook_without_one(monkeypatch):
+    averages = _invented()
+    assert averages.table() == averages.table(width=115)
+    assert "left out" not in averages.table()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert averages.table() == averages.table(width=80) != averages.table(width=115)
+    with pytest.raises(gw.ArgumentError, match="width"):
+        averages.table(width=0)
+
+
+@pytest.mark.parametrize("terminal", [{}, {"FORCE_COLOR": "1", "TERM": "dumb"}, {"COLUMNS": "33", "TERM": "xterm"}])
+def test_the_table_is_the_same_text_wherever_it_is_made(monkeypatch, terminal):
+    plain = _invented().table(width=120)
+    for name, value in terminal.items():
+        monkeypatch.setenv(name, value)
+    assert _invented().table(width=120) == plain
+    assert "\x1b" not in plain
+
+
+def test_reprs_of_a_profile(timed):
+    prof = gw.profile(timed)
+    adapter = context_of(timed).capabilities.adapter
+    assert repr(prof) == f"Profile({adapter}, not used, 0 entries)"
+    assert prof._repr_html_() is None
+    with prof, prof.region("<b>"):
+        assert re.fullmatch(r"Profile\(.*, open, \d[\d.]* (ns|µs|ms|s), 1 entries\)", repr(prof))
+        assert prof._repr_html_() is None  # it would wait for the GPU
+    assert "closed" in repr(prof)
+    assert "&lt;b&gt;" in prof._repr_html_()
+    assert repr(prof.key_averages()).startswith(f"KeyAverages(1 rows, {adapter}")
 
 
 # ---- opening, closing, threads
