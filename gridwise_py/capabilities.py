@@ -184,7 +184,7 @@ class Capabilities:
         ticks = "no timestamps" if self.tick_step_ns is None else f"timestamps in steps of {self._step()}"
         return (
             f"Capabilities({self.adapter}, {self.adapter_type}, {self.backend}, {self.driver or 'driver not known'}: "
-            f"{self._subgroups()}, {ticks}, {len(self.features)} features)"
+            f"{self._subgroups()}, {ticks}, {len(self.features)} feature{'s' if len(self.features) != 1 else ''})"
         )
 
     def _repr_html_(self) -> str:

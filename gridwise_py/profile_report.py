@@ -198,7 +198,7 @@ class KeyAverages(Sequence[KeyAverage]):
         return text + (f"{hidden} more rows; row_limit=-1 shows all\n" if hidden else "")
 
     def __repr__(self) -> str:
-        return f"KeyAverages({len(self)} rows, {clean(self._title)})"
+        return f"KeyAverages({len(self)} row{'s' if len(self) != 1 else ''}, {clean(self._title)})"
 
     def _repr_html_(self) -> str:
         rows = [tuple(_cells(row).values()) for row in self.sorted_by("gpu_time_total")]

@@ -224,7 +224,7 @@ class Profile:
             end_ns = self._end_ns if self._end_ns is not None else time.perf_counter_ns()
             state = f"{'open' if self._is_open else 'closed'}, {format_time(end_ns - self._begin_ns)}"
         entries = sum(len(root.children) for root in self._all_roots())
-        return f"Profile({clean(self._context.capabilities.adapter)}, {state}, {entries} entries)"
+        return f"Profile({clean(self._context.capabilities.adapter)}, {state}, {entries} {'entry' if entries == 1 else 'entries'})"
 
     def _repr_html_(self) -> str | None:
         # Reading waits for the end of the work, which is for its user to ask for while it is open.

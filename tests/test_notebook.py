@@ -14,9 +14,11 @@ from jupyter_client import AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpecManager
 from nbclient import NotebookClient
 
-ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
-pytestmark = pytest.mark.skipif(not README.exists(), reason="needs the repository")
+import gridwise_py as gw
+from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.series import make_series
+
+README = Path(__file__).resolve().parent.parent / "README.md"
 
 HEADINGS = ["name", "kind", "self CPU", "CPU total", "self GPU", "GPU total", "calls", "allocated", "shapes"]
 TIME = r"\d[\d.]* (ns|µs|ms|s)"
@@ -83,6 +85,8 @@ def _environment(folder):
 @pytest.fixture(scope="module")
 def notebook(device, tmp_path_factory):
     """The notebook after it was run; the fixture `device` skips where there is no adapter."""
+    if not README.exists():
+        pytest.skip("needs the repository")
     folder = tmp_path_factory.mktemp("notebook")
     sources = [*_readme_blocks(), *CELLS.values()]
     assert len(sources) > len(CELLS)
@@ -227,3 +231,56 @@ def test_everything_that_rich_shows_is_printed(notebook):
     assert _printed(notebook, "console") == "printed by rich\n"
     assert _outputs(notebook, "comparing") == []
     assert re.search(r"^ *scan ", _printed(notebook, "comparison"), re.MULTILINE)
+
+
+# ---- the same without a GPU: what is doubtful must show
+
+
+def test_the_repr_of_a_measurement_says_which_clock_its_time_is_of():
+    timed = measurement(count=40)
+    assert re.match(rf"Measurement\(scan, n=2\^20, hot: GPU span {TIME} ±\S+ %, right\)$", repr(timed))
+    invalid = make_series("gpu_span", [], {"zero": 12, "longer_than_wall": 3})
+    wall = make_series("cpu_wall", [470_823.0] * 5)
+    doubtful = measurement(whole={"gpu_span": invalid, "cpu_wall": wall})
+    assert repr(doubtful) == (
+        "Measurement(scan, n=2^20, hot: CPU wall 471 µs ±0 % "
+        "(no GPU time is valid: 12 zero, 3 longer than wall), right)"
+    )
+    rows = {row[0]: row for row in _Table(doubtful._repr_html_()).rows}
+    assert rows["GPU span"][1:] == ["not measured", "", "–", "0", "12 zero, 3 longer than wall"]
+    assert rows["CPU wall"][1] == "471 µs"
+    assert "by the CPU wall" in _Table(doubtful._repr_html_()).text
+    assert "GPU" not in repr(measurement(whole={"cpu_wall": wall}))  # no timestamps: nothing to excuse
+
+
+def test_a_measurement_that_failed_says_why_on_one_line():
+    failed = gw.Measurement("<scan>", Mode.HOT, 5, error="ShaderError: no\nfn main() {…}")
+    assert repr(failed) == "Measurement(<scan>, n=5, hot: no time, ShaderError: no)"
+    assert "<scan>" not in failed._repr_html_()
+    assert "&lt;scan&gt;, n=5, hot: ShaderError: no<" in failed._repr_html_()
+
+
+def test_the_repr_of_a_benchmark_counts_the_calls_that_were_timed():
+    wall = make_series("cpu_wall", [84_312_772.0] * 50)
+    result = gw.BenchmarkResult(wall, None, 5, 50, "device_poll")
+    assert repr(result) == (
+        "BenchmarkResult(CPU wall of 50 calls: median 84.3 ms, mean 84.3 ms, standard deviation 0 ns)"
+    )
+    some = gw.BenchmarkResult(wall, make_series("gpu_span", [256_098.0] * 5), 5, 50, "device_poll")
+    assert repr(some).startswith("BenchmarkResult(GPU span of 5 of 50 calls: median 256 µs, ")
+    rows = {row[0]: row for row in _Table(result._repr_html_()).rows}
+    assert rows["GPU span"][1:] == ["not measured", "–", "–", "–", "0"]
+    assert rows["CPU wall"][1:] == ["84.3 ms", "84.3 ms", "0 ns", "84.3 ms", "50"]
+
+
+def test_the_repr_of_capabilities_is_one_line():
+    invented = gw.Capabilities(adapter="a & b", subgroup_size=32, tick_step_ns=32.0, features={"subgroup"})
+    assert repr(invented) == (
+        "Capabilities(a & b, DiscreteGPU, Vulkan, driver not known: subgroups of 32, timestamps in steps of 32 ns, "
+        "1 feature)"
+    )
+    assert "no subgroups, no timestamps" in repr(gw.Capabilities())
+    table = _Table(invented._repr_html_())
+    assert dict(table.rows)["max-buffer-size"] == "268,435,456"
+    assert "Software" not in table.text
+    assert "Software on the CPU" in gw.Capabilities(adapter_type="CPU")._repr_html_()

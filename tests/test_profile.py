@@ -348,11 +348,11 @@ def test_reprs_of_a_profile(timed):
     assert repr(prof) == f"Profile({adapter}, not used, 0 entries)"
     assert prof._repr_html_() is None
     with prof, prof.region("<b>"):
-        assert re.fullmatch(r"Profile\(.*, open, \d[\d.]* (ns|µs|ms|s), 1 entries\)", repr(prof))
+        assert re.fullmatch(r"Profile\(.*, open, \d[\d.]* (ns|µs|ms|s), 1 entry\)", repr(prof))
         assert prof._repr_html_() is None  # it would wait for the GPU
     assert "closed" in repr(prof)
     assert "&lt;b&gt;" in prof._repr_html_()
-    assert repr(prof.key_averages()).startswith(f"KeyAverages(1 rows, {adapter}")
+    assert repr(prof.key_averages()).startswith(f"KeyAverages(1 row, {adapter}")
 
 
 # ---- opening, closing, threads
