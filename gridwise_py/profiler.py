@@ -223,8 +223,9 @@ class Profile:
         if self._begin_ns is not None:
             end_ns = self._end_ns if self._end_ns is not None else time.perf_counter_ns()
             state = f"{'open' if self._is_open else 'closed'}, {format_time(end_ns - self._begin_ns)}"
-        entries = sum(len(root.children) for root in self._all_roots())
-        return f"Profile({clean(self._context.capabilities.adapter)}, {state}, {entries} {'entry' if entries == 1 else 'entries'})"
+        count = sum(len(root.children) for root in self._all_roots())
+        entries = f"{count} {'entry' if count == 1 else 'entries'}"
+        return f"Profile({clean(self._context.capabilities.adapter)}, {state}, {entries})"
 
     def _repr_html_(self) -> str | None:
         # Reading waits for the end of the work, which is for its user to ask for while it is open.
