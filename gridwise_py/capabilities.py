@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .errors import ArgumentError
+from .html_table import html_table
+from .quantities import format_time
 
 __all__ = ["Capabilities", "LookbackVerdict", "SubgroupMode"]
 
@@ -177,6 +179,32 @@ class Capabilities:
             f"subgroups={requested!r} is unknown; give None, True, False, 'native', 'none' or 'emulated-N' "
             f"with N a power of two from 2 to 128"
         )
+
+    def __repr__(self) -> str:
+        ticks = "no timestamps" if self.tick_step_ns is None else f"timestamps in steps of {self._step()}"
+        return (
+            f"Capabilities({self.adapter}, {self.adapter_type}, {self.backend}, {self.driver or 'driver not known'}: "
+            f"{self._subgroups()}, {ticks}, {len(self.features)} feature{'s' if len(self.features) != 1 else ''})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("type", self.adapter_type), ("backend", self.backend), ("vendor", self.vendor), ("driver", self.driver),
+            ("subgroups", self._subgroups()),
+            ("smallest step of timestamps", "no timestamps" if self.tick_step_ns is None else self._step()),
+            ("look-back", "not tested yet" if self.lookback is None else str(self.lookback)),
+            ("shapes of kernels", "the default ones" if not self.tuning else "tuned"),
+            ("features", ", ".join(sorted(self.features))),
+            *((name, f"{self.limits[name]:,}") for name in _DEFAULT_LIMITS),
+        ]  # fmt: skip
+        notes = ["Software on the CPU: its figures say nothing about any GPU."] if self.is_cpu else []
+        return html_table(self.adapter, (), rows, texts=(0, 1), notes=notes)
+
+    def _subgroups(self) -> str:
+        return "no subgroups" if self.subgroup_size is None else f"subgroups of {self.subgroup_size}"
+
+    def _step(self) -> str:
+        return format_time(self.tick_step_ns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON data."""

@@ -180,7 +180,7 @@ def step(
         return contextlib.nullcontext()
     if encoder is None:
         return profiler._span(name, "host")
-    return profiler.commands(encoder, name, moved_bytes=moved_bytes, kind="copy")
+    return profiler._commands(encoder, name, "copy", moved_bytes)
 
 
 _creation_lock = threading.Lock()

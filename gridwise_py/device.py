@@ -14,6 +14,7 @@ import wgpu
 from ._wgpu_native import create_shader_module, look_types_up, submit, tick_period_ns
 from .capabilities import Capabilities
 from .errors import AdapterError
+from .html_table import html_table
 from .process import check_process, note_gpu_use
 from .submission import read_words
 from .timeout import checked_timeout_s, set_timeout_s
@@ -71,6 +72,16 @@ class AdapterDescription:
 
     def __str__(self) -> str:
         return f"[{self.index}] {self.name} ({self.type}, {self.backend}, {self.driver})"
+
+    def __repr__(self) -> str:
+        return f"AdapterDescription({self})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("type", self.type), ("backend", self.backend), ("vendor", self.vendor), ("driver", self.driver),
+            ("features", ", ".join(self.features)),
+        ]  # fmt: skip
+        return html_table(f"[{self.index}] {self.name}", (), rows, texts=(0, 1))
 
 
 def _type_rank(adapter: wgpu.GPUAdapter) -> int:

@@ -304,7 +304,7 @@ class Primitive(ABC):
         profiler: Profile | None,
     ) -> Run:
         session = None
-        if enable_gpu_timing or (profiler is not None and profiler._times_kernels):
+        if enable_gpu_timing or (profiler is not None and profiler._times_kernels(encoder)):
             if self._context.has_timestamps:
                 session = self._context.timing_helper.session()
             else:
@@ -325,7 +325,7 @@ class Primitive(ABC):
                 raise device_error(error, self.name) from error
             raise
         if profiler is not None:
-            profiler._kernels(ready.bound.plan, session, 0, trials)
+            profiler._kernels(ready.bound.plan, session, 0, trials, encoder)
         measurement = Measurement(ready.bound.plan, session, trials, cpu or {}) if timed else None
         if measurement is not None:
             self._last_timed = measurement

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import io
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,9 @@ import wgpu
 
 from .context import context_of
 from .errors import ArgumentError
-from .timing_result import _format_ns
+from .html_table import html_table
+from .quantities import format_time
+from .terminal import clean, render_text
 
 __all__ = ["KeyAverage", "KeyAverages", "Record", "averages"]
 
@@ -103,6 +106,17 @@ _SORT_KEYS = {
 }
 
 
+_HEADINGS = ("name", "kind", "self CPU", "CPU total", "self GPU", "GPU total", "calls", "allocated", "shapes")
+_TEXTS = ("name", "kind", "shapes")
+# These are folded into several lines where a table is narrow, but not below so many characters.
+_NARROWEST = {"name": 16, "shapes": 18}
+# Where that is not enough, these are left out, in this order.
+_LEFT_OUT_FIRST = ("allocated", "self CPU", "kind", "self GPU", "CPU total")
+_GAP = 2  # between columns
+# What a cell of a notebook shows without folding lines.
+_WIDTH_WITHOUT_TERMINAL = 115
+
+
 class KeyAverages(Sequence[KeyAverage]):
     """The rows of a profile, by name; `table` shows them."""
 
@@ -138,8 +152,11 @@ class KeyAverages(Sequence[KeyAverage]):
         unknown = [row for row in self._rows if getattr(row, column) is None]
         return sorted(known, key=lambda row: getattr(row, column), reverse=True) + unknown
 
-    def table(self, sort_by: str | None = "gpu_time_total", row_limit: int = 100, width: int = 140) -> str:
+    def table(self, sort_by: str | None = "gpu_time_total", row_limit: int = 100, width: int | None = None) -> str:
         """Return the rows as text.
+
+        Nothing is cut: names and shapes are folded into several lines where the width is small. Where it is too small
+        for all columns, those that matter least are left out, and the last line says which.
 
         Parameters
         ----------
@@ -149,42 +166,101 @@ class KeyAverages(Sequence[KeyAverage]):
             order of first use.
         row_limit : int, default 100
             At most so many rows; −1 for all.
-        width : int, default 140
-            Of the text.
+        width : int, optional
+            Of the text, in characters. By default that of the terminal, and 115 where there is none, as in a notebook.
         """
         from rich import box
-        from rich.markup import escape
         from rich.table import Table
-
-        from .terminal import make_console
+        from rich.text import Text
 
         if row_limit < -1 or isinstance(row_limit, bool):
             raise ArgumentError(f"row_limit must be at least 0, or -1 for all rows, not {row_limit!r}")
+        if width is not None and (width < 1 or isinstance(width, bool)):
+            raise ArgumentError(f"width must be at least 1, or None for that of the terminal, not {width!r}")
+        width = width if width is not None else _terminal_width()
         rows = self.sorted_by(sort_by)
         shown = rows if row_limit == -1 else rows[:row_limit]
-        table = Table(box=box.SIMPLE_HEAD, title=self._title, title_justify="left")
-        table.add_column("name", overflow="fold")
-        table.add_column("kind")
-        for heading in ("self CPU", "CPU total", "self GPU", "GPU total", "calls", "allocated"):
-            table.add_column(heading, justify="right")
-        table.add_column("shapes", overflow="fold")
-        for row in shown:
-            cpu = row.cpu_time_total_ns is not None
-            table.add_row(
-                escape(row.name), row.kind,
-                _format_ns(row.self_cpu_time_ns) if cpu else "–", _format_ns(row.cpu_time_total_ns) if cpu else "–",
-                "–" if cpu else _format_ns(row.self_gpu_time_ns), _format_ns(row.gpu_time_total_ns),
-                str(row.calls), f"{row.allocated_bytes:,} B" if row.allocated_bytes else "–",
-                escape("; ".join(row.shapes)),
-            )  # fmt: skip
-        console = make_console(file=io.StringIO(), width=width, color_system=None)
-        console.print(table)
-        text = "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+        cells = [_cells(row) for row in shown]
+        widths = _column_widths(cells, width)
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+        for heading, column in widths.items():
+            justify = "left" if heading in _TEXTS else "right"
+            table.add_column(heading, justify=justify, width=column, overflow="fold")
+        for one in cells:
+            table.add_row(*(Text(one[heading]) for heading in widths))
+        text = render_text(Text(self._title), width) + render_text(table, _total_width(widths))
+        left_out = [heading for heading in _HEADINGS if heading not in widths]
+        if left_out:
+            enough = _total_width(_least_widths(cells))
+            note = f"left out at a width of {width}: {', '.join(left_out)}; width={enough} shows all"
+            text += render_text(Text(note), width)
         hidden = len(rows) - len(shown)
-        return text + (f"\n{hidden} more rows; row_limit=-1 shows all\n" if hidden else "\n")
+        return text + (f"{hidden} more rows; row_limit=-1 shows all\n" if hidden else "")
+
+    def __repr__(self) -> str:
+        return f"KeyAverages({len(self)} row{'s' if len(self) != 1 else ''}, {clean(self._title)})"
+
+    def _repr_html_(self) -> str:
+        rows = [tuple(_cells(row).values()) for row in self.sorted_by("gpu_time_total")]
+        texts = [_HEADINGS.index(heading) for heading in _TEXTS]
+        return html_table(self._title, _HEADINGS, rows, texts=texts)
 
     def __str__(self) -> str:
         return self.table()
+
+
+def _cells(row: KeyAverage) -> dict[str, str]:
+    """Return the texts of a row by heading."""
+
+    def cpu_time(time_ns: float | None) -> str:
+        return "–" if row.cpu_time_total_ns is None else format_time(time_ns)
+
+    def gpu_time(time_ns: float | None) -> str:
+        return format_time(time_ns, "not measured")
+
+    cells = (
+        clean(row.name), row.kind, cpu_time(row.self_cpu_time_ns), cpu_time(row.cpu_time_total_ns),
+        # Only GPU work has GPU time by itself.
+        "–" if row.cpu_time_total_ns is not None else gpu_time(row.self_gpu_time_ns), gpu_time(row.gpu_time_total_ns),
+        f"{row.calls:,}", f"{row.allocated_bytes:,} B" if row.allocated_bytes else "–", clean("; ".join(row.shapes)),
+    )  # fmt: skip
+    return dict(zip(_HEADINGS, cells, strict=True))
+
+
+def _terminal_width() -> int:
+    # A notebook's stdout is no terminal, and neither is a file.
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL
+
+
+def _natural_widths(cells: Sequence[dict[str, str]]) -> dict[str, int]:
+    """Return how wide each column is where nothing is folded."""
+    from rich.cells import cell_len
+
+    return {heading: max(map(cell_len, (heading, *(row[heading] for row in cells)))) for heading in _HEADINGS}
+
+
+def _least_widths(cells: Sequence[dict[str, str]]) -> dict[str, int]:
+    """Return how narrow each column may be."""
+    return {heading: min(w, _NARROWEST.get(heading, w)) for heading, w in _natural_widths(cells).items()}
+
+
+def _total_width(widths: dict[str, int]) -> int:
+    return sum(widths.values()) + _GAP * (len(widths) - 1)
+
+
+def _column_widths(cells: Sequence[dict[str, str]], width: int) -> dict[str, int]:
+    """Return the columns that fit into a width, and how wide each is."""
+    widths = _least_widths(cells)
+    for heading in _LEFT_OUT_FIRST:
+        if _total_width(widths) > width:
+            del widths[heading]
+    natural, spare = _natural_widths(cells), max(0, width - _total_width(widths))
+    # Half of what is left for names, the other half for shapes, then what these do not need for names again.
+    for heading, most in (("name", (spare + 1) // 2), ("shapes", spare), ("name", spare)):
+        more = min(natural[heading] - widths[heading], most, spare)
+        widths[heading] += more
+        spare -= more
+    return widths
 
 
 _MOST_SHAPES = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import platform
 import threading
 import time
@@ -21,17 +22,24 @@ from .event import Event
 from .plan import Plan
 from .profile_nodes import GpuWork, Node
 from .profile_report import KeyAverages, averages
+from .quantities import format_time
 from .run import record_marked
+from .terminal import clean
 from .timing import TimingSession
 from .trace import ChromeTrace, GpuSlice
 
 __all__ = ["Profile", "profile"]
 
 _ANCHORS = 5
+# Threads that open and close profiles at the same moment take turns.
+_turn = threading.Lock()
 
 
 class Profile:
     """What was done on a device while it was open; made by `profile`.
+
+    A call of another thread that is under way when the profile closes is recorded to its end. Calls that begin later
+    are not recorded, and work as without a profile. Closing a profile a second time changes nothing.
 
     Attributes
     ----------
@@ -41,9 +49,11 @@ class Profile:
     def __init__(self, device: wgpu.GPUDevice):
         self.device = device
         self._context = context_of(device)
-        self._roots: dict[int, Node] = {}  # by thread; what is outside of all regions
+        # One per thread, for what is outside of all regions. Not by the thread's number: later threads get it again.
+        self._roots: list[Node] = []
         self._local = threading.local()
         self._lock = threading.Lock()
+        self._used = False
         self._begin_ns: int | None = None
         self._end_ns: int | None = None
         self._anchor: tuple[int, int, float] | None = None  # ticks, host ns, uncertainty in ns
@@ -51,20 +61,30 @@ class Profile:
     # ---- opening and closing ----
 
     def __enter__(self) -> Profile:
-        if self._begin_ns is not None:
-            raise ArgumentError("this profile was used before; make a new one: with gw.profile(device) as prof")
-        if self._context.profiler is not None:
-            raise ArgumentError("a profile is open on this device already; use prof.region(name) for parts of it")
-        if not self._context.has_timestamps:
-            self._context.warn_no_timestamps()
-        self._align()
+        with _turn:
+            if self._used:
+                raise ArgumentError("this profile was used before; make a new one: with gw.profile(device) as prof")
+            if self._context.profiler is not None:
+                raise ArgumentError("a profile is open on this device already; use prof.region(name) for parts of it")
+            self._used, self._context.profiler = True, self
+        try:
+            if not self._context.has_timestamps:
+                self._context.warn_no_timestamps()
+            self._align()
+            self._stack()  # the lane of the thread that opens it comes first
+        except BaseException:
+            with _turn:
+                self._used, self._context.profiler = False, None
+            raise
         self._begin_ns = time.perf_counter_ns()
-        self._context.profiler = self
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        self._context.profiler = None
-        self._end_ns = time.perf_counter_ns()
+        with _turn:
+            if not self._is_open:
+                return
+            self._context.profiler = None
+            self._end_ns = time.perf_counter_ns()
         self._align()
 
     def _align(self) -> None:
@@ -92,6 +112,7 @@ class Profile:
         ----------
         name : str
         """
+        self._check_open()
         with self._span(name, "region"):
             yield
 
@@ -117,9 +138,12 @@ class Profile:
         Returns
         -------
         dict or None
-            For the argument ``timestamp_writes``; None where the device has no timestamps.
+            For the argument ``timestamp_writes``; None where the device has no timestamps, and inside of `commands` on
+            the same encoder, which takes the pass in already.
         """
         self._check_open()
+        if self._is_taken(encoder):
+            return None
         args = {"workgroups": None if workgroups is None else list(workgroups), "bytes": moved_bytes}
         writes, source = None, None
         if self._context.has_timestamps:
@@ -131,10 +155,11 @@ class Profile:
         return writes
 
     @contextlib.contextmanager
-    def commands(
-        self, encoder: wgpu.GPUCommandEncoder, name: str, *, moved_bytes: int | None = None, kind: str = "commands"
-    ) -> Iterator[None]:
+    def commands(self, encoder: wgpu.GPUCommandEncoder, name: str, *, moved_bytes: int | None = None) -> Iterator[None]:
         """Take in, as one, whatever is recorded on your encoder inside: copies, passes of other libraries.
+
+        What is recorded on the encoder inside is not counted again. Work inside that is submitted by itself, such as an
+        upload or a primitive without ``encoder=``, is not a part of it, and has rows of its own.
 
         Parameters
         ----------
@@ -145,18 +170,8 @@ class Profile:
             For the trace.
         """
         self._check_open()
-        source = None
-        if self._context.has_timestamps:
-            source = (Event(self.device), Event(self.device))
-            source[0].record(encoder)
-        self._local.inside = True  # what is in it is not counted again
-        try:
+        with self._commands(encoder, name, "commands", moved_bytes):
             yield
-        finally:
-            self._local.inside = False
-        if source is not None:
-            source[1].record(encoder)
-        self._attach(GpuWork(name, kind, {"bytes": moved_bytes}, source))
 
     def key_averages(self, group_by_input_shape: bool = False) -> KeyAverages:
         """Return calls and times by name; waits for the end of the work.
@@ -167,7 +182,7 @@ class Profile:
             Whether calls with different shapes are different rows.
         """
         self._collect()
-        records = [record for root in self._roots.values() for record in root.records()]
+        records = [record for root in self._all_roots() for record in root.records()]
         return averages(records, self.device, group_by_input_shape)
 
     def export_chrome_trace(self, path: str | Path) -> None:
@@ -189,7 +204,9 @@ class Profile:
             },
         )
         pieces: list[tuple[GpuSlice, float]] = []
-        for root in self._roots.values():
+        for root in self._all_roots():
+            if not root.children and not root.gpu:
+                continue
             lane = trace.lane("host", root.name)
             for node in root.children:
                 node.add_to(trace, lane)
@@ -202,16 +219,27 @@ class Profile:
         trace.write(path)
 
     def __repr__(self) -> str:
-        state = "not used" if self._begin_ns is None else "open" if self._end_ns is None else "closed"
-        return f"Profile({state}, {sum(len(root.children) for root in self._roots.values())} entries)"
+        state = "not used"
+        if self._begin_ns is not None:
+            end_ns = self._end_ns if self._end_ns is not None else time.perf_counter_ns()
+            state = f"{'open' if self._is_open else 'closed'}, {format_time(end_ns - self._begin_ns)}"
+        count = sum(len(root.children) for root in self._all_roots())
+        entries = f"{count} {'entry' if count == 1 else 'entries'}"
+        return f"Profile({clean(self._context.capabilities.adapter)}, {state}, {entries})"
 
-    # ---- what this library calls while it is open ----
+    def _repr_html_(self) -> str | None:
+        # Reading waits for the end of the work, which is for its user to ask for while it is open.
+        return None if self._begin_ns is None or self._is_open else self.key_averages()._repr_html_()
+
+    # ---- what this library calls; another thread may have closed the profile meanwhile, and then nothing is recorded
 
     @contextlib.contextmanager
     def _span(self, name: str, kind: str, **args: Any) -> Iterator[Node]:
-        self._check_open()
-        stack = self._stack()
         node = Node(name, kind, time.perf_counter_ns(), args=args)
+        if not self._records:
+            yield node
+            return
+        stack = self._stack()
         stack[-1].children.append(node)
         stack.append(node)
         try:
@@ -222,11 +250,42 @@ class Profile:
 
     def _step(self, name: str, begin_ns: int, end_ns: int) -> None:
         """Add a step of the host that has already happened."""
-        if end_ns > begin_ns:
+        if end_ns > begin_ns and self._records:
             self._stack()[-1].children.append(Node(name, "host", begin_ns, end_ns))
 
-    def _kernels(self, plan: Plan, session: TimingSession | None, first: int, trials: int) -> None:
-        """Take in the kernels of a plan, whose spans in the session begin at `first`."""
+    @contextlib.contextmanager
+    def _commands(
+        self, encoder: wgpu.GPUCommandEncoder, name: str, kind: str, moved_bytes: int | None = None
+    ) -> Iterator[None]:
+        """Take in, as one, whatever is recorded on an encoder inside."""
+        if not self._records or self._is_taken(encoder):
+            yield
+            return
+        source = None
+        if self._context.has_timestamps:
+            source = (Event(self.device), Event(self.device))
+            source[0].record(encoder)
+        taken = self._taken()
+        taken.append(encoder)
+        try:
+            yield
+        finally:
+            taken.pop()
+        if source is not None:
+            source[1].record(encoder)
+        self._attach(GpuWork(name, kind, {"bytes": moved_bytes}, source))
+
+    def _kernels(
+        self,
+        plan: Plan,
+        session: TimingSession | None,
+        first: int,
+        trials: int,
+        encoder: wgpu.GPUCommandEncoder | None,
+    ) -> None:
+        """Take in the kernels of a plan, whose spans in the session begin at `first`; `encoder` as in `_is_taken`."""
+        if self._is_taken(encoder):
+            return
         for i, kernel in enumerate(plan.kernels):
             bound = sum(plan.buffer(b.buffer).size_bytes for b in kernel.bindings)
             args = {
@@ -241,21 +300,22 @@ class Profile:
         """Record a primitive on a caller's encoder, with stamps, in the caller's session if there is one."""
         with self._span(name, "primitive") as node:
             node.shapes = ready.shapes()
-            if timing is None and self._times_kernels:
+            if timing is None and self._times_kernels(encoder):
                 session = self._context.timing_helper.session()
                 record_marked(ready.bound, encoder, trials, session)
-                self._kernels(ready.bound.plan, session, 0, trials)
+                self._kernels(ready.bound.plan, session, 0, trials, encoder)
                 return
             first = 0 if timing is None else timing.span_count
             ready.bound.encode(encoder, trials=trials, timing=timing)
-            self._kernels(ready.bound.plan, timing, first, trials)
+            self._kernels(ready.bound.plan, timing, first, trials, encoder)
 
-    @property
-    def _times_kernels(self) -> bool:
-        return self._context.has_timestamps and not getattr(self._local, "inside", False)
+    def _times_kernels(self, encoder: wgpu.GPUCommandEncoder | None) -> bool:
+        """Whether kernels get timestamps because of the profile; `encoder` as in `_is_taken`."""
+        return self._context.has_timestamps and self._records and not self._is_taken(encoder)
 
     def _allocated(self, size_bytes: int) -> None:
-        self._stack()[-1].allocated_bytes += size_bytes
+        if self._records:
+            self._stack()[-1].allocated_bytes += size_bytes
 
     def _upload(self, buffer: wgpu.GPUBuffer, offset_bytes: int, data: np.ndarray) -> None:
         """Upload through a staging buffer, so that the GPU's part can be timed by itself."""
@@ -268,28 +328,59 @@ class Profile:
                 staging.write_mapped(data)
                 staging.unmap()
             encoder = self.device.create_command_encoder(label="gridwise upload")
-            with self.commands(encoder, "copy to GPU", moved_bytes=size, kind="copy"):
+            with self._commands(encoder, "copy to GPU", "copy", size):
                 encoder.copy_buffer_to_buffer(staging, 0, buffer, offset_bytes, size)
             with self._span("submit", "host"):
                 submit(self.device, [encoder.finish()], "upload")
 
     # ---- inside ----
 
+    @property
+    def _is_open(self) -> bool:
+        return self._begin_ns is not None and self._end_ns is None
+
+    @property
+    def _records(self) -> bool:
+        """Whether this thread's calls are recorded: while it is open, and to the end of a span that began then."""
+        return self._is_open or len(getattr(self._local, "stack", ())) > 1
+
     def _check_open(self) -> None:
-        if self._begin_ns is None or self._end_ns is not None:
+        if not self._is_open:
             raise ArgumentError("this profile is not open; use it inside of `with gw.profile(device) as prof:`")
 
     def _stack(self) -> list[Node]:
+        """Return this thread's spans that have not ended, below them its root."""
         stack = getattr(self._local, "stack", None)
         if stack is None:
             with self._lock:
-                name = f"host, {threading.current_thread().name}" if self._roots else "host"
-                root = self._roots[threading.get_ident()] = Node(name, "root", time.perf_counter_ns())
+                root = Node(self._lane_name(), "root", time.perf_counter_ns())
+                self._roots.append(root)
             stack = self._local.stack = [root]
         return stack
 
+    def _lane_name(self) -> str:
+        if not self._roots:
+            return "host"
+        name, known = f"host, {threading.current_thread().name}", {root.name for root in self._roots}
+        # Threads may share a name; on one lane their spans would overlap.
+        return next(unique for i in itertools.count(1) if (unique := name if i == 1 else f"{name} ({i})") not in known)
+
+    def _all_roots(self) -> list[Node]:
+        with self._lock:
+            return list(self._roots)
+
+    def _taken(self) -> list[wgpu.GPUCommandEncoder]:
+        """Return the encoders on which this thread is inside of `commands`."""
+        if not hasattr(self._local, "taken"):
+            self._local.taken = []
+        return self._local.taken
+
+    def _is_taken(self, encoder: wgpu.GPUCommandEncoder | None) -> bool:
+        """Whether work on an encoder is a part of `commands` already; None stands for an encoder of the work's own."""
+        return any(taken is encoder for taken in self._taken())
+
     def _attach(self, work: GpuWork) -> None:
-        if not getattr(self._local, "inside", False):
+        if self._records:
             self._stack()[-1].gpu.append(work)
 
     def _collect(self) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import rich.console
 
-__all__ = ["clean", "clean_lines", "make_console"]
+__all__ = ["clean", "clean_lines", "make_console", "render_text"]
 
 # Escape sequences begin with one of the controls, and XML cannot hold most of them; half a pair of surrogates cannot be
 # written.
@@ -30,7 +31,10 @@ def clean_lines(text: str) -> str:
 
 
 def make_console(**options: Any) -> rich.console.Console:
-    """Return a rich console that cleans all texts; what it steers the terminal with is its own."""
+    """Return a rich console that cleans all texts; what it steers the terminal with is its own.
+
+    It writes to its file also in a notebook, where rich would show everything as HTML, and leave the file empty.
+    """
     from rich.console import Console
     from rich.segment import Segment
 
@@ -43,4 +47,14 @@ def make_console(**options: Any) -> rich.console.Console:
                 else:
                     yield segment
 
-    return CleanConsole(**options)
+    return CleanConsole(**{"force_jupyter": False, **options})
+
+
+def render_text(renderable: Any, width: int) -> str:
+    """Return what rich shows of something as plain text: the same in a terminal, a notebook and a pipe."""
+    # A height, since rich takes a width without one for a guess, and ignores it on some terminals.
+    console = make_console(
+        file=io.StringIO(), width=width, height=25, color_system=None, force_terminal=False, legacy_windows=False
+    )
+    console.print(renderable)
+    return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]

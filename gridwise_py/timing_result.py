@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .html_table import html_table
 from .plan import Work
+from .quantities import format_time
 from .terminal import clean
 from .trace import ChromeTrace, add_timing_result
 
@@ -56,7 +57,18 @@ def _gaps_ns(spans: tuple[Span, ...]) -> list[float] | None:
 
 @dataclass(frozen=True)
 class PerTrial:
-    """The numbers of a `TimingResult`, each divided by its number of trials."""
+    """The numbers of a `TimingResult`, each divided by its number of trials.
+
+    Attributes
+    ----------
+    gpu_total_time_ns : list of float or None
+        The GPU time of each kernel, in dispatch order: a list, not the time of the whole primitive, which is
+        `gpu_span_ns`. The name is that of the JavaScript original (``gpuTotalTimeNS``).
+    gpu_span_ns : float or None
+        From the begin of the first kernel to the end of the last.
+    cpu_total_time_ns : float or None
+        The whole primitive on the CPU's clock.
+    """
 
     gpu_total_time_ns: list[float | None] | None
     gpu_span_ns: float | None
@@ -105,7 +117,10 @@ class TimingResult:
 
     @property
     def gpu_total_time_ns(self) -> list[float | None] | None:
-        """GPU time of each kernel in dispatch order, over all trials; None where a stamp was not valid."""
+        """A list: the GPU time of each kernel in dispatch order, over all trials; None where a stamp was not valid.
+
+        The time of the whole primitive is `gpu_span_ns`.
+        """
         return [span.ns for span in self.spans] if self.spans else None
 
     @property
@@ -165,20 +180,11 @@ class TimingResult:
         )
 
     def _repr_html_(self) -> str:
-        rows = [*self._rows(), ("GPU span", self.per_trial.gpu_span_ns)]
-        rows.append(("CPU wall", self.per_trial.cpu_total_time_ns))
-        body = "".join(
-            f"<tr><td>{html.escape(label)}</td><td style='text-align:right'>{html.escape(_format_ns(value))}</td></tr>"
-            for label, value in rows
-        )
+        per = self.per_trial
+        rows = [*self._rows(), ("GPU span", per.gpu_span_ns), ("CPU wall", per.cpu_total_time_ns)]
         caption = f"per trial, {self.trials} trial{'s' if self.trials != 1 else ''}"
-        return f"<table><caption>{caption}</caption><tbody>{body}</tbody></table>"
+        return html_table(caption, (), [(label, _format_ns(value)) for label, value in rows], notes=self.warnings)
 
 
-def _format_ns(value: float | None) -> str:
-    if value is None:
-        return "not measured"
-    for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if value >= scale:
-            return f"{value / scale:.3g} {unit}" if value / scale < 999.5 else f"{value / scale:.0f} {unit}"
-    return f"{value:.0f} ns"
+def _format_ns(time_ns: float | None) -> str:
+    return format_time(time_ns, "not measured")

@@ -46,8 +46,8 @@ LINES = {
         r"gw\.measure: +[\d.]+ ms, 95 % in [\d.]+ to [\d.]+",
     ],
     "profile_regions.py": [
-        r" +name +kind +self CPU +CPU total +self GPU +GPU total +calls +allocated +shapes",
-        r" +forward pass +region .*",
+        r"name +kind +self CPU +CPU total +self GPU +GPU total +calls +allocated +shapes",
+        r"forward pass +region .*",
         r"a trace of \d+ bytes; open it in ui\.perfetto\.dev",
         "right: True",
     ],

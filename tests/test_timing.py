@@ -620,16 +620,15 @@ def test_repr_is_one_line():
     t = gw.TimingResult(("reduce", "scan"), 2, spans, cpu_total_time_ns=4e6)
     text = repr(t)
     assert "\n" not in text
-    for part in ("per trial of 2", "reduce 750 µs", "scan 450 ns", "GPU span 800 µs", "CPU wall 2 ms"):
+    for part in ("per trial of 2", "reduce 750 µs", "scan 450 ns", "GPU span 800 µs", "CPU wall 2.00 ms"):
         assert part in text
     assert "no kernels" in repr(gw.TimingResult((), 1))
 
 
 @pytest.mark.parametrize(
     ("ns", "shown"),
-    [(0.0, "0 ns"), (12.4, "12 ns"), (999.4, "999 ns"), (1000.0, "1 µs"), (1234.5, "1.23 µs"), (999_400.0, "999 µs"),
-     (999_960.0, "1000 µs"), (1e6, "1 ms"), (45.678e6, "45.7 ms"), (1e9, "1 s"), (1.5e9, "1.5 s"),
-     (5_432.1e9, "5432 s")],
+    [(0.0, "0 ns"), (12.4, "12.4 ns"), (999.4, "999 ns"), (1000.0, "1.00 µs"), (1234.5, "1.23 µs"),
+     (999_400.0, "999 µs"), (999_960.0, "1.00 ms"), (45.678e6, "45.7 ms"), (1.5e9, "1.50 s"), (5_432.1e9, "5432 s")],
 )  # fmt: skip
 def test_times_are_shown_with_three_digits_and_without_exponents(ns, shown):
     t = gw.TimingResult(("k",), 1, (gw.Span("k", 1, 101, ns / 100),))
@@ -645,7 +644,7 @@ def test_html_escapes_labels():
     assert "&amp; co" in html
     assert "GPU span" in html
     assert "not measured" in html
-    assert html.startswith("<table")
+    assert "<table" in html
     assert "per trial, 1 trial<" in html
     assert "per trial, 2 trials<" in gw.TimingResult((spans[0].label,), 2, spans)._repr_html_()
 

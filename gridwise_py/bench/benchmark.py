@@ -12,6 +12,8 @@ from .._wgpu_native import wait_idle, wait_method
 from ..array import Array
 from ..device import _default
 from ..errors import ArgumentError
+from ..html_table import html_table
+from ..quantities import format_time
 from ..run import Run, bracket
 from ..timing import TimingSession
 from ..timing_result import TimingResult
@@ -64,10 +66,23 @@ class BenchmarkResult:
 
     def __repr__(self) -> str:
         clock = "CPU wall" if self._headline is self.cpu_wall.summary else "GPU span"
+        count = self._headline.count
+        calls = f"{count} of {self.n_iters} calls" if count < self.n_iters else f"{count} calls"
         return (
-            f"BenchmarkResult({clock} of {self.n_iters} calls: median {self.median_ns:.0f} ns, "
-            f"mean {self.mean_ns:.0f} ± {self.std_ns:.0f} ns)"
+            f"BenchmarkResult({clock} of {calls}: median {format_time(self.median_ns)}, "
+            f"mean {format_time(self.mean_ns)}, standard deviation {format_time(self.std_ns)})"
         )
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, series in (("GPU span", self.gpu_span), ("CPU wall", self.cpu_wall)):
+            s = None if series is None else series.summary
+            times = (None,) * 4 if s is None else (s.median_ns, s.mean_ns, s.std_ns, s.min_ns)
+            shown = [format_time(time_ns, "not measured" if i == 0 else "–") for i, time_ns in enumerate(times)]
+            rows.append((name, *shown, "0" if s is None else str(s.count)))
+        headings = ("per call", "median", "mean", "standard deviation", "least", "samples")
+        caption = f"{self.n_iters} call{'s' if self.n_iters != 1 else ''} after {self.n_warmup} to warm up"
+        return html_table(caption, headings, rows)
 
 
 def benchmark(

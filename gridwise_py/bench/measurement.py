@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from ..html_table import html_table
+from ..quantities import format_count, format_number, format_time, format_uncertainty, relative_uncertainty
+from ..terminal import clean
 from .check import Mismatch
 
 __all__ = ["MODES", "Measurement", "Mode", "SampleClass", "Series", "StopReason", "Summary"]
@@ -101,6 +104,16 @@ class Series:
         """The median, or None."""
         return None if self.summary is None else self.summary.median_ns
 
+    def _texts(self) -> tuple[str, str, str, str, str]:
+        """Return the median, its uncertainty, the least, the number of samples, and how many were left out and why."""
+        left_out = ", ".join(f"{count} {kind}".replace("_", " ") for kind, count in self.invalid.items() if count)
+        samples = f"{len(self.samples_ns):,}"
+        if self.summary is None:
+            return "not measured", "", "–", samples, left_out
+        s = self.summary
+        uncertainty = format_uncertainty(relative_uncertainty(s.median_ns, s.ci_low_ns, s.ci_high_ns))
+        return format_time(s.median_ns), uncertainty, format_time(s.min_ns), samples, left_out
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -174,11 +187,16 @@ class Measurement:
 
     @property
     def time_ns(self) -> float | None:
-        """What rates are made from: the median GPU span, or the CPU wall where there are no timestamps."""
+        """What rates are made from: the median GPU span, or the CPU wall where no timestamps are valid."""
+        series = self._timed_by
+        return None if series is None else series.median_ns
+
+    @property
+    def _timed_by(self) -> Series | None:
         for name in ("gpu_span", "cpu_wall"):
             series = self.whole.get(name)
             if series is not None and series.median_ns:
-                return series.median_ns
+                return series
         return None
 
     @property
@@ -194,6 +212,41 @@ class Measurement:
         return items / self.time_ns if items and self.time_ns else None
 
     def __repr__(self) -> str:
-        time = "no time" if self.time_ns is None else f"{self.time_ns:.0f} ns"
-        verdict = self.error or ("right" if self.correct else "WRONG")
-        return f"Measurement({self.primitive}, n={self.n}, {self.mode.value}: {time}, {verdict})"
+        series = self._timed_by
+        time = "no time" if series is None else f"{_QUANTITIES[series.name]} {' '.join(series._texts()[:2])}"
+        return f"Measurement({self._title()}: {time}{self._no_gpu_time()}, {self._verdict()})"
+
+    def _repr_html_(self) -> str:
+        named = [(series.name, series) for series in self.kernels]
+        named += [(_QUANTITIES.get(name, name), series) for name, series in self.whole.items()]
+        headings = ("per trial", "median", "95 % interval", "least", "samples", "left out")
+        rows = [(name, *series._texts()) for name, series in named]
+        notes = [*map(str, self.mismatches), *self.warnings]
+        series = self._timed_by
+        if series is not None:
+            rates = ((self.gbytes_per_s, "GB/s"), (self.gitems_per_s, "G items/s"))
+            known = [f"{format_number(rate)} {unit}" for rate, unit in rates if rate is not None]
+            notes[:0] = [f"{', '.join(known)} by the {_QUANTITIES[series.name]}"] if known else []
+        return html_table(f"{self._title()}: {self._verdict()}", headings, rows, texts=(0, 5), notes=notes)
+
+    def _title(self) -> str:
+        return f"{clean(self.primitive)}, n={format_count(self.n)}, {self.mode.value}"
+
+    def _verdict(self) -> str:
+        if self.error is not None:
+            return clean(self.error.partition("\n")[0])  # a compiler's message goes on with the whole shader
+        return "right" if self.correct else "WRONG"
+
+    def _no_gpu_time(self) -> str:
+        """Say why it is not the GPU's time that is shown, where stamps were taken."""
+        span = self.whole.get("gpu_span")
+        if span is None or span is self._timed_by:
+            return ""
+        return f" (no GPU time is valid: {span._texts()[4] or 'no samples'})"
+
+
+#: What people call the series of `Measurement.whole`.
+_QUANTITIES = {
+    "gpu_span": "GPU span", "gpu_sum": "sum of the kernels", "gaps": "gaps between kernels", "cpu_wall": "CPU wall",
+    "submit": "submit", "encode": "encode",
+}  # fmt: skip
