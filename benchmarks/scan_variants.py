@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import wgpu
-from changed_text import changed_texts
+from changed_text import changed_texts, more_params
 
 import gridwise_py as gw
 from gridwise_py.builder import PlanBuilder
@@ -85,7 +85,9 @@ END = """  if (is_leader() && state_count_finished(params.tiles)) { state_next_e
   tile_store(tile, before);
 }
 """
+TAKE_SEVERAL = more_params("workgroups", "tiles_each")
 PERSISTENT = (
+    TAKE_SEVERAL,
     (SURPLUS, "  if (number >= params.workgroups) { return; }\n"),
     (
         BEGIN,
@@ -117,7 +119,8 @@ def with_ahead(found: re.Match[str]) -> str:
 
 
 AHEAD = (
-    PERSISTENT[0],
+    TAKE_SEVERAL,
+    PERSISTENT[1],
     (TILE_LOAD, with_ahead),
     (
         BEGIN,
@@ -243,7 +246,8 @@ def with_cached_main(found: re.Match[str]) -> str:
 
 def cached_blocks() -> Any:
     """Compose the kernel of CachedScan."""
-    return changed_texts((SCAN_MAIN, with_cached_main))
+    names = ("scan_first", "scan_end", "reduce_first", "reduce_end", "carry_in", "both")
+    return changed_texts(more_params(*names, without=("blocks",)), (SCAN_MAIN, with_cached_main))
 
 
 class CachedScan(gw.Scan):

@@ -3,7 +3,12 @@
 // Forward progress: none is assumed. A workgroup looks in vain SPIN_LIMIT times in all; from then on it computes every tile
 // that has not posted by itself. How many it computed is counted.
 // Bindings: params, control, states, counts.
-//$ include "lib/bindings.wgsl"
+
+struct Params {
+  tiles: u32,
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
 
 override WORKGROUP_SIZE: u32 = 64u;
 override SPIN_LIMIT: u32 = 256u;
@@ -50,7 +55,7 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   @builtin(local_invocation_index) index: u32,
 ) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let number = workgroup_index(workgroup, grid);
   if (number >= params.tiles) { return; }
   local = index;
   let tile = state_enter(number);

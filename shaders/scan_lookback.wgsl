@@ -9,7 +9,20 @@
 // In windows (`carried`), each dispatch begins from what the one before has left in carries[0], and leaves its own total
 // behind that in carries[1].
 // Bindings: params, input, output, control, states, and carries.
-//$ include "lib/bindings.wgsl"
+
+struct Params {
+  n: u32,  // items of the window
+  tiles: u32,
+  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  identity_bits: u32,
+  input_offset: u32,
+  output_offset: u32,
+//$ if carried
+  carries_offset: u32,
+//$ endif
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
@@ -75,7 +88,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
 }
 
 //$ if carried
-const HAS_CARRY: u32 = 4u;
+const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
 
 // The total of the windows before.
 fn carry_in() -> Acc {
@@ -91,7 +104,7 @@ fn main(
   lanes: Lanes,
 ) {
   // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset it.
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let number = workgroup_index(workgroup, grid);
   if (number >= params.tiles) { return; }
   enter(lanes);
   let tile = state_enter(number);

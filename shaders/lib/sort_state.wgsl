@@ -8,13 +8,13 @@ const INCLUSIVE: u32 = 1u;   // and where the bin begins, and the keys of all ea
 fn digit_post(tile: u32, bin: u32, flag: u32, value: u32) {
   // The first epoch is 0, and so are words that were never written: the bit is the other one.
   let fresh = select(epoch ^ 1u, epoch, stalls(tile));
-  atomicStore(&states[4u + tile * BINS + bin], (fresh << 31u) | (flag << 30u) | value);
+  atomicStore(&states[{{ constants.CONTROL_WORDS }}u + tile * BINS + bin], (fresh << 31u) | (flag << 30u) | value);
 }
 fn digit_peek(tile: u32, bin: u32) -> u32 {
 //$ if read_by_rmw
-  return atomicOr(&states[4u + tile * BINS + bin], 0u);
+  return atomicOr(&states[{{ constants.CONTROL_WORDS }}u + tile * BINS + bin], 0u);
 //$ else
-  return atomicLoad(&states[4u + tile * BINS + bin]);
+  return atomicLoad(&states[{{ constants.CONTROL_WORDS }}u + tile * BINS + bin]);
 //$ endif
 }
 fn digit_posted(word: u32) -> bool { return (word >> 31u) == (epoch ^ 1u); }
