@@ -46,13 +46,13 @@ fn combine_totals() -> Acc {
   loop {
     var spins = 0u;
     while (next < end && spins < SPIN_LIMIT) {
-      var posted = state_peek(next);
-      if (next == again) { posted = Posted(TOTAL, again_total); }
-      if (posted.flag == EMPTY) {
+      var published = state_poll(next);
+      if (next == again) { published = Published(TOTAL, again_total); }
+      if (published.flag == EMPTY) {
         spins += 1u;
         continue;
       }
-      sum = combine(sum, posted.value);
+      sum = combine(sum, published.value);
       next += 1u;
     }
     if (local == 0u) { atomicStore(&unseen, NONE); }
@@ -81,7 +81,7 @@ fn main(
   let total = block_total(block);
   if (params.blocks > 1u) {
     if (is_leader()) {
-      state_post(block, TOTAL, total);
+      state_publish(block, TOTAL, total);
       last_to_finish = select(0u, 1u, state_count_finished(params.blocks));
     }
     if (workgroupUniformLoad(&last_to_finish) == 0u) { return; }

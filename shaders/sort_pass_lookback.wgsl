@@ -45,21 +45,21 @@ fn count_again(tile: u32, place: u32) -> u32 {
   return atomicLoad(&run_offsets[lane & (BINS - 1u)]);
 }
 
-// What earlier tiles and the bin's base add up to, the tiles that remain to be added, and looks in vain.
+// The sum of the bin's base and of earlier tiles, the tiles that remain to be added, and unsuccessful polls.
 var<private> sum: u32;
 var<private> remaining: u32;
 var<private> spins: u32;
 
-// Adds what earlier tiles have posted, until nothing remains or so many looks were in vain.
+// Adds the published counts of earlier tiles, until none remain or `most_spins` polls were unsuccessful.
 fn walk_back(most_spins: u32) {
   while (remaining > 0u && spins < most_spins) {
-    // Those before tile 0 repeat it: they are not reached, since tile 0 posts an inclusive count.
+    // Those before tile 0 repeat it: they are not reached, since tile 0 publishes an inclusive count.
 //$ for j in range(look)
-    let word_{{ j }} = digit_peek(max(remaining, {{ j + 1 }}u) - {{ j + 1 }}u, lane);
+    let word_{{ j }} = digit_poll(max(remaining, {{ j + 1 }}u) - {{ j + 1 }}u, lane);
 //$ endfor
     var on = true;
 //$ for j in range(look)
-    on = on && remaining > 0u && digit_posted(word_{{ j }});
+    on = on && remaining > 0u && digit_is_published(word_{{ j }});
     if (on) {
       sum += digit_value(word_{{ j }});
       remaining = select(remaining - 1u, 0u, digit_inclusive(word_{{ j }}));
@@ -75,7 +75,7 @@ fn look_back_early(tile: u32, base: u32, count: u32) {
   remaining = select(0u, tile, lane < BINS);
   spins = 0u;
   walk_back(1u);
-  if (lane < BINS && tile > 0u && remaining == 0u) { digit_post(tile, lane, INCLUSIVE, sum + count); }
+  if (lane < BINS && tile > 0u && remaining == 0u) { digit_publish(tile, lane, INCLUSIVE, sum + count); }
 }
 
 // Where this invocation's bin goes on after the tiles before `tile`; `base` is where the bin begins.
@@ -124,7 +124,7 @@ fn main(
   }
   let count = tile_count();
   if (lane < BINS) {
-    if (tile == 0u) { digit_post(tile, lane, INCLUSIVE, base + count); } else { digit_post(tile, lane, COUNT, count); }
+    if (tile == 0u) { digit_publish(tile, lane, INCLUSIVE, base + count); } else { digit_publish(tile, lane, COUNT, count); }
   }
   let first = wg_exclusive(count).before;
   tile_rank(first);
@@ -133,7 +133,7 @@ fn main(
   stage_keys(0u);
   let before = look_back(tile, place, base);
   if (lane < BINS) {
-    if (tile > 0u) { digit_post(tile, lane, INCLUSIVE, before + count); }
+    if (tile > 0u) { digit_publish(tile, lane, INCLUSIVE, before + count); }
     atomicStore(&run_offsets[lane], before - first);
   }
   workgroupBarrier();

@@ -1,7 +1,7 @@
 // The frame of elementwise kernels: each workgroup does one block of WORKGROUP_SIZE × VECS vec4, loads before stores.
 // The kernel's file defines f and f4, from an item's index to its result.
 //$ if regions > 1
-// Blocks of several regions take turns: where each page of memory must be looked up anew, workgroups that run at the same
+// Blocks of several regions take turns: where each page of memory must be looked up again, workgroups that run at the same
 // time then do not all wait for the same page.
 //$ endif
 //$ include "lib/workgroup_index.wgsl"
