@@ -35,6 +35,17 @@ def changed_text(old: Change[0], new: Change[1]) -> Iterator[None]:
         raise click.ClickException(f"no shader has the text {pattern.pattern!r}: this variant must be written anew")
 
 
+def more_params(*names: str, without: tuple[str, ...] = ()) -> Change:
+    """Return the change that declares further parameters of a kernel, and drops some."""
+    fields = "".join(f"  {name}: u32,\n" for name in names)
+
+    def declare(found: re.Match[str]) -> str:
+        kept = [line for line in found[1].splitlines(keepends=True) if line.partition(":")[0].strip() not in without]
+        return f"struct Params {{\n{fields}{''.join(kept)}}}"
+
+    return re.compile(r"struct Params \{\n(.*?)\}", re.DOTALL), declare
+
+
 @contextlib.contextmanager
 def changed_texts(*changes: Change) -> Iterator[None]:
     """Compose shaders with several changes, one after another."""

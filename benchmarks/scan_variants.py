@@ -5,7 +5,7 @@ at 2^24; 4,250 GB/s, reads alone 4,530 GB/s; 1.6 µs for the barrier before a di
 
 First look early. The bytes are the same, 8 an item. Of some trips to memory per tile one goes behind the scan of the
 rows, which is arithmetic: 2^28 545 to 563 µs, 2^24 39 to 41 µs. While the tile's own loads are on their way it is too
-early: the nearest tiles began when this one did and have posted nothing, so that a trip is added: 563 to 580 µs, 41 to
+early: the nearest tiles began when this one did and have published nothing, so that a trip is added: 563 to 580 µs, 41 to
 43 µs.
 
 Persistent workgroups. The same bytes. Spared: the start of a workgroup and its count at the end, for all but the first
@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import wgpu
-from changed_text import changed_texts
+from changed_text import changed_texts, more_params
 
 import gridwise_py as gw
 from gridwise_py.builder import PlanBuilder
@@ -44,7 +44,7 @@ TILE_SUM = "  let sum = tile_sum();\n"
 # ---- the first look of a look-back, before its turn
 
 LOOK_BACK = re.compile(r"fn look_back\(.*?\n}\n", re.DOTALL)
-PEEKS = re.compile(r"(?:    var posted_\d+ = [^\n]*\n    if [^\n]*\n[^\n]*\n    }\n)+")
+PEEKS = re.compile(r"(?:    var published_\d+ = [^\n]*\n    if [^\n]*\n[^\n]*\n    }\n)+")
 LOOK_EARLY = "  if (tile > 0u && look_back_enter()) { look_early(tile - 1u); }\n"
 
 
@@ -54,9 +54,9 @@ def with_early_look(found: re.Match[str]) -> str:
     peeks = PEEKS.search(text)
     if peeks is None:
         return text
-    names = re.findall(r"var (posted_\d+) =", peeks[0])
-    private = "".join(f"var<private> {name}: Posted;\n" for name in names)
-    reads = re.sub(r"var (posted_\d+ =)", r"\1", peeks[0])
+    names = re.findall(r"var (published_\d+) =", peeks[0])
+    private = "".join(f"var<private> {name}: Published;\n" for name in names)
+    reads = re.sub(r"var (published_\d+ =)", r"\1", peeks[0])
     return f"""var<private> looked: bool;
 {private}fn look(nearest: u32) {{
   let window = sg_size * LOOK;
@@ -85,7 +85,9 @@ END = """  if (is_leader() && state_count_finished(params.tiles)) { state_next_e
   tile_store(tile, before);
 }
 """
+TAKE_SEVERAL = more_params("workgroups", "tiles_each")
 PERSISTENT = (
+    TAKE_SEVERAL,
     (SURPLUS, "  if (number >= params.workgroups) { return; }\n"),
     (
         BEGIN,
@@ -117,7 +119,8 @@ def with_ahead(found: re.Match[str]) -> str:
 
 
 AHEAD = (
-    PERSISTENT[0],
+    TAKE_SEVERAL,
+    PERSISTENT[1],
     (TILE_LOAD, with_ahead),
     (
         BEGIN,
@@ -243,7 +246,8 @@ def with_cached_main(found: re.Match[str]) -> str:
 
 def cached_blocks() -> Any:
     """Compose the kernel of CachedScan."""
-    return changed_texts((SCAN_MAIN, with_cached_main))
+    names = ("scan_first", "scan_end", "reduce_first", "reduce_end", "carry_in", "both")
+    return changed_texts(more_params(*names, without=("blocks",)), (SCAN_MAIN, with_cached_main))
 
 
 class CachedScan(gw.Scan):

@@ -36,7 +36,7 @@ from gridwise_py.cli.options import AxisList
 from gridwise_py.sort_shape import sort_shapes_for
 from gridwise_py.tuning import candidates_for, shapes_for
 
-POST_EARLY = "  if (is_leader()) { state_post(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }\n"
+POST_EARLY = "  if (is_leader()) { state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }\n"
 SERIAL_TOTALS = """  var before = identity();
   var total = identity();
   for (var s = 0u; s < sg_count; s++) {"""
@@ -52,7 +52,7 @@ PARALLEL_TOTALS = (
 
 
 POST_COUNTS = """  if (lane < BINS) {
-    if (tile == 0u) { digit_post(tile, lane, INCLUSIVE, base + count); } else { digit_post(tile, lane, COUNT, count); }
+    if (tile == 0u) { digit_publish(tile, lane, INCLUSIVE, base + count); } else { digit_publish(tile, lane, COUNT, count); }
   }
 """
 RANKED = """  let first = wg_exclusive(count).before;
@@ -103,7 +103,7 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "window of 16 tiles": (lambda: window(16), {}),
         "window of 64 tiles": (lambda: window(64), {}),
         "window of 128 tiles": (lambda: window(128), {}),
-        "total posted after the local scan": (lambda: changed_text(POST_EARLY + SCAN_TILE, SCAN_TILE + POST_EARLY), {}),
+        "total published after the local scan": (lambda: changed_text(POST_EARLY + SCAN_TILE, SCAN_TILE + POST_EARLY), {}),
         "totals of subgroups scanned by lanes": TOTALS_BY_LANES,
         "state read by atomicOr": RMW,
         "two u32 state words": (contextlib.nullcontext, {"state": "u32x2"}),
@@ -115,7 +115,7 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "as it is": (contextlib.nullcontext, {"subgroups": "native"}),
         "checked modules": (CHECKED[0], {"subgroups": "native"}),
         "votes by masks": (lambda: changed_text(BY_SELECT, by_mask), {"subgroups": "native"}),
-        "counts posted after the rows' ranks": (
+        "counts published after the rows' ranks": (
             lambda: changed_text(POST_COUNTS + RANKED, RANKED + POST_COUNTS),
             {"subgroups": "native"},
         ),

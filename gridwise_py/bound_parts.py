@@ -1,12 +1,12 @@
-"""How the text of a kernel reaches its arguments: bindings, segments of what is larger than one, and chunks."""
+"""Which bindings a kernel gets for its arguments: parts of buffers, segments of a part that is too large, chunks."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
+from .accessors import ELEMENT_BYTES, Chooser, Range, Variable
 from .capabilities import Capabilities
 from .errors import ArgumentError, LimitError
 from .layout import Operand
@@ -16,7 +16,6 @@ from .windows import binding_limit
 __all__ = ["BoundChunks", "BoundPart", "PartKey", "bound_parts", "part_key"]
 
 PartKey = tuple[str, int, int]
-_ELEMENT_BYTES = {"u32": 4, "atomic<u32>": 4, "vec2<u32>": 8, "vec4<u32>": 16}
 
 
 def part_key(operand: Operand) -> PartKey:
@@ -133,35 +132,31 @@ class BoundPart:
         """Return the size of a segment; the last one has the rest."""
         return min(self.segment_bytes, self.size_bytes - segment * self.segment_bytes)
 
-    def access_of(self) -> dict[str, str]:
-        """Return how an element is read and written, as formats of the index and of the value."""
-        return _access(self.var, self.element) if self.segments == 1 else _chosen(self.var, self.element)
+    def variable(self, segment: int) -> Variable:
+        """Return the binding of a segment."""
+        return Variable(self.var_of(segment), self.element)
 
-    def describe_items(self, item_bytes: int) -> dict[str, Any]:
-        """Return how item `k` is read: wherever it lies, and in each segment if there are several."""
-        length = self.segment_bytes // item_bytes  # whole items: segments begin at multiples of 16 bytes
-        parts = self.describe_segments()["segments"] if self.segments > 1 else []
-        return _items(self.access_of()["read"], self.element, item_bytes) | {
-            "segments": [
-                {"begin": s * length, "end": (s + 1) * length,
-                 "item": _item(part["read"], self.element, item_bytes, part["begin"])}
-                for s, part in enumerate(parts)
-            ],
-        }  # fmt: skip
+    @property
+    def place(self) -> Variable | Chooser:
+        """How the text reaches an element."""
+        if self.segments == 1:
+            return self.variable(0)
+        return Chooser(
+            self.var, self.element, tuple(self._in(ELEMENT_BYTES[self.element])), self.access == "read_write"
+        )
 
-    def describe_segments(self) -> dict[str, Any]:
-        """Return what lib/bindings.wgsl needs for the functions that choose among segments."""
-        length = self.segment_bytes // _ELEMENT_BYTES[self.element]
-        return _functions(
-            self.var,
-            self.element,
-            self.access == "read_write",
-            [
-                {"begin": s * length, "end": (s + 1) * length, "at": f"k - {s * length}u",
-                 **_access(self.var_of(s), self.element)}
-                for s in range(self.segments)
-            ],
-        )  # fmt: skip
+    def items(self, item_bytes: int) -> tuple[Range, ...]:
+        """Return the items of each segment if there are several."""
+        if self.segments == 1:
+            return ()
+        elements = self.segment_bytes // ELEMENT_BYTES[self.element]
+        return tuple(replace(each, shift=s * elements) for s, each in enumerate(self._in(item_bytes)))
+
+    def _in(self, unit_bytes: int) -> Iterator[Range]:
+        """Return the segments in units of so many bytes, which are whole: segments begin at multiples of 16 bytes."""
+        length = self.segment_bytes // unit_bytes
+        for s in range(self.segments):
+            yield Range(s * length, (s + 1) * length, s * length, self.variable(s))
 
 
 @dataclass(frozen=True)
@@ -204,78 +199,30 @@ class BoundChunks:
         """The WGSL type of an element, the same for all of them."""
         return self.ranges[0].part.element
 
-    def access_of(self) -> dict[str, str]:
-        """Return how an element is read and written, as formats of the index and of the value."""
-        return _chosen(self.var, self.element)
-
     def _elements(self, items: int) -> int:
         """Return how many elements so many items are."""
-        return -(-items * self.item_bytes // _ELEMENT_BYTES[self.element])
+        return -(-items * self.item_bytes // ELEMENT_BYTES[self.element])
 
-    def describe_items(self, item_bytes: int) -> dict[str, Any]:
-        """Return how item `k` is read: wherever it lies, and in each range."""
-        return _items(self.access_of()["read"], self.element, item_bytes) | {
-            "segments": [
-                {"begin": each.begin, "end": each.end,
-                 "item": _item(_access(each.part.var_of(each.segment), each.part.element)["read"], each.part.element,
-                               item_bytes, self._elements(each.shift))}
-                for each in self.ranges
-            ],
-        }  # fmt: skip
-
-    def describe_segments(self) -> dict[str, Any]:
-        """Return what lib/bindings.wgsl needs for the functions that choose among ranges."""
+    @property
+    def place(self) -> Chooser:
+        """How the text reaches an element."""
+        ranges = tuple(
+            Range(
+                self._elements(each.begin), self._elements(each.end), self._elements(each.shift),
+                each.part.variable(each.segment),
+            )
+            for each in self.ranges
+        )  # fmt: skip
         # A chunk that is only read may share its buffer with something that is written.
         writable = all(each.part.access == "read_write" for each in self.ranges)
-        return _functions(
-            self.var,
-            self.element,
-            writable,
-            [
-                {"begin": self._elements(each.begin), "end": self._elements(each.end),
-                 "at": _minus("k", self._elements(each.shift)),
-                 **_access(each.part.var_of(each.segment), each.part.element)}
-                for each in self.ranges
-            ],
-        )  # fmt: skip
+        return Chooser(self.var, self.element, ranges, writable)
 
-
-def _minus(index: str, shift: int) -> str:
-    return f"{index} - {shift}u" if shift >= 0 else f"{index} + {-shift}u"
-
-
-def _chosen(var: str, element: str) -> dict[str, str]:
-    """Return how an element is read and written by the functions that choose where it lies."""
-    return {kind: f"{var}_{kind}(%s{', %s' if kind != 'read' else ''})" for kind in _access(var, element)}
-
-
-def _functions(var: str, element: str, writable: bool, segments: list[dict[str, Any]]) -> dict[str, Any]:
-    value = "u32" if element == "atomic<u32>" else element
-    # Of chunks that are written, some may be reached by atomics: those whose buffer holds halves of words, too.
-    writes = [kind for kind in ("write", "write_and", "write_or") if writable and all(kind in s for s in segments)]
-    return {"var": var, "value": value, "writes": writes, "segments": segments}
-
-
-def _items(read: str, element: str, item_bytes: int) -> dict[str, Any]:
-    return {
-        "item_bytes": item_bytes,
-        "type": "vec2<u32>" if item_bytes == 8 else "u32",
-        "item": _item(read, element, item_bytes),
-    }
-
-
-def _item(read: str, element: str, item_bytes: int, first: int = 0) -> str:
-    """Return the text that reads item `k`, from elements of which the first is number `first`."""
-
-    def at(index: str) -> str:
-        return read % (_minus(f"({index})", first) if first else index)
-
-    if item_bytes == 8:
-        return at("k") if element == "vec2<u32>" else f"vec2<u32>({at('2u * k')}, {at('2u * k + 1u')})"
-    if item_bytes == 2:
-        word = f"{at('k >> 2u')}[(k >> 1u) & 1u]" if element == "vec2<u32>" else at("k >> 1u")
-        return f"({word} >> (16u * (k & 1u))) & 0xffffu"
-    return f"{at('k >> 2u')}[k & 3u]" if element == "vec4<u32>" else at("k")
+    def items(self, item_bytes: int) -> tuple[Range, ...]:
+        """Return the items of each chunk, or of each of its segments."""
+        return tuple(
+            Range(each.begin, each.end, self._elements(each.shift), each.part.variable(each.segment))
+            for each in self.ranges
+        )
 
 
 def _element(operands: Sequence[Operand], written: bool) -> str:
@@ -291,13 +238,3 @@ def _element(operands: Sequence[Operand], written: bool) -> str:
     if sizes == {8}:
         return "vec2<u32>"
     return "vec4<u32>" if sizes == {4} and all(operand.vec4 for operand in operands) else "u32"
-
-
-def _access(var: str, element: str) -> dict[str, str]:
-    """Return how an element of a variable is read and written, as formats of the index and of the value."""
-    if element == "atomic<u32>":
-        return {
-            "read": f"atomicLoad(&{var}[%s])", "write": f"atomicStore(&{var}[%s], %s)",
-            "write_and": f"atomicAnd(&{var}[%s], %s)", "write_or": f"atomicOr(&{var}[%s], %s)",
-        }  # fmt: skip
-    return {"read": f"{var}[%s]", "write": f"{var}[%s] = %s"}

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from . import accessors
 from .bound_parts import BoundChunks, BoundPart, PartKey, bound_parts, part_key
 from .capabilities import Capabilities
-from .errors import LimitError
+from .errors import LimitError, ShaderError
 from .layout import Layout, Operand
 from .plan import Binding, BufferSpec, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
-from .shaders import compose, sha256
+from .shaders import compose, parameter_fields, sha256
 from .windows import binding_limit
 
 __all__ = ["PlanBuilder"]
 
 
 @lru_cache(maxsize=512)
-def _shader(name: str, trusted: bool, features: tuple[str, ...], context: tuple) -> tuple[str, Shader]:
+def _shader(name: str, trusted: bool, features: tuple[str, ...], context: tuple) -> tuple[str, Shader, tuple[str, ...]]:
+    """Return the sha256 of a text, the text, and the fields of its parameters."""
     text = compose(name, **{key: _thaw(value) for key, value in context})
-    return sha256(text), Shader(text, trusted, features)
+    return sha256(text), Shader(text, trusted, features), parameter_fields(name, text)
 
 
 class _Frozen(tuple):
@@ -124,7 +126,7 @@ class PlanBuilder:
             unless they were given parts of it. What is larger than a binding may be gets several, its segments, and
             what lies in chunks one or more for each.
         params : mapping from str to int
-            Fields of the uniform ``params``; ``NAME_offset`` of each operand is added.
+            Values of the fields of `Params` that the file declares; ``NAME_offset`` of each operand is added.
         workgroups : int
             How many; spread over three dimensions.
         constants : mapping from str to int
@@ -145,7 +147,7 @@ class PlanBuilder:
         if sibling and (chunks or any(part.segments > 1 for part in parts.values())):
             return  # lengths that want another shape want other bindings, too
         bindings = [Binding(0, "", "uniform")]
-        buffers: list[dict[str, Any]] = []
+        declarations: list[str] = []
         for (buffer, begin, _), part in parts.items():
             for segment in range(part.segments):
                 index = len(bindings)
@@ -153,51 +155,35 @@ class PlanBuilder:
                 place = () if whole else (begin + segment * part.segment_bytes, part.bytes_of(segment))
                 bindings.append(Binding(index, buffer, part.access, *place))
                 kind = f"array<{part.element}>"
-                buffers.append({"index": index, "var": part.var_of(segment), "access": part.access, "type": kind})
+                declarations.append(accessors.declaration(index, part.access, part.var_of(segment), kind))
         for index, (var, (buffer, element)) in enumerate((atomics or {}).items(), len(bindings)):
             bindings.append(Binding(index, buffer, "read_write"))
-            buffers.append({"index": index, "var": var, "access": "read_write", "type": element})
-        self._check_bindings(label, len(buffers), parts, chunks)
+            declarations.append(accessors.declaration(index, "read_write", var, element))
+        self._check_bindings(label, len(declarations), parts, chunks)
         values = {**params, **{f"{name}_offset": operand.offset for name, operand in operands.items()}}
         reached = {
             name: chunks[operand.chunks] if operand.chunks else parts[part_key(operand)]
             for name, operand in operands.items()
         }
-        described = [
-            {
-                "name": name,
-                "var": part.var,
-                "element": part.element,
-                **part.access_of(),
-                **part.describe_items(operands[name].item_bytes),
-                "offset": f"params.{name}_offset",
-                "writable": name in writes,
-            }
-            for name, part in reached.items()
+        named = [
+            accessors.Accessors(name, part.place, item_bytes, name in writes, part.items(item_bytes))
+            for (name, part), item_bytes in zip(reached.items(), (o.item_bytes for o in operands.values()), strict=True)
         ]
-        segmented = [part.describe_segments() for part in parts.values() if part.segments > 1]
-        segmented += [part.describe_segments() for part in chunks.values()]
-        key, text = _shader(
-            shader,
-            trusted,
-            features,
-            tuple(
-                (name, _freeze(value))
-                for name, value in {
-                    **context,
-                    "params": list(values),
-                    "buffers": buffers,
-                    "operands": described,
-                    "segmented": segmented,
-                }.items()
-            ),
-        )
+        places = [part.place for part in (*parts.values(), *chunks.values())]
+        values_of_text = {
+            **context,
+            "bindings": accessors.bindings(declarations, places, named, by_segment="by_segment" in context),
+            "operand_names": list(operands),
+            "segments": {each.name: len(each.segments) for each in named},
+        }
+        frozen = tuple((name, _freeze(value)) for name, value in values_of_text.items())
+        key, text, fields = _shader(shader, trusted, features, frozen)
+        words = parameter_words(shader, fields, values)
         self._shaders[key] = text
         if sibling:
             self._siblings.append(Kernel(label, key, tuple(bindings), (0, 0, 0), dict(constants)))
             return
         params_name = f"params_{len(self._steps)}"
-        words = pack_words(list(values.values()))
         self._buffers[params_name] = BufferSpec(params_name, "params", 4 * len(words), words)
         bindings[0] = Binding(0, params_name, "uniform")
         self._steps.append(Kernel(label, key, tuple(bindings), self._grid(workgroups, label), dict(constants)))
@@ -241,6 +227,23 @@ class PlanBuilder:
             parameters,
             tuple(self._siblings),
         )
+
+
+def parameter_words(shader: str, fields: Sequence[str], values: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the words of the uniform buffer, in the order of the fields that the file declares.
+
+    Raises
+    ------
+    ShaderError
+        If the file declares a field that has no value, or lacks one that has.
+    """
+    if set(fields) != set(values):
+        missing, unknown = sorted(set(fields) - set(values)), sorted(set(values) - set(fields))
+        raise ShaderError(
+            f"shader {shader!r} and its plan disagree on Params: the plan gives no {', '.join(missing) or '–'}, "
+            f"and the file declares no {', '.join(unknown) or '–'}; change struct Params, or the plan's params="
+        )
+    return pack_words([values[name] for name in fields])
 
 
 def _names(step: Step) -> tuple[str, ...]:

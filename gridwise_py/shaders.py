@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import ShaderError
+from .kernel_constants import KERNEL_CONSTANTS
 
 if TYPE_CHECKING:
     import jinja2
@@ -23,6 +24,7 @@ __all__ = [
     "compose",
     "dump",
     "numbered",
+    "parameter_fields",
     "prologue",
     "refuse_element_pointers",
     "sha256",
@@ -44,7 +46,7 @@ def shader_directory() -> Path:
 def _environment() -> jinja2.Environment:
     import jinja2  # a third of this package's import time, and not needed until a plan is made
 
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(shader_directory()),
         undefined=jinja2.StrictUndefined,
         line_statement_prefix="//$",
@@ -58,6 +60,8 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         autoescape=False,  # WGSL, not HTML
     )
+    environment.globals["constants"] = KERNEL_CONSTANTS
+    return environment
 
 
 def compose(name: str, **context: Any) -> str:
@@ -81,11 +85,33 @@ def compose(name: str, **context: Any) -> str:
         raise ShaderError(f"shader {name!r} needs {error.name!r}, which is not in {shader_directory()}") from error
     except jinja2.TemplateSyntaxError as error:
         raise ShaderError(f"shader {error.filename or name}, line {error.lineno}: {error.message}") from error
-    except jinja2.UndefinedError as error:
+    except (jinja2.UndefinedError, TypeError) as error:
+        # A TypeError where a value that was not given is used as a number.
         raise ShaderError(
-            f"shader {name!r} uses a value that was not given: {error.message}; given were {sorted(context)}"
+            f"shader {name!r} uses a value that was not given: {error}; given were {sorted(context)}"
         ) from error
     return re.sub(r"\n{3,}", "\n\n", text)
+
+
+_PARAMS = re.compile(r"\bstruct\s+Params\s*\{(.*?)\}", re.DOTALL)
+
+
+def parameter_fields(name: str, text: str) -> tuple[str, ...]:
+    """Return the names of the fields of `Params`, in the order in which a composed text declares them.
+
+    Raises
+    ------
+    ShaderError
+        If the text declares no `Params`, or a field that is not a u32.
+    """
+    declared = _PARAMS.search(re.sub(r"//[^\n]*", "", text))
+    if declared is None:
+        raise ShaderError(f"shader {name!r} declares no struct Params, which its plan fills")
+    fields = [field.partition(":") for field in declared[1].split(",") if field.strip()]
+    others = [field.strip() for field, _, kind in fields if kind.strip() != "u32"]
+    if others:
+        raise ShaderError(f"shader {name!r}: fields of Params must be u32, but {', '.join(others)} are not")
+    return tuple(field.strip() for field, _, _ in fields)
 
 
 def sha256(text: str) -> str:

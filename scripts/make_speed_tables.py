@@ -2,8 +2,8 @@
 
 Usage: python scripts/make_speed_tables.py [--check]
 
-The lines between the two marks in docs/benchmarks.md are replaced. With --check nothing is written, and the exit code is 1
-if the page and the files do not agree; a test asks the same.
+The lines between the two marks in docs/benchmarks.md are replaced. With --check nothing is written, and the exit code
+is 1 if the page and the files do not agree; a test asks the same.
 """
 
 from __future__ import annotations

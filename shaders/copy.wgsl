@@ -1,6 +1,13 @@
 // output = input, item by item: the speed that memory-bound kernels are judged against.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
-//$ include "lib/bindings.wgsl"
+
+struct Params {
+  n: u32,  // items of the window
+  blocks: u32,  // workgroups that have work
+  input_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
 
 fn f(i: u32) -> u32 { return load_input(i); }
 fn f4(i: u32) -> vec4<u32> { return load4_input(i); }

@@ -1,9 +1,14 @@
 // Self-test of look-back: does what a single-pass scan does with the chained state, on totals that need no input, and
 // counts what went wrong. The totals differ from epoch to epoch, so that a word of an earlier dispatch gives a wrong sum.
-// Forward progress: none is assumed. A workgroup looks in vain SPIN_LIMIT times in all; from then on it computes every tile
-// that has not posted by itself. How many it computed is counted.
+// Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in all, a workgroup computes every unpublished tile
+// itself, and counts how many those were.
 // Bindings: params, control, states, counts.
-//$ include "lib/bindings.wgsl"
+
+struct Params {
+  tiles: u32,
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
 
 override WORKGROUP_SIZE: u32 = 64u;
 override SPIN_LIMIT: u32 = 256u;
@@ -28,17 +33,17 @@ fn look_back(tile: u32) -> Before {
   var next = tile;
   var spins = 0u;
   while (next > 0u) {
-    let posted = state_peek(next - 1u);
-    if (posted.flag == EMPTY && spins < SPIN_LIMIT) {
+    let published = state_poll(next - 1u);
+    if (published.flag == EMPTY && spins < SPIN_LIMIT) {
       spins += 1u;
       continue;
     }
     next -= 1u;
-    if (posted.flag == EMPTY) {
+    if (published.flag == EMPTY) {
       before = Before(before.sum + total_of(next), before.computed + 1u);
     } else {
-      before.sum += posted.value;
-      if (posted.flag == INCLUSIVE) { break; }
+      before.sum += published.value;
+      if (published.flag == INCLUSIVE) { break; }
     }
   }
   return before;
@@ -50,16 +55,16 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   @builtin(local_invocation_index) index: u32,
 ) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let number = workgroup_index(workgroup, grid);
   if (number >= params.tiles) { return; }
   local = index;
   let tile = state_enter(number);
   if (local != 0u) { return; }
   state_begin();
-  state_post(tile, select(TOTAL, INCLUSIVE, tile == 0u), total_of(tile));
+  state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), total_of(tile));
   let before = look_back(tile);
   let sum = before.sum + total_of(tile);
-  state_post(tile, INCLUSIVE, sum);
+  state_publish(tile, INCLUSIVE, sum);
   if (sum != sum_up_to(tile)) { atomicAdd(&counts[0], 1u); }
   // No more than the sum over all dispatches can hold.
   if (before.computed > 0u) { atomicAdd(&counts[1], min(before.computed, 4096u)); }

@@ -7,7 +7,19 @@
 // Workgroup memory is read and written by whole vec4, and eight neighbouring invocations find theirs side by side or
 // read the same one: no two of them want one bank.
 // Forward progress: no workgroup waits for another. Bindings: params, a, b, output.
-//$ include "lib/bindings.wgsl"
+
+struct Params {
+  m: u32,  // rows of a
+  n: u32,  // columns of b
+  k: u32,  // columns of a, rows of b
+  tiles_m: u32,  // tiles that cover the rows of the output
+  tiles_n: u32,  // and its columns
+  a_offset: u32,
+  b_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/matmul_items.wgsl"
 
 //$ set quads_m = thread_m // 4
@@ -127,7 +139,7 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   @builtin(local_invocation_index) local: u32,
 ) {
-  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let block = workgroup_index(workgroup, grid);
   if (block >= params.tiles_m * params.tiles_n) { return; }
   let group = block / (GROUP * params.tiles_n);
   let within = block - group * GROUP * params.tiles_n;

@@ -1,52 +1,31 @@
-// Reduce in one dispatch: each workgroup combines a block of consecutive tiles and posts its total; the last one to
-// finish combines the totals. Which invocation combines what is fixed, so a result is the same from run to run. A single
-// block posts nothing. In phases, for a reduction in windows and for reduce-then-scan: `blocks` leaves the totals of the
-// blocks as its output, and one workgroup of `totals` combines such totals as the last one to finish would.
+// Reduce in one dispatch: each workgroup combines a block of consecutive tiles and publishes its total. The last workgroup
+// to finish combines the totals. Which invocation combines which items is fixed, so a result is the same in every run. A
+// single block publishes nothing.
 // Source: the last block's final step is that of the sample threadFenceReduction in NVIDIA's CUDA toolkit; here a total
 // and its readiness are one word, so that no fence is needed.
-// Forward progress: no workgroup waits for another. The last one to finish knows that all totals were posted, but WGSL
-// does not promise that it sees them at once: one that it has not seen after some looks is computed again.
-// Bindings: params, input, output, and control and states where totals are posted.
-//$ include "lib/bindings.wgsl"
+// Forward progress: no workgroup waits for another. The last one to finish knows that all totals were published, but WGSL
+// does not promise that it sees them at once: a block whose total it has not seen after SPIN_LIMIT polls is recomputed.
+// Bindings: params, input, output, and control and states for the totals.
+
+struct Params {
+  n: u32,  // items of the window
+  tiles: u32,
+  tiles_per_block: u32,
+  blocks: u32,  // workgroups that have work
+  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  identity_bits: u32,
+//$ if fixed_order
+  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+//$ endif
+  input_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
-
-//$ if phase != "totals"
-// The total of a block of tiles; the same for every invocation.
-fn block_total(block: u32) -> Acc {
-  let first = block * params.tiles_per_block;
-  let end = min(first + params.tiles_per_block, params.tiles);
-//$ if op.commutative
-  // Order does not matter: every invocation keeps four sums of its own until the end.
-  var sums = vec4<Acc>(identity());
-  for (var tile = first; tile < end; tile++) {
-    tile_load(tile);
-//$ for r in range(vecs)
-    sums = combine4(sums, tile_items[{{ r }}]);
-//$ endfor
-  }
-  return wg_scan(sg_reduce(combine(combine(sums.x, sums.y), combine(sums.z, sums.w)))).total;
-//$ else
-  var total = identity();
-  for (var tile = first; tile < end; tile++) { total = combine(total, tile_total(tile)); }
-  return total;
-//$ endif
-}
-
-//$ endif
-//$ if phase == "totals"
-
-fn combine_totals() -> Acc {
-  let each = (params.blocks + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
-  let first = (sg_id * sg_size + sg_lane) * each;
-  let end = min(first + each, params.blocks);
-  var sum = identity();
-  for (var i = first; i < end; i++) { sum = combine(sum, unpack(load_input(i))); }
-  return wg_scan(sg_reduce(sum)).total;
-}
-//$ elif phase == "whole"
-
+//$ include "lib/reduce_block.wgsl"
 //$ include "lib/state.wgsl"
 
 override SPIN_LIMIT: u32 = 256u;
@@ -67,13 +46,13 @@ fn combine_totals() -> Acc {
   loop {
     var spins = 0u;
     while (next < end && spins < SPIN_LIMIT) {
-      var posted = state_peek(next);
-      if (next == again) { posted = Posted(TOTAL, again_total); }
-      if (posted.flag == EMPTY) {
+      var published = state_poll(next);
+      if (next == again) { published = Published(TOTAL, again_total); }
+      if (published.flag == EMPTY) {
         spins += 1u;
         continue;
       }
-      sum = combine(sum, posted.value);
+      sum = combine(sum, published.value);
       next += 1u;
     }
     if (local == 0u) { atomicStore(&unseen, NONE); }
@@ -87,7 +66,6 @@ fn combine_totals() -> Acc {
   }
   return wg_scan(sg_reduce(sum)).total;
 }
-//$ endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -95,23 +73,15 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   lanes: Lanes,
 ) {
-//$ if phase == "totals"
-  enter(lanes);
-  let whole = combine_totals();
-  if (local == 0u) { store_output(0u, result(whole)); }
-//$ else
-  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let block = workgroup_index(workgroup, grid);
   if (block >= params.blocks) { return; }
   enter(lanes);
-//$ if phase == "whole"
   // Read before the count of finished workgroups goes up: the last one moves it on.
   if (params.blocks > 1u) { state_begin(); }
-//$ endif
   let total = block_total(block);
-//$ if phase == "whole"
   if (params.blocks > 1u) {
     if (is_leader()) {
-      state_post(block, TOTAL, total);
+      state_publish(block, TOTAL, total);
       last_to_finish = select(0u, 1u, state_count_finished(params.blocks));
     }
     if (workgroupUniformLoad(&last_to_finish) == 0u) { return; }
@@ -122,7 +92,5 @@ fn main(
     }
     return;
   }
-//$ endif
   if (local == 0u) { store_output(block, result(total)); }
-//$ endif
 }

@@ -1,20 +1,24 @@
-// Compensated sum of floats in a fixed order: every addition is a TwoSum, whose rounding error is summed beside it and
-// added at the end (lib/pair.wgsl). Two dispatches of this file: each workgroup leaves the pair (sum, error) of a block of
-// tiles; then one workgroup adds up the pairs (`pairs`). A scan uses the first of them.
-// Forward progress: no workgroup waits for another. Bindings: params, input, output (or one for both).
-//$ include "lib/bindings.wgsl"
+// Compensated sums of blocks, for floats and in a fixed order: every addition is a TwoSum, whose rounding error is summed
+// as well (lib/pair.wgsl). Each workgroup writes the pair (sum, error) of a block of tiles. The first kernel of compensated
+// reductions and scans.
+// Forward progress: no workgroup waits for another. Bindings: params, input, output.
+
+struct Params {
+  n: u32,  // items of the window
+  tiles: u32,
+  tiles_per_block: u32,
+  blocks: u32,  // workgroups that have work
+  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  identity_bits: u32,
+  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+  input_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/pair.wgsl"
 //$ include "lib/workgroup.wgsl"
 
-//$ if pairs
-fn own_total() -> Acc {
-  var total = identity();
-  for (var i = local; i < params.blocks; i += WORKGROUP_SIZE) {
-    total = combine(total, Acc(bitcast<f32>(load_input(2u * i)), bitcast<f32>(load_input(2u * i + 1u))));
-  }
-  return total;
-}
-//$ else
 // Any order will do, if it is fixed: here neighbouring invocations read neighbouring items.
 fn own_total(block: u32) -> Acc {
   let first = block * params.tiles_per_block;
@@ -34,7 +38,6 @@ fn own_total(block: u32) -> Acc {
     combine(Acc(sums.sum.z, sums.error.z), Acc(sums.sum.w, sums.error.w)),
   );
 }
-//$ endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -42,12 +45,7 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   lanes: Lanes,
 ) {
-//$ if pairs
-  enter(lanes);
-  let total = wg_scan(own_total()).total;
-  if (local == 0u) { store_output(0u, result(total)); }
-//$ else
-  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let block = workgroup_index(workgroup, grid);
   if (block >= params.blocks) { return; }
   enter(lanes);
   let total = wg_scan(own_total(block)).total;
@@ -55,5 +53,4 @@ fn main(
     store_output(2u * block, bitcast<u32>(total.sum));
     store_output(2u * block + 1u, bitcast<u32>(total.error));
   }
-//$ endif
 }

@@ -4,13 +4,29 @@
 // A small input is one block without a carry.
 // Source: Blelloch, "Prefix sums and their applications" (1990); the name is from Merrill and Grimshaw (2009).
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one for both), carries.
-//$ include "lib/bindings.wgsl"
+
+struct Params {
+  n: u32,  // items of the window
+  tiles: u32,
+  tiles_per_block: u32,
+  blocks: u32,  // workgroups that have work
+  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  identity_bits: u32,
+//$ if fixed_order
+  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+//$ endif
+  input_offset: u32,
+  carries_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
 //$ include "lib/tile_scan.wgsl"
 
-const HAS_CARRY: u32 = 4u;
+const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
 
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
@@ -18,7 +34,7 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   lanes: Lanes,
 ) {
-  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let block = workgroup_index(workgroup, grid);
   if (block >= params.blocks) { return; }
   enter(lanes);
   let first = block * params.tiles_per_block;

@@ -1,15 +1,29 @@
-// Compensated prefix sums of floats in a fixed order (lib/pair.wgsl). reduce_compensated.wgsl leaves the pairs of the
-// blocks, one workgroup of this kernel scans them (`pairs`, exclusive), and then each workgroup scans a block of tiles
-// with its pair as carry. Each item is read twice and written once.
+// Compensated prefix sums of floats in a fixed order (lib/pair.wgsl): each workgroup scans a block of tiles, with the pair of
+// all blocks before it as carry. reduce_compensated.wgsl makes the pairs of the blocks, scan_compensated_totals.wgsl scans
+// them. Each item is read twice and written once.
 // Source: as scan.wgsl.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one for both), carries.
-//$ include "lib/bindings.wgsl"
+
+struct Params {
+  n: u32,  // items of the window
+  tiles: u32,
+  tiles_per_block: u32,
+  blocks: u32,  // workgroups that have work
+  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  identity_bits: u32,
+  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+  input_offset: u32,
+  carries_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/pair.wgsl"
 //$ include "lib/workgroup.wgsl"
+//$ include "lib/tail.wgsl"
 
-//$ set operand = "input" if pairs else "carries"
 fn pair(i: u32) -> Acc {
-  return Acc(bitcast<f32>(load_{{ operand }}(2u * i)), bitcast<f32>(load_{{ operand }}(2u * i + 1u)));
+  return Acc(bitcast<f32>(load_carries(2u * i)), bitcast<f32>(load_carries(2u * i + 1u)));
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -18,21 +32,7 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   lanes: Lanes,
 ) {
-//$ if pairs
-  enter(lanes);
-  let each = (params.blocks + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
-  let first = local * each;
-  let end = min(first + each, params.blocks);
-  var own = identity();
-  for (var i = first; i < end; i++) { own = combine(own, pair(i)); }
-  var running = wg_scan(own).before;
-  for (var i = first; i < end; i++) {
-    store_output(2u * i, bitcast<u32>(running.sum));
-    store_output(2u * i + 1u, bitcast<u32>(running.error));
-    running = combine(running, pair(i));
-  }
-//$ else
-  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let block = workgroup_index(workgroup, grid);
   if (block >= params.blocks) { return; }
   enter(lanes);
   let first = block * params.tiles_per_block;
@@ -64,17 +64,4 @@ fn main(
 //$ endfor
     carry = combine(carry, sum.total);
   }
-//$ endif
 }
-//$ if not pairs
-
-fn store4_guarded(i: u32, words: vec4<u32>) {
-  if (i + 4u <= params.n) {
-    store4_output(i, words);
-  } else {
-    if (i < params.n) { store_output(i, words.x); }
-    if (i + 1u < params.n) { store_output(i + 1u, words.y); }
-    if (i + 2u < params.n) { store_output(i + 2u, words.z); }
-  }
-}
-//$ endif

@@ -1,15 +1,27 @@
 // Single-pass scan with decoupled look-back and fallback: each item is read once and written once.
 // Sources: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (NVIDIA, 2016); the
 // fallback is from Smith, Levien and Owens, "Decoupled Fallback" (SPAA 2025).
-// A workgroup takes a tile, by its number or by a ticket, posts its total, and then one subgroup looks back over a window of earlier
-// tiles at a time until it meets one that has posted everything up to itself.
-// Forward progress: none is assumed. A workgroup looks in vain SPIN_LIMIT times in all; from then on it computes
-// every tile that has not posted again, from the input. So every loop is bounded. It follows that the output must not share
-// items with the input.
-// In windows (`carried`), each dispatch begins from what the one before has left in carries[0], and leaves its own total
-// behind that in carries[1].
+// A workgroup takes a tile, by its number or by a ticket, and publishes the tile's total. Then one subgroup looks back over
+// several earlier tiles at a time, until it meets one that has published the total of all tiles up to itself.
+// Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in all, a workgroup recomputes every unpublished
+// tile from the input. So every loop is bounded, and the output must not share items with the input.
+// In windows (`carried`), each dispatch starts from the total in carries[0], which the dispatch before has written, and
+// writes its own total to carries[1].
 // Bindings: params, input, output, control, states, and carries.
-//$ include "lib/bindings.wgsl"
+
+struct Params {
+  n: u32,  // items of the window
+  tiles: u32,
+  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  identity_bits: u32,
+  input_offset: u32,
+  output_offset: u32,
+//$ if carried
+  carries_offset: u32,
+//$ endif
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
@@ -25,8 +37,8 @@ var<workgroup> look_back_result: LookBack;
 // Tiles that each lane looks at in a round: a round costs one trip to memory, however many tiles it covers.
 const LOOK: u32 = {{ look }}u;
 
-// Combines what tiles `start` and earlier have posted before `sum_so_far`. Leaves in look_back_result the
-// sum, the tile that did not post in time, or NONE, and how often it looked in vain.
+// Combines the published totals of tiles `start` and earlier with `sum_so_far`, which comes after them. Leaves in
+// look_back_result the sum, the tile that did not publish in time (or NONE), and the number of unsuccessful polls.
 fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
   let window = sg_size * LOOK;
   // Positions 1 to `window` are in the order of the tiles: the last one is the nearest tile.
@@ -39,14 +51,14 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
     var done_here = 0u;
     var empty_here = 0u;
 //$ for j in range(look)
-    var posted_{{ j }} = Posted(INCLUSIVE, identity());  // what lies before tile 0
+    var published_{{ j }} = Published(INCLUSIVE, identity());  // what lies before tile 0
     if (sg_id == 0u && window - first - {{ j }}u <= nearest) {
-      posted_{{ j }} = state_peek(nearest - (window - first - {{ j }}u));
+      published_{{ j }} = state_poll(nearest - (window - first - {{ j }}u));
     }
 //$ endfor
 //$ for j in range(look)
-    done_here = select(done_here, first + {{ j }}u, posted_{{ j }}.flag == INCLUSIVE);
-    empty_here = select(empty_here, first + {{ j }}u, posted_{{ j }}.flag == EMPTY);
+    done_here = select(done_here, first + {{ j }}u, published_{{ j }}.flag == INCLUSIVE);
+    empty_here = select(empty_here, first + {{ j }}u, published_{{ j }}.flag == EMPTY);
 //$ endfor
     let done = look_back_max(done_here);
     let empty = look_back_max(empty_here);
@@ -54,7 +66,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
     let use_from = max(done, empty + 1u);
     var here = identity();
 //$ for j in range(look)
-    here = combine(here, select(identity(), posted_{{ j }}.value, first + {{ j }}u >= use_from));
+    here = combine(here, select(identity(), published_{{ j }}.value, first + {{ j }}u >= use_from));
 //$ endfor
     sum = combine(look_back_reduce(here), sum);
     if (done > empty) { break; }
@@ -75,7 +87,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
 }
 
 //$ if carried
-const HAS_CARRY: u32 = 4u;
+const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
 
 // The total of the windows before.
 fn carry_in() -> Acc {
@@ -91,7 +103,7 @@ fn main(
   lanes: Lanes,
 ) {
   // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset it.
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let number = workgroup_index(workgroup, grid);
   if (number >= params.tiles) { return; }
   enter(lanes);
   let tile = state_enter(number);
@@ -102,10 +114,10 @@ fn main(
 //$ if carried
   if (tile == 0u) { before = carry_in(); }
   if (is_leader()) {
-    if (tile > 0u) { state_post(tile, TOTAL, sum.total); } else { state_post(tile, INCLUSIVE, combine(before, sum.total)); }
+    if (tile > 0u) { state_publish(tile, TOTAL, sum.total); } else { state_publish(tile, INCLUSIVE, combine(before, sum.total)); }
   }
 //$ else
-  if (is_leader()) { state_post(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }
+  if (is_leader()) { state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }
 //$ endif
   tile_scan(sum.before);
 
@@ -127,7 +139,7 @@ fn main(
       }
       next = found.stalled - 1u;
     }
-    if (is_leader()) { state_post(tile, INCLUSIVE, combine(before, sum.total)); }
+    if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, sum.total)); }
   }
 //$ if carried
   if (is_leader() && tile == params.tiles - 1u) { store_carries(1u, pack(combine(before, sum.total))); }

@@ -1,96 +1,36 @@
-// Counts the digits of all keys. Two uses:
-//   histogram   of every digit at once, over all keys: where each bin of each pass begins, and which passes can be left
-//               out because all keys agree in their digit; so it decides which buffers each pass reads and writes
-//   offsets     of one digit, for each block of tiles, where passes do not look back
-// Counters lie in workgroup memory, in a few copies, so that lanes with equal digits meet less often.
-// Forward progress: no workgroup waits for another. The last one to finish knows that all counts were added, but WGSL does
-// not promise that it sees them at once: if their sum is not n after some looks, it counts everything again.
-// Bindings: params, keys, and routes and sums, or counts.
-//$ include "lib/bindings.wgsl"
+// Counts one digit of all keys, for each block of tiles: the counts that sort_offsets.wgsl turns into offsets, for passes that
+// do not look back.
+// Forward progress: no workgroup waits for another. Bindings: params, keys in three places, routes, counts.
+
+struct Params {
+  n: u32,  // keys
+  route_index: u32,  // of this digit, in the routes
+  bins_index: u32,
+  tiles: u32,
+  blocks: u32,
+  tiles_per_block: u32,
+  block_items: u32,
+  digit_0: u32,  // shift, width and word: see lib/sort_key.wgsl
+  identity_bits: u32,
+//$ for name in operand_names
+  {{ name }}_offset: u32,
+//$ endfor
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/sort_key.wgsl"
 //$ include "lib/sort_scan.wgsl"
-const COPIES: u32 = {{ copies }}u;
-const DIGITS: u32 = {{ digits }}u;
-const CHUNK_ITEMS: u32 = {{ chunk_items }}u;  // keys of an invocation between two reads of memory
-var<workgroup> counters: array<atomic<u32>, COPIES * DIGITS * BINS>;
+//$ include "lib/sort_counters.wgsl"
 
-var<private> lane: u32;
-var<private> totals: array<u32, DIGITS>;
-
-var<private> unfixed: u32;
-
-fn count_key(encoded: Key) {
-  let code = key_fixed(encoded);
-//$ if histogram and key_kind == "f"
-  if (!key_is_fixed(encoded)) { unfixed = 1u; }
-//$ endif
-  let copy = (lane & (COPIES - 1u)) * DIGITS * BINS;
-//$ for d in range(digits)
-  use_digit(params.digit_{{ d }});
-  atomicAdd(&counters[copy + {{ d * 256 }}u + key_digit(code)], 1u);
-//$ endfor
-}
-
-// Adds the counters of this invocation's bin to its totals, and empties them.
-fn add_up() {
-  workgroupBarrier();
-  if (lane < BINS) {
-//$ for d in range(digits)
-//$ for c in range(copies)
-    totals[{{ d }}] += atomicExchange(&counters[{{ (c * digits + d) * 256 }}u + lane], 0u);
-//$ endfor
-//$ endfor
-  }
-  workgroupBarrier();
-}
-
-// Counts the keys from `first` to before `end`; the bin of this invocation is in `totals`.
-//$ for place in places
-//$ set code_of = "key_encode" if place == "input" else "key_read"
-fn count_range_{{ place }}(first: u32, end: u32) {
-  for (var chunk = first; chunk < end; chunk += WORKGROUP_SIZE * CHUNK_ITEMS) {
-//$ if vec4
-    let i = chunk + lane * 4u;
-    if (chunk + WORKGROUP_SIZE * CHUNK_ITEMS <= end) {
-//$ for v in range(chunk_items // 4)
-      let keys_{{ v }} = load4_keys_{{ place }}(i + {{ 4 * v }}u * WORKGROUP_SIZE);
-//$ endfor
-//$ for v in range(chunk_items // 4)
-//$ for c in "xyzw"
-      count_key({{ code_of }}(keys_{{ v }}.{{ c }}));
-//$ endfor
-//$ endfor
-    } else {
-      for (var k = chunk + lane; k < end; k += WORKGROUP_SIZE) { count_key({{ code_of }}(load_keys_{{ place }}(k))); }
-    }
-//$ else
-    let end_of_chunk = min(end, chunk + WORKGROUP_SIZE * CHUNK_ITEMS);
-    for (var k = chunk + lane; k < end_of_chunk; k += WORKGROUP_SIZE) { count_key({{ code_of }}(load_keys_{{ place }}(k))); }
-//$ endif
-  }
-  add_up();
-}
-//$ endfor
-
-fn count_begin(lanes: Lanes) {
-  enter(lanes);
-  lane = sg_id * sg_size + sg_lane;
-  for (var i = lane; i < COPIES * DIGITS * BINS; i += WORKGROUP_SIZE) { atomicStore(&counters[i], 0u); }
-  workgroupBarrier();
-}
-
-//$ if histogram
-//$ include "lib/sort_routes.wgsl"
-//$ else
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
   @builtin(workgroup_id) workgroup: vec3<u32>,
   @builtin(num_workgroups) grid: vec3<u32>,
   lanes: Lanes,
 ) {
-  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let block = workgroup_index(workgroup, grid);
   let place = load_routes(params.route_index) & 3u;
   if (block >= params.blocks || place == 0u) { return; }
   count_begin(lanes);
@@ -101,4 +41,3 @@ fn main(
 //$ endfor
   if (lane < BINS) { store_counts(lane * params.blocks + block, totals[0]); }
 }
-//$ endif

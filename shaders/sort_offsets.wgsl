@@ -1,6 +1,22 @@
 // Turns the counts of one digit, by bin and block, into where each block's run of each bin begins. A workgroup per bin.
 // Forward progress: no workgroup waits for another. Bindings: params, routes, counts, offsets.
-//$ include "lib/bindings.wgsl"
+
+struct Params {
+  n: u32,  // keys
+  route_index: u32,  // of this digit, in the routes
+  bins_index: u32,  // where the bins of this digit begin, in the routes
+  tiles: u32,
+  digit: u32,
+  blocks: u32,
+  tiles_per_block: u32,
+  block_items: u32,
+  identity_bits: u32,
+  routes_offset: u32,
+  counts_offset: u32,
+  offsets_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/sort_scan.wgsl"
@@ -11,8 +27,8 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   lanes: Lanes,
 ) {
-  let bin = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  if (bin >= {{ bins }}u || load_routes(params.route_index) == 0u) { return; }
+  let bin = workgroup_index(workgroup, grid);
+  if (bin >= {{ constants.BINS }}u || load_routes(params.route_index) == 0u) { return; }
   enter(lanes);
   var carry = load_routes(params.bins_index + bin);
   for (var first = 0u; first < params.blocks; first += WORKGROUP_SIZE) {

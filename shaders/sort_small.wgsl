@@ -1,6 +1,17 @@
 // Sorts what fits into one tile, in one workgroup: all passes in workgroup memory, one read and one write of each item.
 // Forward progress: no workgroup waits for another. Bindings: params, keys (and values), in and out.
-//$ include "lib/bindings.wgsl"
+
+struct Params {
+  n: u32,  // keys
+//$ for d in range(passes)
+  digit_{{ d }}: u32,  // shift, width and word: see lib/sort_key.wgsl
+//$ endfor
+  identity_bits: u32,
+//$ for name in operand_names
+  {{ name }}_offset: u32,
+//$ endfor
+}
+{{ bindings }}
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/sort_key.wgsl"

@@ -1,6 +1,14 @@
 // output = a + 3 · b, item by item: two reads and a write, as the triad of STREAM.
 // Forward progress: no workgroup waits for another. Bindings: params, a, b, output.
-//$ include "lib/bindings.wgsl"
+
+struct Params {
+  n: u32,  // items of the window
+  blocks: u32,  // workgroups that have work
+  a_offset: u32,
+  b_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
 
 alias T = {{ datatype }};
 

@@ -1,6 +1,14 @@
 // output = a + b, item by item; integers wrap.
 // Forward progress: no workgroup waits for another. Bindings: params, a, b, output (fewer where they share buffers).
-//$ include "lib/bindings.wgsl"
+
+struct Params {
+  n: u32,  // items of the window
+  blocks: u32,  // workgroups that have work
+  a_offset: u32,
+  b_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
 
 alias T = {{ datatype }};
 

@@ -8,7 +8,16 @@ from _cases import cases, texts
 
 import gridwise_py as gw
 from gridwise_py import shaders
-from gridwise_py.shaders import compose, dump, numbered, prologue, refuse_element_pointers, shader_directory
+from gridwise_py.builder import parameter_words
+from gridwise_py.shaders import (
+    compose,
+    dump,
+    numbered,
+    parameter_fields,
+    prologue,
+    refuse_element_pointers,
+    shader_directory,
+)
 
 FILES = sorted(shader_directory().rglob("*.wgsl"))
 TOP = [path for path in FILES if path.parent == shader_directory()]
@@ -166,7 +175,7 @@ def test_without_shader_files_it_says_where_it_looked(tmp_path, monkeypatch):
 
 def test_a_missing_value_names_the_file_and_the_value():
     with pytest.raises(gw.ShaderError, match=r"vector_add\.wgsl.*datatype") as caught:
-        compose("vector_add.wgsl", vecs=4, params=["n"], buffers=[], segmented=[], operands=[])
+        compose("vector_add.wgsl", vecs=4, bindings="")
     assert "vecs" in str(caught.value), "what was given"
 
 
@@ -174,6 +183,21 @@ def test_a_missing_value_names_the_file_and_the_value():
 def test_no_file_composes_without_its_values(path):
     with pytest.raises(gw.ShaderError, match=re.escape(path.name)):
         compose(path.name)
+
+
+def test_the_fields_of_params_are_those_that_a_file_declares():
+    text = "struct Params {\n  n: u32,  // items, all: of them\n  flags : u32,\n  last: u32\n}\nvar<uniform> p: Params;"
+    assert parameter_fields("a.wgsl", text) == ("n", "flags", "last")
+    with pytest.raises(gw.ShaderError, match=r"a\.wgsl.*x are not"):
+        parameter_fields("a.wgsl", "struct Params { n: u32, x: f32 }")
+    with pytest.raises(gw.ShaderError, match=r"a\.wgsl.*no struct Params"):
+        parameter_fields("a.wgsl", "// struct Params { n: u32 }")
+
+
+def test_parameters_are_filled_by_name_in_the_order_of_the_file():
+    assert parameter_words("a.wgsl", ["n", "flags"], {"flags": 7, "n": -1}) == (2**32 - 1, 7, 0, 0)
+    with pytest.raises(gw.ShaderError, match=r"gives no tiles, and the file declares no blocks"):
+        parameter_words("a.wgsl", ["n", "tiles"], {"n": 1, "blocks": 2})
 
 
 def test_a_missing_attribute_is_an_error_too(folder):

@@ -18,12 +18,7 @@ from ..primitive import Primitive
 from ..tuning import Shape, Shapes, fixed_shapes, shapes_for
 from ..windows import Window, windows_of
 
-__all__ = ["HAS_CARRY", "RAW_INPUT", "RAW_OUTPUT", "BlockWindow", "OperatorPrimitive", "blocks_of", "operator_context"]
-
-# Flags of shaders/lib/tile.wgsl and shaders/scan.wgsl.
-RAW_INPUT = 1
-RAW_OUTPUT = 2
-HAS_CARRY = 4
+__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of", "operator_context"]
 
 
 @dataclass(frozen=True)
@@ -216,7 +211,7 @@ class OperatorPrimitive(Primitive):
         for each in windows:
             self._add_blocks(
                 builder, each.window.label("sum blocks"), "reduce_compensated.wgsl", shape,
-                input=each.window.operands["input"], output=each.of_blocks(pairs, 2), split=each.split, pairs=False,
+                input=each.window.operands["input"], output=each.of_blocks(pairs, 2), split=each.split,
             )  # fmt: skip
         return pairs
 

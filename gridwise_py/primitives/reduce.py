@@ -14,10 +14,11 @@ from ..builder import PlanBuilder
 from ..capabilities import Capabilities
 from ..chained_state import ChainedState
 from ..datatype import Datatype
+from ..kernel_constants import RAW_OUTPUT
 from ..layout import Layout
 from ..plan import Copy, Plan, Work
 from ..tuning import Shape
-from .operator_primitive import RAW_OUTPUT, BlockWindow, OperatorPrimitive, blocks_of
+from .operator_primitive import BlockWindow, OperatorPrimitive, blocks_of
 
 __all__ = ["Reduce"]
 
@@ -165,7 +166,7 @@ class Reduce(OperatorPrimitive):
         for each in (shape, *self._shapes.others(operand.length)):
             self._add_blocks(
                 builder, "reduce", "reduce.wgsl", each, input=operand, output=layout["output"],
-                phase="whole", tickets=False, sibling=each != shape, **state,
+                tickets=False, sibling=each != shape, **state,
             )  # fmt: skip
 
     def _plan_windows(self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]) -> None:
@@ -173,12 +174,12 @@ class Reduce(OperatorPrimitive):
         totals = builder.scratch("totals", blocks_of(windows))
         for each in windows:
             self._add_blocks(
-                builder, each.window.label("reduce"), "reduce.wgsl", shape, input=each.window.operands["input"],
-                output=each.of_blocks(totals), split=each.split, flags=RAW_OUTPUT, phase="blocks",
+                builder, each.window.label("reduce"), "reduce_blocks.wgsl", shape, input=each.window.operands["input"],
+                output=each.of_blocks(totals), split=each.split, flags=RAW_OUTPUT,
             )  # fmt: skip
         self._add(
-            builder, "combine", "reduce.wgsl", shape, input=totals, output=layout["output"],
-            params={"blocks": totals.length}, workgroups=1, phase="totals",
+            builder, "combine", "reduce_totals.wgsl", shape, input=totals, output=layout["output"],
+            params={"blocks": totals.length}, workgroups=1,
         )  # fmt: skip
 
     def _plan_compensated(
@@ -186,7 +187,7 @@ class Reduce(OperatorPrimitive):
     ) -> None:
         pairs = self._add_block_pairs(builder, shape, windows)
         self._add(
-            builder, "sum", "reduce_compensated.wgsl", shape, input=pairs, output=layout["output"], pairs=True,
+            builder, "sum", "reduce_compensated_totals.wgsl", shape, input=pairs, output=layout["output"],
             params={"blocks": blocks_of(windows)}, workgroups=1,
         )  # fmt: skip
 

@@ -17,12 +17,13 @@ from ..capabilities import Capabilities
 from ..chained_state import ChainedState
 from ..datatype import Datatype
 from ..errors import ArgumentError, OverlapError
+from ..kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
 from ..layout import Layout
 from ..lookback import look_back_choice
 from ..plan import Plan, Work
 from ..tuning import Shape, look_back_tiles
 from ..windows import windows_of
-from .operator_primitive import HAS_CARRY, RAW_INPUT, RAW_OUTPUT, BlockWindow, OperatorPrimitive, blocks_of
+from .operator_primitive import BlockWindow, OperatorPrimitive, blocks_of
 
 __all__ = ["Scan"]
 
@@ -226,9 +227,9 @@ class Scan(OperatorPrimitive):
             # A single block needs no totals, but another length will.
             for part in windows[:1] if sibling else windows:
                 self._add_blocks(
-                    builder, part.window.label("reduce blocks"), "reduce.wgsl", each, split=part.split,
+                    builder, part.window.label("reduce blocks"), "reduce_blocks.wgsl", each, split=part.split,
                     input=part.window.operands["input"], output=part.of_blocks(totals), flags=RAW_OUTPUT,
-                    phase="blocks", sibling=sibling or blocks == 1,
+                    sibling=sibling or blocks == 1,
                 )  # fmt: skip
             tiles = -(-blocks // each.tile_items)
             self._add_blocks(
@@ -245,20 +246,19 @@ class Scan(OperatorPrimitive):
         return self._blocks_parameters(shape, windows)
 
     def _plan_compensated(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        shader = "scan_compensated.wgsl"
         shape = self._blocks_shapes.at(layout["input"].length)
         windows = self._block_windows(layout, ["input", "output"], shape)
         blocks = blocks_of(windows)
         pairs, carries = self._add_block_pairs(builder, shape, windows), builder.scratch("carries", 2 * blocks)
         self._add(
-            builder, "scan pairs", shader, shape, input=pairs, output=carries, pairs=True,
+            builder, "scan pairs", "scan_compensated_totals.wgsl", shape, input=pairs, output=carries,
             params={"blocks": blocks}, workgroups=1,
         )  # fmt: skip
         for part in windows:
             self._add_blocks(
-                builder, part.window.label("scan blocks"), shader, shape, split=part.split,
+                builder, part.window.label("scan blocks"), "scan_compensated.wgsl", shape, split=part.split,
                 input=part.window.operands["input"], output=part.window.operands["output"],
-                carries=part.of_blocks(carries, 2), pairs=False, exclusive=self.kind == "exclusive",
+                carries=part.of_blocks(carries, 2), exclusive=self.kind == "exclusive",
             )  # fmt: skip
         return self._blocks_parameters(shape, windows)
 

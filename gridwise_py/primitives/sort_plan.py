@@ -11,6 +11,7 @@ from ..builder import PlanBuilder
 from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import DATATYPES, Datatype
 from ..errors import ArgumentError, LimitError
+from ..kernel_constants import BINS, CONTROL_WORDS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT, ROUTES_FIRST_BIN
 from ..layout import Operand
 from ..plan import Fill
 from ..sort_shape import SortShape
@@ -20,14 +21,12 @@ from .operator_primitive import operator_context
 __all__ = ["ONESWEEP", "REDUCE_THEN_SCAN", "SortConfig", "add_sort", "digits_of"]
 
 ONESWEEP, REDUCE_THEN_SCAN = "onesweep", "reduce_then_scan"
-_BINS = 256
 _PLACES = ("input", "output", "temporary")
 _MAX_ITEMS = 1 << 30  # a state word has 30 bits for a number of keys
 _LEAST_CHUNKS = 4  # of a block of the histogram
 # Looks of the last workgroup for counts of others, which have all added theirs. Each look has loops of its own, and
 # lavapipe ends all loops of an invocation after 65,535 iterations.
 _HISTOGRAM_SPINS = 256
-_FIRST_BIN = 16  # in the routes, behind a word per pass
 
 
 def digits_of(datatype: Datatype, begin_bit: int, end_bit: int | None) -> tuple[int, ...]:
@@ -51,7 +50,7 @@ def digits_of(datatype: Datatype, begin_bit: int, end_bit: int | None) -> tuple[
         first, end = max(begin_bit + lead - 32 * word, 0), min(end_bit + lead - 32 * word, 32)
         while first < end:
             width = min(8, end - first)
-            found.append(first | width << 5 | word << 9)
+            found.append(first | width << DIGIT_WIDTH_SHIFT | word << DIGIT_WORD_SHIFT)
             first += width
     return tuple(found) or (0,)
 
@@ -211,18 +210,23 @@ class _Sort:
                 self.operands[f"{what}_temporary"] = builder.scratch(
                     f"temporary_{what}", temporary, item_bytes, in_chunks=True
                 )
-        routes = builder.scratch("routes", _FIRST_BIN + _BINS * len(self.digits))
+        routes = builder.scratch("routes", ROUTES_FIRST_BIN + BINS * len(self.digits))
         self.histogram(routes)
         tiles = -(-self.n // shape.tile_items)
         per_block = min(-(-tiles // shape.max_blocks), shape.max_tiles_per_block)
         blocks = -(-tiles // per_block)
         if config.strategy == ONESWEEP:
-            states = builder.scratch("states", 4 + tiles * _BINS)
+            states = builder.scratch("states", CONTROL_WORDS + tiles * BINS)
         else:
-            counts, offsets = (builder.scratch(name, blocks * _BINS) for name in ("counts", "offsets"))
+            counts, offsets = (builder.scratch(name, blocks * BINS) for name in ("counts", "offsets"))
         # The passes share their pipelines, which are named but once.
         for index, digit in enumerate(self.digits[:1] if self.sibling else self.digits):
-            params = {"route_index": index, "bins_index": _FIRST_BIN + _BINS * index, "tiles": tiles, "digit": digit}
+            params = {
+                "route_index": index,
+                "bins_index": ROUTES_FIRST_BIN + BINS * index,
+                "tiles": tiles,
+                "digit": digit,
+            }
             if config.strategy == ONESWEEP:
                 if config.stall_every and not self.sibling:
                     # One bit of epoch tells a pass from the one before only where every tile has posted.
@@ -243,9 +247,9 @@ class _Sort:
         # A block adds 256 counts of every digit to those of all: that must not be more work than its keys.
         block_items = max(_LEAST_CHUNKS, -(-self.n // (shape.count_blocks * chunk))) * chunk
         blocks = -(-self.n // block_items)
-        self.builder.scratch("sums", 4 + _BINS * len(self.digits))
+        self.builder.scratch("sums", CONTROL_WORDS + BINS * len(self.digits))
         self.add(
-            "histogram", "sort_count.wgsl",
+            "histogram", "sort_histogram.wgsl",
             reads={"keys_input": self.operands["keys_input"]},
             writes={"routes": replace(routes, vec4=False)},
             params={
@@ -286,10 +290,10 @@ class _Sort:
             reads={"routes": routes, "counts": counts},
             writes={"offsets": replace(offsets, vec4=False)},
             params=params,
-            workgroups=_BINS,
+            workgroups=BINS,
             # As many invocations as there can be blocks: on a CPU a workgroup costs what its invocations cost.
             workgroup_size=min(shape.count_workgroup_size, max(shape.max_blocks, config.mode.size)),
-            context=config.context(bins=_BINS),
+            context=config.context(),
         )  # fmt: skip
 
     def move(
@@ -305,13 +309,13 @@ class _Sort:
             }  # fmt: skip
             more["atomics"] = {"states": ("states", "array<atomic<u32>>")}
         self.add(
-            f"pass {index}", "sort_pass.wgsl",
+            f"pass {index}", "sort_pass_lookback.wgsl" if lookback else "sort_pass_offsets.wgsl",
             reads={name: o for name, o in tiled.items() if name.endswith("_input")} | dict(tables),
             writes={name: o for name, o in tiled.items() if not name.endswith("_input")},
             params=params,
             workgroups=workgroups,
             context=config.tile_context(
-                all_held=False, places=_PLACES, lookback=lookback, look=config.shape.look, fix_when_ranked=False,
+                all_held=False, places=_PLACES, look=config.shape.look, fix_when_ranked=False,
                 fixes=["", "_fixed"] if config.key.dtype.kind == "f" else [""],
                 tickets=config.tickets, read_by_rmw=config.capabilities.is_cpu,
             ) | {"control": "states"},

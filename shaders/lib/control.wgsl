@@ -1,7 +1,7 @@
 // What workgroups of one dispatch count together: tickets, workgroups that have finished, and the epoch, which tells this
 // dispatch's state from that of the one before.
 override EPOCH_BITS: u32 = 30u;
-// For tests: every so many tiles, one never posts (0: none).
+// For tests: every STALL_EVERY-th tile never publishes (0: none does).
 override STALL_EVERY: u32 = 0u;
 
 var<private> epoch: u32;
@@ -24,11 +24,11 @@ fn state_enter(workgroup: u32) -> u32 {
 fn state_enter(workgroup: u32) -> u32 { return workgroup; }
 //$ endif
 
-// Reads the epoch; called by the invocations that post or peek, before they do.
+// Reads the epoch. Invocations call it before they publish or poll.
 fn state_begin() { epoch = atomicLoad(&{{ control }}[2]); }
 
-// Counts the calling workgroup as finished, when none of it will post again; true for the last one of `workgroups`. One
-// invocation calls it.
+// Counts the calling workgroup as finished; true for the last one of `workgroups`. One invocation calls it, when no
+// invocation of the workgroup will publish again.
 fn state_count_finished(workgroups: u32) -> bool { return atomicAdd(&{{ control }}[1], 1u) == workgroups - 1u; }
 
 // Prepares the next dispatch: first ticket, next epoch. Called by one invocation of the last workgroup, when nobody will

@@ -1,9 +1,10 @@
 // The frame of elementwise kernels: each workgroup does one block of WORKGROUP_SIZE × VECS vec4, loads before stores.
 // The kernel's file defines f and f4, from an item's index to its result.
 //$ if regions > 1
-// Blocks of several regions take turns: where each page of memory must be looked up anew, workgroups that run at the same
+// Blocks of several regions take turns: where each page of memory must be looked up again, workgroups that run at the same
 // time then do not all wait for the same page.
 //$ endif
+//$ include "lib/workgroup_index.wgsl"
 override WORKGROUP_SIZE: u32 = 256u;
 const VECS: u32 = {{ vecs }}u;
 
@@ -14,12 +15,12 @@ fn main(
   @builtin(local_invocation_index) local: u32,
 ) {
 //$ if regions > 1
-  let turn = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let turn = workgroup_index(workgroup, grid);
   if (turn >= params.blocks) { return; }
   let each = params.blocks / {{ regions }}u;
   let block = select(turn, turn % {{ regions }}u * each + turn / {{ regions }}u, turn < {{ regions }}u * each);
 //$ else
-  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let block = workgroup_index(workgroup, grid);
   if (block >= params.blocks) { return; }
 //$ endif
   let first = (block * WORKGROUP_SIZE * VECS + local) * 4u;

@@ -1,6 +1,6 @@
 // Floats as they were rounded. WGSL lets a compiler reassociate and contract (a + b) − a, and compilers do: Mesa turns
-// the error term of a TwoSum into 0, and a bitcast to u32 and back does not keep it from it, since it is nothing there.
-// An exclusive or with a zero that only the run knows does: to the compiler the result may be any float.
+// the error term of a TwoSum into 0. A bitcast to u32 and back is a no-op to the compiler and does not prevent this.
+// An exclusive or with a zero that is known only at run time does: to the compiler the result may be any float.
 fn seal(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ params.zero); }
 fn seal4(x: vec4<f32>) -> vec4<f32> {
   return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) ^ vec4<u32>(params.zero));

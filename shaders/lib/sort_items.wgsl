@@ -9,11 +9,10 @@ fn read_{{ items_of.name }}_{{ place }}(tile: u32) {
   let first = tile * TILE + tile_position(0u);
   if (tile_is_full(tile)) {
 //$ set operand = items_of.name ~ "_" ~ place
-//$ set segments = operands | selectattr("name", "equalto", operand) | map(attribute="segments") | first | default([], true)
-//$ if segments
+//$ set count = segments.get(operand, 0)
+//$ if count
     let segment = segment_of_{{ operand }}(tile * TILE, tile * TILE + TILE - 1u);
-//$ for s in segments
-//$ set number = loop.index0
+//$ for number in range(count)
     if (segment == {{ number }}u) {
 //$ for k in range(items)
       {{ items_of.name }}[{{ k }}] = {{ load }}_segment_{{ number }}(first + {{ 32 * k }}u);

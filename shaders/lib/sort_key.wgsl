@@ -2,7 +2,7 @@
 // that it can be turned back. Two floats that numpy's order takes for equal may have different codes, −0 and +0 and
 // all NaNs, and descending a NaN would come first. So digits are taken from `key_fixed` of a code wherever there are such
 // keys, which the histogram finds out. A key of 16 bits is the upper half of its code.
-const BINS: u32 = 256u;
+const BINS: u32 = {{ constants.BINS }}u;
 
 // The digit in use: its first bit, its mask, and the word of the key that has it.
 var<private> digit_shift: u32;
@@ -12,9 +12,9 @@ var<private> digit_high: bool;
 //$ endif
 fn use_digit(packed: u32) {
   digit_shift = packed & 31u;
-  digit_mask = (1u << ((packed >> 5u) & 15u)) - 1u;
+  digit_mask = (1u << ((packed >> {{ constants.DIGIT_WIDTH_SHIFT }}u) & 15u)) - 1u;
 //$ if key_words == 2
-  digit_high = (packed >> 9u) == 1u;
+  digit_high = (packed >> {{ constants.DIGIT_WORD_SHIFT }}u) == 1u;
 //$ endif
 }
 
@@ -97,12 +97,12 @@ const LAST_CODE: Key = vec2<u32>(0xffffffffu);
 //$ endif
 
 // Where a pass reads and writes: 0 for a pass that is left out, since all keys agree in its digit; else the place of
-// its source plus 4 × that of its destination. Decided on the GPU by sort_count.wgsl.
+// its source plus 4 × that of its destination. Decided on the GPU by sort_histogram.wgsl.
 const INPUT: u32 = 1u;
 const OUTPUT: u32 = 2u;
 const TEMPORARY: u32 = 3u;
 // As a destination: the output, where the last pass puts no codes but keys.
 const LAST: u32 = 1u;
 // In the routes: whether there are keys whose code is not fixed, and, behind it, where the bins of each digit begin.
-const UNFIXED: u32 = 8u;
-const FIRST_BIN: u32 = 16u;
+const UNFIXED: u32 = {{ constants.ROUTES_UNFIXED }}u;
+const FIRST_BIN: u32 = {{ constants.ROUTES_FIRST_BIN }}u;

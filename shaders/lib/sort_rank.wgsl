@@ -54,7 +54,7 @@ fn tile_count() -> u32 {
   var total = 0u;
   if (lane < BINS) {
 //$ for r in range(rows)
-    total += atomicLoad(&stage[{{ 256 * r }}u + lane]);
+    total += atomicLoad(&stage[{{ constants.BINS * r }}u + lane]);
 //$ endfor
   }
   return total;
@@ -66,8 +66,8 @@ fn tile_rank(first: u32) {
     // Read once more: kept in registers, these counts would cost the second workgroup on a multiprocessor.
     var next = first;
 //$ for r in range(rows)
-    let count_{{ r }} = atomicLoad(&stage[{{ 256 * r }}u + lane]);
-    atomicStore(&stage[{{ 256 * r }}u + lane], next);
+    let count_{{ r }} = atomicLoad(&stage[{{ constants.BINS * r }}u + lane]);
+    atomicStore(&stage[{{ constants.BINS * r }}u + lane], next);
     next += count_{{ r }};
 //$ endfor
   }

@@ -1,22 +1,22 @@
 // The chained state of a pass: a word per tile and bin, {epoch: 1 bit, inclusive: 1 bit, keys: 30 bits}. One bit of epoch
-// is enough, since every dispatch posts every tile: a word that is not of this epoch is of the one before. The words lie
+// is enough, since every dispatch publishes every tile: a word that is not of this epoch is of the one before. The words lie
 // behind the four of lib/control.wgsl, in one buffer, so that a pass needs no more than eight.
 //$ include "lib/control.wgsl"
 const COUNT: u32 = 0u;       // the keys of this tile
 const INCLUSIVE: u32 = 1u;   // and where the bin begins, and the keys of all earlier tiles
 
-fn digit_post(tile: u32, bin: u32, flag: u32, value: u32) {
+fn digit_publish(tile: u32, bin: u32, flag: u32, value: u32) {
   // The first epoch is 0, and so are words that were never written: the bit is the other one.
   let fresh = select(epoch ^ 1u, epoch, stalls(tile));
-  atomicStore(&states[4u + tile * BINS + bin], (fresh << 31u) | (flag << 30u) | value);
+  atomicStore(&states[{{ constants.CONTROL_WORDS }}u + tile * BINS + bin], (fresh << 31u) | (flag << 30u) | value);
 }
-fn digit_peek(tile: u32, bin: u32) -> u32 {
+fn digit_poll(tile: u32, bin: u32) -> u32 {
 //$ if read_by_rmw
-  return atomicOr(&states[4u + tile * BINS + bin], 0u);
+  return atomicOr(&states[{{ constants.CONTROL_WORDS }}u + tile * BINS + bin], 0u);
 //$ else
-  return atomicLoad(&states[4u + tile * BINS + bin]);
+  return atomicLoad(&states[{{ constants.CONTROL_WORDS }}u + tile * BINS + bin]);
 //$ endif
 }
-fn digit_posted(word: u32) -> bool { return (word >> 31u) == (epoch ^ 1u); }
+fn digit_is_published(word: u32) -> bool { return (word >> 31u) == (epoch ^ 1u); }
 fn digit_inclusive(word: u32) -> bool { return (word & 0x40000000u) != 0u; }
 fn digit_value(word: u32) -> u32 { return word & 0x3fffffffu; }

@@ -1,5 +1,5 @@
 // Writes a ranked tile to the runs of its bins, in the output or in the temporary copy.
-// What to add to the position of a key in the tile, by bin; before that, counts of a tile that did not post.
+// What to add to the position of a key in the tile, by bin; before that, counts of a tile that did not publish.
 var<workgroup> run_offsets: array<atomic<u32>, BINS>;
 //$ if moved | length > 1
 var<private> destinations: array<u32, ITEMS / PARTS>;

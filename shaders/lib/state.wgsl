@@ -4,40 +4,40 @@
 //   u32x2   two 32-bit atomics, each with 16 bits of the value, the epoch and the flag; a pair whose tags differ is
 //           being written, and counts as not ready
 // The epoch tells this dispatch's words from those of the one before. It lives in the buffer and is moved on by the last
-// workgroup to finish, so nothing needs clearing between dispatches. It may wrap: every dispatch posts every tile, so
+// workgroup to finish, so nothing needs clearing between dispatches. It may wrap: every dispatch publishes every tile, so
 // a word that is not of this epoch is of the one before, never older.
-const EMPTY: u32 = 0u;      // nothing posted in this epoch
+const EMPTY: u32 = 0u;      // nothing published in this epoch
 const TOTAL: u32 = 1u;      // the tile's own total
 const INCLUSIVE: u32 = 2u;  // the total of all tiles up to this one
 
 //$ include "lib/control.wgsl"
 
-struct Posted { flag: u32, value: Acc }
+struct Published { flag: u32, value: Acc }
 
 fn state_tag(flag: u32) -> u32 { return (epoch << 2u) | flag; }
 
 //$ if state == "u64"
-fn state_post(tile: u32, flag: u32, value: Acc) {
+fn state_publish(tile: u32, flag: u32, value: Acc) {
   if (stalls(tile)) { return; }
   atomicStore(&states[tile], (u64(state_tag(flag)) << 32u) | u64(pack(value)));
 }
-fn state_peek(tile: u32) -> Posted {
+fn state_poll(tile: u32) -> Published {
 //$ if read_by_rmw
   let word = atomicOr(&states[tile], 0lu);
 //$ else
   let word = atomicLoad(&states[tile]);
 //$ endif
   let tag = u32(word >> 32u);
-  return Posted(select(EMPTY, tag & 3u, (tag >> 2u) == epoch), unpack(u32(word & 0xfffffffflu)));
+  return Published(select(EMPTY, tag & 3u, (tag >> 2u) == epoch), unpack(u32(word & 0xfffffffflu)));
 }
 //$ else
-fn state_post(tile: u32, flag: u32, value: Acc) {
+fn state_publish(tile: u32, flag: u32, value: Acc) {
   if (stalls(tile)) { return; }
   let bits = pack(value);
   atomicStore(&states[2u * tile], (state_tag(flag) << 16u) | (bits & 0xffffu));
   atomicStore(&states[2u * tile + 1u], (state_tag(flag) << 16u) | (bits >> 16u));
 }
-fn state_peek(tile: u32) -> Posted {
+fn state_poll(tile: u32) -> Published {
 //$ if read_by_rmw
   let low = atomicOr(&states[2u * tile], 0u);
   let high = atomicOr(&states[2u * tile + 1u], 0u);
@@ -47,6 +47,6 @@ fn state_peek(tile: u32) -> Posted {
 //$ endif
   let tag = low >> 16u;
   let ready = tag == (high >> 16u) && (tag >> 2u) == epoch;
-  return Posted(select(EMPTY, tag & 3u, ready), unpack((low & 0xffffu) | (high << 16u)));
+  return Published(select(EMPTY, tag & 3u, ready), unpack((low & 0xffffu) | (high << 16u)));
 }
 //$ endif

@@ -14,8 +14,8 @@ fn tile_item(tile: u32, r: u32) -> u32 {
 }
 
 // The input holds items, or accumulators that an earlier kernel packed.
-const RAW_INPUT: u32 = 1u;
-const RAW_OUTPUT: u32 = 2u;
+const RAW_INPUT: u32 = {{ constants.RAW_INPUT }}u;
+const RAW_OUTPUT: u32 = {{ constants.RAW_OUTPUT }}u;
 //$ if acc.key
 fn item(i: u32) -> Acc {
   let word = load_input(i);

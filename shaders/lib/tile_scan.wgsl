@@ -1,6 +1,7 @@
 // Scan of a tile that lib/tile.wgsl has loaded, in three steps. `tile_sum` gives the total after one barrier: others may
 // be waiting for it, so it comes before everything else. `tile_scan` works in registers, without barriers. `tile_store`
 // writes.
+//$ include "lib/tail.wgsl"
 var<private> tile_before: array<Acc, VECS>;
 
 // Gives what comes before this invocation's subgroup in the tile, and the tile's total.
@@ -64,11 +65,9 @@ fn tile_store_row(tile: u32, r: u32, before: Acc, full: bool) {
   let words = result4(combine4(vec4<Acc>(p), v));
 //$ endif
   let i = tile_item(tile, r);
-  if (full || i + 4u <= params.n) {
+  if (full) {
     store4_output(i, words);
   } else {
-    if (i < params.n) { store_output(i, words.x); }
-    if (i + 1u < params.n) { store_output(i + 1u, words.y); }
-    if (i + 2u < params.n) { store_output(i + 2u, words.z); }
+    store4_guarded(i, words);
   }
 }

@@ -1,41 +1,33 @@
 // A pass of a radix sort: moves every key to where its digit belongs, in the order in which keys of one digit came.
-// Each workgroup counts the digits of a tile, ranks its keys, puts them in order in workgroup memory, and writes them
-// to runs of their own in the output. Where a tile's run begins comes from one of two places:
-//   look-back  from the tiles before it, as in Adinets and Merrill, "Onesweep: a faster least significant digit radix sort
-//              for GPUs" (2022). A tile posts its counts as soon as it knows them, each bin's invocation looks at
-//              several earlier tiles at a time. Forward progress: none is assumed. After SPIN_LIMIT looks in vain, all told, the
-//              workgroup counts tiles that have not posted again (the input of a pass does not change), so that
-//              every loop is bounded.
-//   offsets    from sort_offsets.wgsl, for a block of tiles that the workgroup does one after the other. No workgroup
-//              waits for another.
-// Bindings: params, keys (and values) in three places, routes, and states or offsets.
-//$ include "lib/bindings.wgsl"
+// Each workgroup counts the digits of a tile, ranks its keys, puts them in order in workgroup memory, and writes them to a
+// run per bin in the output. A tile publishes its counts as soon as it knows them. Each bin's invocation then looks back at
+// several earlier tiles at a time, to learn where the tile's run begins.
+// Source: Adinets and Merrill, "Onesweep: a faster least significant digit radix sort for GPUs" (2022).
+// Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in all, the workgroup recounts tiles that have not
+// published (the input of a pass does not change), so that every loop is bounded.
+// Bindings: params, keys (and values) in three places, routes, states.
+
+struct Params {
+  n: u32,  // keys
+  route_index: u32,  // of this digit, in the routes
+  bins_index: u32,  // where the bins of this digit begin, in the routes
+  tiles: u32,
+  digit: u32,
+  identity_bits: u32,
+//$ for name in operand_names
+  {{ name }}_offset: u32,
+//$ endfor
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/sort_key.wgsl"
 //$ include "lib/sort_rank.wgsl"
 //$ include "lib/sort_items.wgsl"
 //$ include "lib/sort_write.wgsl"
+//$ include "lib/sort_read.wgsl"
 
-// Reads keys as they are ranked.
-fn read_ranked(tile: u32, place: u32) {
-  read_codes(tile, place);
-//$ if fixes | length > 1
-  if (load_routes(UNFIXED) != 0u) {
-//$ for k in range(items)
-    keys[{{ k }}] = key_fixed(keys[{{ k }}]);
-//$ endfor
-  }
-//$ endif
-}
-// Reads them again, as they are written, if that is something else.
-fn read_unfixed(tile: u32, place: u32) {
-//$ if fixes | length > 1
-  if (load_routes(UNFIXED) != 0u) { read_codes(tile, place); }
-//$ endif
-}
-
-//$ if lookback
 //$ include "lib/sort_state.wgsl"
 override SPIN_LIMIT: u32 = 256u;
 var<workgroup> stalled: atomic<u32>;
@@ -53,21 +45,21 @@ fn count_again(tile: u32, place: u32) -> u32 {
   return atomicLoad(&run_offsets[lane & (BINS - 1u)]);
 }
 
-// What earlier tiles and the bin's base add up to, the tiles that remain to be added, and looks in vain.
+// The sum of the bin's base and of earlier tiles, the tiles that remain to be added, and unsuccessful polls.
 var<private> sum: u32;
 var<private> remaining: u32;
 var<private> spins: u32;
 
-// Adds what earlier tiles have posted, until nothing remains or so many looks were in vain.
+// Adds the published counts of earlier tiles, until none remain or `most_spins` polls were unsuccessful.
 fn walk_back(most_spins: u32) {
   while (remaining > 0u && spins < most_spins) {
-    // Those before tile 0 repeat it: they are not reached, since tile 0 posts an inclusive count.
+    // Those before tile 0 repeat it: they are not reached, since tile 0 publishes an inclusive count.
 //$ for j in range(look)
-    let word_{{ j }} = digit_peek(max(remaining, {{ j + 1 }}u) - {{ j + 1 }}u, lane);
+    let word_{{ j }} = digit_poll(max(remaining, {{ j + 1 }}u) - {{ j + 1 }}u, lane);
 //$ endfor
     var on = true;
 //$ for j in range(look)
-    on = on && remaining > 0u && digit_posted(word_{{ j }});
+    on = on && remaining > 0u && digit_is_published(word_{{ j }});
     if (on) {
       sum += digit_value(word_{{ j }});
       remaining = select(remaining - 1u, 0u, digit_inclusive(word_{{ j }}));
@@ -83,7 +75,7 @@ fn look_back_early(tile: u32, base: u32, count: u32) {
   remaining = select(0u, tile, lane < BINS);
   spins = 0u;
   walk_back(1u);
-  if (lane < BINS && tile > 0u && remaining == 0u) { digit_post(tile, lane, INCLUSIVE, sum + count); }
+  if (lane < BINS && tile > 0u && remaining == 0u) { digit_publish(tile, lane, INCLUSIVE, sum + count); }
 }
 
 // Where this invocation's bin goes on after the tiles before `tile`; `base` is where the bin begins.
@@ -116,7 +108,7 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   lanes: Lanes,
 ) {
-  let number = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let number = workgroup_index(workgroup, grid);
   let route = load_routes(params.route_index);
   if (number >= params.tiles || route == 0u) { return; }
   rank_enter(lanes);
@@ -132,7 +124,7 @@ fn main(
   }
   let count = tile_count();
   if (lane < BINS) {
-    if (tile == 0u) { digit_post(tile, lane, INCLUSIVE, base + count); } else { digit_post(tile, lane, COUNT, count); }
+    if (tile == 0u) { digit_publish(tile, lane, INCLUSIVE, base + count); } else { digit_publish(tile, lane, COUNT, count); }
   }
   let first = wg_exclusive(count).before;
   tile_rank(first);
@@ -141,7 +133,7 @@ fn main(
   stage_keys(0u);
   let before = look_back(tile, place, base);
   if (lane < BINS) {
-    if (tile > 0u) { digit_post(tile, lane, INCLUSIVE, before + count); }
+    if (tile > 0u) { digit_publish(tile, lane, INCLUSIVE, before + count); }
     atomicStore(&run_offsets[lane], before - first);
   }
   workgroupBarrier();
@@ -149,32 +141,3 @@ fn main(
   if (lane == 0u && state_count_finished(params.tiles)) { state_next_epoch(); }
   tile_write(tile, route);
 }
-//$ else
-@compute @workgroup_size(WORKGROUP_SIZE)
-fn main(
-  @builtin(workgroup_id) workgroup: vec3<u32>,
-  @builtin(num_workgroups) grid: vec3<u32>,
-  lanes: Lanes,
-) {
-  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
-  let route = load_routes(params.route_index);
-  if (block >= params.blocks || route == 0u) { return; }
-  rank_enter(lanes);
-  use_digit(params.digit);
-  var next = 0u;
-  if (lane < BINS) { next = load_offsets(lane * params.blocks + block); }
-  let end = min((block + 1u) * params.tiles_per_block, params.tiles);
-  for (var tile = block * params.tiles_per_block; tile < end; tile++) {
-    read_ranked(tile, route & 3u);
-    let count = tile_count();
-    let first = wg_exclusive(count).before;
-    tile_rank(first);
-    read_unfixed(tile, route & 3u);
-    if (lane < BINS) { atomicStore(&run_offsets[lane], next - first); }
-    next += count;
-    stage_keys(0u);
-    tile_write(tile, route);
-    workgroupBarrier();
-  }
-}
-//$ endif

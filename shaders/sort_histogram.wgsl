@@ -1,5 +1,28 @@
-// The end of the histogram: the last workgroup to finish turns the counts into the places where bins begin, and decides
-// which passes move keys, from where, and to where.
+// Counts every digit of all keys at once: where each bin of each pass begins, and which passes can be left out because all
+// keys agree in their digit. The last workgroup to finish decides from that which buffers each pass reads and writes.
+// Forward progress: no workgroup waits for another. The last one to finish knows that all counts were added, but WGSL does
+// not promise that it sees them at once: if their sum is not n after SPIN_LIMIT polls, it recounts all keys.
+// Bindings: params, keys, routes, sums.
+
+struct Params {
+  n: u32,  // keys
+  blocks: u32,
+  block_items: u32,
+//$ for d in range(digits)
+  digit_{{ d }}: u32,  // shift, width and word: see lib/sort_key.wgsl
+//$ endfor
+  identity_bits: u32,
+//$ for name in operand_names
+  {{ name }}_offset: u32,
+//$ endfor
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+//$ include "lib/operator.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/sort_key.wgsl"
+//$ include "lib/sort_scan.wgsl"
+//$ include "lib/sort_counters.wgsl"
 //$ include "lib/control.wgsl"
 override SPIN_LIMIT: u32 = 256u;
 var<workgroup> last_to_finish: u32;
@@ -36,14 +59,14 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   lanes: Lanes,
 ) {
-  let block = workgroup.x + grid.x * (workgroup.y + grid.y * workgroup.z);
+  let block = workgroup_index(workgroup, grid);
   if (block >= params.blocks) { return; }
   count_begin(lanes);
   let first = block * params.block_items;
   count_range_input(first, min(params.n, first + params.block_items));
   if (lane < BINS && !stalls(block)) {
 //$ for d in range(digits)
-    if (totals[{{ d }}] != 0u) { atomicAdd(&sums[4u + {{ d * 256 }}u + lane], totals[{{ d }}]); }
+    if (totals[{{ d }}] != 0u) { atomicAdd(&sums[{{ constants.CONTROL_WORDS }}u + {{ d * constants.BINS }}u + lane], totals[{{ d }}]); }
 //$ endfor
   }
   if (lane == 0u) { atomicStore(&agreeing, 0u); }
@@ -63,7 +86,7 @@ fn main(
     var seen = 0u;
     if (lane < BINS) {
 //$ for d in range(digits)
-      totals[{{ d }}] = atomicLoad(&sums[4u + {{ d * 256 }}u + lane]);
+      totals[{{ d }}] = atomicLoad(&sums[{{ constants.CONTROL_WORDS }}u + {{ d * constants.BINS }}u + lane]);
       seen += totals[{{ d }}];
 //$ endfor
     }
@@ -89,8 +112,8 @@ fn main(
 //$ for d in range(digits)
   let before_{{ d }} = wg_exclusive(select(0u, totals[{{ d }}], lane < BINS)).before;
   if (lane < BINS) {
-    store_routes(FIRST_BIN + {{ d * 256 }}u + lane, before_{{ d }});
-    atomicStore(&sums[4u + {{ d * 256 }}u + lane], 0u);
+    store_routes(FIRST_BIN + {{ d * constants.BINS }}u + lane, before_{{ d }});
+    atomicStore(&sums[{{ constants.CONTROL_WORDS }}u + {{ d * constants.BINS }}u + lane], 0u);
     if (totals[{{ d }}] == params.n) { atomicOr(&agreeing, {{ 2 ** d }}u); }
   }
 //$ endfor

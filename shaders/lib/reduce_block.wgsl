@@ -1,0 +1,20 @@
+// The total of a block of tiles; the same for every invocation.
+fn block_total(block: u32) -> Acc {
+  let first = block * params.tiles_per_block;
+  let end = min(first + params.tiles_per_block, params.tiles);
+//$ if op.commutative
+  // Order does not matter: every invocation keeps four sums of its own until the end.
+  var sums = vec4<Acc>(identity());
+  for (var tile = first; tile < end; tile++) {
+    tile_load(tile);
+//$ for r in range(vecs)
+    sums = combine4(sums, tile_items[{{ r }}]);
+//$ endfor
+  }
+  return wg_scan(sg_reduce(combine(combine(sums.x, sums.y), combine(sums.z, sums.w)))).total;
+//$ else
+  var total = identity();
+  for (var tile = first; tile < end; tile++) { total = combine(total, tile_total(tile)); }
+  return total;
+//$ endif
+}

@@ -1,0 +1,70 @@
+// Counts digits of keys in workgroup memory, in a few copies, so that lanes with equal digits meet less often.
+const COPIES: u32 = {{ copies }}u;
+const DIGITS: u32 = {{ digits }}u;
+const CHUNK_ITEMS: u32 = {{ chunk_items }}u;  // keys of an invocation between two reads of memory
+var<workgroup> counters: array<atomic<u32>, COPIES * DIGITS * BINS>;
+
+var<private> lane: u32;
+var<private> totals: array<u32, DIGITS>;
+
+var<private> unfixed: u32;
+
+fn count_key(encoded: Key) {
+  let code = key_fixed(encoded);
+//$ if histogram and key_kind == "f"
+  if (!key_is_fixed(encoded)) { unfixed = 1u; }
+//$ endif
+  let copy = (lane & (COPIES - 1u)) * DIGITS * BINS;
+//$ for d in range(digits)
+  use_digit(params.digit_{{ d }});
+  atomicAdd(&counters[copy + {{ d * constants.BINS }}u + key_digit(code)], 1u);
+//$ endfor
+}
+
+// Adds the counters of this invocation's bin to its totals, and empties them.
+fn add_up() {
+  workgroupBarrier();
+  if (lane < BINS) {
+//$ for d in range(digits)
+//$ for c in range(copies)
+    totals[{{ d }}] += atomicExchange(&counters[{{ (c * digits + d) * constants.BINS }}u + lane], 0u);
+//$ endfor
+//$ endfor
+  }
+  workgroupBarrier();
+}
+
+// Counts the keys from `first` to before `end`; the bin of this invocation is in `totals`.
+//$ for place in places
+//$ set code_of = "key_encode" if place == "input" else "key_read"
+fn count_range_{{ place }}(first: u32, end: u32) {
+  for (var chunk = first; chunk < end; chunk += WORKGROUP_SIZE * CHUNK_ITEMS) {
+//$ if vec4
+    let i = chunk + lane * 4u;
+    if (chunk + WORKGROUP_SIZE * CHUNK_ITEMS <= end) {
+//$ for v in range(chunk_items // 4)
+      let keys_{{ v }} = load4_keys_{{ place }}(i + {{ 4 * v }}u * WORKGROUP_SIZE);
+//$ endfor
+//$ for v in range(chunk_items // 4)
+//$ for c in "xyzw"
+      count_key({{ code_of }}(keys_{{ v }}.{{ c }}));
+//$ endfor
+//$ endfor
+    } else {
+      for (var k = chunk + lane; k < end; k += WORKGROUP_SIZE) { count_key({{ code_of }}(load_keys_{{ place }}(k))); }
+    }
+//$ else
+    let end_of_chunk = min(end, chunk + WORKGROUP_SIZE * CHUNK_ITEMS);
+    for (var k = chunk + lane; k < end_of_chunk; k += WORKGROUP_SIZE) { count_key({{ code_of }}(load_keys_{{ place }}(k))); }
+//$ endif
+  }
+  add_up();
+}
+//$ endfor
+
+fn count_begin(lanes: Lanes) {
+  enter(lanes);
+  lane = sg_id * sg_size + sg_lane;
+  for (var i = lane; i < COPIES * DIGITS * BINS; i += WORKGROUP_SIZE) { atomicStore(&counters[i], 0u); }
+  workgroupBarrier();
+}

@@ -1,0 +1,10 @@
+// Items i to i + 3 of the output, as far as they lie before item n.
+fn store4_guarded(i: u32, words: vec4<u32>) {
+  if (i + 4u <= params.n) {
+    store4_output(i, words);
+  } else {
+    if (i < params.n) { store_output(i, words.x); }
+    if (i + 1u < params.n) { store_output(i + 1u, words.y); }
+    if (i + 2u < params.n) { store_output(i + 2u, words.z); }
+  }
+}

@@ -1,0 +1,37 @@
+// The totals of blocks: each workgroup combines a block of consecutive tiles, and its total is one item of the output. The
+// first kernel of reduce-then-scan, and of a reduction in windows.
+// Source: Blelloch, "Prefix sums and their applications" (1990).
+// Forward progress: no workgroup waits for another. Bindings: params, input, output.
+
+struct Params {
+  n: u32,  // items of the window
+  tiles: u32,
+  tiles_per_block: u32,
+  blocks: u32,  // workgroups that have work
+  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  identity_bits: u32,
+//$ if fixed_order
+  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+//$ endif
+  input_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+//$ include "lib/operator.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/tile.wgsl"
+//$ include "lib/reduce_block.wgsl"
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let block = workgroup_index(workgroup, grid);
+  if (block >= params.blocks) { return; }
+  enter(lanes);
+  let total = block_total(block);
+  if (local == 0u) { store_output(block, result(total)); }
+}

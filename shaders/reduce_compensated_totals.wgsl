@@ -1,0 +1,34 @@
+// Adds up the pairs (sum, error) that reduce_compensated.wgsl has written, in one workgroup, and writes the sum of both.
+// Forward progress: no workgroup waits for another. Bindings: params, input, output.
+
+struct Params {
+  n: u32,  // items of the window
+  blocks: u32,  // pairs
+  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  identity_bits: u32,
+  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+  input_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/pair.wgsl"
+//$ include "lib/workgroup.wgsl"
+
+fn own_total() -> Acc {
+  var total = identity();
+  for (var i = local; i < params.blocks; i += WORKGROUP_SIZE) {
+    total = combine(total, Acc(bitcast<f32>(load_input(2u * i)), bitcast<f32>(load_input(2u * i + 1u))));
+  }
+  return total;
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  enter(lanes);
+  let total = wg_scan(own_total()).total;
+  if (local == 0u) { store_output(0u, result(total)); }
+}

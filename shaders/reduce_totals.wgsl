@@ -1,0 +1,38 @@
+// Combines the totals of the blocks of all windows, in order, in one workgroup: each invocation takes some neighbours.
+// Forward progress: no workgroup waits for another. Bindings: params, input, output.
+
+struct Params {
+  n: u32,  // items of the window
+  blocks: u32,  // totals
+  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  identity_bits: u32,
+//$ if fixed_order
+  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+//$ endif
+  input_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/operator.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/tile.wgsl"
+
+fn combine_totals() -> Acc {
+  let each = (params.blocks + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
+  let first = (sg_id * sg_size + sg_lane) * each;
+  let end = min(first + each, params.blocks);
+  var sum = identity();
+  for (var i = first; i < end; i++) { sum = combine(sum, unpack(load_input(i))); }
+  return wg_scan(sg_reduce(sum)).total;
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  enter(lanes);
+  let whole = combine_totals();
+  if (local == 0u) { store_output(0u, result(whole)); }
+}

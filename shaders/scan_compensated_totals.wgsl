@@ -1,0 +1,39 @@
+// Exclusive scan of the pairs (sum, error) of blocks, in one workgroup: what comes before each block.
+// Forward progress: no workgroup waits for another. Bindings: params, input, output (or one for both).
+
+struct Params {
+  n: u32,  // items of the window
+  blocks: u32,  // pairs
+  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  identity_bits: u32,
+  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+  input_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/pair.wgsl"
+//$ include "lib/workgroup.wgsl"
+
+fn pair(i: u32) -> Acc {
+  return Acc(bitcast<f32>(load_input(2u * i)), bitcast<f32>(load_input(2u * i + 1u)));
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  enter(lanes);
+  let each = (params.blocks + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
+  let first = local * each;
+  let end = min(first + each, params.blocks);
+  var own = identity();
+  for (var i = first; i < end; i++) { own = combine(own, pair(i)); }
+  var running = wg_scan(own).before;
+  for (var i = first; i < end; i++) {
+    store_output(2u * i, bitcast<u32>(running.sum));
+    store_output(2u * i + 1u, bitcast<u32>(running.error));
+    running = combine(running, pair(i));
+  }
+}

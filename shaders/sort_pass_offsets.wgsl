@@ -1,0 +1,56 @@
+// A pass of a radix sort: moves every key to where its digit belongs, in the order in which keys of one digit came.
+// Each workgroup does a block of tiles, one after the other. It counts the digits of a tile, ranks its keys, puts them in
+// order in workgroup memory, and writes them to a run per bin in the output. sort_offsets.wgsl says where the runs begin.
+// Forward progress: no workgroup waits for another.
+// Bindings: params, keys (and values) in three places, routes, offsets.
+
+struct Params {
+  n: u32,  // keys
+  route_index: u32,  // of this digit, in the routes
+  bins_index: u32,
+  tiles: u32,
+  digit: u32,
+  blocks: u32,
+  tiles_per_block: u32,
+  identity_bits: u32,
+//$ for name in operand_names
+  {{ name }}_offset: u32,
+//$ endfor
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+//$ include "lib/operator.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/sort_key.wgsl"
+//$ include "lib/sort_rank.wgsl"
+//$ include "lib/sort_items.wgsl"
+//$ include "lib/sort_write.wgsl"
+//$ include "lib/sort_read.wgsl"
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let block = workgroup_index(workgroup, grid);
+  let route = load_routes(params.route_index);
+  if (block >= params.blocks || route == 0u) { return; }
+  rank_enter(lanes);
+  use_digit(params.digit);
+  var next = 0u;
+  if (lane < BINS) { next = load_offsets(lane * params.blocks + block); }
+  let end = min((block + 1u) * params.tiles_per_block, params.tiles);
+  for (var tile = block * params.tiles_per_block; tile < end; tile++) {
+    read_ranked(tile, route & 3u);
+    let count = tile_count();
+    let first = wg_exclusive(count).before;
+    tile_rank(first);
+    read_unfixed(tile, route & 3u);
+    if (lane < BINS) { atomicStore(&run_offsets[lane], next - first); }
+    next += count;
+    stage_keys(0u);
+    tile_write(tile, route);
+    workgroupBarrier();
+  }
+}
