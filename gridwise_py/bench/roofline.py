@@ -218,5 +218,5 @@ def _why(
     if parameters.get("strategy") == "lookback":
         return "waiting for the tiles before: the look-back's chain, or too few bytes in flight"
     if bound == "arithmetic":
-        return "multiply-adds wait: for workgroup memory, at barriers, or there are too few workgroups to fill the device"
+        return "multiply-adds wait: for workgroup memory, at barriers, or because too few workgroups fill the device"
     return "too few bytes in flight, or work between the loads: neither bytes, arithmetic nor launch explain it"

@@ -22,7 +22,9 @@ def ceilings_text(document: Mapping[str, Any], ceilings: Ceilings) -> str:
     """Return the device with its measured ceilings as text."""
     device = document["device"]
     software = ", software on the CPU" if device["adapter_type"] == "CPU" else ""
-    arithmetic = "not measured" if ceilings.fma_gflops is None else f"{format_number(ceilings.fma_gflops)} GFLOP/s of f32 FMA"
+    arithmetic = "arithmetic not measured"
+    if ceilings.fma_gflops is not None:
+        arithmetic = format_number(ceilings.fma_gflops, " GFLOP/s of f32 FMA")
     return (
         f"{device['adapter']} ({device['backend']}, {device['driver']}{software}); measured ceilings: "
         f"{format_number(ceilings.memory_gbytes_per_s)} GB/s of copy, {arithmetic}"
