@@ -15,13 +15,14 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..quantities import format_count
+from ..terminal import clean
 from .documents import moved_bytes, timed_summary, whole_summary
 from .lines import YARDSTICK, Line, clock_of, gpu_text, places, result_lines, yardsticks
 from .rounds import pooled
 
 __all__ = [
-    "COLOURS", "KERNEL_COLOURS", "MARKERS", "STYLE", "SUFFIXES", "label_log_axis", "load_figure", "plot_results",
-    "save_figure", "time_axis", "write_title",
+    "COLOURS", "KERNEL_COLOURS", "MARKERS", "STYLE", "SUFFIXES", "as_written", "label_log_axis", "load_figure",
+    "plot_results", "save_figure", "time_axis", "write_title",
 ]  # fmt: skip
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -58,8 +59,13 @@ def _style(line: Line) -> dict[str, Any]:
         "marker": MARKERS[(line.variant + line.variant // len(COLOURS)) % len(MARKERS)],
         "linestyle": _LINES[line.file % len(_LINES)],
         "markerfacecolor": colour if line.file == 0 else "white",
-        "label": line.name,
+        "label": as_written(line.name),
     }
+
+
+def as_written(text: str) -> str:
+    """Return a text of a file as a picture shows it. That a dollar sign begins no formula is in `STYLE`, for all texts."""
+    return clean(text)
 
 
 def load_figure(out: Path) -> tuple[Any, Any]:
@@ -132,7 +138,7 @@ def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], o
             # One legend above the column, where it covers no data.
             axes[0][column].legend(
                 loc="lower left", bbox_to_anchor=(-0.02, 1.02), ncols=1 if long else 2, borderaxespad=0,
-                columnspacing=1.2, title=primitive, title_fontproperties={"weight": "bold", "size": 10},
+                columnspacing=1.2, title=as_written(primitive), title_fontproperties={"weight": "bold", "size": 10},
                 alignment="left",
             )  # fmt: skip
         write_title(figure, _titles(documents, names))
@@ -143,7 +149,7 @@ def write_title(figure: Any, lines: Iterable[str]) -> None:
     """Write lines above a figure, wrapped at its right edge."""
     size = 9
     letters = int(figure.get_figwidth() * 72 / (_LETTER_WIDTH * size))
-    wrapped = [part for line in lines for part in textwrap.wrap(line, letters, subsequent_indent="    ")]
+    wrapped = [part for line in lines for part in textwrap.wrap(as_written(line), letters, subsequent_indent="    ")]
     figure.suptitle("\n".join(wrapped), fontsize=size, x=0.01, ha="left")
 
 
@@ -295,13 +301,15 @@ def _kernels(axes: Any, lines: Sequence[Line]) -> None:
     for row, (line, entry) in enumerate(bars):
         left = 0.0
         # The name above its bar, where it takes no width from the panel.
-        axes.annotate(line.name, (0, row - 0.23), xytext=(2, 1), textcoords="offset points", va="bottom", fontsize=8)
+        axes.annotate(as_written(line.name), (0, row - 0.23), xytext=(2, 1), textcoords="offset points", va="bottom",
+                      fontsize=8)  # fmt: skip
         for kernel in entry["kernels"]:
             time_s = (kernel["gpu_ns"] or 0.0) / 1e9
             i = labels.index(kernel["label"])
             axes.barh(
                 row, time_s, left=left, height=0.46, color=KERNEL_COLOURS[i % len(KERNEL_COLOURS)],
-                edgecolor="white", hatch=_HATCHES[i % len(_HATCHES)], label=None if i in used else kernel["label"],
+                edgecolor="white", hatch=_HATCHES[i % len(_HATCHES)],
+                label=None if i in used else as_written(kernel["label"]),
             )  # fmt: skip
             used.add(i)
             left += time_s

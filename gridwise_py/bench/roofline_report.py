@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..quantities import format_count, format_number, format_percent, format_time
-from .plot import COLOURS, MARKERS, STYLE, label_log_axis, load_figure, save_figure, write_title
+from .plot import COLOURS, MARKERS, STYLE, as_written, label_log_axis, load_figure, save_figure, write_title
 from .roofline import Ceilings, Point
 
 __all__ = ["HEADINGS", "ceilings_text", "plot_roofline", "point_cells", "roofline_table"]
@@ -83,7 +83,8 @@ def plot_roofline(document: Mapping[str, Any], ceilings: Ceilings, found: Sequen
         for i, name in enumerate(names):
             same = [p for p in shown if p.name == name]
             axes.plot(
-                [p.intensity for p in same], [p.gflops for p in same], linestyle="", alpha=0.8, label=name,
+                [p.intensity for p in same], [p.gflops for p in same], linestyle="", alpha=0.8,
+                label=as_written(name),
                 color=COLOURS[i % len(COLOURS)], marker=MARKERS[(i + i // len(COLOURS)) % len(MARKERS)],
             )  # fmt: skip
         axes.set_xscale("log")
