@@ -64,7 +64,7 @@ def _style(line: Line) -> dict[str, Any]:
 
 
 def as_written(text: str) -> str:
-    """Return a text of a file as a picture shows it. That a dollar sign begins no formula is in `STYLE`, for all texts."""
+    """Return a text of a file as a picture shows it; that a dollar sign begins no formula is in `STYLE`."""
     return clean(text)
 
 
@@ -136,8 +136,9 @@ def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], o
             _kernels(axes[2][column], own)
             _cpu_against_gpu(axes[3][column], own)
             # One legend above the column, where it covers no data.
+            shown = axes[0 if axes[0][column].get_legend_handles_labels()[1] else 1][column]
             axes[0][column].legend(
-                loc="lower left", bbox_to_anchor=(-0.02, 1.02), ncols=1 if long else 2, borderaxespad=0,
+                *shown.get_legend_handles_labels(), loc="lower left", bbox_to_anchor=(-0.02, 1.02), ncols=1 if long else 2, borderaxespad=0,
                 columnspacing=1.2, title=as_written(primitive), title_fontproperties={"weight": "bold", "size": 10},
                 alignment="left",
             )  # fmt: skip
