@@ -138,9 +138,9 @@ def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], o
             # One legend above the column, where it covers no data.
             shown = axes[0 if axes[0][column].get_legend_handles_labels()[1] else 1][column]
             axes[0][column].legend(
-                *shown.get_legend_handles_labels(), loc="lower left", bbox_to_anchor=(-0.02, 1.02), ncols=1 if long else 2, borderaxespad=0,
-                columnspacing=1.2, title=as_written(primitive), title_fontproperties={"weight": "bold", "size": 10},
-                alignment="left",
+                *shown.get_legend_handles_labels(), loc="lower left", bbox_to_anchor=(-0.02, 1.02),
+                ncols=1 if long else 2, borderaxespad=0, columnspacing=1.2, title=as_written(primitive),
+                title_fontproperties={"weight": "bold", "size": 10}, alignment="left",
             )  # fmt: skip
         write_title(figure, _titles(documents, names))
         save_figure(figure, out)

@@ -334,7 +334,8 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
             "ratio": row.verdict.ratio, "low": row.verdict.low, "high": row.verdict.high,
             "verdict": row.verdict.kind.value, "text": _ratio_text(row.verdict.ratio),
             "interval": f"{_ratio_text(row.verdict.low)} to {_ratio_text(row.verdict.high)}",
-            "old": row.times()[0], "new": row.times()[1], "why": clean(row.verdict.reason),
+            "old": format_time(row.verdict.old_ns), "new": format_time(row.verdict.new_ns),
+            "why": clean(row.verdict.reason),
         }
         for row in judged[:_MOST_RATIOS]
     ]  # fmt: skip

@@ -24,11 +24,16 @@ def ceilings_text(document: Mapping[str, Any], ceilings: Ceilings) -> str:
     software = ", software on the CPU" if device["adapter_type"] == "CPU" else ""
     arithmetic = "arithmetic not measured"
     if ceilings.fma_gflops is not None:
-        arithmetic = format_number(ceilings.fma_gflops, " GFLOP/s of f32 FMA")
+        arithmetic = f"{_speed(ceilings.fma_gflops)} GFLOP/s of f32 FMA"
     return (
         f"{device['adapter']} ({device['backend']}, {device['driver']}{software}); measured ceilings: "
-        f"{format_number(ceilings.memory_gbytes_per_s)} GB/s of copy, {arithmetic}"
+        f"{_speed(ceilings.memory_gbytes_per_s)} GB/s of copy, {arithmetic}"
     )
+
+
+def _speed(value: float) -> str:
+    # A slow device's ceilings are no zeros.
+    return f"{value:,.0f}" if value >= 1000 else format_number(value)
 
 
 def point_cells(p: Point) -> tuple[str, ...]:
