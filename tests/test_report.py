@@ -7,22 +7,27 @@ import json
 import re
 import sys
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from _report import HOSTILE, hostile_document, source, sweep
-from _results import DEVICE, document, header, measurement
+from _results import DEVICE, document, header, measurement, series
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench.compare import compare
+from gridwise_py.bench.compare import Row, compare
 from gridwise_py.bench.compare_render import row_cells
 from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.report import read_sources, report_html
+from gridwise_py.bench.plot import COLOURS, KERNEL_COLOURS
+from gridwise_py.bench.report import _DARK_COLOURS, read_sources, report_html
+from gridwise_py.bench.report_charts import verdict_chart
 from gridwise_py.bench.report_samples import thinned
 from gridwise_py.bench.report_vega import vegalite_version
 from gridwise_py.bench.results import write_results
+from gridwise_py.bench.verdict import VerdictKind
 from gridwise_py.cli import main
+from gridwise_py.quantities import format_time, format_uncertainty
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -88,9 +93,9 @@ def two_files():
 # ---- what is in it
 
 
-def test_the_sections_are_there_and_warnings_come_first(two_files):
+def test_the_sections_are_there_and_the_summary_comes_first(two_files):
     ids = [attrs["id"] for tag, attrs in two_files.elements if "id" in attrs and tag in ("section", "h2")]
-    assert ids[0] == "warnings"
+    assert [name for name in ids if not name.endswith("-title")][:2] == ["summary", "warnings"]
     for wanted in ("devices", "comparison", "primitive-0", "roofline", "drift", "results", "raw"):
         assert wanted in ids
     assert ids.index("devices") < ids.index("comparison") < ids.index("results")
@@ -134,21 +139,21 @@ def test_figures_are_those_of_the_file(two_files):
         for name, spec in charts.items()
         if titles[name] == "Throughput over n" and name.startswith("primitive-1-")
         for row in _rows(spec)
-        if row.get("file") == "old" and row["case"].startswith("u32 add")
+        if row.get("file") == "old" and row["case"].startswith("scan add u32")
     }
     assert "primitive-1" in headings
     scans = {key[1:]: value for key, value in wanted.items() if key[0] == "scan"}
     assert {key: row["s"] * 1e9 for key, row in drawn.items()} == pytest.approx({k: v[0] for k, v in scans.items()})
     assert {key: row["rate"] for key, row in drawn.items()} == pytest.approx({k: v[1] for k, v in scans.items()})
+    assert {row["n"] for row in drawn.values()} == {"2^16", "1,000,003", "2^20"}
     for row in drawn.values():
         bounds = row["rate"] * row["s"] / row["s_high"], row["rate"] * row["s"] / row["s_low"]
         assert (row["rate_low"], row["rate_high"]) == pytest.approx(bounds)
         assert row["rate_low"] < row["rate"] < row["rate_high"]
-    cells = zip(*(two_files.column("Results", name) for name in ("file", "primitive", "n", "mode", "part", "GPU time")),
-                strict=True)  # fmt: skip
+    cells = zip(*(two_files.column("Results", name) for name in ("file", "case", "n", "part", "GPU time")), strict=True)
     shown = {
-        (primitive[0], int(float(n[1]["data-value"])), mode[0]): float(time[1]["data-value"])
-        for file, primitive, n, mode, part, time in cells
+        (case[0].split()[0], int(float(n[1]["data-value"])), case[0].split()[-1]): float(time[1]["data-value"])
+        for file, case, n, part, time in cells
         if (file[0], part[0]) == ("old", "whole")
     }
     assert shown == pytest.approx({key: value[0] for key, value in wanted.items()})
@@ -179,6 +184,154 @@ def test_ceilings_of_the_device_only():
     assert [name for name in page.shared()["charts"] if name.startswith("roofline")] == ["roofline-0"]
 
 
+# ---- summary, names, figures
+
+
+def test_the_summary_has_the_fastest_case_of_the_largest_n_and_its_share_of_copy():
+    made = document([
+        measurement("copy", 1 << 20, op=None, labels=("copy",), scale_ns=1e6),
+        measurement("scan", 1 << 20, datatype="u32", labels=("scan",), scale_ns=4e6),
+        measurement("scan", 1 << 20, datatype="f32", labels=("scan",), scale_ns=2e6),
+        # Faster, and of a smaller n; and larger, and wrong.
+        measurement("scan", 1 << 10, datatype="f32", labels=("scan",), scale_ns=1e3),
+        measurement("scan", 1 << 24, datatype="f32", labels=("scan",), scale_ns=1e3),
+    ])  # fmt: skip
+    made["results"][-1] |= {"correct": False, "mismatch": "item 0"}
+    page = Page(report_html([source("a", made)]))
+    copy, scan = (float(np.median(made["results"][i]["whole"]["series"]["gpu_span"]["samples_ns"])) for i in (0, 2))
+    assert [cell[0] for cell in page.column("Summary", "case")] == ["copy u32 hot", "scan add f32 hot"]
+    assert [cell[0] for cell in page.column("Summary", "n")] == ["2^20", "2^20"]
+    rates = [float(cell[1]["data-value"]) for cell in page.column("Summary", "GB/s")]
+    assert rates == pytest.approx([8 * 2**20 / copy, 8 * 2**20 / scan])
+    assert float(page.column("Summary", "of copy")[1][1]["data-value"]) == pytest.approx(copy / scan)
+    assert "1 failed or wrong" in " ".join(page.text)
+
+
+def test_the_summary_counts_the_verdicts(two_files):
+    counts = compare(sweep(), sweep(scale=1.5)).counts()
+    assert counts["slower"] > 0
+    text = " ".join(" ".join(two_files.text).split())
+    summary = text[text.index("Summary Warnings") : text.index("Devices and runs")]
+    for kind, count in counts.items():
+        assert f"{count} {kind}" in summary
+    assert "slower by more than the gate of 5 %" in summary
+
+
+def test_a_median_is_one_text_with_three_digits_and_its_uncertainty_everywhere():
+    """However uncertain it is."""
+    spread = [10e6, 12e6, 15.887e6, 21e6, 30e6]
+    whole = {name: series(name, spread) for name in ("gpu_span", "cpu_wall")}
+    made = document([measurement(labels=("scan",), whole=whole, ticks=())])
+    summary = made["results"][0]["whole"]["series"]["gpu_span"]["summary"]
+    half = max(summary["median_ns"] - summary["ci_low_ns"], summary["ci_high_ns"] - summary["median_ns"])
+    wanted = f"{format_time(15.887e6)} {format_uncertainty(half / 15.887e6)}"
+    assert wanted.startswith("15.9 ms ±")
+    page = Page(report_html([source("a", made)]))
+    for table, heading in (("Summary", "time"), ("Results", "GPU time"), ("Results", "CPU wall")):
+        assert [cell[0] for cell in page.column(table, heading)] == [wanted]
+    shared = page.shared()
+    assert [one["median"] for case in shared["samples"] for one in case["series"]] == [wanted]
+    drawn = [row for spec in shared["charts"].values() for row in _rows(spec)]
+    assert {row["time"] for row in drawn if "time" in row} == {wanted}
+    assert {row["text"] for row in drawn if row.get("line") and "kernel" not in row} == {wanted}
+    assert {row["cpu"] for row in drawn if "cpu" in row} == {wanted}
+
+
+def test_a_case_has_one_name_everywhere(two_files):
+    shared = two_files.shared()
+    cases = {cell[0] for cell in two_files.column("Results", "case")}
+    assert "scan add u32 hot" in cases
+    assert cases >= {cell[0] for cell in two_files.column("Summary", "case")}
+    charts = {row["case"] for name, spec in shared["charts"].items() if name.startswith("primitive")
+              for row in _rows(spec) if "mode" in row and "case" in row}  # fmt: skip
+    assert charts == cases
+    assert {cell[0] for cell in two_files.column("Roofline", "case")} - {"case"} == cases
+    menu = [case["name"] for case in shared["samples"]]
+    assert menu[0] == "copy u32 hot n=2^16"
+    assert {name.rsplit(" n=", 1)[0] for name in menu} == cases
+    # In the order asked for: not by the alphabet, in which reduce is before scan and cold before hot.
+    assert [cell[0] for cell in two_files.column("Summary", "case")][::2] == [
+        "copy u32 hot", "reduce add u32 hot", "scan add u32 hot",
+    ]  # fmt: skip
+
+
+# ---- axes
+
+
+def _domains(spec):
+    """Every domain of a scale in a specification that is a range of numbers."""
+    if isinstance(spec, list):
+        for one in spec:
+            yield from _domains(one)
+    elif isinstance(spec, dict):
+        scale = spec.get("scale") or {}
+        if isinstance(scale.get("domain"), list) and not isinstance(scale["domain"][0], str):
+            yield scale["domain"]
+        for key, value in spec.items():
+            if key != "datasets":
+                yield from _domains(value)
+
+
+def test_an_axis_of_ratios_is_logarithmic_and_one_wide_interval_does_not_set_it():
+    kinds = VerdictKind
+    made = [(1.1, 1.05, 1.15, kinds.SLOWER), (0.5, 0.0, 54923.0, kinds.AMBIGUOUS), (1.0, 0.99, 1.01, kinds.SAME)]
+    rows = [
+        Row(f"case {i}", "whole", "gpu_span", SimpleNamespace(
+            ratio=ratio, low=low, high=high, kind=kind, reason="", old_ns=100.0, new_ns=100.0 * ratio))
+        for i, (ratio, low, high, kind) in enumerate(made)
+    ]  # fmt: skip
+    spec, left_out = verdict_chart(SimpleNamespace(rows=rows))
+    assert left_out == 0
+    domains = list(_domains(spec))
+    assert domains
+    for low, high in domains:
+        assert 0.1 < low < 0.5
+        assert 1.15 < high < 10
+    assert '"type": "log"' in json.dumps(spec)
+    drawn = {(row["case"], row.get("beyond")): row for row in _rows(spec) if "case" in row}
+    # The interval that runs out is cut, has an arrow at each end, and the tooltip has it whole.
+    assert {key for key in drawn if key[1]} == {("case 1", "below"), ("case 1", "above")}
+    low, high = domains[0]
+    assert (drawn["case 1", None]["low_drawn"], drawn["case 1", None]["high_drawn"]) == (low, high)
+    assert drawn["case 1", "above"]["interval"] == "0.000 to 54923"
+    assert (drawn["case 0", None]["low_drawn"], drawn["case 0", None]["high_drawn"]) == (1.05, 1.15)
+
+
+def test_the_interval_of_one_case_does_not_set_an_axis_of_times_or_rates():
+    wild = {"gpu_span": series("gpu_span", [1e3, 2e3, 2e6, 2e9, 3e9])}
+    made = document([
+        measurement(n=1 << 16, labels=("scan",), scale_ns=1e6),
+        measurement(n=1 << 17, labels=("scan",), whole=wild, ticks=()),
+    ])  # fmt: skip
+    charts = Page(report_html([source("a", made)])).shared()["charts"]
+    for name, value in (("primitive-0-0", "rate"), ("primitive-0-1", "s")):
+        rows = _rows(charts[name])
+        values = [row[value] for row in rows if value in row]
+        tops = [high for low, high in _domains(charts[name]) if high < 10 * max(values)]
+        assert max(values) < max(tops) < 1.5 * max(values)
+        assert {row["beyond"] for row in rows if "beyond" in row} >= {"above"}
+        drawn = [row for row in rows if f"{value}_high_drawn" in row]
+        assert all(row[f"{value}_high_drawn"] <= max(tops) for row in drawn)
+
+
+def test_kernels_have_colours_that_no_case_has(two_files):
+    charts = [spec for name, spec in two_files.shared()["charts"].items() if '"kernel' in json.dumps(spec)]
+    assert charts
+    assert all(colour in json.dumps(spec) for spec in charts for colour in KERNEL_COLOURS)
+    assert not set(KERNEL_COLOURS) & {*COLOURS, *_DARK_COLOURS}
+
+
+def test_the_copy_kernels_of_two_files_are_told_apart(two_files):
+    charts = two_files.shared()["charts"]
+    titles = {attrs["data-chart"]: attrs["aria-label"] for _, attrs in two_files.elements if "data-chart" in attrs}
+    name = next(name for name in titles if titles[name] == "Throughput over n")
+    grey = next(layer for layer in charts[name]["layer"] if layer["mark"].get("type") == "line")
+    assert grey["encoding"]["strokeDash"]["field"] == "file"
+    dashes = grey["encoding"]["strokeDash"]["scale"]
+    assert dashes["domain"] == ["old", "new"]
+    assert dashes["range"][0] != dashes["range"][1]
+
+
 # ---- warnings
 
 
@@ -197,11 +350,13 @@ def test_warnings_what_is_wrong_comes_first_and_alike_ones_are_one():
     page = Page(report_html([source("a", made)]))
     notes = [attrs["class"] for tag, attrs in page.elements if tag == "div" and "note" in attrs.get("class", "")]
     assert notes == ["note error", "note important", "note warning", "note warning", "note warning"]
+    # Folded, but for errors.
+    assert [attrs for tag, attrs in page.elements if attrs.get("class") == "fold"] == [{"class": "fold", "open": None}]
     text = " ".join(" ".join(page.text).split())
     assert text.index("it broke") < text.index("software on the CPU: these figures") < text.index("not stationary")
     assert "(2 such warnings, each with its own figures.)" in text
     assert "The clock moved all through 2 of 3 cases." in text
-    assert "did not get to its end: 3 of 9 cases" in text
+    assert "The run was interrupted: 3 of 9 cases" in text
 
 
 def test_no_warnings_is_said():
@@ -219,7 +374,7 @@ def test_the_raw_file_is_in_it_byte_by_byte(tmp_path):
     (packed,) = ["".join(texts) for attrs, texts in page.scripts if "data-raw" in attrs]
     assert gzip.decompress(base64.b64decode(packed)) == content
     assert hashlib.sha256(content).hexdigest() in " ".join(page.text)
-    assert "Nothing: every case, every sample, and the files as they are." in " ".join(page.text)
+    assert "Nothing. Every case, every sample and every file is here." in " ".join(page.text)
 
 
 def test_raw_files_that_do_not_fit_are_left_out_and_named():
@@ -418,7 +573,9 @@ def test_the_command(tmp_path):
     result = _report(tmp_path / "run.json", tmp_path / "sub" / "run.json", "-o", out, "--calibration",
                      tmp_path / "calibration.json")  # fmt: skip
     assert result.exit_code == 0, result.output
-    assert "wrote" in result.output
+    said = result.stderr.splitlines()
+    assert said[:2] == ["reading run.json, run.json", "drawing report.html"]
+    assert said[2].startswith(f"wrote {out}")
     page = Page(out.read_text(encoding="utf-8"))
     # Files of one name are told apart by their folders.
     assert {cell[0] for cell in page.column("Results", "file")} == {f"{tmp_path.name}/run", "sub/run"}

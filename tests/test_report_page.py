@@ -8,6 +8,7 @@ from _report import hostile_document, source, sweep
 from chromium import browser, find_chromium
 
 from gridwise_py.bench.report import _DARK_COLOURS, report_html
+from gridwise_py.quantities import format_time
 
 pytestmark = pytest.mark.browser
 pytest.importorskip("altair")
@@ -151,6 +152,53 @@ def test_a_phone_shows_it_without_scrolling_sideways(new_page, files, name):
     page.close()
 
 
+def test_on_a_phone_the_name_and_n_of_a_row_stay_in_sight(new_page, files):
+    page = new_page()
+    page.look(width=500, height=740)
+    page.open(files / "two.html", DRAWN)
+    table = "document.querySelector('[aria-label=Results]')"
+    assert page.evaluate(f"{table}.scrollWidth > {table}.clientWidth + 50")
+    # A shadow at the edge says that there is more.
+    assert "gradient" in page.evaluate(f"getComputedStyle({table}).backgroundImage")
+    edges = (
+        f"[...{table}.querySelector('tbody tr').cells].slice(0, 3).map(c => Math.round(c.getBoundingClientRect().left"
+        f" - {table}.getBoundingClientRect().left))"
+    )
+    before = page.evaluate(edges)
+    page.evaluate(f"{table}.scrollLeft = 150")
+    after = page.evaluate(edges)
+    assert [abs(a - b) <= 1 for a, b in zip(before[:2], after[:2], strict=True)] == [True, True]
+    assert after[2] == before[2] - 150
+    # Neither covers the other, and what scrolls goes below them.
+    heads = page.evaluate(f"[...{table}.querySelectorAll('th')].slice(0, 2).map(c => c.textContent.trim())")
+    assert heads == ["case", "n"]
+    assert page.evaluate(f"getComputedStyle({table}.querySelector('tbody td')).backgroundColor") != "rgba(0, 0, 0, 0)"
+    page.close()
+
+
+def test_tables_do_not_touch_their_frame(new_page, files):
+    page = new_page()
+    page.look(width=1400, height=900)
+    page.open(files / "two.html", DRAWN)
+    gaps = page.evaluate(
+        "[...document.querySelectorAll('.scroll')].map(e => { const c = e.querySelector('th:last-child button');"
+        "return e.getBoundingClientRect().left + e.clientWidth - c.getBoundingClientRect().right; })"
+    )
+    assert len(gaps) >= 3
+    assert min(gaps) >= 16
+    page.close()
+
+
+def test_times_in_the_page_are_written_as_everywhere_else(two):
+    """The page writes the time of a sample itself: as `format_time` does, at the same limits."""
+    text = two.evaluate("document.scripts[document.scripts.length - 1].textContent")
+    begin = text.index("  function time(ns)")
+    functions = text[begin : text.index("  function percent(share)")]
+    times = [0.5, 3.25, 42, 99.96, 100, 999, 999.6, 1000, 9996, 15887, 999_400, 999_600, 2.5e6, 1.2345e9, 9.9999e11]
+    two.evaluate(f"window.texts = (() => {{ {functions} return {times}.map(time); }})()")
+    assert two.evaluate("window.texts") == [format_time(time) for time in times]
+
+
 def _luminance(colour):
     """Relative luminance as WCAG 2 defines it, of ``rgb(…)``."""
     parts = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
@@ -222,15 +270,16 @@ def test_tables_sort_by_value_and_filter(two):
     # By nanoseconds, not by text; what is not known stays last.
     assert [value and float(value) for _, value in up] == known + [None] * missing
     assert [value and float(value) for _, value in down] == known[::-1] + [None] * missing
-    _sort(two, "Results", "primitive")
-    names = [text for text, _ in _column(two, "Results", "primitive")]
+    _sort(two, "Results", "case")
+    names = [text for text, _ in _column(two, "Results", "case")]
     assert names == sorted(names)
     two.evaluate(
         "(() => { const i = document.querySelector('#results [data-filter]'); i.value = 'reduce COLD';"
         "i.dispatchEvent(new Event('input')); })()"
     )
-    assert {text for text, _ in _column(two, "Results", "mode")} == {"cold"}
-    assert "copy" not in {text for text, _ in _column(two, "Results", "primitive")}
+    left = {text for text, _ in _column(two, "Results", "case")}
+    # The scan has a kernel "reduce blocks".
+    assert left == {"reduce add u32 cold", "scan add u32 cold"}
 
 
 def test_a_choice_of_file_and_mode_is_all_that_is_drawn(two):

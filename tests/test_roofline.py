@@ -11,7 +11,7 @@ import gridwise_py as gw
 from gridwise_py.bench.measurement import Mode
 from gridwise_py.bench.results import read_results, write_results
 from gridwise_py.bench.roofline import ceilings_of, points, read_calibration
-from gridwise_py.bench.roofline_report import plot_roofline
+from gridwise_py.bench.roofline_report import ceilings_text, plot_roofline
 from gridwise_py.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,7 +72,7 @@ def test_small_copies_are_slower_and_cold_ones_are_memory():
         (105_000, {}, "at the roof"),
         (200_000, {"clock_moved": True}, "the clock moved"),
         (107_500, {"moved": 99_000_000}, "at the roof"),
-        (14_000, {"moved": 10**6}, "launch: passes that do nothing, with the gaps between, take 4.0 µs"),
+        (14_000, {"moved": 10**6}, "launch: passes that do nothing, with the gaps between, take 4.00 µs"),
         (200_000, {"parameters": {"strategy": "lookback"}}, "tiles before"),
         (150_000, {"parameters": {"strategy": "reduce_then_scan"}}, "1.5 times the bytes that had to move"),
         (300_000, {"parameters": {"strategy": "reduce_then_scan"}}, "slower than that"),
@@ -92,7 +92,7 @@ def test_gaps_between_kernels():
     for kernel in entry["kernels"]:
         kernel["gpu_ns"] = 50_000.0
     (point,) = points(doc, ceilings_of(doc, CALIBRATION))
-    assert "gaps between its 2 kernels: 50%" in point.why
+    assert "gaps between its 2 kernels: 50.0 %" in point.why
     assert point.kernels == (("a", 0.25), ("b", 0.25))
 
 
@@ -115,6 +115,12 @@ def test_ceilings_of_another_device_are_refused():
     assert ceilings_of(own).memory_gbytes_per_s == 1000
 
 
+def test_ceilings_of_a_slow_device_are_no_zeros():
+    slow = {**CALIBRATION, "copy": [{"moved_bytes": 1 << 20, "gbytes_per_s": 0.3}], "fma_gflops": 42.0}
+    made = document([measurement()])
+    assert "0.300 GB/s of copy, 42.0 GFLOP/s" in ceilings_text(made, ceilings_of(made, slow))
+
+
 def test_the_command(tmp_path):
     results, calibration = tmp_path / "r.json", tmp_path / "c.json"
     write_results(results, document([measurement("scan"), measurement("copy", op=None)]))
@@ -123,7 +129,7 @@ def test_the_command(tmp_path):
     good = ["roofline", str(results), "--calibration", str(calibration)]
     shown = run(main, good)
     assert shown.exit_code == 0, shown.output
-    for word in ("scan u32 add hot", "copy u32 hot", "1,000 GB/s of copy", "20,000 GFLOP/s", "of the roof"):
+    for word in ("scan add u32 hot", "copy u32 hot", "1,000 GB/s of copy", "20,000 GFLOP/s", "of the roof"):
         assert word in shown.output
     data = json.loads(run(main, [*good, "--json"]).output)
     assert len(data["points"]) == 2
@@ -145,7 +151,7 @@ def test_the_picture(tmp_path):
     ceilings = ceilings_of(doc, CALIBRATION)
     plot_roofline(doc, ceilings, points(doc, ceilings), tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
-    for word in ("scan u32 add hot", "reduce u32 add hot", "operations per byte", "measured ceilings: copy"):
+    for word in ("scan add u32 hot", "reduce add u32 hot", "operations per byte", "measured ceilings: copy"):
         assert word in text
     none = [point for point in points(doc, ceilings) if point.intensity == 0]
     with pytest.raises(gw.ArgumentError, match="nothing to draw"):

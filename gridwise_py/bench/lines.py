@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from .documents import timed_summary
+from ..quantities import format_time, format_uncertainty, relative_uncertainty
+from .documents import case_axes, case_key, tick_step_ns, timed_summary, whole_summary
+from .remarks import case_label
 
-__all__ = ["YARDSTICK", "Line", "places", "result_lines", "variant", "yardsticks"]
+__all__ = [
+    "YARDSTICK", "Line", "case_text", "clock_of", "gpu_text", "places", "result_lines", "time_text", "timed_text",
+    "yardsticks",
+]  # fmt: skip
 
 #: The primitive that others are held against.
 YARDSTICK = "copy"
+
+# How far apart marks at one n stand, as a share of the width of an axis.
+_APART = 0.018
+_IN_LABEL = ("datatype", "op", "distribution")
 
 
 @dataclass(frozen=True)
@@ -22,44 +33,51 @@ class Line:
     ----------
     name : str
         Of the variant, and of the file where there are several.
+    case : str
+        The variant alone: as `case_text` calls it.
     primitive : str
     variant : int
         Its number among those of the primitive, the same in every file.
     file : int
     entries : tuple of mapping
+    document : mapping
+        That of the file.
     """
 
     name: str
+    case: str
     primitive: str
     variant: int
     file: int
     entries: tuple[Mapping[str, Any], ...]
+    document: Mapping[str, Any] = field(compare=False, repr=False)
 
 
-def variant(entry: Mapping[str, Any]) -> str:
-    """Return what tells results of one primitive and n apart, as text."""
-    words = [str(value) for value in entry["case"].values() if value is not None]
-    return " ".join([*words, *([] if entry["mode"] == "batch" else [entry["mode"]])])
+def case_text(entry: Mapping[str, Any]) -> str:
+    """Return what a case is called everywhere, without n; axes that the usual name leaves out are added."""
+    others = [f"{name}={value}" for name, value in case_axes(entry).items() if name not in _IN_LABEL]
+    return " ".join([case_label(entry), *others])
 
 
 def result_lines(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Line]:
-    """Return the lines of pooled documents: of all results that are right and have a time."""
-    found: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
+    """Return the lines of pooled documents, in the order asked for: of all results that are right and have a time."""
+    # By primitive, then by what else tells cases apart, then by file: each in the order in which it first comes.
+    found: dict[str, dict[Any, dict[int, list[Mapping[str, Any]]]]] = {}
     for number, document in enumerate(documents):
-        for entry in document["results"]:
+        for entry in sorted(document["results"], key=lambda entry: entry["position"]):
             if entry["correct"] and timed_summary(entry) is not None:
-                found.setdefault((entry["primitive"], variant(entry), number), []).append(entry)
-    variants: dict[str, list[str]] = {}
-    for primitive, text, _ in sorted(found):
-        # The copy kernel is a reference in grey; it takes no colour from the others.
-        known = variants.setdefault(primitive, [])
-        if text not in known:
-            known.append(text)
+                primitive, _, *others = case_key(entry)
+                variants = found.setdefault(primitive, {})
+                variants.setdefault(tuple(others), {}).setdefault(number, []).append(entry)
     lines = []
-    for (primitive, text, number), entries in sorted(found.items()):
-        name = text if len(documents) == 1 else f"{text}, {names[number]}"
-        ordered = tuple(sorted(entries, key=lambda entry: entry["n"]))
-        lines.append(Line(name, primitive, variants[primitive].index(text), number, ordered))
+    for primitive, variants in found.items():
+        # Numbers are of the primitive: the copy kernel is a reference in grey, and takes no colour from the others.
+        for i, files in enumerate(variants.values()):
+            for number, entries in sorted(files.items()):
+                case = case_text(entries[0])
+                name = case if len(documents) == 1 else f"{case}, {names[number]}"
+                ordered = tuple(sorted(entries, key=lambda entry: entry["n"]))
+                lines.append(Line(name, case, primitive, i, number, ordered, documents[number]))
     return lines
 
 
@@ -71,7 +89,7 @@ def yardsticks(lines: Sequence[Line]) -> list[Line]:
             known = files.get(line.file)
             if known is None or _rank(line) < _rank(known):
                 files[line.file] = line
-    return list(files.values())
+    return [files[file] for file in sorted(files)]
 
 
 def _rank(line: Line) -> int:
@@ -79,8 +97,44 @@ def _rank(line: Line) -> int:
 
 
 def places(lines: Sequence[Line]) -> dict[tuple[str, str], float]:
-    """Return factors on n that put lines side by side where they would be points on top of each other."""
-    if len({entry["n"] for line in lines for entry in line.entries}) > 1:
-        return {(line.primitive, line.name): 1.0 for line in lines}
+    """Return factors on n that put marks of one n side by side: else equal results would hide each other."""
+    octaves = sorted({math.log2(entry["n"]) for line in lines for entry in line.entries if entry["n"] > 0})
+    count = max(2, len(lines))
+    if len(octaves) < 2:
+        step = 1 / count
+    else:
+        nearest = min(b - a for a, b in itertools.pairwise(octaves))
+        step = min(_APART * (octaves[-1] - octaves[0]), nearest / (2 * count))
     middle = (len(lines) - 1) / 2
-    return {(line.primitive, line.name): 2 ** ((i - middle) / max(2, len(lines))) for i, line in enumerate(lines)}
+    return {(line.primitive, line.name): 2 ** ((i - middle) * step) for i, line in enumerate(lines)}
+
+
+# ---- times
+
+
+def time_text(summary: Mapping[str, Any], resolution_ns: float = 0.0) -> str:
+    """Return a median with half of its interval: ``"15.9 ms ±0.3 %"``."""
+    median_ns = summary["median_ns"]
+    unsure = relative_uncertainty(median_ns, summary["ci_low_ns"], summary["ci_high_ns"], resolution_ns)
+    return f"{format_time(median_ns)} {format_uncertainty(unsure)}".rstrip()
+
+
+def gpu_text(document: Mapping[str, Any], entry: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+    """Return a median of the GPU's clock, of the whole or of a kernel: no interval is narrower than its step."""
+    return time_text(summary, tick_step_ns(document, entry) / 2)
+
+
+def timed_text(document: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+    """Return the median that rates are made from: of the GPU span, or of the CPU wall where there is none."""
+    timed = timed_summary(entry)
+    if timed is None:
+        return format_time(None)
+    return gpu_text(document, entry, timed) if timed is whole_summary(entry, "gpu_span") else time_text(timed)
+
+
+def clock_of(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return which clock timed results: the GPU span, or the CPU wall where there is none."""
+    gpu = {bool((span := whole_summary(entry, "gpu_span")) and span["median_ns"] > 0) for entry in entries}
+    if gpu == {True, False}:
+        return "GPU span per trial (CPU wall where there is none)"
+    return "GPU span per trial" if gpu == {True} else "CPU wall per trial"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,11 +22,12 @@ import gridwise_py
 from ..errors import ArgumentError
 from ..terminal import clean
 from .compare import compare
+from .documents import is_cpu
 from .lines import YARDSTICK, result_lines, yardsticks
 from .plot import COLOURS
 from .report_charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
 from .report_samples import samples_by_case
-from .report_tables import comparison_table, device_card, page_warnings, results_table, roofline_table
+from .report_tables import comparison_table, device_card, headlines, page_warnings, results_table, roofline_table
 from .report_vega import ALL, javascript, load_altair
 from .results_reader import content_of, parse
 from .roofline import ceilings_of, is_of_device, points
@@ -126,13 +128,17 @@ def report_html(
         return identifier
 
     raws = _raws(sources, raw_limit_mib, left_out)
-    samples = samples_by_case(sources, left_out)
+    samples = samples_by_case(sources, documents, left_out)
+    warnings = page_warnings(documents, names)
     context = {
         "version": gridwise_py.__version__,
         "names": names,
         "all": ALL,
         "modes": list(dict.fromkeys(entry["mode"] for document in documents for entry in document["results"])),
-        "warnings": page_warnings(documents, names),
+        "headlines": headlines(documents, names, left_out),
+        "devices": _devices(documents, names),
+        "warnings": warnings,
+        "severities": Counter(warning["severity"] for warning in warnings),
         "cards": [device_card(source.document, source.name, source.file_name, source.content) for source in sources],
         "comparisons": [_comparison(sources[0], source, i, chart, left_out) for i, source in enumerate(sources) if i],
         "primitives": _primitives(documents, names, chart),
@@ -153,6 +159,20 @@ def report_html(
 def _in_order(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a document with its results in the order asked for, not the random one in which they were measured."""
     return {**document, "results": sorted(document["results"], key=lambda entry: entry["position"])}
+
+
+def _devices(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return of each file what its figures are of, in one line, and how many of its cases are right."""
+    return [
+        {
+            "name": name,
+            "adapter": clean(str(document["device"]["adapter"])),
+            "software": is_cpu(document),
+            "cases": len(document["results"]),
+            "bad": sum(not entry["correct"] for entry in document["results"]),
+        }
+        for document, name in zip(documents, names, strict=True)
+    ]
 
 
 def _raws(sources: Sequence[Source], limit_mib: float, left_out: list[str]) -> list[dict[str, Any]]:
@@ -188,6 +208,9 @@ def _comparison(old: Source, new: Source, number: int, chart: Any, left_out: lis
     if not found.comparable:
         # Of other devices, or other modes: what they have in common can still be ranked.
         found = compare(old.document, new.document, across=True)
+    made["counts"] = found.counts() if found.rows else {}
+    made["regressions"] = len(found.regressions)
+    made["gate"] = f"{100 * found.gate:g} %"
     verdicts = verdict_chart(found)
     made["chart"] = None if verdicts is None else chart(f"verdicts-{number}", verdicts[0])
     made["not_drawn"] = 0 if verdicts is None else verdicts[1]
@@ -228,7 +251,7 @@ def _roofline(
     spec = roofline_chart(ceilings, found)
     return {
         "name": source.name,
-        "missing": None if found else "no case that was right, with a GPU time and known work",
+        "missing": None if found else "No case is right and has a GPU time and known work.",
         "text": clean(ceilings_text(document, ceilings)),
         "chart": None if spec is None else chart(f"roofline-{number}", spec),
         "table": roofline_table(found, f"The roofline of {source.name}", left_out),

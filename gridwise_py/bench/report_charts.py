@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..quantities import format_count, format_number, format_percent, format_time
 from ..terminal import clean
 from .compare import Comparison
-from .documents import case_axes, mode, moved_bytes, timed_summary, whole_summary
-from .lines import YARDSTICK, Line, places, variant
-from .measurement import Summary
+from .documents import mode, moved_bytes, timed_summary, whole_summary
+from .lines import YARDSTICK, Line, case_text, clock_of, gpu_text, places, time_text, timed_text
+from .plot import KERNEL_COLOURS
 from .report_vega import (
     ALL,
     GREY,
@@ -18,7 +20,10 @@ from .report_vega import (
     Datasets,
     Spec,
     again,
+    arrows,
     chosen,
+    dash,
+    fitted,
     load_altair,
     marks,
     n_axis,
@@ -26,8 +31,6 @@ from .report_vega import (
     tips,
 )
 from .roofline import Ceilings, Point
-from .statistics import significant
-from .table import format_count, format_ns, number
 
 __all__ = ["drift_chart", "primitive_charts", "roofline_chart", "verdict_chart"]
 
@@ -36,11 +39,16 @@ _MOST_BARS = 24
 _MOST_RATIOS = 40
 # Files whose rates differ by more cannot share a linear axis.
 _FAR_APART = 8.0
+_FARTHEST_RATIO = 100.0
+_LEAST_ROOM = 1.5
+# Ticks of an axis of ratios, by how many times its end is its begin.
+_RATIO_TICKS = (
+    (1.3, (0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1, 1.15, 1.2, 1.25)),
+    (3, (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 1.6, 1.8, 2, 2.5)),
+    (30, (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20)),
+    (math.inf, (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)),
+)
 _VERDICTS = {"faster": "#009E73", "same": GREY, "ambiguous": "#E69F00", "slower": "#D55E00"}
-
-
-def _time(summary: Mapping[str, Any]) -> str:
-    return significant(summary["median_ns"], Summary(**summary))
 
 
 # ---- a primitive
@@ -65,20 +73,26 @@ def primitive_charts(
     cases = list(dict.fromkeys(row["case"] for row in rows))
     found = []
     if any("rate" in row for row in rows):
-        explained = "GB/s of bytes that had to move, with the 95 % interval of the median."
+        explained = (
+            "GB/s of bytes that had to move, with the 95 % interval of the median. An arrow: the interval goes on."
+        )
         grey = " Grey: the copy kernel." if copies else ""
         found.append(("Throughput over n", explained + grey, _throughput(rows, copies, cases)))
-    found.append(("Time over n", "Per trial, with the 95 % interval of the median.", _times(rows, cases)))
+    clock = clock_of([entry for line in lines for entry in line.entries])
+    found.append(("Time over n", f"{clock}, with the 95 % interval of the median.", _times(rows, cases, clock)))
     if any(entry["kernels"] for line in lines for entry in line.entries):
         found.append(_kernels(lines, files))
     if any("gpu_s" in row for row in rows):
-        explained = "What a caller waits against what the GPU works. On the dashed line all of it is on the GPU."
+        explained = (
+            "The time from the call to its result against the time on the GPU. On the dashed line, the call costs "
+            "nothing more than the GPU's work."
+        )
         found.append(("CPU wall against GPU span", explained, _cpu_against_gpu(rows, cases)))
     ratios = _cold_over_hot(lines, files)
     if ratios:
         explained = (
-            "Time with the last-level cache flushed before each trial, over time with warm caches. The bar is the "
-            "widest that both intervals allow."
+            "Time with the last-level cache flushed before each trial, divided by time with warm caches. The bar is "
+            "the widest that both intervals allow."
         )
         found.append(("Cold against hot", explained, _ratio_chart(ratios)))
     return found
@@ -95,12 +109,12 @@ def _row(line: Line, entry: Mapping[str, Any], files: Sequence[str], place: floa
     row = {
         "at": entry["n"] * place,
         "items": entry["n"],
-        "n": f"{entry['n']:,}",
-        "case": clean(variant(entry)),
+        "n": format_count(entry["n"]),
+        "case": clean(line.case),
         "file": files[line.file],
         "mode": mode(entry),
-        "time": _time(timed),
-        "interval": f"{format_ns(timed['ci_low_ns'])} to {format_ns(timed['ci_high_ns'])}",
+        "time": timed_text(line.document, entry),
+        "interval": f"{format_time(timed['ci_low_ns'])} to {format_time(timed['ci_high_ns'])}",
         "count": timed["count"],
         "s": timed["median_ns"] / 1e9,
         "s_low": timed["ci_low_ns"] / 1e9,
@@ -108,11 +122,11 @@ def _row(line: Line, entry: Mapping[str, Any], files: Sequence[str], place: floa
     }
     if moved:
         rates = {"rate": "median_ns", "rate_low": "ci_high_ns", "rate_high": "ci_low_ns"}
-        row |= {name: moved / timed[key] for name, key in rates.items()}
-        row["rate_text"] = f"{number(row['rate'])} GB/s"
+        row |= {name: moved / max(timed[key], 1e-3) for name, key in rates.items()}
+        row["rate_text"] = format_number(row["rate"], " GB/s")
     gpu, cpu = (whole_summary(entry, name) for name in ("gpu_span", "cpu_wall"))
     if gpu and cpu and gpu["median_ns"] > 0:
-        row |= {"gpu_s": gpu["median_ns"] / 1e9, "cpu_s": cpu["median_ns"] / 1e9, "cpu": _time(cpu)}
+        row |= {"gpu_s": gpu["median_ns"] / 1e9, "cpu_s": cpu["median_ns"] / 1e9, "cpu": time_text(cpu)}
     return row
 
 
@@ -120,7 +134,6 @@ def _axis_of_n(rows: Sequence[Mapping[str, Any]]) -> Any:
     return n_axis(sorted({row["items"] for row in rows}))
 
 
-_ENDS = ("s", "s_low", "s_high")
 _TIPS = {"case": "case", "file": "file", "n": "n", "time": "time"}
 
 
@@ -132,16 +145,19 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
         best[row["file"]] = max(best.get(row["file"], 0.0), row["rate"])
     # Far apart by file, not by n: small inputs are slow on every device, and zero is worth seeing.
     far = max(best.values()) > _FAR_APART * min(best.values())
-    rates = [row[key] for row in [*rows, *copies] for key in ("rate", "rate_low", "rate_high")]
+    rates = [row["rate"] for row in [*rows, *copies]]
     x, y = _axis_of_n([*rows, *copies]), quantity(alt.Y, "rate", "GB/s", rates, log=far)
     params, shown = chosen("file", "mode")
     named = tips(**_TIPS, rate_text="rate", interval="95 % of time", count="samples")
     layers = marks(datasets, rows, x, y, named, cases=cases, span=("rate_low", "rate_high"))
     if copies:
-        grey = alt.Chart(datasets.data(copies)).encode(x=x, y=y, detail="file:N")
+        grey = alt.Chart(datasets.data(copies)).encode(x=x, y=y)
+        of_files = list(dict.fromkeys(row["file"] for row in rows))
         of_copy = tips(rate_text="copy", case="case", file="file", n="n", time="time")
         # What the page filters by mode is the cases; the yardstick stays.
-        line = grey.mark_line(color=GREY, strokeWidth=4, opacity=0.55)
+        of_line = alt.Legend(title="file", symbolType="stroke") if len(of_files) > 1 else None
+        dashed = alt.StrokeDash("file:N", scale=dash(of_files), legend=of_line)
+        line = grey.mark_line(color=GREY, strokeWidth=4, opacity=0.55).encode(strokeDash=dashed)
         ticks = grey.mark_tick(color=GREY, thickness=4, width=14, opacity=0.6).encode(tooltip=of_copy)
         layers = [
             *(layer.transform_filter(f"shown_file == '{ALL}' || datum.file == shown_file") for layer in (line, ticks)),
@@ -151,9 +167,9 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
     return datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
 
 
-def _times(rows: Sequence[Mapping[str, Any]], cases: Sequence[str]) -> Spec:
+def _times(rows: Sequence[Mapping[str, Any]], cases: Sequence[str], clock: str) -> Spec:
     alt, datasets = load_altair(), Datasets()
-    y = quantity(alt.Y, "s", "time per trial", [row[key] for row in rows for key in _ENDS], labels=SECONDS)
+    y = quantity(alt.Y, "s", clock, [row["s"] for row in rows], labels=SECONDS)
     params, shown = chosen("file", "mode")
     named = tips(**_TIPS, interval="95 %", count="samples")
     layers = marks(datasets, rows, _axis_of_n(rows), y, named, cases=cases, span=("s_low", "s_high"))
@@ -186,24 +202,27 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
         common = {"line": name, "file": files[line.file], "mode": mode(entry)}
         for kernel in entry["kernels"]:
             end = begin + (kernel["gpu_ns"] or 0.0) / 1e9
-            text = "–" if kernel["summary"] is None else _time(kernel["summary"])
+            text = "–" if kernel["summary"] is None else gpu_text(line.document, entry, kernel["summary"])
             rows.append({**common, "kernel": clean(kernel["label"]), "begin": begin, "end": end, "text": text})
             begin = end
         whole = whole_summary(entry, "gpu_span")
         if whole is not None:
-            wholes.append({**common, "end": whole["median_ns"] / 1e9, "text": format_ns(whole["median_ns"])})
+            text = gpu_text(line.document, entry, whole)
+            wholes.append({**common, "end": whole["median_ns"] / 1e9, "text": text})
     # In the order of the data: an order that were listed would be made an expression, with the labels in it.
     y = alt.Y("line:N", title=None, sort=None, axis=alt.Axis(grid=False))
-    room = 1.4 * max([row["end"] for row in [*rows, *wholes]], default=0.0)
+    room = 1.6 * max([row["end"] for row in [*rows, *wholes]], default=0.0)
     axis = alt.Axis(labelExpr=SECONDS, labelOverlap="greedy", tickCount=5)
     x = alt.X("begin:Q", title="GPU time per trial", axis=axis, scale=alt.Scale(domain=[0, room or 1.0]))
     params, shown = chosen("file", "mode")
     pick = alt.selection_point(name="pick", fields=["kernel"], bind="legend")
+    # None of them is the colour of a case.
+    colours = alt.Scale(range=list(KERNEL_COLOURS))
     stacked = (
         alt.Chart(datasets.data(rows))
         .mark_bar(height={"band": 0.7})
         .encode(
-            y=y, x=x, x2="end:Q", color=alt.Color("kernel:N", title="kernel", sort=None),
+            y=y, x=x, x2="end:Q", color=alt.Color("kernel:N", title="kernel", sort=None, scale=colours),
             opacity=alt.condition(pick, alt.value(1.0), alt.value(0.15)),
             tooltip=tips(line="case", kernel="kernel", text="time"),
         )
@@ -217,8 +236,8 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
     )
     left_out = f" The first {_MOST_BARS} of {len(bars)} cases." if len(bars) > _MOST_BARS else ""
     explained = (
-        f"At n = {format_count(largest)}. The mark is the whole, from the first begin to the last end: what lies "
-        f"between the bars and it are gaps.{left_out}"
+        f"At n = {format_count(largest)}. The mark is the GPU span, from the first begin to the last end. Space "
+        f"between the bars and the mark is time between kernels.{left_out}"
     )
     made = datasets.spec(
         alt.layer(*layers).transform_filter(shown).add_params(*params), height=_BAR * max(len(bars[:_MOST_BARS]), 2)
@@ -230,28 +249,30 @@ def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str
     found: dict[Any, dict[str, Mapping[str, Any]]] = {}
     for line in lines:
         for entry in line.entries:
-            key = (" ".join(case_axes(entry).values()), files[line.file], entry["n"])
+            # Of one case in two modes; its name has no mode, as both are in it.
+            key = (case_text({**entry, "mode": "batch"}), files[line.file], entry["n"])
             found.setdefault(key, {})[mode(entry)] = timed_summary(entry) or {}
     rows = []
-    for (case, file, n), modes in sorted(found.items()):
+    for (case, file, n), modes in found.items():
         if {"cold", "hot"} <= modes.keys():
             cold, hot = modes["cold"], modes["hot"]
-            row = {"at": n, "items": n, "n": f"{n:,}", "case": clean(case), "file": file}
+            row = {"at": n, "items": n, "n": format_count(n), "case": clean(case), "file": file}
             row |= {
                 "ratio": cold["median_ns"] / hot["median_ns"],
-                "text": f"{cold['median_ns'] / hot['median_ns']:.3f}",
+                "text": format_number(cold["median_ns"] / hot["median_ns"]),
             }
-            row |= {"low": cold["ci_low_ns"] / hot["ci_high_ns"], "high": cold["ci_high_ns"] / hot["ci_low_ns"]}
-            rows.append(row | {"cold": _time(cold), "hot": _time(hot)})
+            low, high = cold["ci_low_ns"] / hot["ci_high_ns"], cold["ci_high_ns"] / max(hot["ci_low_ns"], 1e-3)
+            row |= {"low": low, "high": high, "interval": f"{format_number(low)} to {format_number(high)}"}
+            rows.append(row | {"cold": time_text(cold), "hot": time_text(hot)})
     return rows
 
 
 def _ratio_chart(rows: Sequence[Mapping[str, Any]]) -> Spec:
     alt, datasets = load_altair(), Datasets()
-    y = quantity(alt.Y, "ratio", "cold over hot", [row[key] for row in rows for key in ("ratio", "low", "high")])
+    y = quantity(alt.Y, "ratio", "cold over hot", [row["ratio"] for row in rows])
     params, shown = chosen("file")
     one = alt.Chart(datasets.data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(y=y)
-    named = tips(case="case", file="file", n="n", cold="cold", hot="hot", text="cold over hot")
+    named = tips(case="case", file="file", n="n", cold="cold", hot="hot", text="cold over hot", interval="interval")
     cases = list(dict.fromkeys(row["case"] for row in rows))
     layers = marks(datasets, rows, _axis_of_n(rows), y, named, cases=cases, span=("low", "high"))
     layers = [layer.transform_filter(shown) for layer in layers]
@@ -276,9 +297,9 @@ def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
     ]
     rows = [
         {
-            "case": clean(p.name), "n": f"{p.n:,}", "flop_per_byte": p.intensity, "gflops": p.gflops, "file": "",
-            "measured": format_ns(p.measured_ns), "predicted": f"{format_ns(p.predicted_ns)} ({p.bound})",
-            "share": f"{p.share:.0%}", "why": p.why,
+            "case": clean(p.name), "n": format_count(p.n), "flop_per_byte": p.intensity, "gflops": p.gflops, "file": "",
+            "measured": format_time(p.measured_ns), "predicted": f"{format_time(p.predicted_ns)} ({p.bound})",
+            "share": format_percent(p.share), "why": p.why,
         }
         for p in shown
     ]  # fmt: skip
@@ -306,24 +327,23 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
     if not judged:
         return None
     # The farthest from the same first: these are what is looked for.
-    judged.sort(key=lambda row: -abs(row.verdict.ratio - 1))
+    judged.sort(key=lambda row: -abs(math.log(max(row.verdict.ratio, 1e-9))))
     rows = [
         {
             "case": clean(row.case if row.name == "gpu_span" else f"{row.case}, {row.name}"),
             "ratio": row.verdict.ratio, "low": row.verdict.low, "high": row.verdict.high,
-            "verdict": row.verdict.kind.value,
-            "text": f"{row.verdict.ratio:.3f}", "interval": f"{row.verdict.low:.3f} to {row.verdict.high:.3f}",
-            "old": row.times()[0], "new": row.times()[1], "why": clean(row.verdict.reason),
+            "verdict": row.verdict.kind.value, "text": _ratio_text(row.verdict.ratio),
+            "interval": f"{_ratio_text(row.verdict.low)} to {_ratio_text(row.verdict.high)}",
+            "old": format_time(row.verdict.old_ns), "new": format_time(row.verdict.new_ns),
+            "why": clean(row.verdict.reason),
         }
         for row in judged[:_MOST_RATIOS]
     ]  # fmt: skip
     y = alt.Y("case:N", title=None, sort=None, axis=alt.Axis(grid=True))
-    x = alt.X(
-        "ratio:Q",
-        title="new over old (below 1 is faster)",
-        scale=alt.Scale(zero=False, padding=14),
-        axis=alt.Axis(tickCount=8, labelOverlap="greedy"),
-    )
+    x = _ratio_axis(rows)
+    rows, cut = fitted(rows, x, ("low", "high"))
+    bottom, top = x["scale"]["domain"]
+    rows = [{**row, "ratio_drawn": min(max(row["ratio"], bottom), top)} for row in rows]
     verdicts = alt.Scale(domain=list(_VERDICTS), range=list(_VERDICTS.values()))
     shapes = alt.Scale(domain=list(_VERDICTS), range=list(SHAPES[:4]))
     colour = alt.Color("verdict:N", scale=verdicts, title="verdict")
@@ -331,14 +351,41 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
     named = tips(
         case="case", verdict="verdict", text="new over old", interval="interval", old="old", new="new", why="why"
     )
-    layers = (
+    layers = [
         alt.Chart(datasets.data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(x=x),
-        base.mark_rule(strokeWidth=3).encode(x=again(x, "low"), x2="high:Q", color=colour),
-        base.mark_point(size=70, filled=True).encode(
-            x=x, color=colour, shape=alt.Shape("verdict:N", scale=shapes, title="verdict"), tooltip=named
+        base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=again(x, "low_drawn"), x2="high_drawn:Q", color=colour),
+        base.mark_point(size=90, filled=True, opacity=1).encode(
+            x=again(x, "ratio_drawn"),
+            color=colour,
+            shape=alt.Shape("verdict:N", scale=shapes, title="verdict"),
+            tooltip=named,
         ),
-    )
+    ]
+    layers += arrows(datasets, cut, ("triangle-left", "triangle-right"), x=again(x, "cut_at"), y=y, color=colour,
+                     tooltip=named)  # fmt: skip
     return datasets.spec(alt.layer(*layers), height=_BAR * max(len(rows), 2)), len(judged) - len(rows)
+
+
+def _ratio_text(ratio: float) -> str:
+    return f"{ratio:.3f}" if ratio < 10 else format_number(ratio)
+
+
+def _ratio_axis(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return a logarithmic axis on which all ratios can be told apart, however far their intervals reach."""
+    alt = load_altair()
+    ratios = [1.0, *(min(max(row["ratio"], 1 / _FARTHEST_RATIO), _FARTHEST_RATIO) for row in rows)]
+    # Intervals are drawn as far as they go, or for half as much again as the ratios take.
+    room = max(_LEAST_ROOM, math.sqrt(max(ratios) / min(ratios)))
+    low = max(min([*ratios, *(row["low"] for row in rows)]), min(ratios) / room) / 1.02
+    high = min(max([*ratios, *(row["high"] for row in rows)]), max(ratios) * room) * 1.02
+    steps = next(steps for most, steps in _RATIO_TICKS if high / low <= most)
+    values = [tick for tick in steps if low <= tick <= high]
+    return alt.X(
+        "ratio:Q",
+        title="new over old, logarithmic (below 1 is faster)",
+        scale=alt.Scale(type="log", nice=False, domain=[low, high]),
+        axis=alt.Axis(values=values, labelOverlap="greedy", format="~g"),
+    )
 
 
 def drift_chart(files: Sequence[str]) -> Spec:
@@ -353,7 +400,7 @@ def drift_chart(files: Sequence[str]) -> Spec:
     )
     y = alt.Y(
         "off:Q",
-        title="off the median",
+        title="difference from the median",
         scale=alt.Scale(zero=False, padding=10),
         axis=alt.Axis(format="+~%", tickCount=6),
     )
@@ -383,7 +430,7 @@ def drift_chart(files: Sequence[str]) -> Spec:
             color=colour,
             shape=shape,
             opacity=faded,
-            tooltip=tips(file="file", sample="sample", time="time", percent="off"),
+            tooltip=tips(file="file", sample="sample", time="time", percent="from the median"),
         )
         .add_params(pick),
     )

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..quantities import format_count
 from ..terminal import clean
 from . import documents as doc
+from .lines import case_text, timed_text
 
 __all__ = ["samples_by_case", "thinned"]
 
@@ -35,20 +37,25 @@ def thinned(values: Sequence[float], most: int) -> list[int]:
     return sorted(kept)
 
 
-def samples_by_case(sources: Sequence[Any], left_out: list[str]) -> list[dict[str, Any]]:
+def samples_by_case(
+    sources: Sequence[Any], documents: Sequence[Mapping[str, Any]], left_out: list[str]
+) -> list[dict[str, Any]]:
     """Return for each case its samples in every file, in the order in which they were taken.
 
     Parameters
     ----------
     sources : sequence of Source
+    documents : sequence of mapping
+        What is in them, pooled: medians of all rounds.
     left_out : list of str
         Takes what was left out.
 
     Returns
     -------
     list of dict
-        ``name``, and ``series``: of each file ``file``, ``of`` (which time), ``median_ns``, ``count``, ``at`` and
-        ``ns`` (the samples that are drawn), ``rounds`` (where a further visit begins), ``canary_ns``.
+        ``name``, and ``series``: of each file ``file``, ``of`` (which time), ``median_ns``, ``median`` (as text),
+        ``count``, ``at`` and ``ns`` (the samples that are drawn), ``rounds`` (where a further visit begins),
+        ``canary_ns``.
     """
     found: dict[doc.Key, dict[str, list[Mapping[str, Any]]]] = {}
     for source in sources:
@@ -58,12 +65,18 @@ def samples_by_case(sources: Sequence[Any], left_out: list[str]) -> list[dict[st
                 found.setdefault(doc.case_key(entry), {}).setdefault(source.name, []).append(entry)
     number = sum(len(files) for files in found.values())
     most = max(_LEAST, min(_MOST, _TOTAL // max(number, 1)))
+    medians = {
+        (source.name, doc.case_key(entry)): timed_text(document, entry)
+        for source, document in zip(sources, documents, strict=True)
+        for entry in document["results"]
+    }
     cases, drawn, taken = [], 0, 0
     for key, files in found.items():
-        series = [_series(name, entries, most) for name, entries in files.items()]
+        series = [{**_series(name, entries, most), "median": medians[name, key]} for name, entries in files.items()]
         drawn += sum(len(one["ns"]) for one in series)
         taken += sum(one["count"] for one in series)
-        cases.append({"name": clean(doc.case_name(key)), "series": series})
+        first = next(iter(files.values()))[0]
+        cases.append({"name": clean(f"{case_text(first)} n={format_count(first['n'])}"), "series": series})
     if drawn < taken:
         left_out.append(
             f"{taken - drawn:,} of {taken:,} samples in the picture of drift: of each stretch the least and the "

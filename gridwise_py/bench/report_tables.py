@@ -1,4 +1,4 @@
-"""What a report says in words and tables: warnings, device cards, results, verdicts."""
+"""What a report says in words and tables: summary, warnings, device cards, results, verdicts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..quantities import format_count, format_number, format_percent, format_time
 from ..terminal import clean
 from .compare import Comparison, Rank
 from .compare_render import (
@@ -18,22 +19,22 @@ from .compare_render import (
     rank_cells,
     row_cells,
 )
-from .documents import is_cpu
-from .lines import YARDSTICK
-from .measurement import Summary
+from .documents import is_cpu, timed_summary
+from .lines import YARDSTICK, case_text, gpu_text, time_text, timed_text
 from .remarks import Remark, remarks
 from .results import case_key
 from .roofline import Point
 from .roofline_report import HEADINGS as ROOFLINE_HEADINGS
 from .roofline_report import point_cells
-from .statistics import significant
-from .table import copy_shares, format_count, format_ns, number, percent, time_text
+from .table import copy_shares
 
-__all__ = ["comparison_table", "device_card", "page_warnings", "results_table", "roofline_table"]
+__all__ = ["comparison_table", "device_card", "headlines", "page_warnings", "results_table", "roofline_table"]
 
 # A table of more rows is slow to sort, and nobody reads it.
 _MOST_ROWS = 2_000
 _MOST_CASES = 40
+# Columns that stay in sight while the others scroll sideways, and their place.
+_STAYING = {"case": "stays first", "n": "stays second"}
 
 Table = dict[str, Any]
 
@@ -50,9 +51,59 @@ def _table(
         left_out.append(f"{label}: {len(rows) - _MOST_ROWS:,} of {len(rows):,} rows.")
     numeric = set(numeric)
     return {
-        "columns": [{"title": title, "numeric": title in numeric} for title in columns],
+        "columns": [
+            {"title": title, "kind": " ".join([*["number"] * (title in numeric), _STAYING.get(title, "")]).strip()}
+            for title in columns
+        ],
         "rows": rows[:_MOST_ROWS],
     }
+
+
+# ---- summary
+
+
+def headlines(documents: Sequence[Mapping[str, Any]], names: Sequence[str], left_out: list[str]) -> Table:
+    """Return the table of what matters first: of each file and primitive the fastest case at the largest n.
+
+    Parameters
+    ----------
+    documents : sequence of mapping
+        Pooled.
+    names : sequence of str
+    left_out : list of str
+        Takes what was left out.
+    """
+    rows: dict[str, list[list[dict[str, Any]]]] = {}
+    for document, name in zip(documents, names, strict=True):
+        shares = copy_shares(document, YARDSTICK)
+        for primitive, entry in _fastest(document["results"]).items():
+            rates, share, timed = entry["rates"], shares[case_key(entry)], timed_summary(entry)
+            # The files of a primitive below each other.
+            rows.setdefault(primitive, []).append([
+                _cell(case_text(entry)), _cell(format_count(entry["n"]), entry["n"]), _cell(name),
+                _cell(timed_text(document, entry), None if timed is None else timed["median_ns"]),
+                _cell(format_number(rates["gbytes_per_s"]), rates["gbytes_per_s"], "headline"),
+                _cell(format_percent(share), share, "headline"),
+                _cell(format_number(rates["gitems_per_s"]), rates["gitems_per_s"]),
+            ])  # fmt: skip
+    found = [row for of_primitive in rows.values() for row in of_primitive]
+    columns = ["case", "n", "file", "time", "GB/s", "of copy", "G items/s"]
+    if len(documents) == 1:
+        columns.remove("file")
+        found = [[*row[:2], *row[3:]] for row in found]
+    return _table(columns, ("n", "time", "GB/s", "of copy", "G items/s"), found, "The summary", left_out)
+
+
+def _fastest(results: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return by primitive the result that is right, of the largest n, and of these the fastest."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for entry in results:
+        timed = timed_summary(entry) if entry["correct"] else None
+        if timed is not None:
+            best = found.get(entry["primitive"])
+            if best is None or (-entry["n"], timed["median_ns"]) < (-best["n"], timed_summary(best)["median_ns"]):
+                found[entry["primitive"]] = entry
+    return found
 
 
 # ---- warnings
@@ -105,9 +156,7 @@ def _of_run(document: Mapping[str, Any]) -> list[Remark]:
     if not document["complete"]:
         planned = document.get("planned")
         of = f" of {planned}" if planned else ""
-        found.append(
-            Remark("warning", f"The run did not get to its end: {len(document['results'])}{of} cases are here.")
-        )
+        found.append(Remark("warning", f"The run was interrupted: {len(document['results'])}{of} cases are here."))
     git = document["context"].get("git")
     if git and git["dirty"]:
         found.append(Remark("note", "The sources had changes that are in no commit."))
@@ -126,11 +175,13 @@ def device_card(document: Mapping[str, Any], name: str, file_name: str, content:
     if period is not None and device.get("tick_period_source"):
         tick += f" ({device['tick_period_source']})"
     calibration = device.get("calibration") or {}
-    peaks = [f"copy {max(p['gbytes_per_s'] for p in calibration['copy']):,.0f} GB/s"] if calibration.get("copy") else []
+    peaks = []
+    if calibration.get("copy"):
+        peaks.append(f"copy {format_number(max(p['gbytes_per_s'] for p in calibration['copy']))} GB/s")
     if calibration.get("fma_gflops"):
-        peaks.append(f"FMA {calibration['fma_gflops']:,.0f} GFLOP/s")
+        peaks.append(f"FMA {format_number(calibration['fma_gflops'])} GFLOP/s")
     floors = [
-        f"{key.removesuffix('_ns').replace('_', ' ')} {format_ns(value)}"
+        f"{key.removesuffix('_ns').replace('_', ' ')} {format_time(value)}"
         for key, value in (device.get("floors") or {}).items()
         if value is not None
     ]
@@ -164,10 +215,9 @@ def device_card(document: Mapping[str, Any], name: str, file_name: str, content:
 
 
 _COLUMNS = (
-    "file", "primitive", "case", "mode", "n", "part", "GPU time", "95 % interval", "CPU wall", "GB/s", "G items/s",
-    "of copy", "of peak", "samples", "result",
+    "case", "n", "file", "part", "GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of peak", "samples", "result",
 )  # fmt: skip
-_NUMERIC = ("n", "GPU time", "95 % interval", "CPU wall", "GB/s", "G items/s", "of copy", "of peak", "samples")
+_NUMERIC = ("n", "GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of peak", "samples")
 
 
 def results_table(documents: Sequence[Mapping[str, Any]], names: Sequence[str], left_out: list[str]) -> Table:
@@ -180,30 +230,22 @@ def results_table(documents: Sequence[Mapping[str, Any]], names: Sequence[str], 
         shares = copy_shares(document, YARDSTICK)
         for entry in document["results"]:
             rows += _result_rows(document, name, entry, shares[case_key(entry)])
-    columns = _COLUMNS if len(documents) > 1 else _COLUMNS[1:]
+    columns = list(_COLUMNS)
     if len(documents) == 1:
-        rows = [row[1:] for row in rows]
+        columns.remove("file")
+        rows = [[*row[:2], *row[3:]] for row in rows]
     return _table(columns, _NUMERIC, rows, "The table of results", left_out)
 
 
 def _result_rows(
     document: Mapping[str, Any], name: str, entry: Mapping[str, Any], share: float | None
 ) -> list[list[dict[str, Any]]]:
-    step = document["device"]["tick_step_ns"]
-    case = " ".join(str(value) for value in entry["case"].values() if value is not None)
-    head = [_cell(name), _cell(entry["primitive"]), _cell(case), _cell(entry["mode"]),
-            _cell(format_count(entry["n"]), entry["n"])]  # fmt: skip
+    head = [_cell(case_text(entry)), _cell(format_count(entry["n"]), entry["n"]), _cell(name)]
     empty = _cell("–")
 
-    def time(series: Mapping[str, Any] | None, step_ns: float | None) -> list[dict[str, Any]]:
+    def of_gpu(series: Mapping[str, Any] | None) -> dict[str, Any]:
         summary = None if series is None else series["summary"]
-        if summary is None:
-            return [empty, empty]
-        low, high = summary["ci_low_ns"], summary["ci_high_ns"]
-        half = 50 * (high - low) / summary["median_ns"] if summary["median_ns"] else None
-        stated = Summary(**summary)
-        interval = f"{significant(low, stated, step_ns)} to {significant(high, stated, step_ns)}"
-        return [_cell(time_text(series, entry, step_ns), summary["median_ns"]), _cell(interval, half)]
+        return empty if summary is None else _cell(gpu_text(document, entry, summary), summary["median_ns"])
 
     def count(series: Mapping[str, Any] | None) -> dict[str, Any]:
         summary = None if series is None else series["summary"]
@@ -211,19 +253,21 @@ def _result_rows(
 
     rates, series = entry["rates"], entry["whole"]["series"]
     gpu, cpu = series.get("gpu_span"), series.get("cpu_wall")
+    wall = None if cpu is None else cpu["summary"]
     if entry["error"] is not None:
         verdict = _cell("failed", kind="bad")
     else:
         verdict = _cell("right", kind="good") if entry["correct"] else _cell("WRONG", kind="bad")
     peak = rates.get("share_of_peak")
     whole = [
-        *head, _cell("whole", kind="whole"), *time(gpu, step), time(cpu, None)[0],
-        _cell(number(rates["gbytes_per_s"]), rates["gbytes_per_s"]),
-        _cell(number(rates["gitems_per_s"]), rates["gitems_per_s"]),
-        _cell(percent(share), share), _cell(percent(peak), peak), count(gpu or cpu), verdict,
+        *head, _cell("whole", kind="whole"), of_gpu(gpu),
+        empty if wall is None else _cell(time_text(wall), wall["median_ns"]),
+        _cell(format_number(rates["gbytes_per_s"]), rates["gbytes_per_s"]),
+        _cell(format_number(rates["gitems_per_s"]), rates["gitems_per_s"]),
+        _cell(format_percent(share), share), _cell(format_percent(peak), peak), count(gpu or cpu), verdict,
     ]  # fmt: skip
     kernels = [
-        [*head, _cell(kernel["label"], kind="kernel"), *time(kernel, step), *[empty] * 5, count(kernel), _cell("")]
+        [*head, _cell(kernel["label"], kind="kernel"), of_gpu(kernel), *[empty] * 5, count(kernel), _cell("")]
         for kernel in entry["kernels"]
     ]
     # A single kernel is the whole; its row would say the same again.

@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import ArgumentError
-from .table import format_count
+from ..quantities import format_count
 
 __all__ = [
-    "ALL", "GREY", "SECONDS", "SHAPES", "Datasets", "Spec", "again", "chosen", "javascript", "load_altair", "marks",
-    "n_axis", "quantity", "tips", "vegalite_version",
+    "ALL", "GREY", "SECONDS", "SHAPES", "Datasets", "Spec", "again", "arrows", "chosen", "dash", "fitted", "javascript",
+    "load_altair", "marks", "n_axis", "quantity", "tips", "vegalite_version",
 ]  # fmt: skip
 
 Spec = dict[str, Any]
@@ -26,12 +26,17 @@ GREY = "#7f7f7f"
 #: What a select of the page says for all files or modes: no file can be called so.
 ALL = "/"
 #: How a number of seconds is written at an axis.
-SECONDS = "format(datum.value, '~s') + 's'"
+SECONDS = (
+    "datum.value == 0 ? '0 s' : datum.value < 0.9995e-6 ? format(datum.value * 1e9, '~r') + ' ns' : "
+    "datum.value < 0.9995e-3 ? format(datum.value * 1e6, '~r') + ' µs' : "
+    "datum.value < 0.9995 ? format(datum.value * 1e3, '~r') + ' ms' : format(datum.value, '~r') + ' s'"
+)
 
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 _FILLED = (1.0, 0.0, 0.45, 0.2)
 _HEIGHT = 280
-_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+# An interval may reach this much beyond the medians; a longer one is cut, so that it does not squeeze all others.
+_ROOM = 1.2
 
 
 def load_altair() -> Any:
@@ -82,7 +87,8 @@ class Datasets:
 
     def spec(self, chart: Any, height: Any = _HEIGHT) -> Spec:
         """Return the specification of a chart as wide as its place in the page, with the rows."""
-        made = chart.properties(width="container", height=height).to_dict()
+        # The tests hold the specifications against the schema; checking each again would take seconds.
+        made = chart.properties(width="container", height=height).to_dict(validate=False)
         # Altair's own look; the page has its.
         made.pop("config", None)
         return {**made, "datasets": self._rows}
@@ -109,18 +115,13 @@ def n_axis(ns: Sequence[int]) -> Any:
     alt = load_altair()
     powers = [n for n in ns if n & (n - 1) == 0] or list(ns)
     # Only integers and what is made of them are in this expression.
-    labels = ", ".join(f"'{n}': '{_count(n)}'" for n in powers)
+    labels = ", ".join(f"'{n}': '{format_count(n)}'" for n in powers)
     return alt.X(
         "at:Q",
         title="n, items",
         scale=alt.Scale(type="log", base=2, nice=False, domain=[ns[0] / 1.5, ns[-1] * 1.5]),
         axis=alt.Axis(values=powers, labelExpr=f"{{{labels}}}[datum.value]", labelOverlap="greedy", grid=False),
     )
-
-
-def _count(n: int) -> str:
-    text = format_count(n)
-    return f"2{text[2:].translate(_SUPERSCRIPTS)}" if text.startswith("2^") else text
 
 
 def quantity(
@@ -134,7 +135,7 @@ def quantity(
         ``alt.X`` or ``alt.Y``.
     field, title : str
     values : sequence of float
-        All that are drawn.
+        All that must be seen; ends of intervals need not be, see `fitted`.
     labels : str, optional
         Expression for the labels.
     log : bool, optional
@@ -144,10 +145,63 @@ def quantity(
     known = [value for value in values if value > 0]
     axis = {"labelOverlap": "greedy"} | ({} if labels is None else {"labelExpr": labels})
     if known and (log or (log is None and max(known) > 10 * min(known))):
-        ends = [min(known) / 1.3, max(known) * 1.3]
+        ends = [min(known) / _ROOM, max(known) * _ROOM]
         scale = alt.Scale(type="log", nice=False, domain=ends)
         return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(values=_decades(*ends), **axis))
-    return channel(f"{field}:Q", title=title, scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=6, **axis))
+    scale = alt.Scale(nice=False, domain=[0, _ROOM * max(known, default=1.0)])
+    return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6, **axis))
+
+
+def fitted(
+    rows: Sequence[Mapping[str, Any]], value: Any, span: tuple[str, str]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return rows with intervals cut at the ends of a channel's scale, and a row for each end that was cut.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+    value : channel
+        Of `quantity`.
+    span : tuple of str
+        The fields of an interval's ends. Fields of these names with ``_drawn`` are added.
+
+    Returns
+    -------
+    rows, cut : list of dict
+        Those of `cut` have ``cut_at`` (where the scale ends) and ``beyond`` (``"above"`` or ``"below"``).
+    """
+    bottom, top = value["scale"]["domain"]
+    shown, cut = [], []
+    for row in rows:
+        ends = {f"{field}_drawn": min(max(row[field], bottom), top) for field in span}
+        shown.append({**row, **ends})
+        low, high = (row[field] for field in span)
+        cut += [{**row, "cut_at": at, "beyond": beyond}
+                for at, beyond, runs_out in ((bottom, "below", low < bottom), (top, "above", high > top))
+                if runs_out]  # fmt: skip
+    return shown, cut
+
+
+def arrows(datasets: Datasets, cut: Sequence[Mapping[str, Any]], shapes: tuple[str, str], **channels: Any) -> list[Any]:
+    """Return layers of arrows where intervals run out of the picture.
+
+    Parameters
+    ----------
+    datasets : Datasets
+    cut : sequence of mapping
+        Of `fitted`.
+    shapes : tuple of str
+        Of the arrows below and above.
+    **channels
+        ``x``, ``y``, ``color``, and ``tooltip``, which has the whole interval.
+    """
+    layers = []
+    for beyond, shape in zip(("below", "above"), shapes, strict=True):
+        rows = [row for row in cut if row["beyond"] == beyond]
+        if rows:
+            chart = load_altair().Chart(datasets.data(rows))
+            layers.append(chart.mark_point(shape=shape, size=90, filled=True, opacity=1).encode(**channels))
+    return layers
 
 
 def _decades(low: float, high: float) -> list[float]:
@@ -158,6 +212,11 @@ def _decades(low: float, high: float) -> list[float]:
         if len(ticks) <= 7:
             return ticks
     return ticks[:: math.ceil(len(ticks) / 7)]
+
+
+def dash(files: Sequence[str]) -> Any:
+    """Return the scale of dashes by file."""
+    return load_altair().Scale(domain=list(files), range=[_DASHES[i % len(_DASHES)] for i in range(len(files))])
 
 
 def _shape(i: int) -> str:
@@ -201,8 +260,10 @@ def marks(
     domain = alt.Scale(domain=list(cases))
     legend = alt.Legend(values=[case for case in cases if case in present])
     shapes = alt.Scale(domain=list(cases), range=[_shape(i) for i in range(len(cases))])
-    dashes = alt.Scale(domain=files, range=[_DASHES[i % len(_DASHES)] for i in range(len(files))])
     filled = alt.Scale(domain=files, range=[_FILLED[i % len(_FILLED)] for i in range(len(files))])
+    cut: Sequence[Mapping[str, Any]] = ()
+    if span is not None:
+        rows, cut = fitted(rows, y, span)
     base = alt.Chart(datasets.data(rows)).encode(x=x, opacity=alt.condition(pick, alt.value(1.0), alt.value(0.1)))
     colour = alt.Color("case:N", scale=domain, title="case", legend=legend)
     layers = []
@@ -212,15 +273,19 @@ def marks(
             base.mark_line(strokeWidth=1.8).encode(
                 y=y,
                 color=colour,
-                strokeDash=alt.StrokeDash("file:N", scale=dashes, legend=of_files),
+                strokeDash=alt.StrokeDash("file:N", scale=dash(files), legend=of_files),
                 order=alt.Order("items:Q"),
                 detail=[alt.Detail("case:N"), alt.Detail("file:N")],
             )
         )
     if span is not None:
         layers.append(
-            base.mark_rule(strokeWidth=2).encode(y=again(y, span[0]), y2=alt.Y2(f"{span[1]}:Q"), color=colour)
+            base.mark_rule(strokeWidth=2).encode(
+                y=again(y, f"{span[0]}_drawn"), y2=alt.Y2(f"{span[1]}_drawn:Q"), color=colour
+            )
         )
+        layers += arrows(datasets, cut, ("triangle-down", "triangle-up"), x=x, y=again(y, "cut_at"), color=colour,
+                         tooltip=tooltip)  # fmt: skip
     points = base.mark_point(size=55, strokeWidth=1.8).encode(
         y=y,
         color=colour,

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from ..errors import BadResultsFile
 from .results import SCHEMA, SCHEMA_VERSION
+from .schema_validator import quick_validator
 
 __all__ = ["SCHEMA_FILE", "check_document", "content_of", "parse", "read"]
 
@@ -125,7 +126,5 @@ def _first_error(document: dict[str, Any]) -> Any:
 
 @lru_cache(maxsize=1)
 def _validator() -> Any:
-    import jsonschema
-
     schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
-    return jsonschema.Draft202012Validator(schema)
+    return quick_validator(schema)

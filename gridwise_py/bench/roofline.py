@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, BadResultsFile
+from ..quantities import format_percent, format_time
 from .documents import moved_bytes
+from .lines import case_text
 
 __all__ = ["Ceilings", "Point", "ceilings_of", "is_of_device", "points", "read_calibration"]
 
@@ -175,10 +177,9 @@ def _point(entry: Mapping[str, Any], ceilings: Ceilings) -> Point:
     arithmetic_ns = flops / ceilings.fma_gflops if ceilings.fma_gflops else 0.0
     predicted = max(memory_ns, arithmetic_ns)
     bound = "memory" if memory_ns >= arithmetic_ns else "arithmetic"
-    words = [entry["primitive"], *(str(v) for v in entry["case"].values() if v is not None), entry["mode"]]
     kernels = tuple((k["label"], (k["gpu_ns"] or 0.0) / measured) for k in entry["kernels"])
     return Point(
-        " ".join(words), entry["n"], flops / moved, flops / measured, measured, predicted,
+        case_text(entry), entry["n"], flops / moved, flops / measured, measured, predicted,
         bound, kernels, _why(entry, measured, predicted, bound, kernels, ceilings),
     )  # fmt: skip
 
@@ -204,10 +205,10 @@ def _why(
     gap = ceilings.floors_ns.get("gap_between_passes") or 0.0
     floors_ns = (passes * floor + (passes - 1) * gap) / trials
     if floors_ns >= 0.5 * (measured_ns - predicted_ns):
-        return f"launch: passes that do nothing, with the gaps between, take {floors_ns / 1e3:.1f} µs of it"
+        return f"launch: passes that do nothing, with the gaps between, take {format_time(floors_ns)} of it"
     gaps = 1.0 - sum(share for _, share in kernels)
     if passes > 1 and gaps * measured_ns >= 0.5 * (measured_ns - predicted_ns):
-        return f"gaps between its {passes} kernels: {gaps:.0%} of the time"
+        return f"gaps between its {passes} kernels: {format_percent(gaps)} of the time"
     parameters = entry.get("parameters") or {}
     if parameters.get("strategy") == "reduce_then_scan":
         # Each item is read once more: three moves where two are needed.
@@ -217,5 +218,5 @@ def _why(
     if parameters.get("strategy") == "lookback":
         return "waiting for the tiles before: the look-back's chain, or too few bytes in flight"
     if bound == "arithmetic":
-        return "multiply-adds wait: for workgroup memory, at barriers, or for want of workgroups that fill the device"
+        return "multiply-adds wait: for workgroup memory, at barriers, or because too few workgroups fill the device"
     return "too few bytes in flight, or work between the loads: neither bytes, arithmetic nor launch explain it"

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
-from .plot import COLOURS, MARKERS, STYLE, load_figure, save_figure
+from ..quantities import format_count, format_number, format_percent, format_time
+from .plot import COLOURS, MARKERS, STYLE, as_written, label_log_axis, load_figure, save_figure, write_title
 from .roofline import Ceilings, Point
-from .table import format_count, format_ns
 
 __all__ = ["HEADINGS", "ceilings_text", "plot_roofline", "point_cells", "roofline_table"]
 
@@ -22,19 +22,26 @@ def ceilings_text(document: Mapping[str, Any], ceilings: Ceilings) -> str:
     """Return the device with its measured ceilings as text."""
     device = document["device"]
     software = ", software on the CPU" if device["adapter_type"] == "CPU" else ""
-    arithmetic = "not measured" if ceilings.fma_gflops is None else f"{ceilings.fma_gflops:,.0f} GFLOP/s of f32 FMA"
+    arithmetic = "arithmetic not measured"
+    if ceilings.fma_gflops is not None:
+        arithmetic = f"{_speed(ceilings.fma_gflops)} GFLOP/s of f32 FMA"
     return (
         f"{device['adapter']} ({device['backend']}, {device['driver']}{software}); measured ceilings: "
-        f"{ceilings.memory_gbytes_per_s:,.0f} GB/s of copy, {arithmetic}"
+        f"{_speed(ceilings.memory_gbytes_per_s)} GB/s of copy, {arithmetic}"
     )
+
+
+def _speed(value: float) -> str:
+    # A slow device's ceilings are no zeros.
+    return f"{value:,.0f}" if value >= 1000 else format_number(value)
 
 
 def point_cells(p: Point) -> tuple[str, ...]:
     """Return the texts of a point, one for each of `HEADINGS`."""
-    kernels = "; ".join(f"{label} {share:.0%}" for label, share in p.kernels)
+    kernels = "; ".join(f"{label} {format_percent(share)}" for label, share in p.kernels)
     return (
-        p.name, format_count(p.n), f"{p.intensity:.3g}", f"{format_ns(p.predicted_ns)} ({p.bound})",
-        format_ns(p.measured_ns), f"{p.share:.0%}", kernels, p.why,
+        p.name, format_count(p.n), f"{p.intensity:.3g}", f"{format_time(p.predicted_ns)} ({p.bound})",
+        format_time(p.measured_ns), format_percent(p.share), kernels, p.why,
     )  # fmt: skip
 
 
@@ -81,13 +88,16 @@ def plot_roofline(document: Mapping[str, Any], ceilings: Ceilings, found: Sequen
         for i, name in enumerate(names):
             same = [p for p in shown if p.name == name]
             axes.plot(
-                [p.intensity for p in same], [p.gflops for p in same], linestyle="", alpha=0.8, label=name,
+                [p.intensity for p in same], [p.gflops for p in same], linestyle="", alpha=0.8,
+                label=as_written(name),
                 color=COLOURS[i % len(COLOURS)], marker=MARKERS[(i + i // len(COLOURS)) % len(MARKERS)],
             )  # fmt: skip
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel("operations per byte that had to move")
         axes.set_ylabel("GFLOP/s (operator applications)")
-        figure.suptitle(ceilings_text(document, ceilings), fontsize=9, x=0.01, ha="left")
+        label_log_axis(axes.xaxis)
+        label_log_axis(axes.yaxis)
+        write_title(figure, [ceilings_text(document, ceilings)])
         axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2, borderaxespad=0.3)
         save_figure(figure, out)

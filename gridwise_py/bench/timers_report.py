@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..timing_result import _format_ns
-from .plot import COLOURS, STYLE, load_figure, save_figure, time_axis
+from ..quantities import format_count, format_time
+from .plot import COLOURS, STYLE, load_figure, save_figure, time_axis, write_title
 
 __all__ = ["device_line", "plot_timers", "timers_markdown", "timers_table"]
 
@@ -35,12 +35,12 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         else:
             s = found["summary"]
             low, high = min(found["samples_ns"]), max(found["samples_ns"])
-            cells += [_format_ns(s["median_ns"]), f"{_format_ns(low)} to {_format_ns(high)}"]
+            cells += [format_time(s["median_ns"]), f"{format_time(low)} to {format_time(high)}"]
     return cells
 
 
 def _title(workload: Mapping[str, Any]) -> str:
-    return f"{workload['name']}, {workload['n']:,} items of f32"
+    return f"{workload['name']}, {format_count(workload['n'])} items of f32"
 
 
 def timers_table(document: Mapping[str, Any]) -> Any:
@@ -96,7 +96,7 @@ def plot_timers(document: Mapping[str, Any], out: str | Path) -> None:
         figure = figure_class(figsize=(8.4, (1.2 + 0.42 * rows) * len(workloads) + 0.8), layout="constrained")
         for axes, workload in zip(figure.subplots(len(workloads), 1, squeeze=False)[:, 0], workloads, strict=True):
             _panel(axes, workload)
-        figure.suptitle(device_line(document), fontsize=9, x=0.01, ha="left")
+        write_title(figure, [device_line(document)])
         save_figure(figure, out)
 
 

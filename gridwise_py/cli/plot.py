@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .output import check_output, note
+from .output import check_output, note, showing_progress
 
 __all__ = ["plot"]
 
@@ -26,6 +26,11 @@ def plot(files: tuple[Path, ...], out: Path) -> None:
     from ..bench.results import read_results
 
     check_output(out, "--out", files)
-    documents = [read_results(file) for file in files]
-    plot_results(documents, [file.name.removesuffix(".json") for file in files], out)
+    documents = []
+    with showing_progress() as say:
+        for file in files:
+            say(f"reading {file.name}")
+            documents.append(read_results(file))
+        say(f"drawing {out.name}")
+        plot_results(documents, [file.name.removesuffix(".json") for file in files], out)
     note(f"wrote {out}")

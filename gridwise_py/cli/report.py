@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from .exit_codes import BAD_INPUT
-from .output import check_output, note, write_whole
+from .output import check_output, note, showing_progress, write_whole
 
 __all__ = ["report"]
 
@@ -30,8 +30,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_limit: float) -> None:
     """Make one page of results FILEs of `gridwise bench --json`, which works offline.
 
-    Warnings, devices, charts, verdicts of each further FILE against the first, roofline, drift of the samples, tables
-    that sort, and the raw FILEs to save. Needs Altair: pip install 'gridwise-py[report]'.
+    Headline figures, warnings, devices, charts, verdicts of each further FILE against the first, roofline, drift of the
+    samples, tables that sort, and the raw FILEs to save. Needs Altair: pip install 'gridwise-py[report]'.
     """
     from ..bench.report import read_sources, report_html
     from ..bench.roofline import read_calibration
@@ -42,5 +42,10 @@ def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_lim
         note(f"gridwise: --out: {out.name}: a report ends in .html")
         sys.exit(BAD_INPUT)
     given = None if calibration is None else read_calibration(calibration)
-    write_whole(out, report_html(read_sources(files), calibration=given, raw_limit_mib=raw_limit), "--out")
+    with showing_progress() as say:
+        say(f"reading {', '.join(file.name for file in files)}")
+        sources = read_sources(files)
+        say(f"drawing {out.name}")
+        page = report_html(sources, calibration=given, raw_limit_mib=raw_limit)
+    write_whole(out, page, "--out")
     note(f"wrote {out} ({out.stat().st_size / 1e6:.1f} MB)")

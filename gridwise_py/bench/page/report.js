@@ -71,9 +71,16 @@
 
   // ---- samples
 
+  // As quantities.format_time: three digits, always.
   function time(ns) {
-    const [scale, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]].find(([scale]) => ns >= scale) ?? [1, "ns"];
-    return `${(ns / scale).toPrecision(4)} ${unit}`;
+    for (const [scale, unit] of [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]]) {
+      if (Math.abs(ns) >= 0.9995 * scale) return `${digits(ns / scale)} ${unit}`;
+    }
+    return Math.abs(ns) >= 99.95 || Number.isInteger(ns) ? `${ns.toFixed(0)} ns` : `${digits(ns)} ns`;
+  }
+
+  function digits(value) {
+    return Math.abs(value) >= 999.5 ? value.toFixed(0) : value.toPrecision(3);
   }
 
   function percent(share) {
@@ -100,7 +107,7 @@
       for (const begin of rounds) rows.push({kind: "round", file, at: begin + 0.5});
     }
     document.getElementById("drift-text").textContent = found.series
-      .map(({file, of, count, ns, median_ns}) => `${file}: ${of}, median ${time(median_ns)}, ${count} samples` + (ns.length < count ? `, ${ns.length} drawn` : ""))
+      .map(({file, of, count, ns, median}) => `${file}: ${of}, median ${median}, ${count} samples` + (ns.length < count ? `, ${ns.length} drawn` : ""))
       .join("; ");
     const kinds = new Set(rows.map(({kind}) => kind));
     const spec = shared.charts.drift;
@@ -110,6 +117,16 @@
   document.getElementById("case")?.addEventListener("change", () => draw(document.querySelector("[data-chart=drift]")));
 
   // ---- tables
+
+  // The second column that stays in sight stands right of the first, however wide that is.
+  function place() {
+    for (const table of document.querySelectorAll("table")) {
+      const first = table.querySelector("th.stays.first");
+      if (first !== null) table.style.setProperty("--first", `${first.offsetWidth}px`);
+    }
+  }
+  place();
+  addEventListener("resize", place);
 
   for (const table of document.querySelectorAll("table")) {
     const body = table.tBodies[0];
