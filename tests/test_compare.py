@@ -202,7 +202,8 @@ def test_another_device_is_compared_by_force_only(run, name):
     assert "verdict" not in found.output
     forced = run(a, b, "--force")
     assert forced.exit_code == 0
-    assert "by force" in forced.output
+    assert f"compared although they differ (--force): {name}: OLD has" in forced.output.replace("\n  ", " ")
+    assert "or compare them with --force" in found.output
 
 
 def test_other_modes_are_compared_by_force_only(run):
@@ -433,7 +434,7 @@ def test_two_runs_of_an_h200():
     counts = compare(*documents_read).counts()
     assert counts["faster"] == counts["slower"] == 0
     # Two cases ran at another clock in one of the runs from begin to end, and the times of one wander.
-    assert counts["ambiguous"] <= 6 < 0.2 * sum(counts.values()), counts
+    assert counts["ambiguous"] <= 3 < 0.2 * sum(counts.values()), counts
 
 
 def test_the_step_is_shared_by_the_trials_of_a_batch():

@@ -35,12 +35,15 @@ class Column:
         0: it is always there. Of the others the one with the largest number is left out first.
     prose : bool
         Whether its cells are sentences, which may be broken between words.
+    wraps : bool
+        Whether its cells may be broken between words in their place.
     """
 
     heading: str
     right: bool = False
     priority: int = 0
     prose: bool = False
+    wraps: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class _Row:
     cells: tuple[Text, ...]
     style: str
     begins_group: bool
+    is_heading: bool = False
 
 
 @dataclass
@@ -72,14 +76,31 @@ class TextTable:
         texts = tuple(cell if isinstance(cell, Text) else Text(cell) for cell in cells)
         self._rows.append(_Row(texts, style, begins_group and bool(self._rows)))
 
+    def add_heading(self, text: str | Text) -> None:
+        """Add a line over the rows that follow: their common name, which no column has to hold."""
+        self._rows.append(_Row((text if isinstance(text, Text) else Text(text),), "bold", False, is_heading=True))
+
+    def fits(self, width: int) -> bool:
+        """Return whether all columns that are always there fit, with nothing broken but what may be."""
+        least = [
+            self._longest_word(i) if column.wraps else self._natural(i)
+            for i, column in enumerate(self.columns)
+            if not column.prose and not column.priority
+        ]
+        return sum(least) + _GAP * (len(least) - 1) <= width
+
     # ---- how wide things are
+
+    @property
+    def _full_rows(self) -> list[_Row]:
+        return [row for row in self._rows if not row.is_heading]
 
     def _natural(self, i: int) -> int:
         """Return the width at which nothing in a column is broken."""
-        return max([cell_len(self.columns[i].heading), *(row.cells[i].cell_len for row in self._rows)])
+        return max([cell_len(self.columns[i].heading), *(row.cells[i].cell_len for row in self._full_rows)])
 
     def _longest_word(self, i: int) -> int:
-        texts = [self.columns[i].heading, *(row.cells[i].plain for row in self._rows)]
+        texts = [self.columns[i].heading, *(row.cells[i].plain for row in self._full_rows)]
         return max((cell_len(word) for text in texts for word in text.split()), default=1)
 
     def _layout(self, width: int) -> tuple[dict[int, int], list[int]] | None:
@@ -98,6 +119,9 @@ class TextTable:
         for i in sorted(widths, key=lambda i: self.columns[i].priority, reverse=True):
             if room() < 0 and self.columns[i].priority:
                 del widths[i]
+        for i in widths:
+            if room() < 0 and self.columns[i].wraps:
+                widths[i] = max(widths[i] + room(), self._longest_word(i))
         if room() < 0:
             widths[0] = max(widths[0] + room(), self._longest_word(0))
         return (widths, prose) if room() >= 0 else None
@@ -118,6 +142,9 @@ class TextTable:
         for row in self._rows:
             if row.begins_group:
                 yield Text("")
+            if row.is_heading:
+                yield from _wrapped(Text(row.cells[0].plain, style=row.style), console, width)
+                continue
             for line in self._line(row.cells, widths, below, console, width):
                 line.stylize_before(row.style)
                 yield line
@@ -150,6 +177,8 @@ class TextTable:
         for row in self._rows:
             yield Text("")
             yield from _wrapped(row.cells[0], console, width)
+            if row.is_heading:
+                continue
             for column, cell in zip(self.columns[1:], row.cells[1:], strict=True):
                 if cell.plain:
                     yield from _wrapped(Text(f"{column.heading}: ") + cell, console, width, _INDENT)
