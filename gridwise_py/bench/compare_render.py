@@ -60,7 +60,9 @@ def row_cells(row: Row) -> tuple[str, ...]:
 
 
 def _interval(v: Verdict) -> str:
-    return "too noisy to say" if v.too_noisy else f"{v.low:.3f} – {v.high:.3f}"
+    if v.too_noisy:
+        return "too noisy to say"
+    return " – ".join(f"{end:.3f}" if end < 1000 else f"{end:.2g}" for end in (v.low, v.high))
 
 
 def rank_cells(comparison: Comparison) -> list[tuple[str, ...]]:
@@ -124,7 +126,7 @@ def _names(rows: Sequence[Row]) -> str:
         needed = [row.verdict.needed for row in of_case if row.verdict is not None and row.verdict.needed]
         if needed:
             more.append(f"about {max(needed):,} samples of each")
-        names.append(_bound(f"{case} ({', '.join(more)})" if more else case))
+        names.append(f"{_bound(case)} ({', '.join(more)})" if more else _bound(case))
     return ", ".join(names)
 
 
@@ -159,12 +161,15 @@ def comparison_conclusion(comparison: Comparison) -> str:
 
 def _ranks_conclusion(comparison: Comparison) -> str:
     first = [rank for rank in comparison.ranks if rank.rank == 1]
+    equal = [rank for rank in first if format_number(rank.speedup) == "1.00"]
     parts = []
     for file in ("NEW", "OLD"):
-        speedups = sorted(rank.speedup for rank in first if rank.file == file)
+        speedups = sorted(rank.speedup for rank in first if rank.file == file and rank not in equal)
         if speedups:
             ends = list(dict.fromkeys(format_number(speedups[i]) for i in (0, -1)))
             parts.append(f"{file} is {' to '.join(ends)} times as fast in {len(speedups)} of {len(first)} cases")
+    if equal:
+        parts.append(f"both are as fast in {len(equal)} of {len(first)} cases")
     return f"{'; '.join(parts)}."
 
 
@@ -175,11 +180,12 @@ def render_rich(comparison: Comparison, console: Console) -> None:
     """Print a comparison on a console of any width: nothing is shortened."""
     from rich.text import Text
 
-    for table in _tables(comparison):
-        if table.fits(console.width):
-            break
     if comparison.rows or comparison.ranks:
+        widest, *forms, last = _tables(comparison)
+        table = next((table for table in (widest, *forms) if table.fits(console.width)), last)
         console.print(table)
+        if comparison.regressions and table is not widest:
+            _print_text(console, "slower!: past the gate.", "dim")
     else:
         _print_text(console, comparison_title(comparison), "bold")
     console.print(Text(""))
@@ -194,19 +200,18 @@ def _print_text(console: Console, text: str, style: str) -> None:
     from rich.text import Text
 
     # Rich breaks at no-break spaces, too.
+    words = re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text).split(" ")
+    indent = "  "
+    fitting = " ".join(word if len(indent + word) <= console.width else _unbound(word) for word in words)
     lines = textwrap.wrap(
-        re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text),
-        max(console.width, 1),
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
+        fitting, max(console.width, 1), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     for line in lines or [""]:
         console.print(Text(_unbound(line), style=style), soft_wrap=True)
 
 
 def _tables(comparison: Comparison) -> Iterator[TextTable]:
-    """Yield the table in forms that are ever narrower; the last is for any width."""
+    """Yield the table in forms that are ever narrower: the first that fits is for a console."""
     if comparison.ranks:
         cells = rank_cells(comparison)
         shown = [i for i in range(1, len(RANK_HEADINGS)) if any(row[i] != _NOTHING for row in cells)]
@@ -220,11 +225,15 @@ def _tables(comparison: Comparison) -> Iterator[TextTable]:
         columns = {i: Column(HEADINGS[i], right=1 < i < 6, wraps=i == 6) for i in range(1 if parts else 2, 7)}
         least = {**columns, 5: Column(HEADINGS[5], right=True, priority=1)}
     title = comparison_title(comparison)
-    for make in (_with_case_column, _below_cases):
-        yield make(title, columns, cells, styles)
-        yield make(title, least, cells, styles)
+    yield _with_case_column(title, columns, cells, styles)
+    cells = [(*row[:-1], row[-1].replace(", past the gate", "!")) for row in cells]
+    yield _with_case_column(title, least, cells, styles)
+    yield _below_cases(title, columns, cells, styles)
+    yield _below_cases(title, least, cells, styles)
     if not comparison.ranks:
         plain = [(*row[:2], *(re.sub(r" ±.*", "", text) for text in row[2:4]), *row[4:]) for row in cells]
+        yield _below_cases(title, least, plain, styles)
+        least.pop(1, None)
         yield _below_cases(title, least, plain, styles)
 
 
@@ -259,6 +268,8 @@ def _below_cases(
     for row, style in zip(cells, styles, strict=True):
         if row[0] != last:
             table.add_heading(row[0])
+        if 1 not in columns and any(row[1].strip() != "gpu_span" for row in cells):
+            table.add_heading(f"  {row[1]}")
         texts = [row[i] for i in columns]
         table.add_row(f"  {texts[0]}", *texts[1:-1], Text(texts[-1], style=style))
         last = row[0]

@@ -139,7 +139,8 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         "take more samples (gridwise bench --sampling-s 10)",
     ),
 }
-_NOISY = (Cause.NOISE, Cause.TIMES_WANDER, Cause.ROUNDS_DIFFER, Cause.UNTESTED)
+# With these the ends of a wide interval do say something: how far another clock may reach, or that it lies apart.
+_TELLING = (Cause.CLOCK_DIFFERS, Cause.LOAD_DIFFERS, Cause.RANK_TEST, Cause.SINGLE_ROUND)
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,7 @@ class Verdict(Evidence):
     @property
     def too_noisy(self) -> bool:
         """Whether noise makes the interval so wide that its ends tell a reader nothing."""
-        return self.cause in _NOISY and self.reaches(_TOO_NOISY)
+        return self.cause is not None and self.cause not in _TELLING and self.reaches(_TOO_NOISY)
 
     def __str__(self) -> str:
         text = f"{self.kind}: {self.ratio:.4f} times the old time, {self.low:.4f} to {self.high:.4f}"

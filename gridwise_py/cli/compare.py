@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from .exit_codes import NOT_COMPARABLE, REGRESSION, WRONG_RESULT
-from .output import check_output, note, showing_progress, write_whole
+from .output import check_output, showing_progress, write_whole
 
 __all__ = ["compare"]
 
@@ -66,7 +66,7 @@ def compare(
     the files cannot be compared, 4 if a result in them is wrong. An ambiguous row does not fail the gate.
     """
     from ..bench.compare import compare as compare_documents
-    from ..bench.compare_render import comparison_remarks, render, render_rich
+    from ..bench.compare_render import render, render_rich
     from ..bench.results import read_results
     from ..terminal import clean_lines
 
@@ -81,7 +81,7 @@ def compare(
         after = read_results(new)
         progress(f"comparing {len(after['results'])} results")
         found = compare_documents(before, after, threshold=threshold, gate=gate, force=force, across=across)
-    # What cannot be compared is said once: in the text, or where that is a table on the terminal, on stderr.
+    # Why they are not comparable is said once: on stderr, unless stdout has it in the format that was asked for.
     refused = not found.comparable and form == "table" and output is None
     if output is not None:
         write_whole(output, render(found, form), "--output")
@@ -90,8 +90,7 @@ def compare(
     elif not refused:
         click.echo(clean_lines(render(found, form)), nl=False)
     if refused or (output is not None and not found.comparable):
-        for text in comparison_remarks(found):
-            note(f"gridwise: {text}")
+        render_rich(found, _table_console(stderr=True))
     if not found.comparable:
         sys.exit(NOT_COMPARABLE)
     if found.wrong:
@@ -100,9 +99,9 @@ def compare(
         sys.exit(REGRESSION)
 
 
-def _table_console() -> Any:
+def _table_console(**options: Any) -> Any:
     """Return a console as wide as the terminal; in a pipe as wide as COLUMNS says, or wide enough for most rows."""
     from ..terminal import make_console
 
-    console = make_console()
-    return console if console.is_terminal or "COLUMNS" in os.environ else make_console(width=_PIPE_WIDTH)
+    console = make_console(**options)
+    return console if console.is_terminal or "COLUMNS" in os.environ else make_console(width=_PIPE_WIDTH, **options)
