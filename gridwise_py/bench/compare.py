@@ -209,7 +209,7 @@ def compare(
         )
     firm, soft = _obstacles(old, new)
     if firm:
-        return Comparison(*names, threshold, gate, tuple(text for text, _ in firm), wrong=wrong, remedy=firm[0][1])
+        return Comparison(*names, threshold, gate, tuple(text for text, _ in firm), wrong=wrong, remedy=firm[-1][1])
     if soft and not force:
         return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
     rows, broken, notes, same = _rows(old, new, threshold, gate)
