@@ -8,7 +8,7 @@ a line.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions
@@ -54,7 +54,6 @@ class _Row:
     is_heading: bool = False
 
 
-@dataclass
 class TextTable:
     """A table that fits the console that prints it.
 
@@ -65,9 +64,10 @@ class TextTable:
     title : str
     """
 
-    columns: Sequence[Column]
-    title: str = ""
-    _rows: list[_Row] = field(default_factory=list)
+    def __init__(self, columns: Sequence[Column], title: str = "") -> None:
+        self.columns = columns
+        self.title = title
+        self._rows: list[_Row] = []
 
     def add_row(self, *cells: str | Text, style: str = "", begins_group: bool = False) -> None:
         """Add a row: a cell per column; an empty line goes before one that begins a group."""
