@@ -5,8 +5,8 @@ at 2^24; 4,250 GB/s, reads alone 4,530 GB/s; 1.6 µs for the barrier before a di
 
 First look early. The bytes are the same, 8 an item. Of some trips to memory per tile one goes behind the scan of the
 rows, which is arithmetic: 2^28 545 to 563 µs, 2^24 39 to 41 µs. While the tile's own loads are on their way it is too
-early: the nearest tiles began when this one did and have published nothing, so that a trip is added: 563 to 580 µs, 41 to
-43 µs.
+early: the nearest tiles began when this one did and have published nothing, so that a trip is added: 563 to 580 µs,
+41 to 43 µs.
 
 Persistent workgroups. The same bytes. Spared: the start of a workgroup and its count at the end, for all but the first
 tile of each. Lost: the start of the next workgroup hides the stores of this one, while a loop waits for its loads.

@@ -51,10 +51,12 @@ PARALLEL_TOTALS = (
 )
 
 
-POST_COUNTS = """  if (lane < BINS) {
-    if (tile == 0u) { digit_publish(tile, lane, INCLUSIVE, base + count); } else { digit_publish(tile, lane, COUNT, count); }
-  }
-"""
+POST_COUNTS = (
+    "  if (lane < BINS) {\n"
+    "    if (tile == 0u) { digit_publish(tile, lane, INCLUSIVE, base + count); }"
+    " else { digit_publish(tile, lane, COUNT, count); }\n"
+    "  }\n"
+)
 RANKED = """  let first = wg_exclusive(count).before;
   tile_rank(first);
 """
@@ -103,7 +105,7 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "window of 16 tiles": (lambda: window(16), {}),
         "window of 64 tiles": (lambda: window(64), {}),
         "window of 128 tiles": (lambda: window(128), {}),
-        "total published after the local scan": (lambda: changed_text(POST_EARLY + SCAN_TILE, SCAN_TILE + POST_EARLY), {}),
+        "total published after the scan": (lambda: changed_text(POST_EARLY + SCAN_TILE, SCAN_TILE + POST_EARLY), {}),
         "totals of subgroups scanned by lanes": TOTALS_BY_LANES,
         "state read by atomicOr": RMW,
         "two u32 state words": (contextlib.nullcontext, {"state": "u32x2"}),

@@ -52,7 +52,6 @@ PYTHON = {
     "gridwise_py/bench/statistics.py": "tests/test_statistics.py tests/test_public_names.py",
     "gridwise_py/bench/resampling.py": "tests/test_statistics.py",
     "gridwise_py/bench/verdict.py": "tests/test_verdict.py tests/test_compare.py tests/test_public_names.py",
-    "gridwise_py/bench/verdict_rules.py": "tests/test_verdict.py",
     "gridwise_py/bench/rounds.py": "tests/test_rounds.py",
 }
 _PARTS = "tests/test_views.py tests/test_windows.py"

@@ -171,7 +171,8 @@ def test_files_that_cannot_be_compared_are_ranked_and_it_says_why():
     page = Page(report_html([source("a", sweep()), source("b", other)]))
     assert "adapter: OLD has invented, NEW has another" in " ".join(page.text)
     assert "Verdicts" not in page.tables
-    assert {cell[0] for cell in page.column("Ranks", "adapter")} == {"invented", "another"}
+    assert {cell[0] for cell in page.column("Ranks", "file")} == {"OLD", "NEW"}
+    assert "OLD: invented · NEW: another" in " ".join(page.text)
 
 
 def test_ceilings_of_the_device_only():

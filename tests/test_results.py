@@ -238,6 +238,41 @@ def test_a_value_that_cannot_be_is_named_with_its_path(good, change, place):
     _refused(good, place)
 
 
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda r: r["samples"][150]["ticks"][0].pop(),
+        lambda r: r["samples"][150]["ticks"][0].append(5),
+        lambda r: r["samples"][150]["ticks"][1].__setitem__(0, -1),
+        lambda r: r["samples"][150]["ticks"][1].__setitem__(0, 1.5),
+        lambda r: r["samples"][150].update(gpu_span_ns=-1.0),
+        lambda r: r["samples"][150].update(gpu_span_ns=True),
+        lambda r: r["samples"][150].update(gpu_total_ns=["5"]),
+        lambda r: r["samples"][150].pop("submit_ns"),
+        lambda r: r["samples"].__setitem__(150, []),
+        lambda r: r["canary_ns"].__setitem__(150, -1.0),
+        lambda r: r["kernels"][1]["samples_ns"].__setitem__(150, None),
+        lambda r: r["whole"]["series"]["gpu_span"]["samples_ns"].__setitem__(150, "5"),
+        lambda r: r["warnings"].__setitem__(150, 5),
+    ],
+)
+def test_one_wrong_item_among_many_of_one_form_is_found(spoil):
+    """Of items that the schema cannot tell apart one is checked; the same error is found as by checking all."""
+    changed = document([measurement(count=300, canary_ns=(10.0,) * 300, warnings=("w",) * 300)])
+    check_document(copy.deepcopy(changed), "a.json")
+    spoil(changed["results"][0])
+    plain = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(SCHEMA).iter_errors(changed))
+    assert "[150]" in plain.json_path
+    with pytest.raises(gw.BadResultsFile, match=re.escape(plain.json_path)):
+        check_document(changed, "a.json")
+
+
+def test_the_schema_looks_at_nothing_else_of_items():
+    """What `_ItemsCheck` takes for one form must be one for each keyword that the schema uses."""
+    seen = set(re.findall(r'"(\w+)":', json.dumps(SCHEMA)))
+    assert not seen & {"multipleOf", "uniqueItems", "contains", "prefixItems", "dependentSchemas", "if"}
+
+
 def test_keys_that_are_not_known_are_ignored(good):
     changed = read_results(good)
     changed["results"][0]["kernels"][0]["new"] = 1

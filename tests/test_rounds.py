@@ -14,7 +14,7 @@ from gridwise_py.bench.measurement import Mode
 from gridwise_py.bench.probes import TickCheck
 from gridwise_py.bench.results import result_entry
 from gridwise_py.bench.results_reader import check_document
-from gridwise_py.bench.rounds import _series, pooled
+from gridwise_py.bench.rounds import pooled, pooled_series
 from gridwise_py.bench.shares import described, shares
 from gridwise_py.bench.statistics import summarize
 from gridwise_py.bench.table import results_table
@@ -168,7 +168,7 @@ def test_one_round_with_samples_tells_nothing_of_how_rounds_differ():
     one = {"samples_ns": [1.0, 2.0, 3.0, 4.0, 9.0], "invalid": {"zero": 1}}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = _series([one, {"samples_ns": [], "invalid": {"zero": 2}}])
+        found = pooled_series([one, {"samples_ns": [], "invalid": {"zero": 2}}])
     assert found["summary"] == asdict(summarize(one["samples_ns"]))
     assert found["invalid"] == {"zero": 3}
 

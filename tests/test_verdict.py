@@ -1,7 +1,6 @@
 """Verdicts: known answers, properties, and studies of how often they are wrong."""
 
 import math
-import re
 from collections import Counter
 
 import numpy as np
@@ -14,8 +13,7 @@ from synthetic import NOISES, times
 from gridwise_py import ArgumentError
 from gridwise_py.bench.measurement import Series
 from gridwise_py.bench.statistics import Stopping
-from gridwise_py.bench.verdict import Pair, Verdict, VerdictKind, judge, judge_all
-from gridwise_py.bench.verdict_rules import decide, settle
+from gridwise_py.bench.verdict import Cause, Evidence, Limits, Pair, VerdictKind, decide, judge, judge_all
 
 SAME, FASTER, SLOWER, AMBIGUOUS = VerdictKind.SAME, VerdictKind.FASTER, VerdictKind.SLOWER, VerdictKind.AMBIGUOUS
 
@@ -138,14 +136,16 @@ def test_a_rank_test_that_does_not_agree_leaves_it_open():
     found = judge_all([*pairs, Pair(*_few)])[-1]
     assert found.p_corrected > 0.05
     assert found.kind is AMBIGUOUS
+    assert found.cause is Cause.RANK_TEST
     assert "rank test does not agree" in found.reason
-    assert "samples of each" in found.settle
+    assert "more samples" in found.settle
 
 
 def test_one_sample_settles_nothing():
     v = judge([100.0], [200.0])
     assert v.kind is AMBIGUOUS
-    assert "at least 5" in v.settle
+    assert v.reason == "a side has fewer than 5 independent samples: 1 and 1, worth 1 and 1 independent ones"
+    assert "more samples" in v.settle
 
 
 def test_equal_samples():
@@ -194,7 +194,7 @@ def test_few_samples_must_lie_apart():
 def test_settling_says_how_many_samples():
     v = judge(*_pair(1.0, n=30, sd=0.05))
     assert v.kind is AMBIGUOUS
-    assert "samples of each (now 30 and 30)" in v.settle
+    assert "of each, now 30 and 30" in v.settle
 
 
 # ---- blocks
@@ -282,88 +282,161 @@ def test_bad_levels_are_refused(bad):
 
 
 def _evidence(**changes):
-    """Evidence of 1000 and 800 samples that reaches over a threshold of 5 % on both sides."""
+    """Evidence of 1000 and 800 samples that reaches beyond a threshold of 5 % on both sides."""
     given = {
-        "kind": AMBIGUOUS, "ratio": 1.0, "low": 0.9, "high": 1.1, "same_low": 0.9, "same_high": 1.1, "p_value": 0.001,
-        "p_corrected": 0.04, "threshold": 0.05, "confidence": 0.95, "old_ns": 1.0, "new_ns": 1.0, "old_count": 1000,
-        "new_count": 800, "old_units": 50, "new_units": 40, "statistic": "median", "reason": "",
+        "ratio": 1.0, "low": 0.9, "high": 1.1, "same_low": 0.9, "same_high": 1.1, "p_value": 0.001, "p_corrected": 0.04,
+        "threshold": 0.05, "confidence": 0.95, "old_ns": 1.0, "new_ns": 1.0, "old_count": 1000, "new_count": 800,
+        "old_units": 50, "new_units": 40,
     }  # fmt: skip
-    return Verdict(**(given | changes))
+    return Evidence(**(given | changes))
+
+
+ABOVE, BELOW = {"ratio": 1.1, "low": 1.06, "high": 1.2}, {"ratio": 0.9, "low": 0.8, "high": 0.95}
+WITHIN = {"same_low": 0.96, "same_high": 1.04}
+MOVED = Limits(forbids_all=Cause.CLOCK_MOVED)
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind", "reason"),
+    ("changes", "limits", "kind", "reason"),
     [
-        ({"low": 1.06, "high": 1.2}, SLOWER,
+        (ABOVE, Limits(), SLOWER,
          "the whole interval, 1.0600 to 1.2000, lies above 1.05, and the rank test agrees (p = 0.04)"),
-        ({"low": 0.8, "high": 0.95}, FASTER,
+        (BELOW, Limits(), FASTER,
          "the whole interval, 0.8000 to 0.9500, lies below 0.9524, and the rank test agrees (p = 0.04)"),
-        ({"low": 1.06, "high": 1.2, "p_corrected": 0.05}, SLOWER, "the rank test agrees (p = 0.05)"),
-        ({"low": 1.06, "high": 1.2, "p_corrected": 0.06}, AMBIGUOUS,
-         "the whole interval, 1.0600 to 1.2000, lies over the threshold, but the rank test does not agree (p = 0.06)"),
-        ({"low": 1.06, "high": 1.2, "reason": "few"}, AMBIGUOUS, "does not agree"),
-        ({"low": 1.06, "high": 1.2, "reason": "moved"}, AMBIGUOUS, "does not agree"),
-        ({"low": 1.06, "high": 1.2, "reason": "blocks"}, SLOWER, "lies above 1.05"),
-        ({"low": 1.04, "high": 1.2}, AMBIGUOUS, "the interval, 1.0400 to 1.2000, reaches over 1.05 or 0.9524"),
-        ({"low": 0.8, "high": 0.96}, AMBIGUOUS, "the interval, 0.8000 to 0.9600, reaches over 1.05 or 0.9524"),
-        ({"same_low": 0.96, "same_high": 1.04}, SAME,
-         "the whole interval of 90 %, 0.9600 to 1.0400, lies within 5 %"),
-        ({"same_low": 0.95, "same_high": 1.04}, AMBIGUOUS, "reaches over"),
-        ({"same_low": 0.96, "same_high": 1.06}, AMBIGUOUS, "reaches over"),
-        ({"same_low": 0.96, "same_high": 1.04, "reason": "few"}, AMBIGUOUS, "reaches over"),
-        ({"same_low": 0.96, "same_high": 1.04, "reason": "moved"}, AMBIGUOUS, "reaches over"),
+        (ABOVE | {"p_corrected": 0.05}, Limits(), SLOWER, "the rank test agrees (p = 0.05)"),
+        (ABOVE | {"p_corrected": 0.06}, Limits(), AMBIGUOUS,
+         "the whole interval, 1.0600 to 1.2000, lies above 1.05, but the rank test does not agree (p = 0.06)"),
+        (BELOW | {"p_corrected": 0.0504}, Limits(), AMBIGUOUS,
+         "the whole interval, 0.8000 to 0.9500, lies below 0.9524, but the rank test does not agree (p = 0.0504)"),
+        (ABOVE | {"low": 1.050001}, Limits(), SLOWER, "1.050001 to 1.2000, lies above 1.05"),
+        (ABOVE, Limits(widens=Cause.ROUNDS_DIFFER), SLOWER, "lies above 1.05"),
+        (ABOVE | {"p_corrected": 0.06}, Limits(widens=Cause.CLOCK_STEP), AMBIGUOUS, "rank test does not agree"),
+        (ABOVE, Limits(forbids_difference=Cause.SINGLE_ROUND), AMBIGUOUS,
+         "the whole interval, 1.0600 to 1.2000, lies above 1.05, but a side has a single round"),
+        (WITHIN, Limits(forbids_difference=Cause.SINGLE_ROUND), SAME, "lies within 5 %"),
+        ({"ratio": 1.1, "low": 1.04, "high": 1.2}, Limits(), AMBIGUOUS, "1.0400 to 1.2000, reaches beyond 1.05: "),
+        ({"ratio": 0.9, "low": 0.8, "high": 0.96}, Limits(), AMBIGUOUS, "0.8000 to 0.9600, reaches beyond 0.9524: "),
+        ({}, Limits(), AMBIGUOUS, "0.9000 to 1.1000, reaches beyond 0.9524 and 1.05: "),
+        (WITHIN, Limits(), SAME, "the whole interval of 90 %, 0.9600 to 1.0400, lies within 5 %"),
+        (WITHIN | {"same_low": 1 / 1.05}, Limits(), AMBIGUOUS, "reaches beyond"),
+        (WITHIN | {"same_high": 1.06}, Limits(), AMBIGUOUS, "reaches beyond"),
+        ({"low": 1e-300, "high": 54923.0}, Limits(), AMBIGUOUS, "1e-300 to 5.5e+04, reaches beyond"),
     ],
 )  # fmt: skip
-def test_how_evidence_becomes_a_verdict(changes, kind, reason):
-    found = decide(_evidence(**changes))
+def test_how_evidence_becomes_a_verdict(changes, limits, kind, reason):
+    found = decide(_evidence(**changes), limits)
     assert found.kind is kind
     assert reason in found.reason
-    assert bool(found.settle) == (kind is AMBIGUOUS)
+    assert bool(found.settle) == (found.cause is not None) == (kind is AMBIGUOUS)
     assert found.low == _evidence(**changes).low, "the evidence stays as it was"
 
 
+@pytest.mark.parametrize("cause", [Cause.FEW_SAMPLES, Cause.CLOCK_MOVED, Cause.LOAD_MOVED])
+@pytest.mark.parametrize("changes", [ABOVE, BELOW, WITHIN, {}])
+def test_what_forbids_every_verdict_is_the_only_reason_given(cause, changes):
+    """Wherever the interval lies, it is not why."""
+    found = decide(_evidence(**changes), Limits(forbids_all=cause, widens=Cause.TIMES_WANDER))
+    assert (found.kind, found.cause, found.settle) == (AMBIGUOUS, cause, cause.remedy)
+    assert found.reason.startswith(cause.statement)
+    assert "interval" not in found.reason
+    assert "rank test" not in found.reason
+
+
 @pytest.mark.parametrize(
-    ("reason", "advice"),
+    ("cause", "reason", "advice"),
     [
-        ("few", "now 1000 and 800, worth 50 and 40 independent ones; at least 5 of each are needed"),
-        ("moved", "longer warm-up: the GPU's clock moved"),
-        ("clock", "at the same clock: the canary kernel"),
-        ("step", "more trials into a sample"),
-        ("untested", "at least 20 samples of each (now 1000 and 800)"),
-        ("drift", "many more samples of each (now 1000 and 800), or warm up longer"),
-        ("blocks", "more rounds of each"),
+        (Cause.CLOCK_DIFFERS, "another clock in NEW, and the interval is widened by that (1.25 times its time in OLD)",
+         "same clock"),
+        (Cause.LOAD_DIFFERS, "another speed in NEW, and the interval is widened by that (1.25 times its time in OLD)",
+         "--rounds 5"),
+        (Cause.CLOCK_STEP, "the step of the GPU's clock is over half the threshold", "more trials into a sample"),
+        (Cause.ROUNDS_DIFFER, "rounds of the same thing differ", "more rounds"),
+        (Cause.TIMES_WANDER, "the times wander", "--rounds 5"),
+        (Cause.UNTESTED, "fewer than 20 samples", "at least 20 samples of each"),
     ],
-)
-def test_advice_goes_by_what_limits_the_evidence(reason, advice):
-    assert advice in settle(_evidence(reason=reason), False)
-    assert advice in settle(_evidence(reason=reason), True)
+)  # fmt: skip
+def test_what_widened_an_interval_is_why_it_reaches_beyond_the_threshold(cause, reason, advice):
+    found = decide(_evidence(clock_ratio=1.25, step_share=0.04), Limits(widens=cause))
+    assert found.cause is cause
+    assert "reaches beyond" in found.reason
+    assert reason in found.reason
+    assert advice in found.settle
 
 
-def test_advice_where_only_the_rank_test_disagrees():
-    assert settle(_evidence(), True) == "take more samples of each (now 1000 and 800), or compare fewer rows at once"
+def test_every_cause_has_a_statement_and_a_remedy():
+    assert len({cause.statement for cause in Cause}) == len(Cause)
+    assert all(cause.remedy for cause in Cause)
 
 
-def test_advice_near_the_threshold_is_to_choose_another():
+def test_one_measurement_read_twice_is_the_same_however_noisy():
+    noisy = [1.0, 1000.0] * 40
+    found = judge_all([Pair(noisy, noisy, same_measurement=True)])[0]
+    assert (found.kind, found.ratio, found.low, found.high) == (SAME, 1, 1, 1)
+    assert found.reason == "OLD and NEW are the same measurement: all of their times are equal"
+    assert judge_all([Pair(noisy, noisy)])[0].kind is AMBIGUOUS
+
+
+def test_noise_is_called_noise_and_only_a_small_margin_is_called_close():
+    noisy = decide(_evidence(ratio=1.0, low=0.74, high=1.352, same_low=0.8, same_high=1.3, threshold=0.02), Limits())
+    assert noisy.cause is Cause.NOISE
+    assert "too noisy for this threshold" in noisy.reason
+    assert "--rounds 5" in noisy.settle
+    assert "another" not in noisy.settle
+    assert not noisy.too_noisy
     for ratio in (1.05, 1 / 1.05):
-        text = settle(_evidence(ratio=ratio, low=0.9 * ratio, high=1.1 * ratio), False)
-        assert text == "choose another threshold: the difference is about the 5 % asked about"
-    # Ten times as wide as the way to the threshold: a hundred times as many samples.
-    at_a_tenth = _evidence(ratio=1.0, low=0.9, high=1.05**9.99)
-    assert "take about 99,8" in settle(at_a_tenth, False)
-    assert "another threshold" in settle(_evidence(ratio=1.0, low=0.9, high=1.05**10.01), False)
-    lower = _evidence(ratio=1 / 1.02, low=1 / 1.1, high=1.0)
-    factor = (math.log(1.1 / 1.02) / math.log(1.05 / 1.02)) ** 2
-    assert f"take about {math.ceil(factor * 1000):,} samples" in settle(lower, False), "by the longer side"
+        wide = decide(_evidence(ratio=ratio, low=0.9 * ratio, high=1.1 * ratio), Limits())
+        assert wide.cause is Cause.NOISE, "wider than the threshold, however close the middle is to it"
+        close = decide(_evidence(ratio=ratio, low=0.98 * ratio, high=1.02 * ratio), Limits())
+        assert close.cause is Cause.NEAR_THRESHOLD
+        assert close.reason.endswith("the difference is about the threshold (5 % and 5 %)")
+        assert close.settle == "choose another --threshold"
+
+
+def test_an_interval_whose_ends_say_nothing_is_too_noisy():
+    assert decide(_evidence(low=0.0001, high=54923.0), Limits()).too_noisy
+    assert decide(_evidence(low=0.0001, high=54923.0), Limits(widens=Cause.TIMES_WANDER)).too_noisy
+    # A clock that was four times slower is no noise: the ends say how far it may reach.
+    assert not decide(_evidence(ratio=0.5, low=0.48, high=1.1), Limits(widens=Cause.CLOCK_DIFFERS)).too_noisy
+    assert not decide(_evidence(ratio=7.0, low=3.0, high=20.0), Limits()).too_noisy
+
+
+def test_no_row_of_a_cpu_is_faster_or_slower_by_a_single_round():
+    rng = np.random.default_rng(31)
+    rounds = [_rounds(rng, 2, level_ns, 0.002) for level_ns in (1e5, 1.5e5)]
+    joined = [np.concatenate(side) for side in rounds]
+    assert judge_all([Pair(*joined)])[0].kind is SLOWER
+    for old, new in ((joined[0], joined[1]), (joined[1], joined[0]), (rounds[0], joined[1]), (joined[0], rounds[1])):
+        found = judge_all([Pair(old, new, on_cpu=True)])[0]
+        assert (found.kind, found.cause) == (AMBIGUOUS, Cause.SINGLE_ROUND)
+        assert "gridwise bench --rounds 5" in found.settle
+    rounds = [_rounds(rng, 5, level_ns, 0.002) for level_ns in (1e5, 1.5e5)]
+    assert judge_all([Pair(*rounds, on_cpu=True)])[0].kind is SLOWER
+
+
+def test_a_cpu_has_a_speed_and_no_clock():
+    old, new = _pair(1.0)
+    for pair in (Pair(old, new, clock_moved=True, on_cpu=True), Pair(old, new, clock_ratio=1.2, on_cpu=True)):
+        found = judge_all([pair])[0]
+        assert found.kind is AMBIGUOUS
+        assert "clock" not in found.reason + found.settle
+        assert "speed" in found.reason
 
 
 def test_advice_is_to_take_a_fifth_more_at_least_and_more_the_nearer_the_threshold():
-    def needed(high):
-        text = settle(_evidence(low=1 / high, high=high), False)
-        assert "now 1000 and 800" in text
-        return int(re.search(r"about ([\d,]+) samples", text)[1].replace(",", ""))
+    def needed(high, **changes):
+        found = decide(_evidence(low=1 / high, high=high, **changes), Limits())
+        assert found.cause is Cause.WIDE_INTERVAL
+        assert f"about {found.needed:,} of each, now 1,000 and 800" in found.settle
+        return found.needed
 
     assert needed(1.0501) == 1200, "where the threshold is just met"
     assert needed(1.05**2) == pytest.approx(4000, abs=1), "twice as wide: four times as many"
+    # Ten times as wide as the way to the threshold: a hundred times as many samples.
+    assert needed(1.05**9.99) == pytest.approx(99_800, rel=1e-3)
+    assert decide(_evidence(low=1 / 1.05**10.01, high=1.05**10.01), Limits()).cause is Cause.NOISE
+    lower = decide(_evidence(ratio=1 / 1.02, low=1 / 1.1, high=1.0), Limits())
+    factor = (math.log(1.1 / 1.02) / math.log(1.05 / 1.02)) ** 2
+    assert lower.needed == math.ceil(factor * 1000), "by the longer side"
 
 
 @pytest.mark.parametrize("shift", [0.97, 1.0, 1.03])

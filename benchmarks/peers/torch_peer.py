@@ -29,8 +29,9 @@ import gridwise_py as gw
 from gridwise_py.bench.case import Case
 from gridwise_py.bench.check import mismatch
 from gridwise_py.bench.results import run_context, write_results
-from gridwise_py.bench.statistics import significant, summarize
+from gridwise_py.bench.statistics import summarize
 from gridwise_py.cli.options import AxisList
+from gridwise_py.quantities import format_time
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "torch_peer.json"
 CALLS_AT_ONCE = 50  # as many as our mode hot has trials in a submission
@@ -171,8 +172,8 @@ def main(
             for figure in ("single", "batch"):
                 ours, theirs = row["ours"][figure], row["torch"][figure]
                 click.echo(
-                    f"{primitive:12} {n:12,} {figure:6} {significant(ours['median_ns']):>12} "
-                    f"{ours['gbytes_per_s']:7.0f} {significant(theirs['median_ns']):>12} "
+                    f"{primitive:12} {n:12,} {figure:6} {format_time(ours['median_ns']):>12} "
+                    f"{ours['gbytes_per_s']:7.0f} {format_time(theirs['median_ns']):>12} "
                     f"{theirs['gbytes_per_s']:7.0f} {row['ratio'][figure]:6.3f}  {all(row['correct'].values())}"
                 )
             torch.cuda.empty_cache()

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from ..quantities import format_number, format_percent
 from ..terminal import clean, make_console
 from .compare import Comparison, Row
-from .statistics import significant
-from .verdict import VerdictKind
+from .text_table import Column, TextTable
+from .verdict import Cause, Verdict, VerdictKind
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = [
     "FORMATS", "HEADINGS", "RANK_HEADINGS", "comparison_conclusion", "comparison_remarks", "comparison_title",
-    "rank_cells", "render", "row_cells",
+    "rank_cells", "render", "render_rich", "row_cells",
 ]  # fmt: skip
 
 SCHEMA = "gridwise.compare"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 HEADINGS = ("case", "part", "old", "new", "new / old", "interval", "verdict")
-RANK_HEADINGS = ("case", "rank", "adapter", "time", "GB/s", "of own copy", "GB/s per W")
+RANK_HEADINGS = ("case", "file", "time", "times as fast", "GB/s", "of own copy", "GB/s per W")
 _STYLES = {"faster": "bold green", "slower": "bold red", "same": "", "ambiguous": "yellow"}
+_NOTHING = "–"
+#: For a file, and for a pipe that says nothing of its width.
+_FILE_WIDTH = 140
 
 
 def render(comparison: Comparison, form: str) -> str:
@@ -43,25 +52,28 @@ def row_cells(row: Row) -> tuple[str, ...]:
     old, new = row.times()
     part = row.name if row.part == "whole" else f"  {row.name}"
     if row.verdict is None:
-        return tuple(map(clean, (row.case, part, old, new, "–", "–", row.note)))
+        return tuple(map(clean, (row.case, part, old, new, _NOTHING, _NOTHING, row.note)))
     v = row.verdict
     kind = f"{v.kind.value}, past the gate" if row.past_gate else v.kind.value
-    return tuple(map(clean, (row.case, part, old, new, f"{v.ratio:.3f}", f"{v.low:.3f} – {v.high:.3f}", kind)))
+    mark = "" if v.statistic == "median" else " *"
+    return tuple(map(clean, (row.case, part, old, new, f"{v.ratio:.3f}{mark}", _interval(v), kind)))
+
+
+def _interval(v: Verdict) -> str:
+    if v.too_noisy:
+        return "too noisy to say"
+    return " – ".join(f"{end:.3f}" if end < 1000 else f"{end:.2g}" for end in (v.low, v.high))
 
 
 def rank_cells(comparison: Comparison) -> list[tuple[str, ...]]:
     """Return the texts of all ranks, one for each of `RANK_HEADINGS`."""
-
-    def number(value: float | None, scale: float = 1.0, unit: str = "") -> str:
-        return "–" if value is None else f"{scale * value:.3g}{unit}"
-
     return [
         tuple(
             map(
                 clean,
                 (
-                    r.case, str(r.rank), r.adapter, significant(r.time_ns, tick_step_ns=r.time_ns / 1000),
-                    number(r.gbytes_per_s), number(r.copy_share, 100, " %"), number(r.gbytes_per_j),
+                    r.case, r.file, r.time(), format_number(r.speedup), format_number(r.gbytes_per_s),
+                    format_percent(r.copy_share), format_number(r.gbytes_per_j),
                 ),
             )
         )
@@ -70,84 +82,204 @@ def rank_cells(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def comparison_remarks(comparison: Comparison) -> list[str]:
-    """Return what must be said below the rows."""
+    """Return what must be said below the rows: what failed first, then ambiguous rows by their causes."""
+    return [_unbound(text) for text in _remarks(comparison)]
+
+
+def _remarks(comparison: Comparison) -> list[str]:
     c = comparison
     remarks = [f"not comparable: {text}" for text in c.obstacles]
+    if c.remedy:
+        remarks.append(f"to compare them: {c.remedy}")
     remarks += [f"wrong result: {text}" for text in c.wrong]
     remarks += [f"no longer runs: {text}" for text in c.broken]
-    for row in c.rows:
-        if row.verdict is not None and row.verdict.settle:
-            v = row.verdict
-            remarks.append(f"ambiguous: {row.case}, {row.name}: {v.reason}; to settle it, {v.settle}")
-        elif row.verdict is not None and row.verdict.statistic != "median":
-            remarks.append(
-                f"{row.case}, {row.name}: the times have two modes with the median between them; judged by the "
-                f"{row.verdict.statistic}"
-            )
+    if c.same_measurement:
+        remarks.append("OLD and NEW are the same measurement: all of their times are equal.")
+    for note in dict.fromkeys(row.note for row in c.rows if row.verdict is None):
+        rows = [row for row in c.rows if row.verdict is None and row.note == note]
+        remarks.append(f"{_count(rows)} not judged: {note}: {_names(rows)}")
+    judged = [row for row in c.rows if row.verdict is not None]
+    for cause in Cause:
+        rows = [row for row in judged if row.verdict.cause is cause]
+        if rows:
+            advice = f"To settle {'it' if len(rows) == 1 else 'them'}, {cause.remedy}"
+            remarks.append(f"{_count(rows)} ambiguous: {cause.statement}. {advice}: {_names(rows)}")
+    smooth = [row for row in judged if row.verdict.statistic != "median"]
+    if smooth:
+        text = "the times have two modes with the median between them, so that interquartile means are judged (*)"
+        remarks.append(f"{_count(smooth)}: {text}: {_names(smooth)}")
     return [clean(text) for text in [*remarks, *c.notes]]
+
+
+def _count(rows: Sequence[Row]) -> str:
+    return "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+
+
+def _names(rows: Sequence[Row]) -> str:
+    """Return the cases of rows, with the parts where it is not the whole alone; each name holds together."""
+    by_case: dict[str, list[Row]] = {}
+    for row in rows:
+        by_case.setdefault(row.case, []).append(row)
+    names = []
+    for case, of_case in by_case.items():
+        more = [row.name for row in of_case] if [row.name for row in of_case] != ["gpu_span"] else []
+        needed = [row.verdict.needed for row in of_case if row.verdict is not None and row.verdict.needed]
+        if needed:
+            more.append(f"about {max(needed):,} samples of each")
+        names.append(f"{_bound(case)} ({', '.join(more)})" if more else _bound(case))
+    return ", ".join(names)
+
+
+def _bound(name: str) -> str:
+    """Return a name that no line break may come into."""
+    return name.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _unbound(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def comparison_title(comparison: Comparison) -> str:
     """Return which adapters are compared."""
-    if comparison.new_name == comparison.old_name:
+    if comparison.new_name == comparison.old_name and not comparison.ranks:
         return clean(comparison.new_name)
-    return clean(f"{comparison.old_name} (OLD) and {comparison.new_name} (NEW)")
+    return clean(f"OLD: {comparison.old_name} · NEW: {comparison.new_name}")
 
 
 def comparison_conclusion(comparison: Comparison) -> str:
-    """Return the counts of verdicts as a sentence; empty without rows."""
+    """Return the counts of verdicts, or who is faster, as a sentence; empty without rows and ranks."""
     c = comparison
+    if c.ranks:
+        return _ranks_conclusion(c)
     if not c.rows:
         return ""
     counts = ", ".join(f"{count} {kind}" for kind, count in c.counts().items() if count) or "no verdict"
     gate = f"{len(c.regressions)} slower by more than the gate of {100 * c.gate:g} %"
-    return f"{len(c.rows)} rows: {counts}; threshold {100 * c.threshold:g} %; {gate}."
+    open_ones = " Ambiguous rows do not fail the gate." if c.counts()[VerdictKind.AMBIGUOUS.value] else ""
+    return f"{_count(c.rows)}: {counts}; threshold {100 * c.threshold:g} %; {gate}.{open_ones}"
+
+
+def _ranks_conclusion(comparison: Comparison) -> str:
+    first = [rank for rank in comparison.ranks if rank.rank == 1]
+    equal = [rank for rank in first if format_number(rank.speedup) == "1.00"]
+    parts = []
+    for file in ("NEW", "OLD"):
+        speedups = sorted(rank.speedup for rank in first if rank.file == file and rank not in equal)
+        if speedups:
+            ends = list(dict.fromkeys(format_number(speedups[i]) for i in (0, -1)))
+            parts.append(f"{file} is {' to '.join(ends)} times as fast in {len(speedups)} of {len(first)} cases")
+    if equal:
+        parts.append(f"both are as fast in {len(equal)} of {len(first)} cases")
+    return f"{'; '.join(parts)}."
 
 
 # ---- table
 
 
-def _table(comparison: Comparison) -> str:
-    return render_rich(comparison, None)
-
-
-def render_rich(comparison: Comparison, console: Any) -> str:
-    """Print the table on a rich console; return its text where `console` is None."""
-    from rich import box
-    from rich.table import Table
+def render_rich(comparison: Comparison, console: Console) -> None:
+    """Print a comparison on a console of any width: nothing is shortened."""
     from rich.text import Text
 
-    own = make_console(width=140, record=True, file=open_null()) if console is None else console
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="bold")
-    table.title = Text(comparison_title(comparison))
-    headings = RANK_HEADINGS if comparison.ranks else HEADINGS
-    left = {"case", "part", "adapter", "verdict"}
-    for heading in headings:
-        # Only the case may wrap: cut figures mislead.
-        table.add_column(heading, justify="left" if heading in left else "right", no_wrap=heading != "case")
-    last = None
-    for cells in rank_cells(comparison):
-        table.add_row(*(Text(cell) for cell in ("" if cells[0] == last else cells[0], *cells[1:])))
-        last = cells[0]
-    for row in comparison.rows:
-        cells = row_cells(row)
-        style = _STYLES[row.verdict.kind.value] if row.verdict is not None else "dim"
-        texts = [Text(cell) for cell in ("" if cells[0] == last else cells[0], *cells[1:-1])]
-        table.add_row(*texts, Text(cells[-1], style=style))
-        last = cells[0]
     if comparison.rows or comparison.ranks:
-        own.print(table)
-    for text in comparison_remarks(comparison):
-        own.print(Text(text, style="yellow"))
-    own.print(Text(comparison_conclusion(comparison), style="bold"))
-    return own.export_text() if console is None else ""
+        widest, *forms, last = _tables(comparison)
+        table = next((table for table in (widest, *forms) if table.fits(console.width)), last)
+        console.print(table)
+        if comparison.regressions and table is not widest:
+            _print_text(console, "slower!: past the gate.", "dim")
+    else:
+        _print_text(console, comparison_title(comparison), "bold")
+    console.print(Text(""))
+    for text in _remarks(comparison):
+        _print_text(console, text, "yellow")
+    if conclusion := comparison_conclusion(comparison):
+        _print_text(console, conclusion, "bold")
 
 
-def open_null() -> Any:
-    """Return a stream that keeps nothing: a recording console still writes."""
-    import io
+def _print_text(console: Console, text: str, style: str) -> None:
+    """Print a text broken between words, but within no name."""
+    from rich.text import Text
 
-    return io.StringIO()
+    # Rich breaks at no-break spaces, too.
+    words = re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text).split(" ")
+    indent = "  "
+    fitting = " ".join(word if len(indent + word) <= console.width else _unbound(word) for word in words)
+    lines = textwrap.wrap(
+        fitting, max(console.width, 1), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    for line in lines or [""]:
+        console.print(Text(_unbound(line), style=style), soft_wrap=True)
+
+
+def _tables(comparison: Comparison) -> Iterator[TextTable]:
+    """Yield the table in forms that are ever narrower: the first that fits is for a console."""
+    if comparison.ranks:
+        cells = rank_cells(comparison)
+        shown = [i for i in range(1, len(RANK_HEADINGS)) if any(row[i] != _NOTHING for row in cells)]
+        styles = [""] * len(cells)
+        columns = {i: Column(RANK_HEADINGS[i], right=i > 1) for i in shown}
+        least = {i: Column(RANK_HEADINGS[i], right=i > 1, priority=max(i - 3, 0)) for i in shown}
+    else:
+        cells = [_terminal_cells(row) for row in comparison.rows]
+        styles = ["dim" if row.verdict is None else _STYLES[row.verdict.kind.value] for row in comparison.rows]
+        parts = any(row.name != "gpu_span" for row in comparison.rows)
+        columns = {i: Column(HEADINGS[i], right=1 < i < 6, wraps=i == 6) for i in range(1 if parts else 2, 7)}
+        least = {**columns, 5: Column(HEADINGS[5], right=True, priority=1)}
+    title = comparison_title(comparison)
+    yield _with_case_column(title, columns, cells, styles)
+    cells = [(*row[:-1], row[-1].replace(", past the gate", "!")) for row in cells]
+    yield _with_case_column(title, least, cells, styles)
+    yield _below_cases(title, columns, cells, styles)
+    yield _below_cases(title, least, cells, styles)
+    if not comparison.ranks:
+        plain = [(*row[:2], *(re.sub(r" ±.*", "", text) for text in row[2:4]), *row[4:]) for row in cells]
+        yield _below_cases(title, least, plain, styles)
+        least.pop(1, None)
+        yield _below_cases(title, least, plain, styles)
+
+
+def _terminal_cells(row: Row) -> tuple[str, ...]:
+    """Return the cells of a row; why one is not judged stands below the table."""
+    cells = row_cells(row)
+    return cells if row.verdict is not None else (*cells[:-1], "not judged")
+
+
+def _with_case_column(
+    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], styles: Sequence[str]
+) -> TextTable:
+    from rich.text import Text
+
+    table = TextTable([Column("case"), *columns.values()], title)
+    last = None
+    for row, style in zip(cells, styles, strict=True):
+        texts = [row[i] for i in columns]
+        table.add_row("" if row[0] == last else row[0], *texts[:-1], Text(texts[-1], style=style))
+        last = row[0]
+    return table
+
+
+def _below_cases(
+    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], styles: Sequence[str]
+) -> TextTable:
+    """Return a table in which each case has a line of its own over its rows."""
+    from rich.text import Text
+
+    table = TextTable(list(columns.values()), title)
+    last = None
+    for row, style in zip(cells, styles, strict=True):
+        if row[0] != last:
+            table.add_heading(row[0])
+        if 1 not in columns and any(row[1].strip() != "gpu_span" for row in cells):
+            table.add_heading(f"  {row[1]}")
+        texts = [row[i] for i in columns]
+        table.add_row(f"  {texts[0]}", *texts[1:-1], Text(texts[-1], style=style))
+        last = row[0]
+    return table
+
+
+def _table(comparison: Comparison) -> str:
+    console = make_console(width=_FILE_WIDTH, record=True, file=io.StringIO(), force_jupyter=False)
+    render_rich(comparison, console)
+    return console.export_text()
 
 
 # ---- markdown
@@ -186,7 +318,9 @@ def _json(comparison: Comparison) -> str:
         "comparable": c.comparable,
         "regressed": c.regressed,
         "counts": c.counts(),
+        "same_measurement": c.same_measurement,
         "obstacles": c.obstacles,
+        "remedy": c.remedy,
         "wrong": c.wrong,
         "broken": c.broken,
         "notes": c.notes,
@@ -212,7 +346,7 @@ def _junit(comparison: Comparison) -> str:
             ElementTree.SubElement(node, tag, message=clean(text))
 
     for text in c.obstacles:
-        case("gridwise compare", "comparable", "error", text)
+        case("gridwise compare", "comparable", "error", f"{text}; {c.remedy}")
     for text in c.wrong:
         case(text.split(": ")[1], "correct", "error", text)
     for text in c.broken:
@@ -228,7 +362,7 @@ def _junit(comparison: Comparison) -> str:
         else:
             case(row.case, row.name)
     for rank in c.ranks:
-        case(rank.case, f"{rank.rank}: {rank.adapter}")
+        case(rank.case, f"{rank.rank}: {rank.file}, {rank.adapter}")
     for name, count in counts.items():
         suite.set(name, str(count))
     ElementTree.indent(suite)

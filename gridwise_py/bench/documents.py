@@ -166,7 +166,7 @@ def kernel_labels(entry: Entry) -> list[str]:
 
 def kernel_samples_ns(entry: Entry, index: int) -> list[float]:
     """Return the times of a kernel per trial."""
-    return _positive(entry["kernels"][index])
+    return positive_samples_ns(entry["kernels"][index])
 
 
 def whole_names(entry: Entry) -> list[str]:
@@ -177,8 +177,9 @@ def whole_names(entry: Entry) -> list[str]:
 def whole_samples_ns(entry: Entry, name: str) -> list[float]:
     """Return the times of the whole primitive per trial."""
     series = entry["whole"]["series"].get(name)
-    return [] if series is None else _positive(series)
+    return [] if series is None else positive_samples_ns(series)
 
 
-def _positive(series: Mapping[str, Any]) -> list[float]:
+def positive_samples_ns(series: Mapping[str, Any]) -> list[float]:
+    """Return the times of a series, without those that are 0: shorter than a step of the clock."""
     return [float(value) for value in series["samples_ns"] if value > 0]

@@ -278,7 +278,7 @@ def _result_rows(
 
 
 def _rank_values(rank: Rank) -> tuple[float | None, ...]:
-    return None, rank.rank, None, rank.time_ns, rank.gbytes_per_s, rank.copy_share, rank.gbytes_per_j
+    return None, None, rank.time_ns, rank.speedup, rank.gbytes_per_s, rank.copy_share, rank.gbytes_per_j
 
 
 def comparison_table(comparison: Comparison, label: str, left_out: list[str]) -> dict[str, Any]:
@@ -288,7 +288,7 @@ def comparison_table(comparison: Comparison, label: str, left_out: list[str]) ->
             [_cell(text, value) for text, value in zip(cells, _rank_values(rank), strict=True)]
             for cells, rank in zip(rank_cells(comparison), comparison.ranks, strict=True)
         ]
-        headings, numeric = RANK_HEADINGS, ("rank", "time", "GB/s", "of own copy", "GB/s per W")
+        headings, numeric = RANK_HEADINGS, RANK_HEADINGS[2:]
     else:
         rows = []
         for row in comparison.rows:

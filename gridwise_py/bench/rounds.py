@@ -12,7 +12,7 @@ import numpy as np
 from .results import case_key
 from .statistics import summarize
 
-__all__ = ["pooled"]
+__all__ = ["pooled", "pooled_series"]
 
 Entry = Mapping[str, Any]
 
@@ -36,12 +36,12 @@ def _pool(entries: Sequence[Entry]) -> dict[str, Any]:
     if not done:
         return {**first, "rounds": 0}
     kernels = [
-        {**kernel, **(series := _series([entry["kernels"][i] for entry in done])), "gpu_ns": _median(series)}
+        {**kernel, **(series := pooled_series([entry["kernels"][i] for entry in done])), "gpu_ns": _median(series)}
         for i, kernel in enumerate(done[0]["kernels"])
     ]
     names = list(dict.fromkeys(name for entry in done for name in entry["whole"]["series"]))
     whole = {
-        name: _series([entry["whole"]["series"][name] for entry in done if name in entry["whole"]["series"]])
+        name: pooled_series([entry["whole"]["series"][name] for entry in done if name in entry["whole"]["series"]])
         for name in names
     }
     span, wall = (_median(whole.get(name)) for name in ("gpu_span", "cpu_wall"))
@@ -75,7 +75,7 @@ def _median(series: Mapping[str, Any] | None) -> float | None:
     return None if series is None or series["summary"] is None else series["summary"]["median_ns"]
 
 
-def _series(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def pooled_series(rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     samples = [value for series in rounds for value in series["samples_ns"]]
     invalid: dict[str, int] = {}
     for series in rounds:

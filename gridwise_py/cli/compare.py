@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import click
 
 from .exit_codes import NOT_COMPARABLE, REGRESSION, WRONG_RESULT
-from .output import check_output, note, write_whole
+from .output import check_output, showing_progress, write_whole
 
 __all__ = ["compare"]
 
@@ -33,32 +34,36 @@ class Share(click.ParamType):
         return share
 
 
+_PIPE_WIDTH = 140
 _PATH = click.Path(path_type=Path)
 
 
 @click.command()
 @click.argument("old", type=_PATH)
 @click.argument("new", type=_PATH)
-@click.option("--threshold", type=Share(), default="2%", show_default=True, help="Below this it is the same.")
-@click.option("--gate", type=Share(), default="5%", show_default=True, help="Slower by more than this: exit with 1.")
+@click.option("--threshold", type=Share(), default="2%", show_default=True, help="Smaller differences are «the same».")
+@click.option("--gate", type=Share(), default="5%", show_default=True, help="A row slower by more ends with 1.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["table", "markdown", "json", "junit"]),
     default="table",
     show_default=True,
-    help="Of what is written.",
+    help="How the comparison is written.",
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write it here.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
 @click.option("--force", is_flag=True, help="Compare although device, driver, backend, modes or schema differ.")
-@click.option("--across", is_flag=True, help="Rank two devices instead.")
+@click.option("--across", is_flag=True, help="Rank two devices by case instead: how many times faster is one?")
 def compare(
     old: Path, new: Path, threshold: float, gate: float, form: str, output: Path | None, force: bool, across: bool
 ) -> None:
     """Judge the results file NEW against OLD, row by row: faster, slower, same or ambiguous.
 
+    Too many rows ambiguous? Measure both in rounds: gridwise bench --rounds 5. On an adapter that is a CPU, no row is
+    faster or slower without rounds.
+
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
-    the files cannot be compared, 4 if a result in them is wrong.
+    the files cannot be compared, 4 if a result in them is wrong. An ambiguous row does not fail the gate.
     """
     from ..bench.compare import compare as compare_documents
     from ..bench.compare_render import render, render_rich
@@ -69,22 +74,34 @@ def compare(
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
     if output is not None:
         check_output(output, "--output", (old, new))
-    documents = read_results(old), read_results(new)
-    found = compare_documents(*documents, threshold=threshold, gate=gate, force=force, across=across)
+    with showing_progress() as progress:
+        progress(f"reading {old.name}")
+        before = read_results(old)
+        progress(f"reading {new.name}")
+        after = read_results(new)
+        progress(f"comparing {len(after['results'])} results")
+        found = compare_documents(before, after, threshold=threshold, gate=gate, force=force, across=across)
+    # Why they are not comparable is said once: on stderr, unless stdout has it in the format that was asked for.
+    refused = not found.comparable and form == "table" and output is None
     if output is not None:
         write_whole(output, render(found, form), "--output")
-    elif form == "table":
-        from ..terminal import make_console
-
-        console = make_console()
-        render_rich(found, console if console.is_terminal else make_console(width=140))
-    else:
+    elif form == "table" and not refused:
+        render_rich(found, _table_console())
+    elif not refused:
         click.echo(clean_lines(render(found, form)), nl=False)
+    if refused or (output is not None and not found.comparable):
+        render_rich(found, _table_console(stderr=True))
     if not found.comparable:
-        for text in found.obstacles:
-            note(f"gridwise: not comparable: {text}")
         sys.exit(NOT_COMPARABLE)
     if found.wrong:
         sys.exit(WRONG_RESULT)
     if found.regressed:
         sys.exit(REGRESSION)
+
+
+def _table_console(**options: Any) -> Any:
+    """Return a console as wide as the terminal; in a pipe as wide as COLUMNS says, or wide enough for most rows."""
+    from ..terminal import make_console
+
+    console = make_console(**options)
+    return console if console.is_terminal or "COLUMNS" in os.environ else make_console(width=_PIPE_WIDTH, **options)
