@@ -161,7 +161,7 @@ class Event:
                 session.abandon()
                 raise
         if encoder is None:
-            with device_errors("event.record()"):
+            with device_errors("event.record()", device):
                 submit(device, [target.finish()], "event")
             if session is not None:
                 session.submitted()

@@ -189,8 +189,8 @@ class Primitive(ABC):
                     output._check_usable("COPY_DST", self.name)
             names = {spec.name for spec in plan.buffers if spec.role == "argument"}
             bound = self._context.executor.bind(plan, {k: v for k, v in ranges.items() if k in names})
-            self._given = given
-            self._ready = Ready(key, bound, used, outputs, in_place, watch(used))
+            # Both or none: no interrupt comes between two stores.
+            self._given, self._ready = given, Ready(key, bound, used, outputs, in_place, watch(used))
             return self._ready
 
     def _check_in_place(self, trials: int, in_place: bool) -> None:
