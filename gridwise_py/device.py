@@ -88,9 +88,9 @@ _environment_lock = threading.Lock()
 def _without_wayland() -> Iterator[None]:
     """Let the search for adapters find no Wayland server where there cannot be one.
 
-    The search asks for one through libwayland, which prints four lines that begin with "error:" where XDG_RUNTIME_DIR is
-    unset: in containers, ssh sessions and CI. It could not connect then anyway. A socket path that cannot exist has the
-    same outcome without the lines, and no real error of a driver is hidden.
+    The search asks for one through libwayland, which prints four lines that begin with "error:" where XDG_RUNTIME_DIR
+    is unset: in containers, ssh sessions and CI. It could not connect then anyway. A socket path that cannot exist has
+    the same outcome without the lines, and hides no error of a driver.
 
     C libraries alone see the path, and only for the time of the search. ``os.environ`` stays as it is.
     """

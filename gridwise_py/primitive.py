@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import wgpu
 
 from ._wgpu_native import wait_idle
-from .arguments import Argument, Items, Ready, bind_layout, check_encoder, check_overlaps, resolve, signature, watch
+from .arguments import (
+    Argument,
+    Items,
+    Ready,
+    bind_layout,
+    check_encoder,
+    check_overlaps,
+    check_session,
+    resolve,
+    signature,
+    watch,
+)
 from .capabilities import Capabilities
 from .context import context_of
 from .datatype import DATATYPES, Datatype
@@ -24,7 +35,7 @@ from .process import check_process, in_thread
 from .run import Measurement, Run, record_marked, submit, submit_blocking
 from .timing import TimingSession
 from .timing_result import TimingResult
-from .trouble import device_error
+from .trouble import device_error, device_errors
 from .windows import check_bindings
 
 if TYPE_CHECKING:
@@ -237,12 +248,15 @@ class Primitive(ABC):
             The outputs.
         """
         check_encoder(self.name, encoder, self.device)
+        if timing is not None:
+            check_session(self.name, timing, self.device)
         ready = self._bind(arrays, trials)
         profiler = self._context.profiler
-        if profiler is not None:
-            profiler._record_primitive(self.name, ready, encoder, trials, timing)
-        else:
-            ready.bound.encode(encoder, trials=trials, timing=timing)
+        with device_errors(self.name, self.device):
+            if profiler is not None:
+                profiler._record_primitive(self.name, ready, encoder, trials, timing)
+            else:
+                ready.bound.encode(encoder, trials=trials, timing=timing)
         return ready.outputs
 
     def execute(
