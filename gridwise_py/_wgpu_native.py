@@ -18,7 +18,7 @@ from typing import Any
 
 import wgpu
 
-from .errors import GridwiseError, ShaderError
+from .errors import BufferUsageError, GridwiseError, ShaderError
 from .process import check_process, inherited
 from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
 from .trouble import check_not_lost, device_end, device_error, device_errors, is_lost, is_trouble, lost_error
@@ -29,6 +29,7 @@ __all__ = [
     "destroyed_flag",
     "device_of",
     "encoder_fate",
+    "guard_queue",
     "is_destroyed",
     "look_types_up",
     "map_buffer",
@@ -315,11 +316,13 @@ def is_destroyed(buffer: wgpu.GPUBuffer) -> bool:
 class EncoderFate:
     """Whether what was recorded on an encoder can still be submitted.
 
-    It can as long as somebody holds the encoder, or the command buffer that it was finished into; wgpu-py has no
-    link from the one to the other, so a `finish` of the encoder's own takes note.
+    It can as long as somebody holds the encoder, or the command buffer that it was finished into, and as long as no
+    buffer of it was destroyed; wgpu-py has no link from the one to the other, so a `finish` of the encoder's own takes
+    note.
     """
 
     def __init__(self, encoder: wgpu.GPUCommandEncoder):
+        self._needed: dict[int, tuple[list[bool], str]] = {}
         self._encoder = weakref.ref(encoder)
         self._commands: weakref.ref[wgpu.GPUCommandBuffer] | None = None
         finish = type(encoder).finish
@@ -329,6 +332,7 @@ class EncoderFate:
             assert target is not None
             commands = finish(target, *args, **kwargs)
             self._commands = weakref.ref(commands)
+            commands.__dict__["_gridwise_fate"] = self
             return commands
 
         encoder.finish = noting_finish
@@ -338,6 +342,46 @@ class EncoderFate:
         if self._commands is not None:
             return self._commands() is not None
         return self._encoder() is not None
+
+    def needs(self, buffer: wgpu.GPUBuffer, what: str) -> None:
+        """Take note that commands on the encoder use a buffer; `what` names it in messages."""
+        self._needed[id(buffer)] = (destroyed_flag(buffer), what)
+
+    def check_buffers(self) -> None:
+        """Raise BufferUsageError if a buffer that is needed was destroyed."""
+        for destroyed, what in self._needed.values():
+            if destroyed[0]:
+                raise BufferUsageError(
+                    f"the buffer of {what} was destroyed after it was recorded on an encoder; record again with an "
+                    f"Array that lives until the submission. Nothing was submitted"
+                )
+
+
+def guard_queue(device: wgpu.GPUDevice) -> None:
+    """Have a caller's own submissions refused where wgpu would end the process.
+
+    That is so for commands of this library whose buffers were destroyed since, and for a destroyed device.
+    """
+    queue, owner = weakref.ref(device.queue), weakref.ref(device)
+    if "submit" in device.queue.__dict__:
+        return
+
+    def guarded_submit(command_buffers: Sequence[wgpu.GPUCommandBuffer]) -> None:
+        target, of_device = queue(), owner()
+        assert target is not None
+        assert of_device is not None, "a queue outlived its device"
+        commands = list(command_buffers)
+        for command in commands:
+            fate = command.__dict__.get("_gridwise_fate")
+            if fate is not None:
+                fate.check_buffers()
+        end = device_end(of_device)
+        with end.lock:
+            if end.reached:
+                check_not_lost(of_device, "queue.submit()")
+            type(target).submit(target, commands)
+
+    device.queue.submit = guarded_submit
 
 
 def encoder_fate(encoder: wgpu.GPUCommandEncoder) -> EncoderFate:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import wgpu
 
-from ._wgpu_native import destroyed_flag, device_of
+from ._wgpu_native import destroyed_flag, device_of, encoder_fate, guard_queue
 from .array import Array, empty
 from .capabilities import Capabilities
 from .chunked import ChunkedArray
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Argument", "Items", "Ready", "bind_layout", "check_encoder", "check_overlaps", "check_session", "parts", "resolve",
-    "signature", "watch",
+    "signature", "watch", "watch_submission",
 ]  # fmt: skip
 
 Items: TypeAlias = Array | ChunkedArray
@@ -218,6 +218,15 @@ def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDe
             f"{name}: the encoder is finished; record before encoder.finish(), or on a new one from "
             f"device.create_command_encoder() ({' '.join(str(error).split())})"
         ) from error
+
+
+def watch_submission(name: str, encoder: wgpu.GPUCommandEncoder, ready: Ready, device: wgpu.GPUDevice) -> None:
+    """Have the submission of a caller's encoder refused if an argument is destroyed until then."""
+    fate = encoder_fate(encoder)
+    for argument, value in ready.arrays.items():
+        for part in parts(value):
+            fate.needs(part.buffer, f"{name}'s {argument}")
+    guard_queue(device)
 
 
 def check_session(name: str, session: TimingSession, device: wgpu.GPUDevice) -> None:
