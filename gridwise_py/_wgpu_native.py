@@ -322,7 +322,7 @@ class EncoderFate:
     """
 
     def __init__(self, encoder: wgpu.GPUCommandEncoder):
-        self._needed: dict[int, tuple[list[bool], str]] = {}
+        self._needed: dict[int, tuple[tuple[list[bool], str], ...]] = {}
         self._encoder = weakref.ref(encoder)
         self._commands: weakref.ref[wgpu.GPUCommandBuffer] | None = None
         finish = type(encoder).finish
@@ -343,13 +343,13 @@ class EncoderFate:
             return self._commands() is not None
         return self._encoder() is not None
 
-    def needs(self, buffer: wgpu.GPUBuffer, what: str) -> None:
-        """Take note that commands on the encoder use a buffer; `what` names it in messages."""
-        self._needed[id(buffer)] = (destroyed_flag(buffer), what)
+    def needs(self, buffers: tuple[tuple[list[bool], str], ...]) -> None:
+        """Take note of what commands use: the `destroyed_flag` of each buffer, and its name in messages."""
+        self._needed[id(buffers)] = buffers
 
     def check_buffers(self) -> None:
         """Raise BufferUsageError if a buffer that is needed was destroyed."""
-        for destroyed, what in self._needed.values():
+        for destroyed, what in (buffer for buffers in self._needed.values() for buffer in buffers):
             if destroyed[0]:
                 raise BufferUsageError(
                     f"the buffer of {what} was destroyed after it was recorded on an encoder; record again with an "
@@ -362,9 +362,9 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
 
     That is so for commands of this library whose buffers were destroyed since, and for a destroyed device.
     """
-    queue, owner = weakref.ref(device.queue), weakref.ref(device)
     if "submit" in device.queue.__dict__:
         return
+    queue, owner = weakref.ref(device.queue), weakref.ref(device)
 
     def guarded_submit(command_buffers: Sequence[wgpu.GPUCommandBuffer]) -> None:
         target, of_device = queue(), owner()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -71,6 +72,16 @@ class Ready:
     outputs: dict[str, Items]
     in_place: bool
     watched: tuple[tuple[list[bool], wgpu.GPUBuffer], ...]
+
+    @functools.cached_property
+    def named_notes(self) -> tuple[tuple[list[bool], str], ...]:
+        """The note of each buffer's end, and what the buffer is in messages."""
+        primitive = self.bound.plan.primitive
+        return tuple(
+            (destroyed_flag(part.buffer), f"{primitive}'s {name}")
+            for name, value in self.arrays.items()
+            for part in parts(value)
+        )
 
     def shapes(self) -> str:
         """Return names, lengths and datatypes of the arguments."""
@@ -220,12 +231,9 @@ def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDe
         ) from error
 
 
-def watch_submission(name: str, encoder: wgpu.GPUCommandEncoder, ready: Ready, device: wgpu.GPUDevice) -> None:
+def watch_submission(encoder: wgpu.GPUCommandEncoder, ready: Ready, device: wgpu.GPUDevice) -> None:
     """Have the submission of a caller's encoder refused if an argument is destroyed until then."""
-    fate = encoder_fate(encoder)
-    for argument, value in ready.arrays.items():
-        for part in parts(value):
-            fate.needs(part.buffer, f"{name}'s {argument}")
+    encoder_fate(encoder).needs(ready.named_notes)
     guard_queue(device)
 
 

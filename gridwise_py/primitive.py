@@ -252,7 +252,7 @@ class Primitive(ABC):
         if timing is not None:
             check_session(self.name, timing, self.device)
         ready = self._bind(arrays, trials)
-        watch_submission(self.name, encoder, ready, self.device)
+        watch_submission(encoder, ready, self.device)
         profiler = self._context.profiler
         with device_errors(self.name, self.device):
             if profiler is not None:
@@ -329,7 +329,7 @@ class Primitive(ABC):
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         try:
             if encoder is not None:
-                watch_submission(self.name, encoder, ready, self.device)
+                watch_submission(encoder, ready, self.device)
                 record_marked(ready.bound, encoder, trials, session)
             elif self._launch_blocking:
                 submit_blocking(self.device, ready.bound, trials, session, cpu)
