@@ -333,8 +333,7 @@ class Array(OnGpu):
         """
         if isinstance(data, OnGpu):
             return self._copy_on_gpu(data)
-        refuse_masked(data)
-        data = np.asarray(data)
+        data = host_array(data)
         if data.dtype != self.dtype or data.shape != self.shape:
             raise DatatypeError(
                 f"cannot copy a numpy array of {data.dtype} and shape {data.shape} into an Array of {self.dtype} and "
@@ -452,7 +451,7 @@ def empty_like(array: Array | np.ndarray, device: wgpu.GPUDevice | None = None) 
     """Return an uninitialised Array of the length and datatype of `array`, on its device."""
     if isinstance(array, Array):
         return empty(array.size, array.datatype, device or array.device)
-    items = np.asarray(array)
+    items = host_array(array)
     return empty(items.size, datatype_of(items), device)
 
 
@@ -462,6 +461,12 @@ def refuse_masked(data: Any) -> None:
         raise DatatypeError(
             "data has masked items, and an Array has no mask; give data.filled(value) or data.compressed()"
         )
+
+
+def host_array(data: Any) -> np.ndarray:
+    """Return what numpy makes of data on the host; raise DatatypeError where a mask would be lost."""
+    refuse_masked(data)
+    return np.asarray(data)
 
 
 def datatype_of(items: np.ndarray) -> Datatype:

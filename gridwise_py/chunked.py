@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from .array import Array, OnGpu, asarray, checked_count, count_items, datatype_of, empty, refuse_masked, slice_bounds
+from .array import Array, OnGpu, asarray, checked_count, count_items, datatype_of, empty, host_array, slice_bounds
 from .datatype import STORAGE_DATATYPES, Datatype, as_datatype
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, DatatypeError
@@ -86,8 +86,7 @@ class ChunkedArray(OnGpu):
             chunk is reached by one dispatch.
         device : wgpu.GPUDevice, optional
         """
-        refuse_masked(data)
-        items = np.asarray(data)
+        items = host_array(data)
         if items.ndim != 1:
             raise ArgumentError(f"a ChunkedArray has one dimension, the data has shape {items.shape}; use data.ravel()")
         datatype = datatype_of(items)
@@ -189,8 +188,7 @@ class ChunkedArray(OnGpu):
                 f"copy_from() of a ChunkedArray takes a numpy array, not {data!r}; on the GPU, "
                 f"gridwise_py.Copy(x.device, '{self.datatype.name}').execute(input=x, output=y) copies"
             )
-        refuse_masked(data)
-        data = np.asarray(data)
+        data = host_array(data)
         if data.dtype != self.dtype or data.shape != self.shape:
             raise DatatypeError(
                 f"cannot copy a numpy array of {data.dtype} and shape {data.shape} into a ChunkedArray of {self.dtype} "

@@ -90,7 +90,7 @@ def test_data_of_any_memory_layout(device):
 def test_another_byte_order_is_named_with_its_remedy(device, code):
     data = np.arange(5, dtype=np.dtype(code).newbyteorder("S"))
     for use in (lambda x: gw.asarray(x, device), lambda x: gw.ChunkedArray.from_numpy(x, device=device)):
-        with pytest.raises(gw.DatatypeError, match=r"bytes are in the other order.*newbyteorder\('='\)"):
+        with pytest.raises(gw.DatatypeError, match=r"newbyteorder\('='\)"):
             use(data)
         x = use(data.astype(data.dtype.newbyteorder("=")))
         np.testing.assert_array_equal(x.to_numpy(), np.arange(5))
@@ -101,9 +101,9 @@ def test_another_byte_order_is_named_with_its_remedy(device, code):
 )
 def test_what_is_no_real_number_gets_no_remedy_that_would_spoil_it(device, data):
     items = np.array(data, dtype="M8[D]" if data[0] == "2024-01-01" else None)
-    with pytest.raises(gw.DatatypeError, match=r"holds real numbers: u32, i32, f32") as caught:
+    with pytest.raises(gw.DatatypeError, match=r"u32.*i32.*f32") as caught:
         gw.asarray(items, device)
-    assert "astype" not in str(caught.value)
+    assert "x.astype(" not in str(caught.value)
     assert ("x.real and x.imag" in str(caught.value)) == (items.dtype.kind == "c")
 
 
@@ -116,6 +116,9 @@ def test_a_mask_is_never_lost(device):
         lambda: gw.ChunkedArray.from_numpy(data, device=device),
         lambda: x.copy_from(data),
         lambda: gw.ChunkedArray([x]).copy_from(data),
+        lambda: gw.sum(data, device=device),
+        lambda: gw.sort(data, device=device),
+        lambda: gw.add(data, data, device=device),
     ):
         with pytest.raises(gw.DatatypeError, match=r"masked items.*filled\(value\) or data\.compressed\(\)"):
             use()
