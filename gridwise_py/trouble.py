@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import wgpu
 
 from .errors import DeviceError, DeviceLostError, DeviceMemoryError, GridwiseError
+from .process import inherited
 
 __all__ = [
     "DeviceEnd",
@@ -100,7 +101,7 @@ class DeviceEnd:
 
     def __call__(self) -> None:
         device = self._device()
-        if device is not None:
+        if device is not None and not inherited():  # the device is the parent's, and so may be the lock
             with self.lock:
                 self.reached = True
                 type(device).destroy(device)
