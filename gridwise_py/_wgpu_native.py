@@ -18,7 +18,7 @@ from typing import Any
 
 import wgpu
 
-from .errors import BufferUsageError, GridwiseError, ShaderError
+from .errors import ArgumentError, BufferUsageError, GridwiseError, ShaderError
 from .process import check_process, inherited
 from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
 from .trouble import check_not_lost, device_end, device_error, device_errors, is_lost, is_trouble, lost_error
@@ -360,7 +360,8 @@ class EncoderFate:
 def guard_queue(device: wgpu.GPUDevice) -> None:
     """Have a caller's own submissions refused where wgpu would end the process.
 
-    That is so for commands of this library whose buffers were destroyed since, and for a destroyed device.
+    That is so for commands of this library whose buffers were destroyed since, for commands that were submitted before,
+    and for a destroyed device.
     """
     if "submit" in device.queue.__dict__:
         return
@@ -375,11 +376,17 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
             fate = command.__dict__.get("_gridwise_fate")
             if fate is not None:
                 fate.check_buffers()
+            if "_gridwise_submitted" in command.__dict__:
+                raise ArgumentError(
+                    "a command buffer is submitted once: this one was submitted before; record and finish again"
+                )
         end = device_end(of_device)
         with end.lock:
             if end.reached:
                 check_not_lost(of_device, "queue.submit()")
             type(target).submit(target, commands)
+        for command in commands:
+            command.__dict__["_gridwise_submitted"] = True
 
     device.queue.submit = guarded_submit
 

@@ -249,6 +249,17 @@ def test_an_array_that_is_destroyed_before_its_encoder_is_submitted(device, requ
     np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X, dtype=np.uint32))
 
 
+def test_commands_that_are_submitted_twice(device, x, out):
+    """wgpu would end the process."""
+    scan, encoder = gw.Scan(device), device.create_command_encoder()
+    scan.execute(input=x, output=out, encoder=encoder)
+    commands = encoder.finish()
+    device.queue.submit([commands])
+    with pytest.raises(gw.ArgumentError, match="submitted before; record and finish again"):
+        device.queue.submit([commands])
+    np.testing.assert_array_equal(out.to_numpy(), np.cumsum(X, dtype=np.uint32))
+
+
 def test_a_destroyed_buffer(device, calm, scan, x, out):
     gone = gw.asarray(X, device)
     gone.destroy()
