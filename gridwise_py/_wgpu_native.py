@@ -8,18 +8,20 @@ name of wgpu-py, but `process`, which keeps a fork from releasing what is its pa
 
 from __future__ import annotations
 
+import math
 import re
 import sys
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import wgpu
 
-from .errors import ShaderError
+from .errors import ArgumentError, BufferUsageError, GridwiseError, ShaderError
 from .process import check_process, inherited
 from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
-from .trouble import device_error, device_errors, is_trouble, watch_errors
+from .trouble import check_not_lost, device_end, device_error, device_errors, is_lost, is_trouble, lost_error
 
 __all__ = [
     "EncoderFate",
@@ -27,6 +29,7 @@ __all__ = [
     "destroyed_flag",
     "device_of",
     "encoder_fate",
+    "guard_queue",
     "is_destroyed",
     "look_types_up",
     "map_buffer",
@@ -42,6 +45,8 @@ _WAIT_PUBLIC = "on_submitted_work_done"
 _WAIT_POLL = "device_poll"
 _WAIT_READ = "read_buffer"
 _WAIT_TIMED = "timed_poll"
+
+_LOOK_AGAIN_S = 0.5  # how often a wait for a buffer asks whether the device is still there
 
 
 def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
@@ -78,21 +83,16 @@ def wait_idle(device: wgpu.GPUDevice) -> None:
     DeviceTimeoutError
         If a timeout was set for the device, and was over before.
     DeviceLostError
-        If wgpu has logged that the device was lost.
+        If the device was destroyed, or wgpu has logged that it was lost.
     """
     check_process()
-    _wait(device)[1]()
-    if watch_errors().losses:
-        _check_not_lost(device)
-
-
-def _check_not_lost(device: wgpu.GPUDevice) -> None:
-    """Raise if it is this device that was lost: the log does not say which, but on a lost one nothing can be made."""
-    losses = watch_errors().losses
-    if device.__dict__.get("_gridwise_losses") != losses:
-        with device_errors("waiting for the GPU"):
-            device.create_buffer(label="gridwise lost?", size=4, usage=wgpu.BufferUsage.COPY_DST)
-        device.__dict__["_gridwise_losses"] = losses
+    try:  # not device_errors(), which costs a microsecond of what is timed here
+        _wait(device)[1]()
+    except (RuntimeError, AttributeError) as error:  # of wgpu-py, on a device that another thread destroys
+        if isinstance(error, GridwiseError) or not is_lost(device):
+            raise
+        raise lost_error(str(error), "waiting for the GPU") from error
+    check_not_lost(device)
 
 
 def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
@@ -125,20 +125,33 @@ def map_buffer(
     ------
     DeviceTimeoutError
         As `wait_idle`. The buffer may then be on its way to be mapped: drop it.
+    DeviceLostError
+        If the device is destroyed before or meanwhile.
     """
     check_process()
     method, wait = _wait(device)
-    limit_s = timeout_s(device)
-    if method != _WAIT_TIMED or limit_s is None:
-        buffer.map_sync(mode, offset, size)
-        return
-    wait()
-    # Another thread may have submitted more since, which wgpu-py's poll waits for, too.
-    promise = buffer.map_async(mode, offset, size)
-    mapped = getattr(promise, "_thread_event", None)
-    if mapped is not None and not mapped.wait(limit_s):
-        raise timed_out(device, limit_s)
-    promise.sync_wait()
+    limit_s = timeout_s(device) if method == _WAIT_TIMED else None
+    if limit_s is not None:
+        wait()
+    with device_errors("reading from the GPU", device):
+        promise = buffer.map_async(mode, offset, size)
+        mapped = getattr(promise, "_thread_event", None)
+        if mapped is not None:
+            _wait_for(device, mapped, limit_s)
+        promise.sync_wait()
+
+
+def _wait_for(device: wgpu.GPUDevice, event: Any, limit_s: float | None) -> None:
+    """Wait for a `threading.Event` of wgpu-py's, which is never set once the device is destroyed."""
+    begin = time.monotonic()
+    while True:
+        left_s = math.inf if limit_s is None else begin + limit_s - time.monotonic()
+        if event.wait(max(0.0, min(left_s, _LOOK_AGAIN_S))):
+            return
+        check_not_lost(device)
+        # Another thread may have submitted more since, which wgpu-py's poll waits for, too.
+        if limit_s is not None and left_s <= _LOOK_AGAIN_S:
+            raise timed_out(device, limit_s)
 
 
 def submit(
@@ -152,12 +165,23 @@ def submit(
     if waited_for and _wait(device)[0] == _WAIT_TIMED:
         wait_idle(device)
     note_submission(device, what)
-    device.queue.submit(commands)
+    end = device_end(device)
+    with end.lock:
+        if end.reached:  # wgpu would end the process
+            check_not_lost(device, what)
+        device.queue.submit(commands)
 
 
 def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
-    """Whether everything that was submitted is done, without waiting; None where that cannot be told."""
+    """Whether everything that was submitted is done, without waiting; None where that cannot be told.
+
+    Raises
+    ------
+    DeviceLostError
+        As `wait_idle`.
+    """
     check_process()
+    check_not_lost(device)
     try:
         from wgpu.backends.wgpu_native import ffi, lib
 
@@ -292,11 +316,13 @@ def is_destroyed(buffer: wgpu.GPUBuffer) -> bool:
 class EncoderFate:
     """Whether what was recorded on an encoder can still be submitted.
 
-    It can as long as somebody holds the encoder, or the command buffer that it was finished into; wgpu-py has no
-    link from the one to the other, so a `finish` of the encoder's own takes note.
+    It can as long as somebody holds the encoder, or the command buffer that it was finished into, and as long as no
+    buffer of it was destroyed; wgpu-py has no link from the one to the other, so a `finish` of the encoder's own takes
+    note.
     """
 
     def __init__(self, encoder: wgpu.GPUCommandEncoder):
+        self._needed: dict[int, tuple[tuple[list[bool], str], ...]] = {}
         self._encoder = weakref.ref(encoder)
         self._commands: weakref.ref[wgpu.GPUCommandBuffer] | None = None
         finish = type(encoder).finish
@@ -306,6 +332,7 @@ class EncoderFate:
             assert target is not None
             commands = finish(target, *args, **kwargs)
             self._commands = weakref.ref(commands)
+            commands.__dict__["_gridwise_fate"] = self
             return commands
 
         encoder.finish = noting_finish
@@ -315,6 +342,53 @@ class EncoderFate:
         if self._commands is not None:
             return self._commands() is not None
         return self._encoder() is not None
+
+    def needs(self, buffers: tuple[tuple[list[bool], str], ...]) -> None:
+        """Take note of what commands use: the `destroyed_flag` of each buffer, and its name in messages."""
+        self._needed[id(buffers)] = buffers
+
+    def check_buffers(self) -> None:
+        """Raise BufferUsageError if a buffer that is needed was destroyed."""
+        for destroyed, what in (buffer for buffers in self._needed.values() for buffer in buffers):
+            if destroyed[0]:
+                raise BufferUsageError(
+                    f"the buffer of {what} was destroyed after it was recorded on an encoder; record again with an "
+                    f"Array that lives until the submission. Nothing was submitted"
+                )
+
+
+def guard_queue(device: wgpu.GPUDevice) -> None:
+    """Have a caller's own submissions refused where wgpu would end the process.
+
+    That is so for commands of this library whose buffers were destroyed since, for commands that were submitted before,
+    and for a destroyed device.
+    """
+    if "submit" in device.queue.__dict__:
+        return
+    queue, owner = weakref.ref(device.queue), weakref.ref(device)
+
+    def guarded_submit(command_buffers: Sequence[wgpu.GPUCommandBuffer]) -> None:
+        target, of_device = queue(), owner()
+        assert target is not None
+        assert of_device is not None, "a queue outlived its device"
+        commands = list(command_buffers)
+        for command in commands:
+            fate = command.__dict__.get("_gridwise_fate")
+            if fate is not None:
+                fate.check_buffers()
+            if "_gridwise_submitted" in command.__dict__:
+                raise ArgumentError(
+                    "a command buffer is submitted once: this one was submitted before; record and finish again"
+                )
+        end = device_end(of_device)
+        with end.lock:
+            if end.reached:
+                check_not_lost(of_device, "queue.submit()")
+            type(target).submit(target, commands)
+        for command in commands:
+            command.__dict__["_gridwise_submitted"] = True
+
+    device.queue.submit = guarded_submit
 
 
 def encoder_fate(encoder: wgpu.GPUCommandEncoder) -> EncoderFate:

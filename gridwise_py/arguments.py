@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import wgpu
 
-from ._wgpu_native import destroyed_flag, device_of
+from ._wgpu_native import destroyed_flag, device_of, encoder_fate, guard_queue
 from .array import Array, empty
 from .capabilities import Capabilities
 from .chunked import ChunkedArray
@@ -17,14 +18,16 @@ from .datatype import Datatype
 from .errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, LimitError, OverlapError
 from .executor import BoundPlan, BufferRange
 from .layout import Layout, Operand
+from .timing import TimingSession
+from .trouble import device_error, is_trouble
 from .windows import binding_limit, part_of
 
 if TYPE_CHECKING:
     from .primitive import Primitive
 
 __all__ = [
-    "Argument", "Items", "Ready", "bind_layout", "check_encoder", "check_overlaps", "parts", "resolve", "signature",
-    "watch",
+    "Argument", "Items", "Ready", "bind_layout", "check_encoder", "check_overlaps", "check_session", "parts", "resolve",
+    "signature", "watch", "watch_submission",
 ]  # fmt: skip
 
 Items: TypeAlias = Array | ChunkedArray
@@ -69,6 +72,16 @@ class Ready:
     outputs: dict[str, Items]
     in_place: bool
     watched: tuple[tuple[list[bool], wgpu.GPUBuffer], ...]
+
+    @functools.cached_property
+    def named_notes(self) -> tuple[tuple[list[bool], str], ...]:
+        """The note of each buffer's end, and what the buffer is in messages."""
+        primitive = self.bound.plan.primitive
+        return tuple(
+            (destroyed_flag(part.buffer), f"{primitive}'s {name}")
+            for name, value in self.arrays.items()
+            for part in parts(value)
+        )
 
     def shapes(self) -> str:
         """Return names, lengths and datatypes of the arguments."""
@@ -186,13 +199,55 @@ def signature(arrays: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDevice) -> None:
-    """Raise BufferUsageError if a caller's encoder is of another device."""
+    """Raise where nothing can be recorded on a caller's encoder.
+
+    Raises
+    ------
+    ArgumentError
+        If it is something else, such as a pass, or is finished.
+    BufferUsageError
+        If it is of another device.
+    """
+    if not isinstance(encoder, wgpu.GPUCommandEncoder):
+        raise ArgumentError(
+            f"{name}: encoder must be a wgpu.GPUCommandEncoder, not {type(encoder).__name__}; where you have a pass, "
+            f"end it, and record on its encoder before the pass or after it"
+        )
     owner = device_of(encoder)
     if owner is not None and owner is not device:
         raise BufferUsageError(
             f"{name}: the encoder is of another device ({owner.adapter.info['device']}, device {owner.uid}) than the "
             f"primitive ({device.adapter.info['device']}, device {device.uid}); make it with "
             f"primitive.device.create_command_encoder()"
+        )
+    try:
+        encoder.insert_debug_marker(name)  # wgpu-py does not tell whether an encoder is finished
+    except wgpu.GPUError as error:
+        if is_trouble(error):
+            raise device_error(error, name) from error
+        raise ArgumentError(
+            f"{name}: the encoder is finished; record before encoder.finish(), or on a new one from "
+            f"device.create_command_encoder() ({' '.join(str(error).split())})"
+        ) from error
+
+
+def watch_submission(encoder: wgpu.GPUCommandEncoder, ready: Ready, device: wgpu.GPUDevice) -> None:
+    """Have the submission of a caller's encoder refused if an argument is destroyed until then."""
+    encoder_fate(encoder).needs(ready.named_notes)
+    guard_queue(device)
+
+
+def check_session(name: str, session: TimingSession, device: wgpu.GPUDevice) -> None:
+    """Raise where a caller's session cannot time passes of a device."""
+    if not isinstance(session, TimingSession):
+        raise ArgumentError(
+            f"{name}: timing must be a TimingSession, not {type(session).__name__}; "
+            f"gridwise_py.timing_helper(device).session() makes one"
+        )
+    if session.device is not device:
+        raise ArgumentError(
+            f"{name}: the timing session is of another device than the primitive; make it with "
+            f"gridwise_py.timing_helper(primitive.device).session()"
         )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
+from abc import ABC, abstractmethod
 from typing import Any, NoReturn
 
 import numpy as np
 import wgpu
 
-from ._wgpu_native import destroyed_flag, device_of, is_destroyed
-from .context import context_of
-from .datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ._wgpu_native import destroyed_flag, device_of, is_destroyed, submit
+from .context import context_of, step
+from .datatype import STORAGE_DATATYPES, Datatype, as_datatype
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, DatatypeError, ImplicitConversionError, LimitError
 from .process import in_thread
@@ -20,15 +22,109 @@ __all__ = ["Array", "asarray", "empty", "empty_like"]
 _USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 
 
-class OnGpu:
-    """What items on the GPU refuse: conversions that would copy them unseen."""
+_LABEL = "gridwise array"  # of a buffer that its maker gave none
+
+
+def checked_count(value: Any, name: str, least: int = 0) -> int:
+    """Return an integer of Python or numpy as a Python int, which does not overflow.
+
+    Raises
+    ------
+    ArgumentError
+        If it is something else, a float or a bool for example, or below `least`.
+    """
+    try:
+        count = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        count = None
+    if count is None or count < least:
+        raise ArgumentError(f"{name} must be an integer of at least {least}, not {value!r}")
+    return count
+
+
+def count_items(n: int) -> str:
+    """Return ``"1 item"`` or ``"5 items"``."""
+    return f"{n} item{'' if n == 1 else 's'}"
+
+
+class OnGpu(ABC):
+    """What all arrays on the GPU share: items are copied to the host only where a call says so."""
 
     __slots__ = ()
 
-    def _refuse(self, what: str) -> NoReturn:
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of items."""
+
+    @abstractmethod
+    def __getitem__(self, key: slice) -> Any:
+        """Return a view of a range of items."""
+
+    @abstractmethod
+    def to_numpy(self) -> np.ndarray:
+        """Copy the items from the GPU."""
+
+    def item(self, index: int | None = None) -> int | float:
+        """Copy one item from the GPU, as a Python number; waits for the work that was submitted before.
+
+        Parameters
+        ----------
+        index : int, optional
+            Which; a negative one counts from the end. May be left out where there is only one item.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such item, or several and no index.
+        """
+        if index is None:
+            if self.size != 1:
+                raise ArgumentError(
+                    f"item() without an index is for an array of 1 item, but {self!r} has {self.size}; say which: "
+                    f"item(0) is the first, item(-1) the last; tolist() and to_numpy() copy all"
+                )
+            index = 0
+        place = checked_count(index, "index", -self.size)
+        if place >= self.size:
+            raise ArgumentError(f"index {place} is not in {self!r}, which has {count_items(self.size)}")
+        place %= self.size
+        return self[place : place + 1].to_numpy().item()
+
+    def tolist(self) -> list[int] | list[float]:
+        """Copy the items from the GPU into a list of Python numbers."""
+        return self.to_numpy().tolist()
+
+    def _name(self) -> str:
+        return f"{'an' if type(self) is Array else 'a'} {type(self).__name__}"
+
+    def _refuse(self, what: str, remedy: str = "call .to_numpy()") -> NoReturn:
         raise ImplicitConversionError(
-            f"{'an' if type(self) is Array else 'a'} {type(self).__name__} lies on the GPU and is not converted to "
-            f"{what} implicitly, since a hidden copy would spoil timings; call .to_numpy()"
+            f"{self._name()} lies on the GPU and is not converted to {what} implicitly, since a hidden copy would "
+            f"spoil timings; {remedy}"
+        )
+
+    def _refuse_number(self, what: str) -> NoReturn:
+        if self.size == 1:
+            self._refuse(what, "call .item()")
+        self._refuse(what, f"it has {self.size} items: call .item(0) for the first, or .to_numpy() for all")
+
+    def __dlpack__(self, **_kwargs: Any) -> NoReturn:
+        self._refuse(
+            "another library's tensor", "wgpu has no DLPack: copy through the host, torch.from_numpy(x.to_numpy())"
+        )
+
+    def __dlpack_device__(self) -> NoReturn:
+        self.__dlpack__()
+
+    def __copy__(self) -> Any:
+        return self[:]
+
+    def __reduce_ex__(self, _protocol: Any) -> NoReturn:
+        raise ImplicitConversionError(
+            f"{self._name()} lies on the GPU and is neither pickled nor deep-copied. To send it, pickle x.to_numpy() "
+            f"and upload that with gridwise_py.asarray; for a copy on the GPU, run "
+            f"gridwise_py.Copy(x.device, x.datatype).execute(input=x).output"
         )
 
     def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
@@ -47,20 +143,28 @@ class OnGpu:
         self._refuse("a bool")
 
     def __float__(self) -> NoReturn:
-        self._refuse("a float")
+        self._refuse_number("a float")
 
     def __int__(self) -> NoReturn:
-        self._refuse("an int")
+        self._refuse_number("an int")
 
 
 def slice_bounds(key: Any, length: int, kind: str) -> tuple[int, int]:
     """Return first item and length of a slice; raise for what is none, or has another step."""
     if not isinstance(key, slice):
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            raise ImplicitConversionError(
+                f"an item of {kind} is not read implicitly: array.item({key}) copies it from the GPU, "
+                f"array[{key}:{'' if key == -1 else key + 1}] is a view of it, and array.to_numpy() copies all"
+            )
         raise ImplicitConversionError(
-            f"an item of {kind} is not read implicitly (index {key!r}): use array.to_numpy()[{key!r}], or a "
-            f"slice, which is a view"
+            f"{kind} is not indexed by {key!r}: slices with step 1 are views; for anything else copy the items first, "
+            f"array.to_numpy()[…]"
         )
-    start, stop, step = key.indices(length)
+    try:
+        start, stop, step = key.indices(length)
+    except TypeError as error:
+        raise DatatypeError(f"{kind} cannot be sliced by {key!r}: {error}") from error
     if step != 1:
         raise ArgumentError(f"slices of {kind} have step 1, not {step}; copy with to_numpy()[::{step}]")
     return start, max(0, stop - start)
@@ -101,9 +205,10 @@ class Array(OnGpu):
         self._buffer = buffer
         self._datatype = as_datatype(datatype, STORAGE_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
-        if length is None:
-            length = capacity - offset
-        if offset < 0 or length < 0 or offset + length > capacity:
+        # Python's ints: sums of numpy's would wrap.
+        offset = checked_count(offset, "offset")
+        length = max(0, capacity - offset) if length is None else checked_count(length, "length")
+        if offset + length > capacity:
             raise ArgumentError(
                 f"items {offset} to {offset + length} do not lie in a buffer of {capacity} items ({buffer.size} bytes)"
             )
@@ -216,16 +321,19 @@ class Array(OnGpu):
         """As `to_numpy`, without blocking the event loop."""
         return await in_thread(self.to_numpy)
 
-    def copy_from(self, data: np.ndarray) -> Array:
-        """Upload `data` into this view and return the view.
+    def copy_from(self, data: np.ndarray | Array) -> Array:
+        """Copy `data` into this view and return the view.
 
         Parameters
         ----------
-        data : numpy.ndarray
-            Shape (size,), dtype of the Array. A view of f16 that shares a word of 4 bytes with other items is read
-            first, which waits for the GPU.
+        data : numpy.ndarray or Array
+            Shape (size,), dtype of the Array. A numpy array is uploaded; a view of f16 that shares a word of 4 bytes
+            with other items is read first, which waits for the GPU. An Array must lie on the same device, in another
+            buffer, and is copied on the GPU, without waiting.
         """
-        data = np.asarray(data)
+        if isinstance(data, OnGpu):
+            return self._copy_on_gpu(data)
+        data = host_array(data)
         if data.dtype != self.dtype or data.shape != self.shape:
             raise DatatypeError(
                 f"cannot copy a numpy array of {data.dtype} and shape {data.shape} into an Array of {self.dtype} and "
@@ -240,11 +348,38 @@ class Array(OnGpu):
                 found[lead : lead + self.nbytes] = words
                 words, first = found, first - lead
             profiler = context_of(self._device).profiler
-            with device_errors("copy_from()"):
+            with device_errors("copy_from()", self._device):
                 if profiler is not None:
                     profiler._upload(self._buffer, first, words)
                 else:
                     self._device.queue.write_buffer(self._buffer, first, words)
+        return self
+
+    def _copy_on_gpu(self, source: OnGpu) -> Array:
+        remedy = f"gridwise_py.Copy(x.device, '{self._datatype.name}').execute(input=x, output=y) copies any view"
+        if not isinstance(source, Array):
+            raise DatatypeError(f"copy_from() takes a numpy array or an Array, not {source!r}; {remedy}")
+        if source.datatype != self._datatype or source.size != self._length:
+            raise DatatypeError(f"cannot copy {source!r} into {self!r}: datatype and size must be the same")
+        if source.device is not self._device:
+            raise BufferUsageError(
+                f"cannot copy {source!r} into {self!r}, which lies on another device; copy through the host: "
+                f"y.copy_from(x.to_numpy())"
+            )
+        if source.buffer is self._buffer:
+            raise BufferUsageError(f"copy_from() cannot copy within one buffer, which WebGPU does not allow; {remedy}")
+        if not (self._is_whole_words() and source._is_whole_words()):
+            raise ArgumentError(f"copy_from() copies whole words of 4 bytes from Array to Array; {remedy}")
+        source._check_usable("COPY_SRC", "copy_from()")
+        self._check_usable("COPY_DST", "copy_from()")
+        if self._length:
+            with device_errors("copy_from()", self._device):
+                encoder = self._device.create_command_encoder(label="gridwise copy")
+                with step(context_of(self._device).profiler, "copy_from", encoder, 2 * self.nbytes):
+                    encoder.copy_buffer_to_buffer(
+                        source.buffer, source.offset_bytes, self._buffer, self.offset_bytes, self.nbytes
+                    )
+                submit(self._device, [encoder.finish()], "copy_from()")
         return self
 
     def destroy(self) -> None:
@@ -264,7 +399,10 @@ class Array(OnGpu):
 
     def __repr__(self) -> str:
         view = f", offset={self._offset}" if self._offset else ""
-        return f"Array({self._datatype.name}, {self._length} items{view})"
+        label = f", label={self._buffer.label!r}" if self._buffer.label not in ("", _LABEL) else ""
+        end = ", destroyed" if is_destroyed(self._buffer) else ""
+        where = self._device.adapter.info["device"]
+        return f"Array({self._datatype.name}, {count_items(self._length)}{view}{label}, on {where}{end})"
 
 
 def _checked_size(device: wgpu.GPUDevice, n: int, datatype: Datatype) -> int:
@@ -284,10 +422,8 @@ def _make_buffer(
 ) -> wgpu.GPUBuffer:
     profiler = context_of(device).profiler
     size_bytes = _checked_size(device, n, datatype)
-    with device_errors(f"an Array of {n} items of {datatype.name} ({size_bytes} bytes)"):
-        buffer = device.create_buffer(
-            label=label or "gridwise array", size=size_bytes, usage=_USAGE, mapped_at_creation=mapped
-        )
+    with device_errors(f"an Array of {n} items of {datatype.name} ({size_bytes} bytes)", device):
+        buffer = device.create_buffer(label=label or _LABEL, size=size_bytes, usage=_USAGE, mapped_at_creation=mapped)
     destroyed_flag(buffer, fresh=True)
     if profiler is not None:
         profiler._allocated(size_bytes)
@@ -305,18 +441,82 @@ def empty(
         If it is larger than the device's largest buffer.
     """
     datatype = as_datatype(datatype, STORAGE_DATATYPES)
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-        raise ArgumentError(f"n must be an integer of at least 0, not {n!r}")
+    n = checked_count(n, "n")
     device = device if device is not None else default_device()
-    buffer = _make_buffer(device, int(n), datatype, label)
-    return Array(buffer, datatype, int(n), device=device)
+    buffer = _make_buffer(device, n, datatype, label)
+    return Array(buffer, datatype, n, device=device)
 
 
 def empty_like(array: Array | np.ndarray, device: wgpu.GPUDevice | None = None) -> Array:
     """Return an uninitialised Array of the length and datatype of `array`, on its device."""
     if isinstance(array, Array):
         return empty(array.size, array.datatype, device or array.device)
-    return empty(np.asarray(array).size, np.asarray(array).dtype, device)
+    items = host_array(array)
+    return empty(items.size, datatype_of(items), device)
+
+
+def refuse_masked(data: Any) -> None:
+    """Raise DatatypeError for an array with masked items, whose mask would be lost."""
+    if np.ma.is_masked(data):
+        raise DatatypeError(
+            "data has masked items, and an Array has no mask; give data.filled(value) or data.compressed()"
+        )
+
+
+def host_array(data: Any) -> np.ndarray:
+    """Return what numpy makes of data on the host; raise DatatypeError where a mask would be lost."""
+    refuse_masked(data)
+    return np.asarray(data)
+
+
+def datatype_of(items: np.ndarray) -> Datatype:
+    """Return the datatype of a numpy array that is to be uploaded.
+
+    Raises
+    ------
+    DatatypeError
+        If an Array cannot hold it; the message says how to convert it, where that makes sense.
+    """
+    dtype = items.dtype
+    if not dtype.isnative:
+        raise DatatypeError(
+            f"data is of {dtype.str}, whose bytes are in the other order than this machine's; "
+            f"convert it: x.astype(x.dtype.newbyteorder('='))"
+        )
+    if dtype.kind in "biufO":
+        return as_datatype(dtype, STORAGE_DATATYPES)
+    parts = "; take x.real and x.imag, as two arrays" if dtype.kind == "c" else ""
+    raise DatatypeError(f"data is of {dtype}, but an Array holds real numbers: {', '.join(STORAGE_DATATYPES)}{parts}")
+
+
+def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
+    """Return a sequence of Python numbers as a numpy array; raise DatatypeError for what the datatype cannot hold."""
+    try:
+        found = np.array(data)
+        with np.errstate(over="ignore"):
+            items = np.array(data, dtype=wanted.dtype)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise DatatypeError(f"data cannot be held as {wanted}: {error}") from error
+    if found.dtype.kind == "O":  # integers of more than 64 bits, perhaps
+        strange = [x for x in found.ravel() if not isinstance(x, (int, np.integer))]
+    else:
+        strange = [] if found.dtype.kind in "biuf" else found.ravel()[:1].tolist()
+    if strange:
+        raise DatatypeError(
+            f"data cannot be held as {wanted}: {strange[0]!r} is {type(strange[0]).__name__}, no number"
+        )
+    if found.dtype.kind == "f":
+        if wanted.dtype.kind == "f":
+            lost = np.isfinite(found) & ~np.isfinite(items)
+            remedy = "it is beyond the largest number; take a datatype with a larger range"
+        else:
+            lost = items.astype(np.float64) != found
+            remedy = (
+                f"it is no whole number; round first, numpy.rint(data).astype(numpy.{wanted.numpy_name}), or take f32"
+            )
+        if lost.any():
+            raise DatatypeError(f"data cannot be held as {wanted}: it has {found[lost][0]}, and {remedy}")
+    return items
 
 
 def asarray(data: Any, device: wgpu.GPUDevice | None = None, *, dtype: Any = None, label: str = "") -> Array:
@@ -325,17 +525,19 @@ def asarray(data: Any, device: wgpu.GPUDevice | None = None, *, dtype: Any = Non
     Parameters
     ----------
     data : numpy.ndarray, Array, wgpu.GPUBuffer, or sequence
-        A numpy array or sequence is uploaded; an Array is returned as it is; a GPUBuffer is viewed, and needs
-        `dtype`. A sequence of Python numbers needs `dtype`, too, since numpy would take 64 bits.
+        A numpy array, or what numpy takes for one (a tensor on the CPU, a pandas Series), is uploaded; so is a
+        sequence of Python numbers, which needs `dtype`, since numpy would take 64 bits. An Array is returned as it
+        is. A GPUBuffer is viewed, and needs `dtype`.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional
-        Datatype, its name, or a numpy dtype. Numpy arrays are not converted: a dtype that differs is an error.
+        Datatype, its name, or a numpy dtype. Numpy arrays are not converted: a dtype that differs is an error. Python
+        numbers may be rounded to a float datatype, but to no integer one.
 
     Raises
     ------
     DatatypeError
-        If the items are of no supported datatype.
+        If the items are of no supported datatype, cannot be held as `dtype`, or are masked.
     ArgumentError
         If `data` has more than one dimension, or lies on another device.
     """
@@ -352,35 +554,34 @@ def asarray(data: Any, device: wgpu.GPUDevice | None = None, *, dtype: Any = Non
         if wanted is not None and wanted != data.datatype:
             raise DatatypeError(f"{data!r} is not of {wanted}; convert with to_numpy().astype(…)")
         return data
-    if isinstance(data, np.ndarray):
-        items = data
-        datatype = as_datatype(items.dtype, STORAGE_DATATYPES)
+    refuse_masked(data)
+    if hasattr(data, "__array__"):
+        items = np.asarray(data)
+        datatype = datatype_of(items)
         if wanted is not None and wanted != datatype:
             raise DatatypeError(
                 f"data is of {items.dtype}, but dtype={wanted} was asked for; convert it first: "
-                f"data.astype(numpy.{wanted.numpy_name})"
+                f"{'data' if isinstance(data, np.ndarray) else 'numpy.asarray(data)'}.astype(numpy.{wanted.numpy_name})"
             )
     elif wanted is not None:
-        datatype = wanted
-        try:
-            items = np.array(data, dtype=wanted.dtype)
-        except (OverflowError, TypeError, ValueError) as error:
-            raise DatatypeError(f"data cannot be held as {wanted}: {error}") from error
+        items, datatype = _from_numbers(data, wanted), wanted
     else:
-        items = np.asarray(data)
-        datatype = as_datatype(items.dtype, DATATYPES)  # the 64 bits of Python's numbers are nobody's choice
-    if items.ndim != 1:
-        raise ArgumentError(
-            f"an Array has one dimension, the data has shape {items.shape}; use data.ravel(), or data.reshape(-1)"
+        raise DatatypeError(
+            f"data is a {type(data).__name__}, which does not say its datatype, and the 64 bits that numpy would take "
+            f"are nobody's choice; give dtype=, for example gridwise_py.asarray([1, 2, 3], dtype='u32')"
         )
+    if items.ndim != 1:
+        remedy = "use data.ravel(), or data.reshape(-1)" if items.ndim else "give a list of one number, [data]"
+        raise ArgumentError(f"an Array has one dimension, the data has shape {items.shape}; {remedy}")
     device = device if device is not None else default_device()
     profiler = context_of(device).profiler
     buffer = _make_buffer(device, items.size, datatype, label, mapped=profiler is None)
     words = np.ascontiguousarray(items).view(np.uint8)
-    if profiler is None:
-        if items.size:
-            buffer.write_mapped(words)
-        buffer.unmap()
-    elif items.size:
-        profiler._upload(buffer, 0, words)
+    with device_errors(f"uploading {words.nbytes} bytes", device):
+        if profiler is None:
+            if items.size:
+                buffer.write_mapped(words)
+            buffer.unmap()
+        elif items.size:
+            profiler._upload(buffer, 0, words)
     return Array(buffer, datatype, items.size, device=device)

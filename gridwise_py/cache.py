@@ -12,19 +12,29 @@ from typing import Any
 __all__ = ["cache_folder", "documents", "load", "remove", "save"]
 
 
-def cache_folder() -> Path:
-    """Return the folder for what can be found again: ``GRIDWISE_CACHE_DIR``, else the user's."""
+def cache_folder() -> Path | None:
+    """Return the folder for what can be found again: ``GRIDWISE_CACHE_DIR``, else the user's.
+
+    None where the user has none: a container that runs under a number without a name and without ``HOME``. Then nothing
+    is kept, and everything is found out again by each process.
+    """
     folder = os.environ.get("GRIDWISE_CACHE_DIR")
     if folder:
         return Path(folder)
     import platformdirs
 
-    return platformdirs.user_cache_path("gridwise_py", appauthor=False)
+    try:
+        return platformdirs.user_cache_path("gridwise_py", appauthor=False)
+    except (RuntimeError, KeyError):  # as pathlib and pwd say that there is no home
+        return None
 
 
-def _path(kind: str, key: Mapping[str, str]) -> Path:
+def _path(kind: str, key: Mapping[str, str]) -> Path | None:
+    folder = cache_folder()
+    if folder is None:
+        return None
     digest = hashlib.sha256(json.dumps(dict(key), sort_keys=True).encode()).hexdigest()
-    return cache_folder() / f"{kind}-{digest[:16]}.json"
+    return folder / f"{kind}-{digest[:16]}.json"
 
 
 def load(kind: str, key: Mapping[str, str], form: int) -> dict[str, Any] | None:
@@ -44,7 +54,8 @@ def load(kind: str, key: Mapping[str, str], form: int) -> dict[str, Any] | None:
     dict or None
         None where the file is missing, broken, of another form or of something else.
     """
-    data = _read(_path(kind, key))
+    path = _path(kind, key)
+    data = None if path is None else _read(path)
     return data if data is not None and data.get("format") == form and data.get("device") == dict(key) else None
 
 
@@ -61,6 +72,8 @@ def save(kind: str, key: Mapping[str, str], form: int, content: Mapping[str, Any
     document = {"format": form, "device": dict(key), **content}
     try:
         path = _path(kind, key)
+        if path is None:
+            return False
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
@@ -75,7 +88,8 @@ def save(kind: str, key: Mapping[str, str], form: int, content: Mapping[str, Any
 
 def documents(kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield every readable file of a kind, of whatever device, with its path."""
-    for path in sorted(cache_folder().glob(f"{kind}-*.json")):
+    folder = cache_folder()
+    for path in () if folder is None else sorted(folder.glob(f"{kind}-*.json")):
         data = _read(path)
         if data is not None:
             yield path, data
@@ -83,8 +97,10 @@ def documents(kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 def remove(kind: str, key: Mapping[str, str]) -> bool:
     """Remove what is kept, and return whether there was anything."""
+    path = _path(kind, key)
     try:
-        _path(kind, key).unlink()
+        if path is not None:
+            path.unlink()
     except OSError:
         return False
-    return True
+    return path is not None

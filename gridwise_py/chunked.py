@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from .array import Array, OnGpu, asarray, empty, slice_bounds
+from .array import Array, OnGpu, asarray, checked_count, count_items, datatype_of, empty, host_array, slice_bounds
 from .datatype import STORAGE_DATATYPES, Datatype, as_datatype
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, DatatypeError
@@ -46,7 +46,7 @@ class ChunkedArray(OnGpu):
     >>> device = gw.request_device()
     >>> x = gw.ChunkedArray.from_numpy(np.arange(10, dtype=np.uint32), chunk_items=4, device=device)
     >>> x
-    ChunkedArray(u32, 10 items in 3 chunks)
+    ChunkedArray(u32, 10 items in 3 chunks, on llvmpipe (LLVM 15.0.6, 256 bits))
     >>> gw.cumsum(x).to_numpy()
     array([ 0,  1,  3,  6, 10, 15, 21, 28, 36, 45], dtype=uint32)
     """
@@ -86,10 +86,10 @@ class ChunkedArray(OnGpu):
             chunk is reached by one dispatch.
         device : wgpu.GPUDevice, optional
         """
-        items = np.asarray(data)
+        items = host_array(data)
         if items.ndim != 1:
             raise ArgumentError(f"a ChunkedArray has one dimension, the data has shape {items.shape}; use data.ravel()")
-        datatype = as_datatype(items.dtype, STORAGE_DATATYPES)
+        datatype = datatype_of(items)
         device = device if device is not None else default_device()
         step = _chunk_items(chunk_items, datatype, device)
         return cls([asarray(items[first : first + step], device) for first in range(0, max(items.size, 1), step)])
@@ -104,12 +104,11 @@ class ChunkedArray(OnGpu):
         chunk_items: int | None = None,
     ) -> ChunkedArray:
         """Return `n` items with unspecified contents, in chunks as those of `from_numpy`."""
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise ArgumentError(f"n must be an integer of at least 0, not {n!r}")
+        n = checked_count(n, "n")
         datatype = as_datatype(datatype, STORAGE_DATATYPES)
         device = device if device is not None else default_device()
         step = _chunk_items(chunk_items, datatype, device)
-        return cls([empty(min(step, n - first), datatype, device) for first in range(0, max(int(n), 1), step)])
+        return cls([empty(min(step, n - first), datatype, device) for first in range(0, max(n, 1), step)])
 
     @classmethod
     def empty_like(cls, other: ChunkedArray) -> ChunkedArray:
@@ -184,7 +183,12 @@ class ChunkedArray(OnGpu):
 
     def copy_from(self, data: np.ndarray) -> ChunkedArray:
         """Upload `data`, shape (size,) and of the same dtype, into the chunks, and return this."""
-        data = np.asarray(data)
+        if isinstance(data, OnGpu):
+            raise DatatypeError(
+                f"copy_from() of a ChunkedArray takes a numpy array, not {data!r}; on the GPU, "
+                f"gridwise_py.Copy(x.device, '{self.datatype.name}').execute(input=x, output=y) copies"
+            )
+        data = host_array(data)
         if data.dtype != self.dtype or data.shape != self.shape:
             raise DatatypeError(
                 f"cannot copy a numpy array of {data.dtype} and shape {data.shape} into a ChunkedArray of {self.dtype} "
@@ -207,14 +211,13 @@ class ChunkedArray(OnGpu):
             chunk._check_usable(usage, call)
 
     def __repr__(self) -> str:
-        count = len(self._chunks)
-        return f"ChunkedArray({self.datatype.name}, {self.size} items in {count} chunk{'s' if count > 1 else ''})"
+        count, where = len(self._chunks), self.device.adapter.info["device"]
+        chunks = f"{count} chunk{'' if count == 1 else 's'}"
+        return f"ChunkedArray({self.datatype.name}, {count_items(self.size)} in {chunks}, on {where})"
 
 
 def _chunk_items(wanted: int | None, datatype: Datatype, device: wgpu.GPUDevice) -> int:
     if wanted is None:
         largest = min(device.limits["max-storage-buffer-binding-size"], device.limits["max-buffer-size"])
         return max(_WHOLE_ITEMS, largest // datatype.itemsize_bytes // _WHOLE_ITEMS * _WHOLE_ITEMS)
-    if isinstance(wanted, bool) or not isinstance(wanted, (int, np.integer)) or wanted < 1:
-        raise ArgumentError(f"chunk_items must be an integer of at least 1, not {wanted!r}")
-    return int(wanted)
+    return checked_count(wanted, "chunk_items", 1)

@@ -22,7 +22,7 @@ from .device import measure_capabilities
 from .errors import ArgumentError, GridwiseWarning
 from .process import check_process, note_gpu_use
 from .timing import TimingHelper
-from .trouble import device_errors, watch_errors
+from .trouble import device_end, device_errors, watch_errors
 
 if TYPE_CHECKING:
     from .profiler import Profile
@@ -75,6 +75,7 @@ class DeviceContext:
         self._events_lock = threading.Lock()  # `lock` may be held while the GPU is waited for
         note_gpu_use()  # also by way of a device that a user made
         watch_errors()
+        device_end(device)
         look_types_up()
 
     @property
@@ -133,17 +134,10 @@ class DeviceContext:
         profiler = self.profiler
         with (
             self.lock,
-            device_errors(f"reading {target.nbytes} bytes"),
+            device_errors(f"reading {target.nbytes} bytes", self.device),
             profiler._span("download", "transfer", bytes=target.nbytes) if profiler else contextlib.nullcontext(),
         ):
-            wanted = min(_STAGING_BYTES, 1 << max(16, (target.nbytes - 1).bit_length()))
-            if self._staging is None or self._staging.size < wanted:
-                self._staging = self.device.create_buffer(
-                    label="gridwise staging",
-                    size=wanted,
-                    usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST,
-                )
-            staging = self._staging
+            staging = self._take_staging(min(_STAGING_BYTES, 1 << max(16, (target.nbytes - 1).bit_length())))
             for start in range(0, target.nbytes, staging.size):
                 size = min(staging.size, target.nbytes - start)
                 encoder = self.device.create_command_encoder(label="gridwise read")
@@ -152,21 +146,28 @@ class DeviceContext:
                 with step(profiler, "submit"):
                     submit(self.device, [encoder.finish()], "read", waited_for=True)
                 with step(profiler, "wait"):
-                    self._map(staging, size)
-                try:
-                    with step(profiler, "copy from staging"):
-                        target[start : start + size] = np.frombuffer(
-                            staging.read_mapped(0, size, copy=False), dtype=np.uint8
-                        )
-                finally:
-                    staging.unmap()
+                    map_buffer(self.device, staging, "READ_NOSYNC", 0, size)
+                with step(profiler, "copy from staging"):
+                    target[start : start + size] = np.frombuffer(
+                        staging.read_mapped(0, size, copy=False), dtype=np.uint8
+                    )
+                staging.unmap()
+            self._staging = staging
 
-    def _map(self, staging: wgpu.GPUBuffer, size: int) -> None:
-        try:
-            map_buffer(self.device, staging, "READ_NOSYNC", 0, size)
-        except BaseException:
-            self._staging = None  # it may be mapped at any time
-            raise
+    def _take_staging(self, size_bytes: int) -> wgpu.GPUBuffer:
+        """Return a staging buffer that nobody else has.
+
+        It comes back only after a call that went well. After any other it may be mapped, or be so at any time: to copy
+        into it then would end the process.
+        """
+        staging, self._staging = self._staging, None
+        if staging is None or staging.size < size_bytes:
+            staging = self.device.create_buffer(
+                label="gridwise staging",
+                size=size_bytes,
+                usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST,
+            )
+        return staging
 
 
 def step(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
+import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +22,7 @@ from .process import check_process, note_gpu_use
 from .submission import read_words
 from .timeout import checked_timeout_s, set_timeout_s
 from .timing import TimingHelper
-from .trouble import watch_errors
+from .trouble import device_end, device_errors, is_lost, watch_errors
 from .tuned import load_tuning
 
 __all__ = [
@@ -89,10 +92,40 @@ def _type_rank(adapter: wgpu.GPUAdapter) -> int:
     return _TYPE_ORDER.index(kind) if kind in _TYPE_ORDER else _TYPE_ORDER.index("Unknown")
 
 
+_environment_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def _without_wayland() -> Iterator[None]:
+    """Let the search for adapters find no Wayland server where there cannot be one.
+
+    The search asks for one through libwayland, which prints four lines that begin with "error:" where XDG_RUNTIME_DIR
+    is unset: in containers, ssh sessions and CI. It could not connect then anyway. A socket path that cannot exist has
+    the same outcome without the lines, and hides no error of a driver.
+
+    C libraries alone see the path, and only for the time of the search. ``os.environ`` stays as it is.
+    """
+    absolute = any(os.environ.get(name, "").startswith("/") for name in ("XDG_RUNTIME_DIR", "WAYLAND_DISPLAY"))
+    if absolute or "WAYLAND_SOCKET" in os.environ or not sys.platform.startswith(("linux", "freebsd")):
+        yield
+        return
+    with _environment_lock:
+        before = os.environ.get("WAYLAND_DISPLAY")
+        try:
+            os.putenv("WAYLAND_DISPLAY", "/dev/null/no-wayland")
+            yield
+        finally:
+            if before is None:
+                os.unsetenv("WAYLAND_DISPLAY")
+            else:
+                os.putenv("WAYLAND_DISPLAY", before)
+
+
 def _adapters(include_opengl: bool) -> list[wgpu.GPUAdapter]:
     check_process()
     note_gpu_use()
-    adapters = wgpu.gpu.enumerate_adapters_sync()
+    with _without_wayland():
+        adapters = wgpu.gpu.enumerate_adapters_sync()
     look_types_up()
     # OpenGL shows the same hardware again, without subgroups and with worse timestamps.
     visible = [a for a in adapters if include_opengl or a.info["backend_type"] != "OpenGL"]
@@ -193,6 +226,7 @@ def request_device(
     missing = set(features) - set(device.features)
     if missing:
         raise AdapterError(f"adapter {adapter.info['device']!r} refused features it lists: {sorted(missing)}")
+    device_end(device)
     if timeout_s is not None:
         set_timeout_s(device, limit_s)
     return device
@@ -203,11 +237,14 @@ _default: list[wgpu.GPUDevice] = []
 
 
 def default_device() -> wgpu.GPUDevice:
-    """Return the device that functions on numpy arrays use, made at the first call."""
+    """Return the device that functions on numpy arrays use.
+
+    It is made at the first call, and again at the first call after it was lost.
+    """
     check_process()  # before the lock, which may be held for ever by a thread that the fork left behind
     with _default_lock:
-        if not _default:
-            _default.append(request_device())
+        if not _default or is_lost(_default[0]):
+            _default[:] = [request_device()]
         return _default[0]
 
 
@@ -282,6 +319,9 @@ def measure_capabilities(device: wgpu.GPUDevice, helper: TimingHelper | None) ->
     """
     info: Any = device.adapter.info
     timed = helper is not None
+    with device_errors("measuring the device", device):
+        subgroup_size = _probe_subgroup_size(device)
+        tick_step_ns = _probe_tick_step_ns(helper) if helper is not None else None
     return Capabilities(
         adapter=info["device"],
         adapter_type=info["adapter_type"],
@@ -290,9 +330,9 @@ def measure_capabilities(device: wgpu.GPUDevice, helper: TimingHelper | None) ->
         driver=info["description"],
         features=frozenset(device.features),
         limits=dict(device.limits),
-        subgroup_size=_probe_subgroup_size(device),
+        subgroup_size=subgroup_size,
         subgroup_min_size=_VENDORS_SUBGROUP_MIN_SIZE.get(info["vendor_id"], 4),
         tick_period_ns=tick_period_ns(device) if timed else None,
         tuning=load_tuning(device_key(device)),
-        tick_step_ns=_probe_tick_step_ns(helper) if helper is not None else None,
+        tick_step_ns=tick_step_ns,
     )

@@ -8,6 +8,7 @@ from typing import Any
 import wgpu
 
 from ._wgpu_native import device_of, queue_is_idle, submit, wait_idle
+from .arguments import check_encoder
 from .context import context_of
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, TimingNotReady, TimingUnavailable
@@ -137,31 +138,33 @@ class Event:
         Raises
         ------
         ArgumentError
-            If `encoder` is something else, such as a pass.
+            If `encoder` is something else, such as a pass, or is finished.
         BufferUsageError
             If it is of another device.
         """
         device = self.device
-        if encoder is not None and not isinstance(encoder, wgpu.GPUCommandEncoder):
-            raise ArgumentError(
-                f"encoder must be a wgpu.GPUCommandEncoder, not {type(encoder).__name__}; end the pass and record "
-                f"the event on its encoder, before the pass or after it"
-            )
-        if encoder is not None and device_of(encoder) not in (None, device):
-            raise BufferUsageError(
-                "the encoder is of another device than this event; make an event with the encoder's device, since "
-                "the clocks of two devices have nothing to do with each other"
-            )
-        target = encoder if encoder is not None else device.create_command_encoder(label="gridwise event")
+        if encoder is not None:
+            if device_of(encoder) not in (None, device):
+                raise BufferUsageError(
+                    "the encoder is of another device than this event; make an event with the encoder's device, since "
+                    "the clocks of two devices have nothing to do with each other"
+                )
+            check_encoder("event.record()", encoder, device)
+        with device_errors("event.record()", device):
+            target = encoder if encoder is not None else device.create_command_encoder(label="gridwise event")
         session = self._helper.session() if self._helper is not None else None
         if session is not None:
             try:
-                self._stamp(target, session)
+                with device_errors("event.record()", device):
+                    self._stamp(target, session)
             except BaseException:
-                session.abandon()
+                if encoder is None:
+                    session.abandon()
+                else:  # a stamp may be on the encoder, and is then written when it is submitted
+                    session.mark(encoder)
                 raise
         if encoder is None:
-            with device_errors("event.record()"):
+            with device_errors("event.record()", device):
                 submit(device, [target.finish()], "event")
             if session is not None:
                 session.submitted()

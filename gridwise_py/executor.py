@@ -272,7 +272,7 @@ class Executor:
             If wgpu refuses a buffer, such as one that was destroyed before this library saw it.
         """
         key = tuple((name, r.buffer.uid, r.offset_bytes, r.size_bytes) for name, r in sorted(arguments.items()))
-        with self._lock, device_errors(f"{plan.primitive}, binding"):
+        with self._lock, device_errors(f"{plan.primitive}, binding", self.device):
             instance = self._plans.get(plan)
             if instance is None:
                 instance = self._add(plan)

@@ -9,7 +9,7 @@ import numpy as np
 import wgpu
 
 from .arguments import Items
-from .array import asarray
+from .array import asarray, host_array
 from .binop import Add, BinOp, Max, Min, Multiply, as_binop
 from .chunked import ChunkedArray
 from .context import context_of
@@ -53,7 +53,7 @@ def _run(
     cls: type[P], key: tuple, device: wgpu.GPUDevice | None, inputs: dict[str, Any], **options: Any
 ) -> tuple[Any, ...]:
     """Return the outputs, as arrays of the inputs' kind."""
-    given = {name: value if isinstance(value, Items) else np.asarray(value) for name, value in inputs.items()}
+    given = {name: value if isinstance(value, Items) else host_array(value) for name, value in inputs.items()}
     # Before anything is uploaded: what cannot be computed with raises here.
     datatype = as_datatype(next(iter(given.values())).dtype, cls.datatypes)
     device = _device_of(*inputs.values(), device=device)
@@ -271,7 +271,7 @@ def matmul(
     ArgumentError
         If they are not known, or there are more than two dimensions.
     """
-    given = {name: value if isinstance(value, Items) else np.asarray(value) for name, value in {"a": a, "b": b}.items()}
+    given = {name: value if isinstance(value, Items) else host_array(value) for name, value in {"a": a, "b": b}.items()}
     sizes = _matrix_sizes(given, {"m": m, "n": n, "k": k})
     items = {name: value if isinstance(value, Items) else value.reshape(-1) for name, value in given.items()}
     (result,) = _run(MatMul, (), device, items, **sizes)

@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import wgpu
 
 from ._wgpu_native import wait_idle
-from .arguments import Argument, Items, Ready, bind_layout, check_encoder, check_overlaps, resolve, signature, watch
+from .arguments import (
+    Argument,
+    Items,
+    Ready,
+    bind_layout,
+    check_encoder,
+    check_overlaps,
+    check_session,
+    resolve,
+    signature,
+    watch,
+    watch_submission,
+)
 from .capabilities import Capabilities
 from .context import context_of
 from .datatype import DATATYPES, Datatype
@@ -24,7 +36,7 @@ from .process import check_process, in_thread
 from .run import Measurement, Run, record_marked, submit, submit_blocking
 from .timing import TimingSession
 from .timing_result import TimingResult
-from .trouble import device_error
+from .trouble import device_error, device_errors
 from .windows import check_bindings
 
 if TYPE_CHECKING:
@@ -189,8 +201,8 @@ class Primitive(ABC):
                     output._check_usable("COPY_DST", self.name)
             names = {spec.name for spec in plan.buffers if spec.role == "argument"}
             bound = self._context.executor.bind(plan, {k: v for k, v in ranges.items() if k in names})
-            self._given = given
-            self._ready = Ready(key, bound, used, outputs, in_place, watch(used))
+            # Both or none: no interrupt comes between two stores.
+            self._given, self._ready = given, Ready(key, bound, used, outputs, in_place, watch(used))
             return self._ready
 
     def _check_in_place(self, trials: int, in_place: bool) -> None:
@@ -237,12 +249,16 @@ class Primitive(ABC):
             The outputs.
         """
         check_encoder(self.name, encoder, self.device)
+        if timing is not None:
+            check_session(self.name, timing, self.device)
         ready = self._bind(arrays, trials)
+        watch_submission(encoder, ready, self.device)
         profiler = self._context.profiler
-        if profiler is not None:
-            profiler._record_primitive(self.name, ready, encoder, trials, timing)
-        else:
-            ready.bound.encode(encoder, trials=trials, timing=timing)
+        with device_errors(self.name, self.device):
+            if profiler is not None:
+                profiler._record_primitive(self.name, ready, encoder, trials, timing)
+            else:
+                ready.bound.encode(encoder, trials=trials, timing=timing)
         return ready.outputs
 
     def execute(
@@ -313,6 +329,7 @@ class Primitive(ABC):
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         try:
             if encoder is not None:
+                watch_submission(encoder, ready, self.device)
                 record_marked(ready.bound, encoder, trials, session)
             elif self._launch_blocking:
                 submit_blocking(self.device, ready.bound, trials, session, cpu)

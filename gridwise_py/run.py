@@ -31,8 +31,8 @@ def bracket(device: wgpu.GPUDevice, submit: Callable[[], Any]) -> tuple[int, int
     The garbage collector is off meanwhile: a collection would count as the GPU's time.
     """
     collecting = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()  # in here: an interrupt may come as soon as it returns
         wait_idle(device)
         before = time.perf_counter_ns()
         submit()

@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import ShaderError
+from .errors import GridwiseWarning, ShaderError
 from .kernel_constants import KERNEL_CONSTANTS
 
 if TYPE_CHECKING:
@@ -148,14 +149,22 @@ def numbered(text: str) -> str:
 
 
 def dump(label: str, text: str) -> None:
-    """Write `text` into the folder that ``GRIDWISE_DUMP_SHADERS`` names, if it names one."""
+    """Write `text` into the folder that ``GRIDWISE_DUMP_SHADERS`` names, if it names one; warn where that fails."""
     folder = os.environ.get("GRIDWISE_DUMP_SHADERS")
     if not folder:
         return
     path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", label)
-    (path / f"{stem}-{sha256(text)[:12]}.wgsl").write_text(text, encoding="utf-8")
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", label)[:100]  # file systems take names of some 250 characters
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        (path / f"{stem}-{sha256(text)[:12]}.wgsl").write_text(text, encoding="utf-8")
+    except OSError as error:
+        warnings.warn(
+            f"the shader {label!r} is not written to GRIDWISE_DUMP_SHADERS={folder!r}, which must be a folder that can "
+            f"be written to ({error}); it is compiled and run all the same",
+            GridwiseWarning,
+            stacklevel=2,
+        )
 
 
 _POINTER_PARAMETER = re.compile(r"\bfn\s+\w+\s*\([^)]*\bptr\s*<")

@@ -7,6 +7,7 @@ a time, and buffers are mapped between submissions: wgpu may map a buffer only w
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 import wgpu
 
 from ._wgpu_native import map_buffer, submit, wait_idle
-from .array import Array, asarray, empty
+from .array import Array, asarray, empty, refuse_masked
 from .context import context_of, step
 from .datatype import Datatype
 from .errors import ArgumentError, DatatypeError, LengthError
@@ -29,6 +30,7 @@ __all__ = ["stream"]
 _USAGE = wgpu.BufferUsage
 _PARTIALS = 1024
 _ALIGNMENT_BYTES = 16
+_END = object()  # None may be a chunk, if a wrong one
 
 
 def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True) -> Any:
@@ -40,7 +42,7 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True)
     Parameters
     ----------
     primitive : Reduce, Scan, or an elementwise primitive (VectorAdd, Copy)
-        What it had bound is let go.
+        What it has bound stays bound.
     chunks : iterable
         Numpy arrays, shape (n,) of any n, in the primitive's dtype. For more than one input: tuples of arrays in the
         order of the primitive's inputs, or dicts by their names.
@@ -55,7 +57,8 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True)
     Raises
     ------
     ArgumentError
-        If the primitive cannot be streamed, or a chunk does not fit; chunks before it are done.
+        If the primitive cannot be streamed, or a chunk does not fit, None for example. The results of the chunks
+        before it are handed out first, as they are before an error that `chunks` raises itself.
     LimitError
         If a chunk is larger than a buffer of the device.
     EmptyReductionError
@@ -91,7 +94,9 @@ class _Job(ABC):
     returns_items = True
 
     def __init__(self, primitive: Primitive, names: Sequence[str], datatype: Datatype):
-        self.primitive = primitive
+        # The caller's own stays as it is, whatever ends the stream.
+        self.primitive = copy.copy(primitive)
+        self.primitive.release()
         self.device = primitive.device
         self.names = tuple(names)
         self.datatype = datatype
@@ -113,6 +118,7 @@ class _Job(ABC):
                 f"({', '.join(self.names)}); give tuples of arrays, or dicts"
             )
         for name, array in zip(self.names, arrays, strict=True):
+            refuse_masked(array)
             if not isinstance(array, np.ndarray) or array.dtype != self.datatype.dtype or array.ndim != 1:
                 found = (
                     f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
@@ -219,16 +225,11 @@ class _ReduceJob(_Job):
     def total(self, results: Iterator[np.ndarray]) -> Any:
         for _ in results:
             pass
-        try:
-            partials = self._partials[: self._count]
-            # A single partial is the result: reduced once more, −0 could become +0.
-            return (
-                partials.to_numpy()[0]
-                if self._count == 1
-                else self.primitive.execute(input=partials, output=self._one).output.to_numpy()[0]
-            )
-        finally:
-            self.primitive.release()
+        partials = self._partials[: self._count]
+        # A single partial is the result: reduced once more, −0 could become +0.
+        if self._count != 1:
+            partials = self.primitive.execute(input=partials, output=self._one).output
+        return partials.to_numpy()[0]
 
 
 _JOBS: dict[type, type] = {Reduce: _ReduceJob, Scan: _ScanJob, Elementwise: _ElementwiseJob}
@@ -300,11 +301,11 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.nd
     source = iter(chunks)
 
     def fill(staging: _Staging) -> bool:
-        chunk = next(source, None)
-        if chunk is None:
+        chunk = next(source, _END)
+        if chunk is _END:
             return False
         arrays = job.check(chunk)
-        with step(context.profiler, "copy to staging"), device_errors(f"stream of {job.primitive.name}, staging"):
+        with step(context.profiler, "copy to staging"), device_errors(f"stream of {job.primitive.name}", device):
             staging.fill(job, arrays)
         return True
 
@@ -318,7 +319,7 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.nd
             staging.map(job)
 
     try:
-        number, done = 0, None
+        number, done, failed = 0, None, None
         more = fill(stagings[0])
         while more:
             current, other = stagings[number % 2], stagings[1 - number % 2]
@@ -328,7 +329,10 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.nd
                 # The GPU is at work meanwhile. The result before is copied out first: its staging is filled next.
                 if done is not None:
                     yield read(done)
-                more = fill(other)
+                try:
+                    more = fill(other)
+                except Exception as error:  # raised when the chunk that the GPU works on was handed out
+                    more, failed = False, error
                 wait(current)
             else:
                 wait(current)
@@ -337,6 +341,8 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.nd
             done, number = current, number + 1
         if overlap and done is not None:
             yield read(done)
+        if failed is not None:
+            raise failed
     finally:
         try:
             wait_idle(device)
@@ -363,7 +369,7 @@ def _submit(job: _Job, staging: _Staging) -> None:
             assert staging.download is not None
             with step(profiler, "copy to host", encoder, n * size):
                 encoder.copy_buffer_to_buffer(result.buffer, result.offset_bytes, staging.download, 0, n * size)
-        with device_errors(f"stream of {job.primitive.name}"):
+        with device_errors(f"stream of {job.primitive.name}", job.device):
             commands = encoder.finish()
-    with step(profiler, "submit"), device_errors(f"stream of {job.primitive.name}"):
+    with step(profiler, "submit"), device_errors(f"stream of {job.primitive.name}", job.device):
         submit(job.device, [commands], f"stream of {job.primitive.name}")

@@ -54,7 +54,7 @@ def read_words(
     device: wgpu.GPUDevice, buffers: Sequence[wgpu.GPUBuffer], encoder: wgpu.GPUCommandEncoder | None = None
 ) -> np.ndarray:
     """Return small buffers as uint32, one after another, after what `encoder` holds."""
-    with device_errors("reading from the GPU"):
+    with device_errors("reading from the GPU", device):
         encoder = encoder or device.create_command_encoder(label="gridwise read")
         staging = device.create_buffer(
             label="gridwise read",

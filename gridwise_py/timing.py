@@ -39,6 +39,29 @@ class _Pair:
     index: int
 
 
+class _Lease:
+    """The pairs that a session holds, as its helper sees them, also when the session is gone.
+
+    A pair in no lease is free: that alone decides. Pairs leave one list before they enter another. So an interrupt may
+    lose a pair between the two, which is found again, but none is ever lent twice.
+    """
+
+    __slots__ = ("mark", "owner", "pairs")
+
+    def __init__(self, owner: TimingSession):
+        self.owner: weakref.ref[TimingSession] = weakref.ref(owner)
+        self.pairs: list[_Pair] = []
+        self.mark: Mark | None = None
+
+    def is_over(self) -> bool:
+        """Whether its queries were read, or nothing that is not submitted yet will write them; does not wait."""
+        owner = self.owner()
+        if owner is not None and owner._lease is self:
+            return owner.is_read
+        # What was not submitted by now never will be, unless it is on somebody else's encoder.
+        return self.mark is None or self.mark.seen or not self.mark.fate.can_be_submitted()
+
+
 class TimingHelper:
     """Takes timestamps around compute passes on one device.
 
@@ -66,11 +89,8 @@ class TimingHelper:
         self.tick_period_ns: float = tick_period_ns(device)
         self._lock = threading.RLock()
         self._sets: list[wgpu.GPUQuerySet] = []
-        self._free: list[_Pair] = []
-        # Those whose ticks were not read yet.
-        self._sessions: weakref.WeakSet[TimingSession] = weakref.WeakSet()
-        # Sessions that were dropped while their commands may still be submitted: their queries are not free.
-        self._orphans: list[tuple[tuple[_Pair, ...], Mark]] = []
+        self._free: list[_Pair] = []  # not all of them, where a call was interrupted
+        self._leases: dict[_Lease, None] = {}  # in order
 
     @property
     def device(self) -> wgpu.GPUDevice:
@@ -84,23 +104,25 @@ class TimingHelper:
     def session(self) -> TimingSession:
         """Open a session: ask it for a span per pass, submit the passes, read it."""
         check_process()
-        with self._lock:
-            session = TimingSession(self)
-            self._sessions.add(session)
-            return session
+        return TimingSession(self)
 
     @property
     def pairs_in_use(self) -> int:
         """Pairs of queries that are not free."""
-        return len(self._sets) * _PAIRS_PER_SET - len(self._free)
+        with self._lock:
+            self._find_free()
+            return sum(len(lease.pairs) for lease in self._leases)
 
     @property
     def stamps_encoders(self) -> bool:
         """Whether timestamps can be taken between passes, by `TimingSession.stamp`."""
         return "timestamp-query-inside-encoders" in self.device.features
 
-    def _take_pair(self) -> _Pair:
+    def _lend(self, lease: _Lease) -> _Pair:
+        """Add a free pair to a lease, and return it."""
         with self._lock:
+            if not self._free:
+                self._find_free()
             if not self._free:
                 self.collect()
             if not self._free:
@@ -110,17 +132,36 @@ class TimingHelper:
                         f"recorded on encoders but not submitted; submit these encoders, or record without timing"
                     )
                 self._add_set()
-            return self._free.pop()
+            self._leases[lease] = None
+            pair = self._free.pop()
+            lease.pairs.append(pair)
+            return pair
 
     def _add_set(self) -> None:
-        with device_errors("timestamp queries"):
+        with device_errors("timestamp queries", self.device):
             made = self.device.create_query_set(
                 label="gridwise timing", type=wgpu.QueryType.timestamp, count=_QUERIES_PER_SET
             )
         self._sets.append(made)
-        set_index = len(self._sets) - 1
+        self._find_free()
+
+    def _find_free(self) -> None:
+        """Take back the queries of sessions that were read or dropped, and those that an interrupt lost."""
+        self._leases = {lease: None for lease in self._leases if not lease.is_over()}
+        lent = {pair for lease in self._leases for pair in lease.pairs}
         # Popped from the end: ascending order gives a session neighbours, which resolve in one command.
-        self._free[:0] = [_Pair(set_index, i) for i in reversed(range(_PAIRS_PER_SET))]
+        self._free = [
+            pair
+            for set_index in range(len(self._sets))
+            for index in reversed(range(_PAIRS_PER_SET))
+            if (pair := _Pair(set_index, index)) not in lent
+        ]
+
+    def _end(self, lease: _Lease) -> None:
+        with self._lock:
+            if lease in self._leases:
+                del self._leases[lease]
+                self._free.extend(sorted(lease.pairs, key=lambda p: (p.set_index, p.index), reverse=True))
 
     def collect(self) -> None:
         """Read every submitted session into host memory, all in one go, and take its queries back.
@@ -129,19 +170,10 @@ class TimingHelper:
         """
         check_process()
         with self._lock:
-            waiting = [session for session in list(self._sessions) if session._pairs and session._ticks is None]
-            marks = [session._mark for session in waiting if session._mark is not None]
-            look(self.device, marks + [mark for _, mark in self._orphans])
-            ready = [session for session in waiting if session._submitted or (session._mark and session._mark.seen)]
-            self._read(ready)
-            kept = []
-            for orphan in self._orphans:
-                pairs, mark = orphan
-                if mark.seen or not mark.fate.can_be_submitted():
-                    self._free.extend(pairs)
-                else:
-                    kept.append(orphan)
-            self._orphans[:] = kept  # finalizers hold this very list
+            look(self.device, [lease.mark for lease in self._leases if lease.mark is not None])
+            owners = [owner for lease in self._leases if (owner := lease.owner()) is not None and not owner.is_read]
+            self._read([session for session in owners if session._submitted or (session._mark and session._mark.seen)])
+            self._find_free()
 
     def _read(self, sessions: Sequence[TimingSession]) -> None:
         """Resolve the queries of submitted sessions in one submission, and take them back."""
@@ -152,13 +184,9 @@ class TimingHelper:
         begin = 0
         for session in sessions:
             end = begin + len(session._pairs)
-            session._take(ticks[begin:end])
+            session._ticks = ticks[begin:end]
+            self._end(session._lease)
             begin = end
-        self._release(pairs)
-
-    def _release(self, pairs: Sequence[_Pair]) -> None:
-        with self._lock:
-            self._free.extend(sorted(pairs, key=lambda p: (p.set_index, p.index), reverse=True))
 
     def _resolve(self, pairs: Sequence[_Pair]) -> np.ndarray:
         """Return begin and end ticks, shape (len(pairs), 2), uint64, of queries that were written."""
@@ -171,14 +199,14 @@ class TimingHelper:
             offsets.append(size)
             size += -(-16 * len(run) // _RESOLVE_ALIGNMENT_BYTES) * _RESOLVE_ALIGNMENT_BYTES
         usage = wgpu.BufferUsage
-        with device_errors("reading timestamps"):
+        with device_errors("reading timestamps", device):
             resolved = device.create_buffer(
                 label="gridwise resolve", size=size, usage=usage.QUERY_RESOLVE | usage.COPY_SRC
             )
-        encoder = device.create_command_encoder(label="gridwise resolve")
-        for offset, run in zip(offsets, runs, strict=True):
-            first = run[0]
-            encoder.resolve_query_set(self._sets[first.set_index], 2 * first.index, 2 * len(run), resolved, offset)
+            encoder = device.create_command_encoder(label="gridwise resolve")
+            for offset, run in zip(offsets, runs, strict=True):
+                first = run[0]
+                encoder.resolve_query_set(self._sets[first.set_index], 2 * first.index, 2 * len(run), resolved, offset)
         data = read_words(device, [resolved], encoder).view(np.uint64)
         ticks = {}
         for offset, run in zip(offsets, runs, strict=True):
@@ -210,22 +238,28 @@ class TimingSession:
     def __init__(self, helper: TimingHelper):
         self._helper = helper
         self._labels: list[str] = []
-        self._pairs: list[_Pair] = []
+        self._lease = _Lease(self)
         self._ticks: np.ndarray | None = None
         self._submitted = False
-        self._mark: Mark | None = None
-        self._finalizer: weakref.finalize | None = None
+
+    @property
+    def _pairs(self) -> list[_Pair]:
+        return self._lease.pairs
+
+    @property
+    def _mark(self) -> Mark | None:
+        return self._lease.mark
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device whose passes it times."""
+        return self._helper.device
 
     def _reserve(self, label: str) -> _Pair:
         if self._submitted or self._mark is not None:
             raise TimingUnavailable("this session is closed: its passes were marked or submitted already")
-        pair = self._helper._take_pair()
-        self._pairs.append(pair)
+        pair = self._helper._lend(self._lease)
         self._labels.append(label)
-        if self._finalizer is None:
-            # One that was never submitted cannot be any more, unless mark() says otherwise.
-            self._finalizer = weakref.finalize(self, self._helper._release, self._pairs)
-            self._finalizer.atexit = False
         return pair
 
     def span(self, label: str) -> dict[str, object]:
@@ -259,12 +293,8 @@ class TimingSession:
 
     def mark(self, encoder: wgpu.GPUCommandEncoder) -> None:
         """Put a mark on `encoder`, which holds the passes and which somebody else will submit."""
-        self._mark = mark = mark_of(self._helper.device, encoder)
-        if self._finalizer is not None:
-            # The encoder may be submitted after this session is dropped, and would then write its queries.
-            self._finalizer.detach()
-            self._finalizer = weakref.finalize(self, self._helper._orphans.append, (tuple(self._pairs), mark))
-            self._finalizer.atexit = False
+        # With it the queries outlive this session: the encoder may be submitted later, and would then write them.
+        self._lease.mark = mark_of(self._helper.device, encoder)
 
     def is_submitted(self) -> bool:
         """Whether the passes have been submitted, as far as can be told without waiting for their end."""
@@ -285,19 +315,8 @@ class TimingSession:
 
     def abandon(self) -> None:
         """Give the queries back; the passes were never submitted and never will be."""
-        if self._finalizer is not None:
-            self._finalizer()
-            self._finalizer = None
-        self._pairs = []
-        self._labels = []
-
-    def _take(self, ticks: np.ndarray) -> None:
-        """Keep what was resolved; the queries are the helper's again."""
-        self._ticks = ticks
-        self._helper._sessions.discard(self)
-        if self._finalizer is not None:
-            self._finalizer.detach()
-            self._finalizer = None
+        lease, self._lease, self._labels = self._lease, _Lease(self), []
+        self._helper._end(lease)
 
     def ticks(self) -> np.ndarray:
         """Return begin and end of each span, in ticks.

@@ -1,8 +1,10 @@
 """Arrays: uploads, views, readback, and the refusal of hidden copies."""
 
 import asyncio
+import copy
 import math
 import operator
+import pickle
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gridwise_py as gw
+from gridwise_py.context import DeviceContext
 
 DTYPES = [np.uint32, np.int32, np.float32]
 USAGE = wgpu.BufferUsage
@@ -83,13 +86,44 @@ def test_data_of_any_memory_layout(device):
     _same_bits(gw.asarray(read_only, device).to_numpy(), data)
 
 
-def test_other_byte_order_is_refused_or_right(device):
-    data = np.arange(5, dtype=">u4")
-    try:
-        x = gw.asarray(data, device)
-    except gw.DatatypeError:
-        return
-    np.testing.assert_array_equal(x.to_numpy(), np.arange(5))
+@pytest.mark.parametrize("code", ["u4", "f4", "f2", "i8"])
+def test_another_byte_order_is_named_with_its_remedy(device, code):
+    data = np.arange(5, dtype=np.dtype(code).newbyteorder("S"))
+    for use in (lambda x: gw.asarray(x, device), lambda x: gw.ChunkedArray.from_numpy(x, device=device)):
+        with pytest.raises(gw.DatatypeError, match=r"newbyteorder\('='\)"):
+            use(data)
+        x = use(data.astype(data.dtype.newbyteorder("=")))
+        np.testing.assert_array_equal(x.to_numpy(), np.arange(5))
+
+
+@pytest.mark.parametrize(
+    "data", [["a", "b"], ["2024-01-01"], [b"x"], [1 + 2j]], ids=["text", "date", "bytes", "complex"]
+)
+def test_what_is_no_real_number_gets_no_remedy_that_would_spoil_it(device, data):
+    items = np.array(data, dtype="M8[D]" if data[0] == "2024-01-01" else None)
+    with pytest.raises(gw.DatatypeError, match=r"u32.*i32.*f32") as caught:
+        gw.asarray(items, device)
+    assert "x.astype(" not in str(caught.value)
+    assert ("x.real and x.imag" in str(caught.value)) == (items.dtype.kind == "c")
+
+
+def test_a_mask_is_never_lost(device):
+    data = np.ma.array([1, 2, 3], mask=[False, True, False], dtype=np.uint32)
+    x = gw.empty(3, "u32", device)
+    for use in (
+        lambda: gw.asarray(data, device),
+        lambda: gw.asarray(data, device, dtype="u32"),
+        lambda: gw.ChunkedArray.from_numpy(data, device=device),
+        lambda: x.copy_from(data),
+        lambda: gw.ChunkedArray([x]).copy_from(data),
+        lambda: gw.sum(data, device=device),
+        lambda: gw.sort(data, device=device),
+        lambda: gw.add(data, data, device=device),
+    ):
+        with pytest.raises(gw.DatatypeError, match=r"masked items.*filled\(value\) or data\.compressed\(\)"):
+            use()
+    np.testing.assert_array_equal(gw.asarray(data.compressed(), device).to_numpy(), [1, 3])
+    np.testing.assert_array_equal(gw.asarray(np.ma.array([1, 2], dtype=np.uint32), device).to_numpy(), [1, 2])
 
 
 def test_the_upload_is_a_copy(device):
@@ -99,7 +133,7 @@ def test_the_upload_is_a_copy(device):
     np.testing.assert_array_equal(x.to_numpy(), np.arange(10))
 
 
-@pytest.mark.parametrize("dtype", [np.longdouble, np.uint8, np.int16, np.bool_, np.complex64, object])
+@pytest.mark.parametrize("dtype", [np.longdouble, np.uint8, np.int16, np.bool_, object])
 def test_an_unsupported_dtype_is_refused_with_a_remedy(device, dtype):
     with pytest.raises(gw.DatatypeError, match=r"u32.*i32.*f32.*astype"):
         gw.asarray(np.zeros(3, dtype=dtype), device)
@@ -111,9 +145,62 @@ def test_a_numpy_array_is_never_converted(device):
     gw.asarray(np.zeros(3, dtype=np.int32), device, dtype="i32")
 
 
+def test_a_tensor_of_another_library_is_as_good_as_numpys(device):
+    class Tensor:
+        def __init__(self, items):
+            self.items = items
+
+        def __array__(self, dtype=None, copy=None):
+            return self.items
+
+    data = np.arange(5)
+    for items in (data, data.astype(np.float32)):
+        x = gw.asarray(Tensor(items), device)
+        assert x.dtype == items.dtype
+        np.testing.assert_array_equal(x.to_numpy(), items)
+    with pytest.raises(
+        gw.DatatypeError, match=r"float64, but dtype=f32.*numpy\.asarray\(data\)\.astype\(numpy\.float32\)"
+    ):
+        gw.asarray(Tensor(data.astype(np.float64)), device, dtype="f32")
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "message"),
+    [
+        ([1.5, 2, 3], "u32", r"it has 1\.5, and it is no whole number; round first, numpy\.rint.*uint32"),
+        ([1, 2, 2.25], "i64", r"2\.25.*numpy\.int64"),
+        ([1.0, -1.0], "u32", "cannot be held as u32"),
+        ([2.0**32], "u32", "cannot be held as u32"),
+        ([1e300], "i64", "cannot be held as i64"),
+        ([float("nan")], "i32", "cannot be held as i32"),
+        ([2**70], "u64", "cannot be held as u64"),
+        ([1e39], "f32", "beyond the largest number"),
+        ([70_000.0], "f16", "beyond the largest number"),
+        (["7"], "u32", "'7' is str, no number"),
+        ([None], "f32", "None is NoneType, no number"),
+        ([1, None], "f32", "None is NoneType, no number"),
+        ([1j], "f32", "cannot be held as f32"),
+        ([[1], [1, 2]], "u32", "cannot be held as u32"),
+    ],
+)
+def test_a_number_that_the_datatype_cannot_hold(device, data, dtype, message):
+    with pytest.raises(gw.DatatypeError, match=message):
+        gw.asarray(data, device, dtype=dtype)
+
+
+def test_numbers_that_a_datatype_holds(device):
+    for data, dtype in (
+        ([1.0, 2.0], "u32"), ([-3.0], "i32"), ([2**64 - 1, 0], "u64"), ([True, False], "u32"), ([0.1, 3], "f32"),
+        ([math.inf, -math.inf, math.nan], "f16"), ([2**24 + 1], "f32"), ([], "i32"), ((1, 2), "f64"),
+    ):  # fmt: skip
+        x = gw.asarray(data, device, dtype=dtype)
+        np.testing.assert_array_equal(x.to_numpy(), np.array(data, dtype=x.dtype))
+
+
 def test_a_list_needs_a_dtype(device):
-    with pytest.raises(gw.DatatypeError):
-        gw.asarray([1, 2, 3], device)
+    for data in ([1, 2, 3], [], range(3), 5):
+        with pytest.raises(gw.DatatypeError, match=r"give dtype=, for example .*dtype='u32'"):
+            gw.asarray(data, device)
     x = gw.asarray([1, 2, 3], device, dtype="f32")
     assert x.dtype == np.float32
     np.testing.assert_array_equal(x.to_numpy(), [1, 2, 3])
@@ -126,7 +213,7 @@ def test_a_list_needs_a_dtype(device):
 
 @pytest.mark.parametrize("shape", [(), (2, 3), (1, 1)])
 def test_one_dimension(device, shape):
-    with pytest.raises(gw.ArgumentError, match=r"one dimension.*ravel"):
+    with pytest.raises(gw.ArgumentError, match=r"one dimension.*ravel" if shape else r"one dimension.*\[data\]"):
         gw.asarray(np.zeros(shape, dtype=np.uint32), device)
 
 
@@ -152,9 +239,49 @@ def test_a_raw_buffer_is_viewed(device):
     with pytest.raises(gw.ArgumentError, match="64 items"):
         gw.Array(buffer, "u32", 60, 5)
     with pytest.raises(gw.ArgumentError, match="64 items"):
+        gw.Array(buffer, "u32", None, 65)
+    with pytest.raises(gw.ArgumentError, match="offset must be an integer of at least 0, not -1"):
         gw.Array(buffer, "u32", 1, -1)
     with pytest.raises(gw.DatatypeError, match="GPUBuffer"):
         gw.Array(data, "u32")
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.uint32, np.int64])
+def test_numpys_integers_do_not_wrap(device, kind):
+    """An offset in bytes, or the end of a view, is beyond the range of the type that the caller had."""
+    data = np.arange(1000, dtype=np.uint32)
+    x = gw.asarray(data, device)
+    view = gw.Array(x.buffer, "u32", kind(100), kind(120))
+    assert (type(view.size), type(view.offset)) == (int, int)
+    np.testing.assert_array_equal(view.to_numpy(), data[120:220])
+    view[kind(2) : kind(4)].copy_from(np.array([7, 7], dtype=np.uint32))
+    data[122:124] = 7
+    np.testing.assert_array_equal(x.to_numpy(), data)
+    np.testing.assert_array_equal(gw.cumsum(view).to_numpy(), np.cumsum(data[120:220], dtype=np.uint32))
+    chunks = gw.ChunkedArray.empty(kind(120), "u32", device, chunk_items=kind(100))
+    assert [chunk.size for chunk in chunks.chunks] == [100, 20]
+    assert view.item(kind(2)) == 7
+
+
+def test_a_view_past_the_end_is_refused_whatever_the_integers_are(device):
+    x = gw.empty(1000, "u32", device)
+    with pytest.raises(gw.ArgumentError, match="items 65000 to 65600 do not lie in a buffer of 1000 items"):
+        gw.Array(x.buffer, "u32", np.uint16(600), np.uint16(65_000))
+
+
+@pytest.mark.parametrize("value", [2.0, np.float32(2), "2", True, None])
+def test_what_is_no_integer_is_no_place(device, value):
+    x = gw.empty(10, "u32", device)
+    with pytest.raises(gw.ArgumentError, match="offset must be an integer of at least 0"):
+        gw.Array(x.buffer, "u32", 2, value)
+    if value is not None:  # the rest of the buffer
+        with pytest.raises(gw.ArgumentError, match="length must be an integer of at least 0"):
+            gw.Array(x.buffer, "u32", value)
+    if not isinstance(value, bool) and value is not None:  # as numpy: True is 1
+        with pytest.raises(gw.DatatypeError, match="cannot be sliced by"):
+            x[value:5]
+    with pytest.raises(gw.ArgumentError, match="n must be an integer of at least 0"):
+        gw.ChunkedArray.empty(value, "u32", device)
 
 
 def test_empty_and_empty_like(device):
@@ -215,6 +342,100 @@ def test_copy_from(device):
         with pytest.raises(gw.ArgumentError, match="uint32 and shape"):
             x.copy_from(wrong)
     np.testing.assert_array_equal(x.to_numpy(), [0, 1, 9, 9, 9, 5, 6, 7])
+
+
+def test_copy_from_an_array_stays_on_the_gpu(device, monkeypatch):
+    data = np.arange(100, dtype=np.float32)
+    x, y = gw.asarray(data, device), gw.asarray(np.zeros(100, np.float32), device)
+    with monkeypatch.context() as patch:
+        patch.setattr(DeviceContext, "read_buffer", None)
+        assert y.copy_from(x) is y
+        y[50:60].copy_from(x[:10])
+        y[:0].copy_from(x[:0])
+    data[50:60] = data[:10]
+    np.testing.assert_array_equal(y.to_numpy(), data)
+
+
+def test_an_array_that_cannot_be_copied_as_it_is_names_what_can(device, fresh_device):
+    x, halves = gw.empty(8, "u32", device), gw.empty(8, "f16", device)
+    other = gw.empty(8, "f16", device)
+    for use, error, message in (
+        (lambda: x.copy_from(gw.empty(7, "u32", device)), gw.DatatypeError, "datatype and size must be the same"),
+        (lambda: x.copy_from(gw.empty(8, "f32", device)), gw.DatatypeError, "datatype and size must be the same"),
+        (
+            lambda: x.copy_from(gw.empty(8, "u32", fresh_device)),
+            gw.BufferUsageError,
+            r"y\.copy_from\(x\.to_numpy\(\)\)",
+        ),
+        (lambda: x[:3].copy_from(x[4:7]), gw.BufferUsageError, r"one buffer.*Copy\(x\.device, 'u32'\)\.execute"),
+        (lambda: halves[1:4].copy_from(other[:3]), gw.ArgumentError, r"whole words.*Copy\(x\.device, 'f16'\)"),
+        (lambda: x.copy_from(gw.ChunkedArray([x])), gw.DatatypeError, r"Copy\(x\.device, 'u32'\)"),
+        (lambda: gw.ChunkedArray([x]).copy_from(x), gw.DatatypeError, r"Copy\(x\.device, 'u32'\)"),
+    ):
+        with pytest.raises(error, match=message):
+            use()
+    gone = gw.empty(8, "u32", device)
+    gone.destroy()
+    for use in (lambda: x.copy_from(gone), lambda: gone.copy_from(x)):
+        with pytest.raises(gw.BufferUsageError, match="destroyed"):
+            use()
+
+
+@pytest.mark.parametrize("datatype", ["u32", "i32", "f32", "u64", "i64", "f64", "f16"])
+def test_one_item(device, datatype):
+    dtype = gw.empty(1, datatype, device).dtype
+    data = np.arange(7).astype(dtype)
+    x = gw.asarray(data, device)
+    for i in (0, 3, -1, -7):
+        assert x.item(i) == data.item(i)
+        assert type(x.item(i)) is type(data.item(i))
+    assert x[-1:].item() == data.item(-1)
+    assert gw.ChunkedArray([x[:2], x[2:]]).item(3) == data.item(3)
+    assert x.tolist() == data.tolist()
+    assert x[:0].tolist() == []
+
+
+def test_an_item_that_is_not_there(device):
+    x = gw.asarray(np.arange(5, dtype=np.uint32), device)
+    for array in (x, x[:0], gw.ChunkedArray([x])):
+        with pytest.raises(gw.ArgumentError, match=r"say which: item\(0\) is the first"):
+            array.item()
+    for index in (5, -6, 1.0, "0"):
+        with pytest.raises(gw.ArgumentError, match="index"):
+            x.item(index)
+    with pytest.raises(gw.ArgumentError, match="index 0 is not in"):
+        x[:0].item(0)
+
+
+def test_a_refused_conversion_names_the_cheapest_way(device):
+    x = gw.asarray(np.arange(5, dtype=np.uint32), device)
+    for use, message in (
+        (lambda: float(x[:1]), r"call \.item\(\)$"),
+        (lambda: int(gw.sum(x)), r"call \.item\(\)$"),
+        (lambda: float(x), r"it has 5 items: call \.item\(0\) for the first, or \.to_numpy\(\)"),
+        (lambda: x[-1], r"array\.item\(-1\).*array\[-1:\] is a view"),
+        (lambda: x[-2], r"array\.item\(-2\).*array\[-2:-1\] is a view"),
+        (lambda: x[0], r"array\.item\(0\).*array\[0:1\] is a view"),
+        (lambda: x[np.int64(3)], r"array\.item\(3\).*array\[3:4\] is a view"),
+        (lambda: np.from_dlpack(x), r"no DLPack.*torch\.from_numpy\(x\.to_numpy\(\)\)"),
+        (lambda: x.__dlpack__(stream=None), r"no DLPack"),
+    ):
+        with pytest.raises(gw.ImplicitConversionError, match=message):
+            use()
+
+
+def test_an_array_is_not_pickled_or_deep_copied(device):
+    x = gw.asarray(np.arange(5, dtype=np.uint32), device)
+    for array in (x, gw.ChunkedArray([x])):
+        for use in (copy.deepcopy, pickle.dumps, lambda a: copy.deepcopy({"a": [a]})):
+            with pytest.raises(
+                gw.ImplicitConversionError, match=r"neither pickled nor deep-copied.*x\.to_numpy\(\).*Copy"
+            ):
+                use(array)
+    again = copy.copy(x)  # a view, as a slice is
+    x[:1].copy_from(np.array([9], dtype=np.uint32))
+    assert again is not x
+    assert again.tolist() == copy.copy(gw.ChunkedArray([x])).tolist() == [9, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -298,10 +519,17 @@ def test_to_numpy_async(device):
         _same_bits(result, data[i:])
 
 
-def test_repr_is_short(device):
+def test_repr_says_what_is_where_and_reads_nothing(device, monkeypatch):
+    monkeypatch.setattr(DeviceContext, "read_buffer", None)
+    where = device.adapter.info["device"]
     x = gw.asarray(np.arange(5, dtype=np.float32), device)
-    assert repr(x) == "Array(f32, 5 items)"
-    assert repr(x[2:]) == "Array(f32, 3 items, offset=2)"
+    assert repr(x) == f"Array(f32, 5 items, on {where})"
+    assert repr(x[2:]) == f"Array(f32, 3 items, offset=2, on {where})"
+    assert repr(x[:1]) == f"Array(f32, 1 item, on {where})"
+    weights = gw.empty(4, "u32", device, label="weights")
+    assert repr(weights) == f"Array(u32, 4 items, label='weights', on {where})"
+    weights.destroy()
+    assert repr(weights) == f"Array(u32, 4 items, label='weights', on {where}, destroyed)"
 
 
 def test_the_buffers_memory_goes_with_the_last_view(device):

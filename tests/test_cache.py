@@ -1,6 +1,7 @@
 """Files of findings: whole or not at all, for one device and form, in a folder that can be chosen."""
 
 import json
+import subprocess
 import sys
 import types
 
@@ -29,6 +30,37 @@ def test_the_folder_is_the_users_unless_it_is_chosen(monkeypatch, tmp_path):
         assert cache.cache_folder() == "/cache/gridwise_py"
     monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path))
     assert cache.cache_folder() == tmp_path
+
+
+def test_a_user_without_a_home_has_no_folder_and_everything_else():
+    """As in a container that runs under a number that has no name, and without HOME."""
+    code = """
+import os, sys
+try:
+    import pwd
+except ImportError:
+    sys.exit("skipped")  # Windows
+for name in ("HOME", "XDG_CACHE_HOME", "GRIDWISE_CACHE_DIR"):
+    os.environ.pop(name, None)
+def nobody(*_):
+    raise KeyError("getpwuid(): uid not found")
+pwd.getpwuid = nobody
+from gridwise_py import cache
+assert cache.cache_folder() is None, cache.cache_folder()
+key = {"adapter": "some GPU"}
+assert cache.load("tuning", key, 1) is None
+assert cache.save("tuning", key, 1, {}) is False
+assert cache.remove("tuning", key) is False
+assert list(cache.documents("tuning")) == []
+import numpy as np, gridwise_py as gw
+from gridwise_py.cli import main
+if gw.list_adapters():
+    assert gw.sum(np.ones(1000, np.uint32)) == 1000
+    sys.argv = ["gridwise", "info"]
+    main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0 or "skipped" in done.stderr, done.stderr
 
 
 def test_what_is_kept_is_found_again_for_the_same_device_and_form_only(folder):

@@ -40,7 +40,9 @@ def test_it_acts_as_one_array(device):
     assert (data.size, len(data), data.shape, data.ndim, data.nbytes) == (N, N, (N,), 1, 4 * N)
     assert (data.dtype, data.datatype.name, data.device) == (np.int32, "i32", device)
     assert [chunk.size for chunk in data.chunks] == LENGTHS
-    assert repr(data) == f"ChunkedArray(i32, {N} items in 5 chunks)"
+    assert repr(data) == f"ChunkedArray(i32, {N} items in 5 chunks, on {device.adapter.info['device']})"
+    assert (data.item(-1), data[3:4].item(), data.item(LENGTHS[0])) == (N - 1, 3, LENGTHS[0])
+    assert data[5:8].tolist() == [5, 6, 7]
     assert_same(data.to_numpy(), x)
     assert_same(asyncio.run(data.to_numpy_async()), x)
     assert data.copy_from(x[::-1]) is data

@@ -1,5 +1,8 @@
 """Adapters and devices: choosing one, measuring one, and living with whatever a user brings."""
 
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -109,6 +112,35 @@ def test_every_useful_feature_of_the_adapter_is_requested(device):
         assert (feature in made.features) == (feature in device.adapter.features)
     for name in ("max-storage-buffer-binding-size", "max-buffer-size"):
         assert made.limits[name] == device.adapter.limits[name]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the lines come from Linux's Wayland library")
+@pytest.mark.parametrize("use", ["gw.sum", "gridwise info", "WAYLAND_DISPLAY"])
+def test_a_process_without_a_runtime_folder_prints_nothing(device, use):
+    """libwayland complains of XDG_RUNTIME_DIR, where containers and ssh sessions have none."""
+    code = f"""
+import os, sys
+import numpy as np, gridwise_py as gw
+if {use!r} == "gridwise info":
+    from gridwise_py.cli import main
+    sys.argv = ["gridwise", "info"]
+    main()
+assert gw.sum(np.ones(1000, np.uint32)) == 1000
+gw.list_adapters()
+import ctypes
+getenv = ctypes.CDLL(None).getenv
+getenv.restype = ctypes.c_char_p
+before = os.environ.get("WAYLAND_DISPLAY")
+assert getenv(b"WAYLAND_DISPLAY") == (None if before is None else before.encode())
+"""
+    environment = {k: v for k, v in os.environ.items() if k not in ("XDG_RUNTIME_DIR", "WAYLAND_DISPLAY")}
+    if use == "WAYLAND_DISPLAY":
+        environment[use] = "wayland-7"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
 
 
 def test_the_default_device_is_made_once(device):

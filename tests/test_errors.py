@@ -183,6 +183,83 @@ def test_an_encoder_of_another_device(device, calm, scan, fresh_device, x, out):
     calm(scan, gw.ArgumentError, "device", out, input=x, output=out, encoder=encoder)
 
 
+def test_an_encoder_that_is_finished_or_none(device, calm, scan, x, out):
+    finished = device.create_command_encoder()
+    finished.finish()
+    other = device.create_command_encoder()
+    compute = other.begin_compute_pass()
+    event = gw.Event(device, enable_timing="timestamp-query" in device.features)
+    for encoder, message in (
+        (finished, r"the encoder is finished; record before encoder\.finish\(\).*create_command_encoder\(\)"),
+        (compute, r"must be a wgpu\.GPUCommandEncoder, not GPUComputePassEncoder; where you have a pass, end it"),
+        (5, r"must be a wgpu\.GPUCommandEncoder, not int"),
+    ):
+        calm(scan, gw.ArgumentError, message, out, input=x, output=out, encoder=encoder)
+        for record in (lambda e=encoder: scan.record(e, input=x, output=out), lambda e=encoder: event.record(e)):
+            with pytest.raises(gw.ArgumentError, match=message):
+                record()
+    assert not event.query()
+    compute.end()
+
+
+def test_recording_while_a_pass_is_open(device, x, out):
+    """As everywhere in WebGPU, the encoder is spoilt, and its finish() says why; the primitive goes on."""
+    scan, encoder = gw.Scan(device), device.create_command_encoder()
+    compute = encoder.begin_compute_pass()
+    scan.record(encoder, input=x, output=out)
+    compute.end()
+    with pytest.raises(wgpu.GPUValidationError, match="the pass must be ended"):
+        encoder.finish()
+    scan.execute(input=x, output=out)
+    np.testing.assert_array_equal(out.to_numpy(), np.cumsum(X, dtype=np.uint32))
+
+
+def test_a_timing_session_of_another_device(device, fresh_device, require, x, out):
+    require("timestamp-query")
+    scan = gw.Scan(device)
+    encoder = device.create_command_encoder()
+    for session, message in (
+        (gw.timing_helper(fresh_device).session(), r"of another device.*timing_helper\(primitive\.device\)"),
+        (True, r"must be a TimingSession, not bool.*timing_helper\(device\)\.session\(\)"),
+    ):
+        with pytest.raises(gw.ArgumentError, match=message):
+            scan.record(encoder, input=x, output=out, timing=session)
+    assert gw.timing_helper(fresh_device).pairs_in_use == 0
+    device.queue.submit([encoder.finish()])  # nothing is on it
+
+
+@pytest.mark.parametrize("timed", [False, True])
+@pytest.mark.parametrize("when", ["before finish", "after finish"])
+def test_an_array_that_is_destroyed_before_its_encoder_is_submitted(device, require, timed, when):
+    """Submitting it would end the process."""
+    if timed:
+        require("timestamp-query")
+    scan, x = gw.Scan(device), gw.asarray(X, device)
+    encoder = device.create_command_encoder()
+    scan.execute(input=x, encoder=encoder, enable_gpu_timing=timed)
+    commands = encoder.finish() if when == "after finish" else None
+    x.destroy()
+    commands = commands or encoder.finish()
+    fine = device.create_command_encoder()
+    run = scan.execute(input=gw.asarray(X, device), encoder=fine)
+    for _ in range(2):
+        with pytest.raises(gw.BufferUsageError, match=r"scan's input was destroyed after it was recorded.*Nothing was"):
+            device.queue.submit(iter([commands]))
+    device.queue.submit([fine.finish()])
+    np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X, dtype=np.uint32))
+
+
+def test_commands_that_are_submitted_twice(device, x, out):
+    """wgpu would end the process."""
+    scan, encoder = gw.Scan(device), device.create_command_encoder()
+    scan.execute(input=x, output=out, encoder=encoder)
+    commands = encoder.finish()
+    device.queue.submit([commands])
+    with pytest.raises(gw.ArgumentError, match="submitted before; record and finish again"):
+        device.queue.submit([commands])
+    np.testing.assert_array_equal(out.to_numpy(), np.cumsum(X, dtype=np.uint32))
+
+
 def test_a_destroyed_buffer(device, calm, scan, x, out):
     gone = gw.asarray(X, device)
     gone.destroy()

@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import sys
 import time
 
 import numpy as np
@@ -527,6 +528,33 @@ def test_benchmark_takes_gpu_spans_from_what_is_returned(timed, device):
         assert found.median_ns == found.gpu_span.median_ns
         for span, wall in zip(found.gpu_span.samples_ns, found.cpu_wall.samples_ns, strict=True):
             assert 0 < span <= 1.02 * wall
+
+
+def test_benchmark_waits_for_the_queue_of_what_is_returned(device, fresh_device, monkeypatch):
+    x = gw.asarray(X, fresh_device)
+    chunks = gw.ChunkedArray([x[:500], x[500:]])
+    scan = gw.Scan(fresh_device)
+    waited = set()
+    module = sys.modules["gridwise_py.bench.benchmark"]
+    real = module.bracket
+    monkeypatch.setattr(module, "_default", [device])
+    monkeypatch.setattr(module, "bracket", lambda d, submit: (waited.add(d), real(d, submit))[1])
+    for fn in (
+        lambda: gw.cumsum(x),
+        lambda: gw.cumsum(chunks),
+        lambda: (gw.cumsum(chunks), 5),
+        lambda: {"sums": [gw.cumsum(chunks)]},
+        lambda: scan.execute(input=chunks),
+        lambda: scan.execute(input=x).outputs,
+    ):
+        waited.clear()
+        gw.benchmark(fn, n_warmup=1, n_iters=2)
+        assert waited == {fresh_device}
+    waited.clear()
+    gw.benchmark(lambda: gw.cumsum(X), n_warmup=1, n_iters=2)
+    assert waited == {device}, "the default device's, where nothing tells"
+    with pytest.raises(gw.ArgumentError, match="results of 2 devices; give device="):
+        gw.benchmark(lambda: [x, gw.asarray(X, device)])
 
 
 def test_benchmark_must_know_whose_queue_to_wait_for(device, monkeypatch):

@@ -287,6 +287,23 @@ def test_dump_writes_a_file_per_text(tmp_path, monkeypatch):
     assert {path.read_text() for path in folder.iterdir()} == {"one", "two"}
 
 
+def test_dump_shortens_a_label_that_is_no_file_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRIDWISE_DUMP_SHADERS", str(tmp_path))
+    dump("n" * 300, "one")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["one"]
+
+
+def test_dump_warns_where_it_cannot_write(tmp_path, monkeypatch, fresh_device):
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("GRIDWISE_DUMP_SHADERS", str(file / "folder"))
+    scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
+    x = gw.asarray(np.ones(1000, dtype=np.uint32), fresh_device)
+    with pytest.warns(gw.GridwiseWarning, match=r"GRIDWISE_DUMP_SHADERS='.*folder'.*compiled and run all the same"):
+        output = scan.execute(input=x).output
+    np.testing.assert_array_equal(output.to_numpy(), np.arange(1, 1001))
+
+
 def test_execute_dumps_what_it_compiles(tmp_path, monkeypatch, fresh_device):
     monkeypatch.setenv("GRIDWISE_DUMP_SHADERS", str(tmp_path))
     scan = gw.Scan(fresh_device, strategy="reduce_then_scan")

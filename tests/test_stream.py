@@ -107,6 +107,8 @@ def test_a_chunk_that_does_not_fit(device):
         (good.astype(np.float32), gw.DatatypeError, "float32 of shape"),
         (good.reshape(2, 5), gw.DatatypeError, r"shape \(2, 5\)"),
         (gw.asarray(good, device), gw.DatatypeError, "is Array"),
+        (None, gw.DatatypeError, "is NoneType"),
+        (np.ma.array(good, mask=good == 1), gw.DatatypeError, "no mask"),
         ((good, good), gw.ArgumentError, "2 arrays, but Scan takes 1"),
         ({"x": good}, gw.ArgumentError, r"\['x'\], but Scan takes \['input'\]"),
     ):
@@ -120,10 +122,51 @@ def test_a_chunk_that_does_not_fit(device):
         gw.stream(kernel, [good])
 
 
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("kind", ["a chunk that does not fit", "None", "an error of the source"])
+def test_results_before_an_error_are_handed_out(device, overlap, kind):
+    def source():
+        for i in range(3):
+            yield np.full(10, i, dtype=np.uint32)
+        if kind == "an error of the source":
+            raise OSError("the disk")
+        yield None if kind == "None" else np.ones(10, dtype=np.float32)
+        yield np.ones(10, dtype=np.uint32)
+
+    got = []
+    results = gw.stream(gw.Copy(device), source(), overlap=overlap)
+    with pytest.raises(OSError if kind == "an error of the source" else gw.DatatypeError):
+        got.extend(results)
+    np.testing.assert_array_equal(got, np.repeat(np.arange(3, dtype=np.uint32), 10).reshape(3, 10))
+
+
+def test_none_does_not_end_a_stream(device):
+    ones = np.ones(4, dtype=np.uint32)
+    for chunks in ([None], [ones, None, ones]):
+        with pytest.raises(gw.DatatypeError, match="NoneType"):
+            gw.stream(gw.Reduce(device), chunks)
+
+
 def test_a_chunk_that_is_too_large(device, monkeypatch):
     monkeypatch.setattr(stream_module, "empty", lambda *a: (_ for _ in ()).throw(gw.LimitError("max-buffer-size")))
     with pytest.raises(gw.LimitError):
         list(gw.stream(gw.Copy(device), [np.ones(10, dtype=np.uint32)]))
+
+
+def test_the_primitive_stays_as_it_was(device):
+    x = gw.asarray(np.ones(7, dtype=np.uint32), device)
+    output = gw.empty_like(x)
+    scan, reduce = gw.Scan(device), gw.Reduce(device)
+    scan.execute(input=x, output=output)
+    reduce.execute(input=x)
+    results = gw.stream(scan, iter(_chunks([5, 4, 3])))
+    next(results)
+    assert scan.execute().output is output  # in the middle of the stream
+    assert gw.stream(reduce, [np.array([1, 2, 3], dtype=np.uint32)]) == 6
+    assert sum(part.size for part in results) == 7
+    assert scan.execute().output is output
+    assert reduce.execute().output.item() == 7
+    np.testing.assert_array_equal(output.to_numpy(), np.arange(1, 8))
 
 
 def test_results_that_are_not_read_to_the_end(device):

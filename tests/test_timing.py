@@ -423,6 +423,23 @@ def test_an_unmarked_session_that_is_dropped_gives_its_queries_back(timed_device
     assert helper.pairs_in_use == 0
 
 
+def test_queries_that_an_interrupt_dropped_are_found_again(timed_device, helper):
+    """Between two lists of the helper's, as an interrupt does; none is ever lent twice."""
+    first, second = helper.session(), helper.session()
+    first.span("first")
+    for _ in range(5):
+        helper._free.pop()
+    for _ in range(timing._PAIRS_PER_SET - 1):
+        second.span("second")
+    assert len(helper._sets) == 1
+    assert helper.pairs_in_use == len({*first._pairs, *second._pairs}) == timing._PAIRS_PER_SET
+    second.abandon()
+    assert helper.pairs_in_use == 1
+    for _ in range(timing._PAIRS_PER_SET - 1):
+        second.span("again")
+    assert len(helper._sets) == 1
+
+
 def test_a_failed_run_in_between(timed_device, helper, x, monkeypatch):
     scan = _scan(timed_device)
     out = gw.empty_like(x)

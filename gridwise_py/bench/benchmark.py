@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import wgpu
 
 from .._wgpu_native import wait_idle, wait_method
-from ..array import Array
+from ..array import OnGpu
 from ..device import _default
 from ..errors import ArgumentError
 from ..html_table import html_table
@@ -103,7 +103,8 @@ def benchmark(
     n_iters : int, default 50
         Samples.
     device : wgpu.GPUDevice, optional
-        Whose queue is waited for. By default that of what `fn` returns (`Run`, `Array`), else the default device.
+        Whose queue is waited for. By default that of what `fn` returns (`Run`, `Array`, `ChunkedArray`,
+        `TimingSession`, or lists, tuples and dicts of these), else the default device.
 
     Returns
     -------
@@ -141,15 +142,29 @@ def benchmark(
 
 
 def _parts(returned: Any) -> Iterable[Any]:
-    return returned if isinstance(returned, (list, tuple)) else (returned,)
+    """Yield what a call returned, one by one, out of lists, tuples and dicts."""
+    if isinstance(returned, Mapping):
+        returned = list(returned.values())
+    if isinstance(returned, (list, tuple)):
+        for part in returned:
+            yield from _parts(part)
+    else:
+        yield returned
 
 
 def _device_of(returned: Any) -> wgpu.GPUDevice:
+    found: dict[int, wgpu.GPUDevice] = {}
     for part in _parts(returned):
-        if isinstance(part, Run):
-            return part.output.device
-        if isinstance(part, Array):
-            return part.device
+        part = next(iter(part.outputs.values()), None) if isinstance(part, Run) else part
+        if isinstance(part, (OnGpu, TimingSession)):
+            found[id(part.device)] = part.device
+    if len(found) > 1:
+        raise ArgumentError(
+            f"it cannot be told whose queue to wait for: the callable returned results of {len(found)} devices; give "
+            f"device=, and time the work of each device by itself"
+        )
+    if found:
+        return next(iter(found.values()))
     if _default:
         return _default[0]
     raise ArgumentError(
