@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import ArgumentError, BadResultsFile
 from .documents import moved_bytes
+from .names import entry_name
 
 __all__ = ["Ceilings", "Point", "ceilings_of", "is_of_device", "points", "read_calibration"]
 
@@ -175,10 +176,9 @@ def _point(entry: Mapping[str, Any], ceilings: Ceilings) -> Point:
     arithmetic_ns = flops / ceilings.fma_gflops if ceilings.fma_gflops else 0.0
     predicted = max(memory_ns, arithmetic_ns)
     bound = "memory" if memory_ns >= arithmetic_ns else "arithmetic"
-    words = [entry["primitive"], *(str(v) for v in entry["case"].values() if v is not None), entry["mode"]]
     kernels = tuple((k["label"], (k["gpu_ns"] or 0.0) / measured) for k in entry["kernels"])
     return Point(
-        " ".join(words), entry["n"], flops / moved, flops / measured, measured, predicted,
+        entry_name(entry), entry["n"], flops / moved, flops / measured, measured, predicted,
         bound, kernels, _why(entry, measured, predicted, bound, kernels, ceilings),
     )  # fmt: skip
 

@@ -1,0 +1,45 @@
+"""What a case is called: the same words in every command, table, picture and page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..quantities import format_count
+from .distributions import UNIFORM
+from .measurement import Mode
+
+__all__ = ["case_name", "entry_name"]
+
+#: Left out of a name, as nearly every case would have them.
+_USUAL = (UNIFORM, Mode.BATCH.value)
+
+
+def case_name(
+    primitive: str,
+    axes: Mapping[str, Any],
+    mode: str = Mode.BATCH.value,
+    n: int | None = None,
+) -> str:
+    """Return the name of a case, as ``"scan add u32 hot"``, or ``"scan add u32 hot n=2^18"``.
+
+    Parameters
+    ----------
+    primitive : str
+    axes : mapping
+        What identifies it apart from primitive, n and mode: operator, datatype, and whatever an axis of a sweep set.
+    mode : str, default "batch"
+        Batch and uniform data go without a word.
+    n : int, optional
+        Put behind the name. Tables have a column for it.
+    """
+    order = sorted(axes, key=lambda axis: {"op": 0, "datatype": 1}.get(axis, 2))
+    words = [primitive, *(str(axes[axis]) for axis in order if axes[axis] is not None), str(mode)]
+    name = " ".join(word for word in words if word not in _USUAL)
+    return name if n is None else f"{name} n={format_count(n)}"
+
+
+def entry_name(entry: Mapping[str, Any], *, with_n: bool = False) -> str:
+    """Return the name of a result of a results document."""
+    axes = {**entry["case"], "op": entry["op"], "datatype": entry["datatype"]}
+    return case_name(entry["primitive"], axes, entry["mode"], entry["n"] if with_n else None)

@@ -1,0 +1,164 @@
+"""Tables for a terminal of any width: nothing in them is ever shortened.
+
+Where a table is too wide, its prose goes below the rows, and then columns are left out, the least important first; a
+line below the table names them. Where even that is too wide, names are broken between words, and at last each cell has
+a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions
+from rich.text import Text
+
+__all__ = ["Column", "TextTable"]
+
+_GAP = 2
+_INDENT = 2
+#: Prose in a narrower column is hard to read: it goes below its row.
+_MIN_PROSE_WIDTH = 30
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column.
+
+    Attributes
+    ----------
+    heading : str
+    right : bool
+        Whether its cells end at the same place: numbers.
+    priority : int
+        0: it is always there. Of the others the one with the largest number is left out first.
+    prose : bool
+        Whether its cells are sentences, which may be broken between words.
+    """
+
+    heading: str
+    right: bool = False
+    priority: int = 0
+    prose: bool = False
+
+
+@dataclass(frozen=True)
+class _Row:
+    cells: tuple[Text, ...]
+    style: str
+    begins_group: bool
+
+
+@dataclass
+class TextTable:
+    """A table that fits the console that prints it.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        The first has the names of the rows.
+    title : str
+    """
+
+    columns: Sequence[Column]
+    title: str = ""
+    _rows: list[_Row] = field(default_factory=list)
+
+    def add_row(self, *cells: str | Text, style: str = "", begins_group: bool = False) -> None:
+        """Add a row: a cell per column; an empty line goes before one that begins a group."""
+        if len(cells) != len(self.columns):
+            raise ValueError(f"a row of {len(cells)} cells does not fit {len(self.columns)} columns")
+        texts = tuple(cell if isinstance(cell, Text) else Text(cell) for cell in cells)
+        self._rows.append(_Row(texts, style, begins_group and bool(self._rows)))
+
+    # ---- how wide things are
+
+    def _natural(self, i: int) -> int:
+        """Return the width at which nothing in a column is broken."""
+        return max([cell_len(self.columns[i].heading), *(row.cells[i].cell_len for row in self._rows)])
+
+    def _longest_word(self, i: int) -> int:
+        texts = [self.columns[i].heading, *(row.cells[i].plain for row in self._rows)]
+        return max((cell_len(word) for text in texts for word in text.split()), default=1)
+
+    def _layout(self, width: int) -> tuple[dict[int, int], list[int]] | None:
+        """Return the widths of the columns that are shown, and the prose below the rows; None where nothing fits."""
+        prose = [i for i, column in enumerate(self.columns) if column.prose]
+        widths = {i: self._natural(i) for i in range(len(self.columns)) if i not in prose}
+
+        def room() -> int:
+            return width - sum(widths.values()) - _GAP * (len(widths) - 1)
+
+        if prose:
+            each = (room() - _GAP * len(prose)) // len(prose)
+            least = [min(self._natural(i), max(_MIN_PROSE_WIDTH, self._longest_word(i))) for i in prose]
+            if each >= max(least):
+                return widths | {i: min(each, self._natural(i)) for i in prose}, []
+        for i in sorted(widths, key=lambda i: self.columns[i].priority, reverse=True):
+            if room() < 0 and self.columns[i].priority:
+                del widths[i]
+        if room() < 0:
+            widths[0] = max(widths[0] + room(), self._longest_word(0))
+        return (widths, prose) if room() >= 0 else None
+
+    # ---- what is printed
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        width = options.max_width
+        if self.title:
+            yield from _wrapped(Text(self.title, style="bold"), console, width)
+        found = self._layout(width)
+        if found is None:
+            yield from self._as_lists(console, width)
+            return
+        widths, below = found
+        yield from self._line(tuple(Text(column.heading) for column in self.columns), widths, below, console, width)
+        yield Text("─" * min(width, max(sum(widths.values()) + _GAP * (len(widths) - 1), 1)), style="dim")
+        for row in self._rows:
+            if row.begins_group:
+                yield Text("")
+            for line in self._line(row.cells, widths, below, console, width):
+                line.stylize_before(row.style)
+                yield line
+        left_out = [column.heading for i, column in enumerate(self.columns) if i not in widths and i not in below]
+        if left_out:
+            note = f"Left out, as {width} columns are too few: {', '.join(left_out)}."
+            yield from _wrapped(Text(note, style="dim"), console, width)
+
+    def _line(
+        self, cells: Sequence[Text], widths: dict[int, int], below: Sequence[int], console: Console, width: int
+    ) -> Iterator[Text]:
+        """Yield the lines of one row."""
+        columns = {i: list(_wrapped(cells[i], console, widths[i])) for i in sorted(widths)}
+        last = max(columns)
+        for at in range(max(len(lines) for lines in columns.values())):
+            line = Text()
+            for i, lines in columns.items():
+                cell = lines[at] if at < len(lines) else Text("")
+                space = " " * (widths[i] - cell.cell_len)
+                line.append_text(Text(space) + cell if self.columns[i].right else cell)
+                if i != last:
+                    line.append(" " * _GAP if self.columns[i].right else space + " " * _GAP)
+            line.rstrip()
+            yield line
+        for i in below:
+            if cells[i].plain:
+                yield from _wrapped(cells[i], console, width, _INDENT)
+
+    def _as_lists(self, console: Console, width: int) -> Iterator[Text]:
+        for row in self._rows:
+            yield Text("")
+            yield from _wrapped(row.cells[0], console, width)
+            for column, cell in zip(self.columns[1:], row.cells[1:], strict=True):
+                if cell.plain:
+                    yield from _wrapped(Text(f"{column.heading}: ") + cell, console, width, _INDENT)
+
+
+def _wrapped(text: Text, console: Console, width: int, indent: int = 0) -> Iterator[Text]:
+    """Yield the lines of a text, broken between words."""
+    indent = min(indent, max(width - 1, 0))
+    for line in text.wrap(console, max(width - indent, 1), overflow="fold") or [Text("")]:
+        line.rstrip()
+        # Blanks that begin a name are its place in a tree; those at a break are none.
+        yield Text(" " * indent) + line
