@@ -133,6 +133,7 @@ def run_jobs(
         device, protocol=protocol.to_dict(), seed=protocol.seed, command=request.command, suite=request.suite
     )
     calibrated: Calibration | None = None
+    is_calibrated = False
     kept = _Kept(resume_from, header) if resume_from is not None else None
     schedule, chosen_n = _schedule(device, request, None if kept is None else kept.n, begin_s)
     progress.planned(schedule, header["device"]["adapter"], chosen_n)
@@ -152,10 +153,6 @@ def run_jobs(
             keep({**kept.entries[key], "position": job.position}, kept.ticks[key])
         else:
             todo.append(job)
-    if todo:
-        progress.step("measuring what the device can do")
-        calibrated = _calibrated(device, todo)
-        header["device"] |= json_data(described(calibrated))
     for i, planned in enumerate(todo):
         job = schedule.fitted(planned)
         if job is None:
@@ -176,9 +173,14 @@ def run_jobs(
         if not request.isolate and (entry["error"] or "").startswith(_DEVICE_ERRORS):
             device = request_device(adapter)
         schedule.finished(job, None if entry["cold_start_ns"] is None else entry["cold_start_ns"] * 1e-9)
+        progress.finished(job, entry)
+        if not is_calibrated:
+            # Not before the first case: someone waits for a first figure.
+            progress.step("measuring what the device can do")
+            calibrated, is_calibrated = _calibrated(device, todo), True
+            header["device"] |= json_data(described(calibrated))
         entry["rates"] |= shares(entry, calibrated)
         keep(entry)
-        progress.finished(job, entry)
         if writer is not None:
             writer.save()
     if writer is not None:
