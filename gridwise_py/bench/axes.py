@@ -151,7 +151,7 @@ def axis_hint(text: str) -> str | None:
         return None
     first, last = axis.values[0], axis.values[-1]
     values = ", ".join(str(value) for value in axis.values[:3]) + (", …" if len(axis.values) > 3 else "")
-    powers = re.sub(r"\s*n\s*=", "n[pow2]=", text, count=1).strip()
+    powers = re.sub(r"\s*n\s*=\s*", "n[pow2]=", text, count=1).strip()
     return f"{text.strip()} is n = {values}; for 2^{first} to 2^{last} write {powers}"
 
 

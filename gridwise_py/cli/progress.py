@@ -38,7 +38,7 @@ _LONG_COMPILE_S = 2.0
 def format_duration(seconds: float) -> str:
     """Return a duration for someone who waits: ``"35 s"``, ``"1 min 40 s"``, ``"2 h 5 min"``."""
     whole = max(1, round(seconds))
-    if whole < 60:
+    if whole <= 60:
         return f"{whole} s"
     if whole < 3600:
         return f"{whole // 60} min" + (f" {whole % 60} s" if whole % 60 else "")
