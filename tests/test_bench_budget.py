@@ -112,7 +112,7 @@ def test_compiling_that_takes_longer_than_thought_leaves_cases_out_and_ends_in_t
 
 
 def test_trials_that_take_longer_than_thought_make_later_cases_smaller():
-    n, ran, left_out, end_s = _run(6.0, compile_scale=0.1, sort_scale=7.0)
+    n, ran, left_out, end_s = _run(6.0, compile_scale=0.1, sort_scale=6.0)
     assert end_s < 60
     assert not left_out
     first, second = (job.case.n for job, _ in ran if job.case.primitive == "sort")
@@ -266,7 +266,10 @@ def test_a_status_has_the_case_its_time_and_what_is_left():
     assert text.startswith(f"1 of 2: {jobs[0]}, for 3 s (its first use compiles its kernels), 3 s in all, about ")
     assert text.endswith(f"about {format_duration(left_s - 3.0)} left")
     clock.now += 1000.0
-    assert progress.status().endswith("nearly done")
+    behind = format_duration(schedule.left_s(jobs[1:]))
+    assert progress.status().endswith(f"16 min 43 s in all, longer than expected, about {behind} for those behind it")
+    progress.began(jobs[1], [])
+    assert progress.status().endswith("longer than expected")
 
 
 def test_without_a_terminal_a_case_is_a_line_and_a_long_one_says_that_it_lives():

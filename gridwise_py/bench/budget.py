@@ -78,7 +78,8 @@ class CostModel:
         if self.copy_item_ns is None:
             return _COMPILE_GPU_S
         actual, expected = self._compile_scale
-        return _COMPILE_S.get(job.case.primitive, _COMPILE_OTHERS_S) * actual / expected
+        # Never less than usual: a driver that has kept the kernels of some cases may still have to compile others.
+        return _COMPILE_S.get(job.case.primitive, _COMPILE_OTHERS_S) * max(1.0, actual / expected)
 
     def run_s(self, job: Job) -> float:
         """Return what warming up and sampling take."""
@@ -104,7 +105,6 @@ class CostModel:
     def learn(self, job: Job, seconds: float, compile_s: float | None) -> None:
         """Take in what a case took in all, and what compiling was of it."""
         if compile_s is not None:
-            # Where the driver kept what it had compiled, this is almost no time, and so it will be for the others.
             actual, expected = self._compile_scale
             known_s = _COMPILE_S.get(job.case.primitive, _COMPILE_OTHERS_S)
             self._compile_scale = (actual + compile_s, expected + known_s)
@@ -192,7 +192,7 @@ class Schedule:
         return self._clock() - self._case_begin_s
 
     def compile_s(self, job: Job) -> float:
-        """Return what compiling is expected to be of a job."""
+        """Return how much of a job compiling is expected to be."""
         return self._model.compile_s(job)
 
     def left_s(self, jobs: Sequence[Job]) -> float:

@@ -124,12 +124,18 @@ class BenchProgress(RunProgress):
         if self._schedule is None or self._running is None:
             return f"{self._doing} …" if self._doing else ""
         in_case_s = self._schedule.case_elapsed_s
+        behind_s = self._schedule.left_s(self._to_come)
         left_s = self._schedule.left_s([self._running, *self._to_come]) - in_case_s
         words = [f"{self._done + 1} of {self._total}: {self._running}, for {format_duration(in_case_s)}"]
         if self._compile_s >= _LONG_COMPILE_S:
             words[0] += " (its first use compiles its kernels)"
         words.append(f"{format_duration(self._schedule.elapsed_s)} in all")
-        words.append(f"about {format_duration(left_s)} left" if left_s >= 1 else "nearly done")
+        if left_s >= behind_s:
+            words.append(f"about {format_duration(left_s)} left")
+        else:
+            words.append("longer than expected")
+            if self._to_come:
+                words.append(f"about {format_duration(behind_s)} for those behind it")
         return ", ".join(words)
 
     # ---- what a run tells
