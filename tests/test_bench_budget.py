@@ -161,6 +161,18 @@ def test_what_is_left_is_learnt_from_what_was_done():
     assert before_s < 60
 
 
+def test_what_compiling_takes_is_learnt_from_other_primitives():
+    scan, sort = (next(j for j in _jobs_at(1 << 12) if j.case.primitive == name) for name in ("scan", "sort"))
+    usual_s = CostModel(BENCH_PROTOCOL, 6.0).compile_s(sort)
+    slow, fast = CostModel(BENCH_PROTOCOL, 6.0), CostModel(BENCH_PROTOCOL, 6.0)
+    slow.learn(scan, 20.0, 18.0)
+    assert slow.compile_s(sort) > 5 * usual_s
+    assert slow.compile_s(scan) == 0, "it was compiled"
+    # A driver that has kept one kernel need not have kept another.
+    fast.learn(scan, 2.0, 0.01)
+    assert fast.compile_s(sort) == usual_s
+
+
 # ---- a run
 
 
@@ -280,6 +292,8 @@ def test_without_a_terminal_a_case_is_a_line_and_a_long_one_says_that_it_lives()
     with progress:
         _begun(progress, clock, jobs)
         progress.finished(jobs[0], result_entry(measurement("copy", 1 << 18, op=None)))
+        assert progress.status() == "", "nothing is said of a case that is done"
+        progress.began(jobs[1], jobs[2:])
         lines = out.getvalue().splitlines()
         assert lines[0].startswith("9 cases on invented, about ")
         assert re.fullmatch(r"1 of 9: copy u32 hot n=2\^18: [\d.]+ µs ±\S+ % right", lines[1])

@@ -240,7 +240,7 @@ def test_nothing_is_said_of_batch_where_no_row_is_of_it():
     text = "\n".join(_lines([measurement(mode=Mode.HOT), measurement(mode=Mode.COLD)]))
     assert "atch" not in text
     failed = measurement("copy", mode=Mode.BATCH, error="x", kernels=(), whole={}, ticks=())
-    assert "trials a sample" not in "\n".join(_lines([failed]))
+    assert " a sample" not in "\n".join(_lines([failed]))
 
 
 @pytest.mark.parametrize(
@@ -272,8 +272,8 @@ def test_warnings_have_their_cases_and_are_in_the_words_of_the_command_line():
 def test_one_sample_has_no_uncertainty():
     whole = {"gpu_span": series("gpu_span", [1e6])}
     text = "\n".join(_lines([measurement(whole=whole, kernels=())]))
-    assert "±0" not in text
     assert "One sample only" in text
+    assert all("±" not in line for line in text.splitlines() if line.startswith("scan"))
 
 
 def test_quiet_leaves_what_failed():

@@ -31,8 +31,9 @@ _WIDE_COST = 2.5
 _COMPILE_S: Mapping[str, float] = {"sort": 6.0, "sort_pairs": 6.0, "argsort": 6.0, "reduce": 0.8, "scan": 1.2}
 _COMPILE_OTHERS_S = 0.4
 _COMPILE_GPU_S = 0.3
-# Data, its check on the CPU, canaries, the first look at the clock.
+# Canaries, the first look at the clock; and of each item, making, uploading and checking it on the CPU.
 _CASE_S = 0.2
+_HOST_ITEM_S = 5e-8
 _PROCESS_S = 3.0
 # Of the budget, for what comes before the first case and after the last.
 _AROUND_S = 5.0
@@ -100,7 +101,8 @@ class CostModel:
         sample_s = trial_s * min(batch, max(1.0, protocol.max_submission_gpu_s / trial_s)) if trial_s else 0.0
         # Sampling ends after a whole block, which other work goes before.
         process_s = _PROCESS_S if self.isolated else 0.0
-        return process_s + _CASE_S + 3 * trial_s + warmup_s + max(protocol.timeout_s, sample_s + trial_s)
+        host_s = _CASE_S + _HOST_ITEM_S * array_items(job.case.primitive, job.case.n)
+        return process_s + host_s + 3 * trial_s + warmup_s + max(protocol.timeout_s, sample_s + trial_s)
 
     def learn(self, job: Job, seconds: float, compile_s: float | None) -> None:
         """Take in what a case took in all, and what compiling was of it."""

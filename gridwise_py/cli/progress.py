@@ -106,8 +106,8 @@ class BenchProgress(RunProgress):
     def _say_now_and_then(self) -> None:
         while not self._ended.wait(0.2):
             with self._lock:
-                if self._clock() - self._said_s >= LINE_EVERY_S:
-                    self._say(self.status())
+                if self._clock() - self._said_s >= LINE_EVERY_S and (text := self.status()):
+                    self._say(text)
 
     def _say(self, text: str) -> None:
         self._said_s = self._clock()
@@ -174,7 +174,7 @@ class BenchProgress(RunProgress):
     def finished(self, job: Job, entry: Mapping[str, Any]) -> None:
         """Show what it took."""
         with self._lock:
-            self._done += 1
+            self._done, self._running, self._doing = self._done + 1, None, ""
             self._line(f"{self._done} of {self._total}: {result_line(entry, None)}")
 
     def left_out(self, job: Job) -> None:
