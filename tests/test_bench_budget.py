@@ -229,7 +229,10 @@ def test_a_gpu_keeps_its_usual_n(invented, monkeypatch, tmp_path):
 
     monkeypatch.setattr(runner, "context_of", lambda device: Context)
     path = tmp_path / "a.json"
-    assert _bench("scan", "--json", path).exit_code == 0
+    shown = _bench("scan", "--json", path, "--budget-s", 1)
+    assert shown.exit_code == 0, shown.output
+    assert "not measured" not in shown.output
+    assert "n = 2^" not in shown.stderr, "nothing was chosen"
     assert {entry["n"] for entry in read_results(path)["results"]} == {1 << 24}
 
 

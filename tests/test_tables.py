@@ -290,6 +290,10 @@ def test_a_peak_that_cases_exceed_is_not_shown():
     made = _documents()
     assert peak_problem(pooled(made)) is None
     assert "of peak" in _text(results_table(made, "copy"))
+    without = _documents()
+    for entry in without["results"]:
+        entry["rates"]["share_of_peak"] = None
+    assert "of peak" not in _text(results_table(without, "copy")).lower(), "nothing is shown of what was not measured"
     made["results"][0]["rates"]["share_of_peak"] = 1.04
     assert peak_problem(pooled(made)) is None, "within what two measurements differ by"
     made["results"][0]["rates"]["share_of_peak"] = 2.33

@@ -183,7 +183,8 @@ def _columns(document: Mapping[str, Any], yardstick: str) -> list[tuple[Column, 
         ),
         (Column("of copy", right=True, priority=4), lambda entry: format_percent(shares[case_key(entry)]), None),
     ]
-    if peak_problem(document) is None:
+    peaks = any(entry["rates"].get("share_of_peak") is not None for entry in results)
+    if peaks and peak_problem(document) is None:
         columns.append(
             (
                 Column("of peak", right=True, priority=6),
