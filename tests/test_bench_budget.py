@@ -287,6 +287,18 @@ def test_a_status_has_the_case_its_time_and_what_is_left():
     assert progress.status().endswith("longer than expected")
 
 
+def test_no_more_is_left_than_the_budget_allows():
+    progress, clock, _ = _progress()
+    jobs = _jobs_at(1 << 24)
+    schedule = Schedule(jobs, CostModel(BENCH_PROTOCOL, 6.0), clock, clock.now, budget_s=60.0)
+    progress.planned(schedule, "invented", 1 << 24)
+    progress.began(jobs[0], jobs[1:])
+    schedule.began()
+    assert schedule.left_s(jobs) > 60
+    clock.now += 20.0
+    assert progress.status().endswith("20 s in all, about 40 s left")
+
+
 def test_without_a_terminal_a_case_is_a_line_and_a_long_one_says_that_it_lives():
     progress, clock, out = _progress()
     jobs = _jobs_at(1 << 18)

@@ -198,6 +198,12 @@ def test_kernels_are_below_their_primitive_and_only_if_there_are_several():
     assert not any(line.startswith("  copy") for line in lines)
 
 
+def test_empty_lines_part_sweeps_only():
+    one_smaller = [measurement("copy", 1 << 12, labels=("k",)), measurement("sort", 1 << 10, labels=("k",))]
+    assert "" not in _lines(one_smaller)[:5]
+    assert "" in _lines([*one_smaller, measurement("copy", 1 << 14, labels=("k",))])[:6]
+
+
 def test_the_sizes_of_a_case_are_below_each_other():
     cases = [measurement(name, n, labels=("k",)) for n in (1 << 12, 1 << 10) for name in ("copy", "scan")]
     rows = [line.split() for line in _lines(cases) if line.startswith(("copy", "scan"))]

@@ -112,8 +112,9 @@ def results_table(document: Mapping[str, Any], yardstick: str, *, quiet: bool = 
         f"{device['subgroup_size'] or 'none'}"
     )
     table = TextTable([column for column, _, _ in columns], title)
-    is_sweep = len({(entry["n"]) for entry in results}) > 1
-    for group in _groups(results):
+    groups = list(_groups(results))
+    is_sweep = any(len(group) > 1 for group in groups)
+    for group in groups:
         for entry in group:
             first = is_sweep and entry is group[0]
             table.add_row(*(of_case(entry) for _, of_case, _ in columns), begins_group=first)

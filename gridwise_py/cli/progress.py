@@ -130,6 +130,10 @@ class BenchProgress(RunProgress):
         if self._compile_s >= _LONG_COMPILE_S:
             words[0] += " (its first use compiles its kernels)"
         words.append(f"{format_duration(self._schedule.elapsed_s)} in all")
+        if self._schedule.budget_s is not None:
+            # What would end later is left out.
+            rest_s = max(self._schedule.budget_s - self._schedule.elapsed_s, 0.0)
+            left_s, behind_s = min(left_s, rest_s), min(behind_s, rest_s)
         if left_s >= behind_s:
             words.append(f"about {format_duration(left_s)} left")
         else:
