@@ -23,12 +23,14 @@ from .submission import Mark, look, mark_of, read_words
 from .timing_result import Span
 from .trouble import device_errors
 
-__all__ = ["TimingHelper", "TimingSession"]
+__all__ = ["MAX_PAIRS", "TimingHelper", "TimingSession"]
 
 _QUERIES_PER_SET = 4096  # WebGPU's limit
 _PAIRS_PER_SET = _QUERIES_PER_SET // 2
 _MAX_SETS = 16  # Metal allows 32 counter buffers in a process; they are made when needed
 _RESOLVE_ALIGNMENT_BYTES = 256
+#: Passes of a device that can be timed and not yet read.
+MAX_PAIRS = _MAX_SETS * _PAIRS_PER_SET
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,9 @@ class TimingHelper:
             if not self._free:
                 if len(self._sets) == _MAX_SETS:
                     raise TimingUnavailable(
-                        f"all {_MAX_SETS * _PAIRS_PER_SET} pairs of timestamp queries belong to work that was "
-                        f"recorded on encoders but not submitted; submit these encoders, or record without timing"
+                        f"all {MAX_PAIRS} pairs of timestamp queries belong to work that was recorded on encoders "
+                        f"but not submitted; submit these encoders, time fewer passes in one submission, or record "
+                        f"without timing"
                     )
                 self._add_set()
             self._leases[lease] = None

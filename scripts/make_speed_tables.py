@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gridwise_py.bench.table import format_ns
+from gridwise_py.quantities import format_time
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -118,7 +118,7 @@ def _end_to_end(rows: Sequence[Row]) -> list[str]:
     lines = []
     for row in rows:
         if "end_to_end" in row:
-            ours, theirs = (format_ns(row["end_to_end"][f"{side}_ns"]) for side in ("gridwise_py", "numpy"))
+            ours, theirs = (format_time(row["end_to_end"][f"{side}_ns"]) for side in ("gridwise_py", "numpy"))
             lines.append(
                 f"- {NAMES[row['primitive']]}, {row['datatype']}, {_power(row['n'])}, upload and download included: "
                 f'{ours}; `numpy.sort(kind="stable")` on the CPU: {theirs}.'

@@ -364,7 +364,7 @@ def test_the_command_shows_all_of_it(timed, fast, folder):
     runner = CliRunner()
     done = runner.invoke(main, ["calibrate"])
     assert done.exit_code == 0, done.output
-    for words in ("ratio 0.9836: right", "4.30 µs", "read back 4 bytes", "not measured", "100.0", "60,000"):
+    for words in ("ratio 0.9836: right", "4.30 µs", "read back 4 bytes", "not measured", " 100 ", "60000"):
         assert words in done.output, words
     done = runner.invoke(main, ["calibrate", "--json", "--refresh"])
     document = json.loads(done.stdout)

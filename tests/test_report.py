@@ -356,7 +356,7 @@ def test_warnings_what_is_wrong_comes_first_and_alike_ones_are_one():
     text = " ".join(" ".join(page.text).split())
     assert text.index("it broke") < text.index("software on the CPU: these figures") < text.index("not stationary")
     assert "(2 such warnings, each with its own figures.)" in text
-    assert "The clock moved all through 2 of 3 cases." in text
+    assert "The speed of this machine moved all through 2 of 3 cases." in text
     assert "The run was interrupted: 3 of 9 cases" in text
 
 

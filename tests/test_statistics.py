@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from gridwise_py.bench.resampling import (
     resample,
     widened,
 )
-from gridwise_py.bench.statistics import Stopping, is_stationary, significant, summarize
+from gridwise_py.bench.statistics import Stopping, is_stationary, summarize
 
 series = st.lists(st.floats(1, 1e9), min_size=1, max_size=60)
 
@@ -160,53 +160,6 @@ def test_resamples_are_made_of_whole_blocks():
 def test_interquartile_mean_leaves_out_both_ends():
     assert interquartile_mean(np.array([0.0, 1, 2, 3, 4, 5, 6, 1000])) == 3.5
     assert interquartile_mean(np.array([[1.0, 2.0]])).tolist() == [1.5]
-
-
-# ---- digits
-
-
-@pytest.mark.parametrize(
-    ("value_ns", "tick_step_ns", "text"),
-    [
-        (187_234.0, 32, "187.23 µs"),
-        (187_234.0, 1000, "187 µs"),
-        (3_315.2, 3.2, "3.315 µs"),
-        (850.0, 32, "850 ns"),
-        (857.0, 32, "860 ns"),
-        (999_960.0, 100, "1.0000 ms"),
-        (65_536.0, 65_536, "70 µs"),
-        (2.5e9, 1e6, "2.500 s"),
-        (12.346, 0.01, "12.35 ns"),
-        (-4_000.0, 100, "-4.0 µs"),
-        (0.0, None, "0 ns"),
-        (123_456.0, None, "123.46 µs"),
-        (-123_456.0, None, "-123.46 µs"),
-        (0.0, 32, "0 ns"),
-    ],
-)
-def test_digits_end_at_the_step(value_ns, tick_step_ns, text):
-    assert significant(value_ns, tick_step_ns=tick_step_ns) == text
-
-
-def test_digits_end_at_the_interval():
-    narrow = replace(summarize([1e5]), ci_low_ns=99_990.0, ci_high_ns=100_010.0)
-    wide = replace(narrow, ci_low_ns=98_000.0, ci_high_ns=102_000.0)
-    assert significant(100_123.0, narrow, 1) == "100.12 µs"
-    assert significant(100_123.0, wide, 1) == "100 µs"
-    half_of_120 = replace(narrow, ci_low_ns=99_940.0, ci_high_ns=100_060.0)
-    assert significant(100_123.0, half_of_120, 1) == "100.12 µs"
-
-
-def test_a_time_that_is_none_is_refused():
-    with pytest.raises(ArgumentError, match="nan"):
-        significant(math.nan)
-
-
-@given(st.floats(0.01, 1e10), st.floats(0.001, 1e6))
-def test_what_is_shown_is_the_value_within_its_last_digit(value_ns, step_ns):
-    number, unit = significant(value_ns, tick_step_ns=step_ns).split()
-    shown_ns = float(number) * {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
-    assert abs(shown_ns - value_ns) <= 0.501 * max(step_ns, 1e-4 * value_ns, 1 if unit == "ns" else 0)
 
 
 # ---- stopping

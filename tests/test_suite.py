@@ -15,7 +15,7 @@ from gridwise_py.bench.measurement import Mode
 from gridwise_py.bench.results import read_results
 from gridwise_py.bench.results_reader import check_document
 from gridwise_py.bench.results_writer import partial_path
-from gridwise_py.bench.runner import Request, run_jobs
+from gridwise_py.bench.runner import Request, RunProgress, run_jobs
 from gridwise_py.bench.suite import (
     BENCH_PROTOCOL,
     DEFAULT_AXES,
@@ -46,13 +46,13 @@ def _jobs(*axes, primitives=("reduce",)):
 def test_the_default_run_is_that_of_the_first_release():
     jobs = plan_jobs([_sweep(("vector_add", "reduce", "scan"))])
     assert [str(job) for job in jobs] == [
-        "copy u32 n=16,777,216 batch",
-        "vector_add u32 n=16,777,216 batch",
-        "vector_add f32 n=16,777,216 batch",
-        "reduce add u32 n=16,777,216 batch",
-        "reduce add f32 n=16,777,216 batch",
-        "scan add u32 n=16,777,216 batch",
-        "scan add f32 n=16,777,216 batch",
+        "copy u32 n=2^24",
+        "vector_add u32 n=2^24",
+        "vector_add f32 n=2^24",
+        "reduce add u32 n=2^24",
+        "reduce add f32 n=2^24",
+        "scan add u32 n=2^24",
+        "scan add f32 n=2^24",
     ]
 
 
@@ -61,7 +61,7 @@ def test_each_case_is_there_once_and_the_yardstick_is_first_at_its_n_and_mode():
     jobs = plan_jobs([_sweep(("vector_add", "copy"), *axes), _sweep(("vector_add",), *axes)])
     assert [job.position for job in jobs] == list(range(len(jobs)))
     assert [str(job) for job in jobs] == [
-        f"{name} u32 n={n} {mode}"
+        f"{name} u32 {mode} n={n}"
         for n in (10, 20, 0)
         for mode in ("hot", "cold")
         for name in (("copy", "vector_add") if n else ("vector_add", "copy"))
@@ -107,7 +107,7 @@ def test_a_suite_by_its_path(tmp_path):
     suite = load_suite(str(path))
     assert suite.name == "mine"
     assert suite.protocol == {"warmup_s": 1}
-    assert [str(job) for job in plan_jobs(suite.sweeps)] == ["copy u32 n=5 batch", "copy f32 n=5 batch"]
+    assert [str(job) for job in plan_jobs(suite.sweeps)] == ["copy u32 n=5", "copy f32 n=5"]
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,29 @@ def invented(monkeypatch, device):
     return seen
 
 
+class _Told(RunProgress):
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.began_jobs, self.to_come, self.results = [], [], []
+
+    def began(self, job, to_come):
+        self.began_jobs.append(str(job))
+        self.to_come.append([str(other) for other in to_come])
+
+    def finished(self, job, entry):
+        self.results.append((entry["n"], entry["error"]))
+
+
 def test_a_crash_of_one_case_is_recorded_and_the_rest_goes_on(invented, tmp_path):
     path = tmp_path / "out.json"
     jobs = _jobs("n=12,13,15", "datatype=u32")
-    shown = []
-    made = run_jobs(Request(jobs, SHORT), None, json_path=path, progress=lambda job: shown.append(str(job)))
-    assert shown == invented == [str(job) for job in jobs]
+    shown = _Told()
+    made = run_jobs(Request(jobs, SHORT), None, json_path=path, progress=shown)
+    names = [str(job) for job in jobs]
+    assert shown.began_jobs == invented == names
+    assert shown.to_come == [names[i + 1 :] for i in range(len(names))]
+    assert shown.results == [(entry["n"], entry["error"]) for entry in made["results"]]
     assert [entry["error"] for entry in made["results"]] == [
         None, None, "RuntimeError: thirteen", "RuntimeError: thirteen", None, None,
     ]  # fmt: skip

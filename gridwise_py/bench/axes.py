@@ -16,7 +16,7 @@ from ..errors import ArgumentError
 from .distributions import DISTRIBUTIONS
 from .measurement import MODES
 
-__all__ = ["AXES", "Axis", "collect_axes", "parse_axis", "parse_count", "points"]
+__all__ = ["AXES", "Axis", "axis_hint", "collect_axes", "parse_axis", "parse_count", "points"]
 
 #: Names that an axis can have, and the words that it takes; None: counts.
 AXES: Mapping[str, tuple[str, ...] | None] = {
@@ -139,6 +139,20 @@ def _count(text: str, at: int, word: str, base: int | None) -> int:
     if count > 64 or base**count > _LARGEST_COUNT:
         raise _error(text, at, f"{base}^{count} is too large: counts go up to 2^64")
     return base**count
+
+
+def axis_hint(text: str) -> str | None:
+    """Return what an axis means that can be read, where something else was probably meant; else None.
+
+    A range of small counts, as ``n=[12:24]``, looks like one of exponents.
+    """
+    axis = parse_axis(text)
+    if axis.name != "n" or "[pow" in text or ":" not in text or max(int(value) for value in axis.values) > 64:
+        return None
+    first, last = axis.values[0], axis.values[-1]
+    values = ", ".join(str(value) for value in axis.values[:3]) + (", …" if len(axis.values) > 3 else "")
+    powers = re.sub(r"\s*n\s*=\s*", "n[pow2]=", text, count=1).strip()
+    return f"{text.strip()} is n = {values}; for 2^{first} to 2^{last} write {powers}"
 
 
 def collect_axes(texts: Iterable[str], short: Mapping[str, str | None], defaults: Mapping[str, str]) -> dict[str, Axis]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,9 @@ from ..html_table import html_table
 from ..quantities import format_time
 from ..run import Run, bracket
 from ..timing import TimingSession
-from ..timing_result import TimingResult
-from .measurement import Series
+from ..timing_result import Span, TimingResult
+from .classify import WALL_SLACK
+from .measurement import SampleClass, Series
 from .series import make_series
 
 __all__ = ["BenchmarkResult", "benchmark"]
@@ -32,7 +34,8 @@ class BenchmarkResult:
     cpu_wall : Series
         From just before the call until the queue is idle again, on the CPU's clock.
     gpu_span : Series or None
-        From the first timestamp to the last of what the call returned; None where it returned nothing timed.
+        From the first timestamp to the last of what the call returned; None where it returned nothing timed. Calls
+        whose timestamps are no time are counted in its ``invalid``.
     n_warmup, n_iters : int
     wait_method : str
         How it was waited; see docs/timing.md.
@@ -65,12 +68,15 @@ class BenchmarkResult:
         return self._headline.median_ns
 
     def __repr__(self) -> str:
-        clock = "CPU wall" if self._headline is self.cpu_wall.summary else "GPU span"
-        count = self._headline.count
-        calls = f"{count} of {self.n_iters} calls" if count < self.n_iters else f"{count} calls"
+        used = self._headline
+        clock = "CPU wall" if used is self.cpu_wall.summary else "GPU span"
+        calls = f"{self.n_iters}" if used.count == self.n_iters else f"{used.count} of {self.n_iters}"
+        invalid = {} if self.gpu_span is None else self.gpu_span.invalid
+        classes = ", ".join(f"{count} {name}" for name, count in invalid.items())
+        discarded = f"; GPU spans that are no time: {classes}" if classes else ""
         return (
-            f"BenchmarkResult({clock} of {calls}: median {format_time(self.median_ns)}, "
-            f"mean {format_time(self.mean_ns)}, standard deviation {format_time(self.std_ns)})"
+            f"BenchmarkResult({clock} of {calls} calls: median {format_time(self.median_ns)}, mean "
+            f"{format_time(self.mean_ns)}, standard deviation {format_time(self.std_ns)}{discarded})"
         )
 
     def _repr_html_(self) -> str:
@@ -131,10 +137,20 @@ def benchmark(
         before, _, after = bracket(device, lambda kept=kept: kept.append(fn()))
         walls.append(float(after - before))
         results.append(_timings(kept[0]))
-    spans = [span for result in results if result is not None and (span := _span_ns(result)) is not None]
+    # Judged after the last call: reading timestamps takes time.
+    invalid: Counter[str] = Counter()
+    found_ns: list[float] = []
+    for result, wall_ns in zip(results, walls, strict=True):
+        spans = [] if result is None else _spans(result)
+        if spans:
+            verdict, span_ns = _judged(spans, wall_ns)
+            if verdict is SampleClass.VALID:
+                found_ns.append(span_ns)
+            else:
+                invalid[verdict.value] += 1
     return BenchmarkResult(
         make_series("cpu_wall", walls),
-        make_series("gpu_span", spans) if spans else None,
+        make_series("gpu_span", found_ns, dict(sorted(invalid.items()))) if found_ns or invalid else None,
         n_warmup,
         n_iters,
         wait_method(device),
@@ -183,12 +199,22 @@ def _timings(returned: Any) -> list[Any] | None:
     return found or None
 
 
-def _span_ns(timings: list[Any]) -> float | None:
-    spans = []
+def _spans(timings: list[Any]) -> list[Span]:
+    spans: list[Span] = []
     for part in timings:
         part = part.get_timing_result() if isinstance(part, Run) else part
         spans += part.spans() if isinstance(part, TimingSession) else part.spans
-    if not spans or not all(span.valid for span in spans):
-        return None
+    return spans
+
+
+def _judged(spans: Sequence[Span], wall_ns: float) -> tuple[SampleClass, float]:
+    """Return what the timestamps of a call are worth, and the time from the first to the last."""
+    if any(not (span.begin_ticks and span.end_ticks) for span in spans):
+        return SampleClass.ZERO, 0.0
+    if any(span.end_ticks < span.begin_ticks for span in spans):
+        return SampleClass.REVERSED, 0.0
     ticks = max(span.end_ticks for span in spans) - min(span.begin_ticks for span in spans)
-    return ticks * spans[0].tick_period_ns
+    span_ns = ticks * spans[0].tick_period_ns
+    if span_ns > WALL_SLACK * wall_ns:
+        return SampleClass.LONGER_THAN_WALL, 0.0
+    return (SampleClass.VALID if ticks else SampleClass.EQUAL), span_ns

@@ -16,6 +16,7 @@ from ..primitives import REGISTRY
 from ..primitives.operator_primitive import OperatorPrimitive
 from ..primitives.sort import SortPrimitive
 from .distributions import UNIFORM, random_items
+from .names import case_name
 
 __all__ = ["Case", "array_items", "warm_up"]
 
@@ -90,8 +91,7 @@ class Case:
         return cls(primitive, n, datatype, op if takes_op else None, distribution if sorts else None)
 
     def __str__(self) -> str:
-        words = [self.primitive, self.op, self.datatype, self.distribution, f"n={self.n:,}"]
-        return " ".join(word for word in words if word and word != UNIFORM)
+        return case_name(self.primitive, self.axes, n=self.n)
 
 
 def array_items(primitive: str, n: int) -> int:

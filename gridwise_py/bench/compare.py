@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ArgumentError
-from ..quantities import format_time, format_uncertainty, relative_uncertainty
+from ..quantities import format_time, format_uncertainty
 from . import documents as doc
 from .canary import clock_log_ratio
 from .names import entry_name
@@ -287,7 +287,7 @@ class _Part:
         summary = (found[0] if len(found) == 1 else pooled_series(found))["summary"]
         if summary is None:
             return None
-        return relative_uncertainty(summary["median_ns"], summary["ci_low_ns"], summary["ci_high_ns"], step_ns / 2)
+        return doc.uncertainty(summary, step_ns)
 
 
 def _rows(
@@ -412,7 +412,7 @@ def _time_uncertainty(document: doc.Document, entry: doc.Entry) -> float | None:
         return None
     on_gpu = doc.whole_summary(entry, "gpu_span") is not None
     step_ns = doc.tick_step_ns(document, entry) if on_gpu else 0.0
-    return relative_uncertainty(summary["median_ns"], summary["ci_low_ns"], summary["ci_high_ns"], step_ns / 2)
+    return doc.uncertainty(summary, step_ns)
 
 
 def _measured(document: doc.Document) -> dict[doc.Key, doc.Entry]:

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..quantities import relative_uncertainty
 from .canary import CanaryTime, settled
-from .distributions import UNIFORM
-
-__all__ = ["case_name"]
 
 Document = Mapping[str, Any]
 Entry = Mapping[str, Any]
@@ -53,6 +51,21 @@ def tick_step_ns(document: Document, entry: Entry) -> float:
 # ---- a result
 
 
+def uncertainty(summary: Mapping[str, Any], step_ns: float = 0.0) -> float | None:
+    """Return how far a median may be off, as a share of it; None where a single sample says nothing about that.
+
+    Parameters
+    ----------
+    summary : mapping
+        Of a series.
+    step_ns : float, default 0
+        The step of its clock, see `tick_step_ns`; a stamp is off by half of it at most.
+    """
+    if summary["count"] < 2:
+        return None
+    return relative_uncertainty(summary["median_ns"], summary["ci_low_ns"], summary["ci_high_ns"], step_ns / 2)
+
+
 def mode(entry: Entry) -> str:
     """Return the mode."""
     return str(entry["mode"])
@@ -72,16 +85,6 @@ def case_axes(entry: Entry) -> dict[str, str]:
 def case_key(entry: Entry) -> Key:
     """Return what results are joined by."""
     return entry["primitive"], entry["n"], mode(entry), tuple(sorted(case_axes(entry).items()))
-
-
-def case_name(key: Key) -> str:
-    """Return a case as text."""
-    primitive, n, mode, axes = key
-    known = dict(axes)
-    data = known.pop("distribution", UNIFORM)
-    kind = [primitive, known.pop("op", ""), known.pop("datatype", ""), data if data != UNIFORM else ""]
-    words = [*kind, f"n={n:,}", mode]
-    return " ".join([word for word in words if word] + [f"{name}={value}" for name, value in known.items()])
 
 
 def error(entry: Entry) -> str | None:

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..quantities import format_time, format_uncertainty, relative_uncertainty
-from .documents import case_axes, case_key, tick_step_ns, timed_summary, whole_summary
-from .remarks import case_label
+from ..quantities import format_time, format_uncertainty
+from .documents import case_key, tick_step_ns, timed_summary, uncertainty, whole_summary
+from .names import entry_name
 
 __all__ = [
-    "YARDSTICK", "Line", "case_text", "clock_of", "gpu_text", "places", "result_lines", "time_text", "timed_text",
+    "YARDSTICK", "Line", "clock_of", "gpu_text", "places", "result_lines", "time_text", "timed_text",
     "yardsticks",
 ]  # fmt: skip
 
@@ -22,7 +22,6 @@ YARDSTICK = "copy"
 
 # How far apart marks at one n stand, as a share of the width of an axis.
 _APART = 0.018
-_IN_LABEL = ("datatype", "op", "distribution")
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Line:
     name : str
         Of the variant, and of the file where there are several.
     case : str
-        The variant alone: as `case_text` calls it.
+        The variant alone: as `entry_name` calls it.
     primitive : str
     variant : int
         Its number among those of the primitive, the same in every file.
@@ -53,12 +52,6 @@ class Line:
     document: Mapping[str, Any] = field(compare=False, repr=False)
 
 
-def case_text(entry: Mapping[str, Any]) -> str:
-    """Return what a case is called everywhere, without n; axes that the usual name leaves out are added."""
-    others = [f"{name}={value}" for name, value in case_axes(entry).items() if name not in _IN_LABEL]
-    return " ".join([case_label(entry), *others])
-
-
 def result_lines(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Line]:
     """Return the lines of pooled documents, in the order asked for: of all results that are right and have a time."""
     # By primitive, then by what else tells cases apart, then by file: each in the order in which it first comes.
@@ -74,7 +67,7 @@ def result_lines(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -
         # Numbers are of the primitive: the copy kernel is a reference in grey, and takes no colour from the others.
         for i, files in enumerate(variants.values()):
             for number, entries in sorted(files.items()):
-                case = case_text(entries[0])
+                case = entry_name(entries[0])
                 name = case if len(documents) == 1 else f"{case}, {names[number]}"
                 ordered = tuple(sorted(entries, key=lambda entry: entry["n"]))
                 lines.append(Line(name, case, primitive, i, number, ordered, documents[number]))
@@ -112,16 +105,14 @@ def places(lines: Sequence[Line]) -> dict[tuple[str, str], float]:
 # ---- times
 
 
-def time_text(summary: Mapping[str, Any], resolution_ns: float = 0.0) -> str:
+def time_text(summary: Mapping[str, Any], step_ns: float = 0.0) -> str:
     """Return a median with half of its interval: ``"15.9 ms ±0.3 %"``."""
-    median_ns = summary["median_ns"]
-    unsure = relative_uncertainty(median_ns, summary["ci_low_ns"], summary["ci_high_ns"], resolution_ns)
-    return f"{format_time(median_ns)} {format_uncertainty(unsure)}".rstrip()
+    return f"{format_time(summary['median_ns'])} {format_uncertainty(uncertainty(summary, step_ns))}".rstrip()
 
 
 def gpu_text(document: Mapping[str, Any], entry: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
     """Return a median of the GPU's clock, of the whole or of a kernel: no interval is narrower than its step."""
-    return time_text(summary, tick_step_ns(document, entry) / 2)
+    return time_text(summary, tick_step_ns(document, entry))
 
 
 def timed_text(document: Mapping[str, Any], entry: Mapping[str, Any]) -> str:

@@ -13,6 +13,8 @@ __all__ = ["case_name", "entry_name"]
 
 #: Left out of a name, as nearly every case would have them.
 _USUAL = (UNIFORM, Mode.BATCH.value)
+#: Axes whose values say by themselves what they are; those of other axes stand behind their name.
+_BARE = ("op", "datatype", "distribution")
 
 
 def case_name(
@@ -33,8 +35,9 @@ def case_name(
     n : int, optional
         Put behind the name. Tables have a column for it.
     """
-    order = sorted(axes, key=lambda axis: {"op": 0, "datatype": 1}.get(axis, 2))
-    words = [primitive, *(str(axes[axis]) for axis in order if axes[axis] is not None), str(mode)]
+    order = sorted(axes, key=lambda axis: _BARE.index(axis) if axis in _BARE else len(_BARE))
+    given = [axis for axis in order if axes[axis] is not None]
+    words = [primitive, *(str(axes[a]) if a in _BARE else f"{a}={axes[a]}" for a in given), str(mode)]
     name = " ".join(word for word in words if word not in _USUAL)
     return name if n is None else f"{name} n={format_count(n)}"
 

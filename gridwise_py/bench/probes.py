@@ -12,7 +12,7 @@ import wgpu
 
 from .._wgpu_native import wait_idle
 from ..arguments import Argument
-from ..array import Array
+from ..array import Array, asarray
 from ..context import context_of
 from ..executor import BoundPlan
 from ..own_kernels import bind_nothing, bind_own
@@ -28,6 +28,7 @@ __all__ = [
     "cache_knee_bytes",
     "ceilings",
     "check_tick",
+    "copy_item_ns",
     "floors_ns",
     "fma_gflops",
     "keep_busy",
@@ -244,6 +245,24 @@ def ceilings(device: wgpu.GPUDevice, sizes_bytes: Sequence[int]) -> dict[str, li
     copy.release()
     triad.release()
     return found
+
+
+def copy_item_ns(device: wgpu.GPUDevice, items: int = 1 << 20) -> float:
+    """Return about how long the copy kernel takes per item, on the CPU's clock: a look that is over in a moment.
+
+    The arrays are larger than the nearest caches, so that larger ones are no surprise.
+    """
+    copy = Copy(device, "u32")
+    run = copy.bind(input=asarray(np.zeros(items, dtype=np.uint32), device))
+    times = []
+    for _ in range(4):  # the first compiles
+        encoder = device.create_command_encoder()
+        run.encode(encoder, trials=2)
+        commands = [encoder.finish()]
+        t0, _, t2 = bracket(device, lambda commands=commands: device.queue.submit(commands))
+        times.append((t2 - t0) / (2 * items))
+    copy.release()
+    return float(np.median(times[1:]))
 
 
 def powers_of_two(max_bytes: int) -> list[int]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .distributions import UNIFORM
+from ..quantities import format_time
+from .names import entry_name
 from .series import CLOCK_MOVED, LEFT_OUT
 
-__all__ = ["Remark", "case_label", "remarks"]
+__all__ = ["Remark", "listed", "remarks"]
+
+# What `measure` warns of, case by case, and is said here in one line for all cases.
+_CUT = re.compile(r"batch_trials=(\d+) was cut to (\d+)")
+_LONG_TRIAL = re.compile(r"one trial takes ")
+_MOST_LISTED = 4
 
 
 class Remark(NamedTuple):
@@ -17,8 +24,8 @@ class Remark(NamedTuple):
     Attributes
     ----------
     kind : str
-        ``"error"`` (a case failed or is wrong), ``"warning"`` (of a result itself), ``"clock"``, ``"software"`` (the
-        adapter is no GPU) or ``"no GPU"`` (times).
+        ``"error"`` (a case failed or is wrong), ``"warning"`` (of a result itself), ``"trials"`` (other ones than asked
+        for), ``"clock"``, ``"software"`` (the adapter is no GPU) or ``"no GPU"`` (times).
     text : str
     cases : tuple of str
         Which results it is about, with n; empty where it is about all.
@@ -29,12 +36,11 @@ class Remark(NamedTuple):
     cases: tuple[str, ...] = ()
 
 
-def case_label(entry: Mapping[str, Any]) -> str:
-    """Return a result's name, without n."""
-    # The usual mode and data are left out, as every row would have them.
-    usual = ("batch", UNIFORM)
-    words = [entry["primitive"], entry["op"], entry["datatype"], entry["case"].get("distribution"), entry["mode"]]
-    return " ".join(word for word in words if word and word not in usual)
+def listed(names: Sequence[str]) -> str:
+    """Return some of the names, and how many others there are."""
+    if len(names) <= _MOST_LISTED + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:_MOST_LISTED])} and {len(names) - _MOST_LISTED} more"
 
 
 def remarks(device: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[Remark]:
@@ -50,7 +56,7 @@ def remarks(device: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> 
     by_warning: dict[str, list[str]] = {}
     moved, left_out = [], []
     for entry in results:
-        where = f"{case_label(entry)} n={entry['n']:,}"
+        where = entry_name(entry, with_n=True)
         problem = entry["error"] or entry["mismatch"]
         if problem:
             found.append(Remark("error", f"{where}: {problem}", (where,)))
@@ -58,19 +64,53 @@ def remarks(device: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> 
         moved += [where] * entry["clock_moved"]
         left_out += [where] * any(LEFT_OUT in warning for warning in entry["warnings"])
         for warning in entry["warnings"]:
-            if CLOCK_MOVED not in warning and LEFT_OUT not in warning:
+            if not (CLOCK_MOVED in warning or LEFT_OUT in warning or _CUT.match(warning) or _LONG_TRIAL.match(warning)):
                 by_warning.setdefault(warning, []).append(where)
     found += [Remark("warning", warning, tuple(by_warning[warning])) for warning in sorted(by_warning)]
+    found += _trials(results)
+    # The canary of a CPU adapter tells what else the machine had to do, more than any clock.
+    on_cpu = device["adapter_type"] == "CPU"
     if moved:
-        text = f"The clock moved all through {len(moved)} of {len(results)} cases."
+        what = "The speed of this machine" if on_cpu else "The clock"
+        text = f"{what} moved all through {len(moved)} of {len(results)} cases."
         found.append(Remark("clock", text, tuple(moved)))
     if left_out:
-        text = f"In {len(left_out)} of {len(results)} cases some samples were {LEFT_OUT}, and are left out."
+        how = "taken while the machine was slower or faster" if on_cpu else LEFT_OUT
+        text = f"In {len(left_out)} of {len(results)} cases some samples were {how}, and are left out."
         found.append(Remark("clock", text, tuple(left_out)))
-    if device["adapter_type"] == "CPU":
+    if on_cpu:
         text = "This adapter is software on the CPU: these figures are the CPU's, and say nothing about any GPU."
         found.append(Remark("software", text))
-    if not any(entry["whole"]["gpu_span_ns"] for entry in results):
+    if device["tick_period_ns"] is None:
         text = "No GPU times: the adapter has no timestamps. Rates are from the CPU wall."
         found.append(Remark("no GPU", text))
+    return found
+
+
+def _trials(results: Sequence[Mapping[str, Any]]) -> list[Remark]:
+    """Return what is to be said of how many trials a sample has."""
+    found = []
+    by_count: dict[tuple[int, int], list[str]] = {}
+    long, single = [], []
+    for entry in results:
+        where = entry_name(entry, with_n=True)
+        cuts = [(int(cut[1]), int(cut[2])) for warning in entry["warnings"] if (cut := _CUT.match(warning))]
+        if cuts:
+            by_count.setdefault(min(cuts), []).append(where)
+        if any(_LONG_TRIAL.match(warning) for warning in entry["warnings"]):
+            long.append(f"{where} ({format_time(entry['whole']['gpu_span_ns'] or entry['whole']['cpu_wall_ns'])})")
+        series = entry["whole"]["series"]
+        headline = series.get("gpu_span") or series.get("cpu_wall")
+        single += [where] * bool(headline and headline["summary"] and headline["summary"]["count"] == 1)
+    for asked in sorted({asked for asked, _ in by_count}):
+        cases = [(cut, names) for (wanted, cut), names in sorted(by_count.items()) if wanted == asked]
+        each = "; ".join(f"{cut} in {listed(names)}" for cut, names in cases)
+        text = f"Fewer than --trials {asked} a sample, so that no submission is too long for a watchdog: {each}."
+        found.append(Remark("trials", text, tuple(name for _, names in cases for name in names)))
+    if long:
+        text = f"A single trial is longer than a submission should be: {listed(long)}."
+        found.append(Remark("trials", text, tuple(long)))
+    if single:
+        text = f"One sample only, which says nothing of how sure it is (--sampling-s takes more): {listed(single)}."
+        found.append(Remark("trials", text, tuple(single)))
     return found

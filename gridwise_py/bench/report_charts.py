@@ -10,7 +10,8 @@ from ..quantities import format_count, format_number, format_percent, format_tim
 from ..terminal import clean
 from .compare import Comparison
 from .documents import mode, moved_bytes, timed_summary, whole_summary
-from .lines import YARDSTICK, Line, case_text, clock_of, gpu_text, places, time_text, timed_text
+from .lines import YARDSTICK, Line, clock_of, gpu_text, places, time_text, timed_text
+from .names import entry_name
 from .plot import KERNEL_COLOURS
 from .report_vega import (
     ALL,
@@ -250,7 +251,7 @@ def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str
     for line in lines:
         for entry in line.entries:
             # Of one case in two modes; its name has no mode, as both are in it.
-            key = (case_text({**entry, "mode": "batch"}), files[line.file], entry["n"])
+            key = (entry_name({**entry, "mode": "batch"}), files[line.file], entry["n"])
             found.setdefault(key, {})[mode(entry)] = timed_summary(entry) or {}
     rows = []
     for (case, file, n), modes in found.items():

@@ -11,7 +11,8 @@ import numpy as np
 from ..quantities import format_count
 from ..terminal import clean
 from . import documents as doc
-from .lines import case_text, timed_text
+from .lines import timed_text
+from .names import entry_name
 
 __all__ = ["samples_by_case", "thinned"]
 
@@ -76,7 +77,7 @@ def samples_by_case(
         drawn += sum(len(one["ns"]) for one in series)
         taken += sum(one["count"] for one in series)
         first = next(iter(files.values()))[0]
-        cases.append({"name": clean(f"{case_text(first)} n={format_count(first['n'])}"), "series": series})
+        cases.append({"name": clean(f"{entry_name(first)} n={format_count(first['n'])}"), "series": series})
     if drawn < taken:
         left_out.append(
             f"{taken - drawn:,} of {taken:,} samples in the picture of drift: of each stretch the least and the "

@@ -20,7 +20,8 @@ from .compare_render import (
     row_cells,
 )
 from .documents import is_cpu, timed_summary
-from .lines import YARDSTICK, case_text, gpu_text, time_text, timed_text
+from .lines import YARDSTICK, gpu_text, time_text, timed_text
+from .names import entry_name
 from .remarks import Remark, remarks
 from .results import case_key
 from .roofline import Point
@@ -80,7 +81,7 @@ def headlines(documents: Sequence[Mapping[str, Any]], names: Sequence[str], left
             rates, share, timed = entry["rates"], shares[case_key(entry)], timed_summary(entry)
             # The files of a primitive below each other.
             rows.setdefault(primitive, []).append([
-                _cell(case_text(entry)), _cell(format_count(entry["n"]), entry["n"]), _cell(name),
+                _cell(entry_name(entry)), _cell(format_count(entry["n"]), entry["n"]), _cell(name),
                 _cell(timed_text(document, entry), None if timed is None else timed["median_ns"]),
                 _cell(format_number(rates["gbytes_per_s"]), rates["gbytes_per_s"], "headline"),
                 _cell(format_percent(share), share, "headline"),
@@ -240,7 +241,7 @@ def results_table(documents: Sequence[Mapping[str, Any]], names: Sequence[str], 
 def _result_rows(
     document: Mapping[str, Any], name: str, entry: Mapping[str, Any], share: float | None
 ) -> list[list[dict[str, Any]]]:
-    head = [_cell(case_text(entry)), _cell(format_count(entry["n"]), entry["n"]), _cell(name)]
+    head = [_cell(entry_name(entry)), _cell(format_count(entry["n"]), entry["n"]), _cell(name)]
     empty = _cell("–")
 
     def of_gpu(series: Mapping[str, Any] | None) -> dict[str, Any]:

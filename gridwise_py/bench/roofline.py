@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import ArgumentError, BadResultsFile
 from ..quantities import format_percent, format_time
 from .documents import moved_bytes
-from .lines import case_text
+from .names import entry_name
 
 __all__ = ["Ceilings", "Point", "ceilings_of", "is_of_device", "points", "read_calibration"]
 
@@ -179,7 +179,7 @@ def _point(entry: Mapping[str, Any], ceilings: Ceilings) -> Point:
     bound = "memory" if memory_ns >= arithmetic_ns else "arithmetic"
     kernels = tuple((k["label"], (k["gpu_ns"] or 0.0) / measured) for k in entry["kernels"])
     return Point(
-        case_text(entry), entry["n"], flops / moved, flops / measured, measured, predicted,
+        entry_name(entry), entry["n"], flops / moved, flops / measured, measured, predicted,
         bound, kernels, _why(entry, measured, predicted, bound, kernels, ceilings),
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from ..errors import ArgumentError
 from ..quantities import format_count, format_number, format_percent, format_time
 from .plot import COLOURS, MARKERS, STYLE, as_written, label_log_axis, load_figure, save_figure, write_title
 from .roofline import Ceilings, Point
+from .text_table import Column, TextTable
 
 __all__ = ["HEADINGS", "ceilings_text", "plot_roofline", "point_cells", "roofline_table"]
 
@@ -22,12 +23,14 @@ def ceilings_text(document: Mapping[str, Any], ceilings: Ceilings) -> str:
     """Return the device with its measured ceilings as text."""
     device = document["device"]
     software = ", software on the CPU" if device["adapter_type"] == "CPU" else ""
-    arithmetic = "arithmetic not measured"
-    if ceilings.fma_gflops is not None:
-        arithmetic = f"{_speed(ceilings.fma_gflops)} GFLOP/s of f32 FMA"
+    arithmetic = (
+        "multiply-adds not measured"
+        if ceilings.fma_gflops is None
+        else f"{format_number(ceilings.fma_gflops)} GFLOP/s of f32 FMA"
+    )
     return (
         f"{device['adapter']} ({device['backend']}, {device['driver']}{software}); measured ceilings: "
-        f"{_speed(ceilings.memory_gbytes_per_s)} GB/s of copy, {arithmetic}"
+        f"{format_number(ceilings.memory_gbytes_per_s)} GB/s of copy, {arithmetic}"
     )
 
 
@@ -45,20 +48,23 @@ def point_cells(p: Point) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def roofline_table(document: Mapping[str, Any], ceilings: Ceilings, found: Sequence[Point]) -> Any:
-    """Return a rich table."""
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
+# For a terminal: which columns are numbers, and which are left out first.
+_PRIORITIES = {"flop/byte": 4, "predicted": 1, "of the roof": 2}
 
-    table = Table(box=box.SIMPLE_HEAD, title=escape(ceilings_text(document, ceilings)), title_justify="left")
-    table.add_column(HEADINGS[0])
-    for heading in HEADINGS[1:6]:
-        table.add_column(heading, justify="right")
-    table.add_column(HEADINGS[6], overflow="fold")
-    table.add_column(HEADINGS[7], overflow="fold", min_width=30)
+
+def roofline_table(document: Mapping[str, Any], ceilings: Ceilings, found: Sequence[Point]) -> TextTable:
+    """Return the table for a terminal."""
+    prose = HEADINGS[6:]
+    columns = [
+        Column(heading, right=heading not in (HEADINGS[0], *prose), priority=_PRIORITIES.get(heading, 0),
+               prose=heading in prose)
+        for heading in HEADINGS
+    ]  # fmt: skip
+    table = TextTable(columns, ceilings_text(document, ceilings))
     for p in found:
-        table.add_row(*map(escape, point_cells(p)))
+        cells = point_cells(p)
+        # A single kernel is the whole.
+        table.add_row(*cells[:6], cells[6] if len(p.kernels) > 1 else "", cells[7])
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,21 +10,24 @@ from typing import Any
 
 import wgpu
 
+from ..context import context_of
 from ..datatype import STORAGE_DATATYPES, as_datatype
 from ..device import request_device
 from ..errors import ArgumentError, GridwiseError
+from .budget import CostModel, Schedule, choose_n
 from .calibration import Calibration, calibrate_run
 from .case import array_items
 from .isolate import IsolationError, measure_isolated
 from .measure import measure_case
 from .measurement import Measurement, Mode
+from .probes import copy_item_ns
 from .protocol import SamplingProtocol
 from .results import case_key, json_data, read_results, result_entry, run_header
 from .results_writer import ResultsWriter, read_ticks
 from .shares import described, shares
-from .suite import Job
+from .suite import YARDSTICK, Job
 
-__all__ = ["Request", "measure_job", "run_jobs"]
+__all__ = ["Request", "RunProgress", "measure_job", "run_jobs"]
 
 # After these a device may be broken, and would fail all cases to come. By name: what measures may have caught it.
 _DEVICE_ERRORS = ("Device", "GPU")
@@ -44,6 +48,10 @@ class Request:
     suite : str or None
     isolate : bool
         Each job in a process of its own.
+    jobs_at : callable, optional
+        Returns the jobs at another n. Given where nobody asked for an n: on a CPU adapter `choose_n` chooses one then.
+    budget_s : float
+        In which time a run should end whose n is chosen.
     """
 
     jobs: Sequence[Job]
@@ -51,6 +59,30 @@ class Request:
     command: Sequence[str] | None = None
     suite: str | None = None
     isolate: bool = False
+    jobs_at: Callable[[int], Sequence[Job]] | None = None
+    budget_s: float = 60.0
+
+
+class RunProgress:
+    """Is told what a run does, and does nothing with it."""
+
+    def step(self, text: str) -> None:
+        """Something other than a case comes next."""
+
+    def planned(self, schedule: Schedule, adapter: str, chosen_n: int | None) -> None:
+        """What will be done is known; `chosen_n` is None where the n was not chosen by the budget."""
+
+    def kept(self, job: Job) -> None:
+        """A case is in the file to resume from, and not measured again."""
+
+    def began(self, job: Job, to_come: Sequence[Job]) -> None:
+        """A case begins; `to_come` are those behind it."""
+
+    def finished(self, job: Job, entry: Mapping[str, Any]) -> None:
+        """A case is done."""
+
+    def left_out(self, job: Job) -> None:
+        """A case is not measured, as it would end after the budget."""
 
 
 def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) -> dict[str, Any]:
@@ -72,7 +104,7 @@ def run_jobs(
     *,
     json_path: Path | None = None,
     resume_from: Path | None = None,
-    progress: Callable[[Job], None] = lambda job: None,
+    progress: RunProgress | None = None,
 ) -> dict[str, Any]:
     """Run jobs on an adapter and return the document, its results in the order in which they were asked for.
 
@@ -85,22 +117,27 @@ def run_jobs(
         The results file. Finished cases are beside it until the run is done.
     resume_from : Path, optional
         A results file, whose finished cases are kept and not measured again.
-    progress : callable
-        Called before each job, also before one that is not measured again.
+    progress : RunProgress, optional
 
     Raises
     ------
     ArgumentError
         If the file to resume from is of another device, protocol or version.
     """
+    progress = progress or RunProgress()
+    begin_s = time.perf_counter()
+    progress.step("finding the adapter")
     device = request_device(adapter)
     protocol = request.protocol
     header = run_header(
         device, protocol=protocol.to_dict(), seed=protocol.seed, command=request.command, suite=request.suite
     )
     calibrated: Calibration | None = None
+    is_calibrated = False
     kept = _Kept(resume_from, header) if resume_from is not None else None
-    writer = None if json_path is None else ResultsWriter(json_path, header, len(request.jobs))
+    schedule, chosen_n = _schedule(device, request, None if kept is None else kept.n, begin_s)
+    progress.planned(schedule, header["device"]["adapter"], chosen_n)
+    writer = None if json_path is None else ResultsWriter(json_path, header, len(schedule.jobs))
     entries: list[dict[str, Any]] = []
 
     def keep(entry: dict[str, Any], ticks: Any = None) -> None:
@@ -109,18 +146,20 @@ def run_jobs(
             writer.add(entry, ticks)
 
     todo: list[Job] = []
-    for job in request.jobs:
+    for job in schedule.jobs:
         key = _job_key(_identity(job, protocol))
         if kept is not None and key in kept.entries:
-            progress(job)
+            progress.kept(job)
             keep({**kept.entries[key], "position": job.position}, kept.ticks[key])
         else:
             todo.append(job)
-    if todo:
-        calibrated = _calibrated(device, todo)
-        header["device"] |= json_data(described(calibrated))
-    for job in todo:
-        progress(job)
+    for i, planned in enumerate(todo):
+        job = schedule.fitted(planned)
+        if job is None:
+            progress.left_out(planned)
+            continue
+        progress.began(job, todo[i + 1 :])
+        schedule.began()
         try:
             if request.isolate:
                 entry = measure_isolated(adapter, job, protocol)
@@ -133,6 +172,13 @@ def run_jobs(
             entry = _identity(job, protocol, error=f"{type(error).__name__}: {error}"[:2000])
         if not request.isolate and (entry["error"] or "").startswith(_DEVICE_ERRORS):
             device = request_device(adapter)
+        schedule.finished(job, None if entry["cold_start_ns"] is None else entry["cold_start_ns"] * 1e-9)
+        progress.finished(job, entry)
+        if not is_calibrated:
+            # Not before the first case: someone waits for a first figure.
+            progress.step("measuring what the device can do")
+            calibrated, is_calibrated = _calibrated(device, todo), True
+            header["device"] |= json_data(described(calibrated))
         entry["rates"] |= shares(entry, calibrated)
         keep(entry)
         if writer is not None:
@@ -140,6 +186,18 @@ def run_jobs(
     if writer is not None:
         writer.finish()
     return {**header, "results": sorted(entries, key=lambda entry: (entry["position"], entry["round"]))}
+
+
+def _schedule(
+    device: wgpu.GPUDevice, request: Request, resumed_n: int | None, begin_s: float
+) -> tuple[Schedule, int | None]:
+    """Return what is measured, in which order, and the n if it was chosen here."""
+    on_cpu = context_of(device).capabilities.is_cpu
+    model = CostModel(request.protocol, copy_item_ns(device) if on_cpu else None, request.isolate)
+    if not on_cpu or request.jobs_at is None:
+        return Schedule(request.jobs, model, time.perf_counter, begin_s), None
+    n = resumed_n or choose_n(request.jobs_at, model, request.budget_s)
+    return Schedule(request.jobs_at(n), model, time.perf_counter, begin_s, request.budget_s), n
 
 
 def _calibrated(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | None:
@@ -176,6 +234,8 @@ class _Kept:
             _job_key(entry): None if entry["ticks"] is None else read_ticks(path, document, entry)
             for entry in finished
         }  # fmt: skip
+        #: That of the run; cases that did not fit a budget are smaller.
+        self.n = max((e["n"] for e in finished if e["primitive"] != YARDSTICK or len(finished) == 1), default=None)
         now["resumed"] = [*then.get("resumed", []), then["time"]]
 
 

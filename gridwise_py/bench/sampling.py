@@ -13,9 +13,10 @@ import wgpu
 
 from .._wgpu_native import submit, wait_idle
 from ..context import context_of
+from ..errors import ArgumentError
 from ..executor import BoundPlan
 from ..run import bracket
-from ..timing import TimingSession
+from ..timing import MAX_PAIRS, TimingSession
 from .canary import CanaryTime, canary_time, is_slower
 from .kernels import bind_canary
 from .measurement import Mode
@@ -27,7 +28,7 @@ __all__ = ["Block", "Sampler", "WarmUp"]
 _CHUNK_S = 0.004  # of warm-up work in a submission: the gaps between are short, and there are many samples of it
 _MAX_CHUNK_TRIALS = 2048
 _STATIONARY_WINDOW = 20  # latest chunks that are looked at
-_MAX_BLOCK_PAIRS = 4096  # of the 32,768 pairs of queries that a device has: a block is resolved at once
+_MAX_BLOCK_PAIRS = 4096  # of the pairs of queries that a device has: a block is resolved at once
 _BLOCK_S = 0.5  # a block of slow work is cut, so that the rule that stops is asked in time
 
 
@@ -91,6 +92,11 @@ class Sampler:
     protocol : SamplingProtocol
     before_trial : sequence of callables
         Each records untimed work on the encoder that it is given: restoring inputs, flushing caches.
+
+    Raises
+    ------
+    ArgumentError
+        If a block of one sample would need more timestamps than a device has.
     """
 
     def __init__(
@@ -117,6 +123,18 @@ class Sampler:
         self.batch_trials: int = 1
         #: Samples between two looks at the canary.
         self.block_samples: int = 1
+        #: Samples of a block for which there are timestamps, the canary's left out.
+        self._most_samples = max(1, _MAX_BLOCK_PAIRS // max(1, self.kernels))
+        if self._helper is not None:
+            free = MAX_PAIRS - 2 * protocol.canary_passes
+            if free < self.kernels:
+                raise ArgumentError(
+                    f"a block of samples runs the canary {protocol.canary_passes:,} times before and after it "
+                    f"(canary_passes) and the plan has {self.kernels} kernels, which is more than the {MAX_PAIRS:,} "
+                    f"passes that can be timed at once; the largest canary_passes here is "
+                    f"{max(0, MAX_PAIRS - self.kernels) // 2:,}"
+                )
+            self._most_samples = min(self._most_samples, max(1, free // max(1, self.kernels)))
 
     # ---- recording ----
 
@@ -207,7 +225,7 @@ class Sampler:
             self.submission_trials = min(protocol.submission_trials, most)
         per_sample_ns = trial_ns * self.batch_trials
         slow = max(1, int(_BLOCK_S * 1e9 / per_sample_ns))
-        self.block_samples = max(1, min(protocol.block_trials, slow, _MAX_BLOCK_PAIRS // max(1, self.kernels)))
+        self.block_samples = max(1, min(protocol.block_trials, slow, self._most_samples))
 
     # ---- sampling ----
 

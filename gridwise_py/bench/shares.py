@@ -10,7 +10,12 @@ from .calibration import Calibration
 from .case import array_items
 from .measurement import Mode
 
-__all__ = ["described", "shares"]
+__all__ = ["described", "peak_problem", "shares"]
+
+# A rate may exceed the peak by this much: each of them is measured, some seconds apart.
+_PEAK_TOLERANCE = 0.05
+# If more of the results exceed it than this, it was no peak.
+_MOST_ABOVE_PEAK = 0.1
 
 
 def described(calibration: Calibration | None) -> dict[str, Any]:
@@ -47,3 +52,17 @@ def shares(entry: Mapping[str, Any], calibration: Calibration | None) -> dict[st
         if flops and time_ns and calibration.fma_gflops
         else None,
     }
+
+
+def peak_problem(document: Mapping[str, Any]) -> str | None:
+    """Return why shares of the peak are not to be shown for a pooled document; None where they can be."""
+    if document["device"]["adapter_type"] == "CPU":
+        return "Of peak is left out: on a CPU, memory is as fast as the other work of the machine lets it be."
+    found = [share for entry in document["results"] if (share := entry["rates"].get("share_of_peak")) is not None]
+    above = sum(share > 1 + _PEAK_TOLERANCE for share in found)
+    if above > _MOST_ABOVE_PEAK * len(found):
+        return (
+            f"Of peak is left out: {above} of {len(found)} cases were faster than the peak that was measured before "
+            f"them, so it is none. Measure again on an idle machine."
+        )
+    return None

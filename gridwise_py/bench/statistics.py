@@ -18,7 +18,6 @@ from .resampling import autocorrelation_time, bootstrap_medians, median_interval
 __all__ = [
     "Stopping",
     "is_stationary",
-    "significant",
     "summarize",
 ]
 
@@ -75,41 +74,6 @@ def summarize(samples_ns: Sequence[float], *, confidence: float = 0.95, seed: in
         count=int(x.size),
         outliers=int(np.count_nonzero((x < q1 - reach) | (x > q3 + reach))),
     )
-
-
-# ---- digits
-
-
-def significant(value_ns: float, summary: Summary | None = None, tick_step_ns: float | None = None) -> str:
-    """Format a time with its unit, and without digits that mean nothing.
-
-    Parameters
-    ----------
-    value_ns : float
-    summary : Summary, optional
-        Digits below half the width of its interval are cut.
-    tick_step_ns : float, optional
-        Digits below the step of the clock are cut; divide it by the number of trials in a pass.
-
-    Returns
-    -------
-    str
-        ``"187.2 µs"``; the last digit is of the order of what is unsure.
-    """
-    if not math.isfinite(value_ns):
-        raise ArgumentError(f"a time of {value_ns} ns cannot be shown; show «–» where there is none")
-    unsure_ns = max(tick_step_ns or 0.0, (summary.ci_high_ns - summary.ci_low_ns) / 2 if summary is not None else 0.0)
-    # Without anything to go by, four digits.
-    unsure_ns = max(unsure_ns, abs(value_ns) * 1e-4)
-    if not unsure_ns:
-        return "0 ns"
-    place = math.floor(math.log10(unsure_ns) + 1e-9)
-    rounded = round(value_ns / 10**place) * 10.0**place
-    scale, unit = next(
-        ((scale, unit) for scale, unit in ((9, "s"), (6, "ms"), (3, "µs")) if abs(rounded) >= 10**scale), (0, "ns")
-    )
-    decimals = max(scale - place, 0)
-    return f"{rounded / 10**scale:.{decimals}f} {unit}"
 
 
 # ---- stopping

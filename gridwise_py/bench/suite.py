@@ -15,6 +15,7 @@ from .axes import Axis, collect_axes, points
 from .case import Case, array_items
 from .distributions import UNIFORM
 from .measurement import Mode
+from .names import case_name
 from .protocol import SamplingProtocol
 
 __all__ = [
@@ -28,8 +29,10 @@ __all__ = [
     "in_rounds",
     "load_suite",
     "narrowed",
+    "need_datatypes",
     "plan_jobs",
     "suite_names",
+    "with_n",
 ]
 
 #: Always runs: its rate is what others are compared with.
@@ -61,7 +64,7 @@ class Job:
     round: int = 0
 
     def __str__(self) -> str:
-        return f"{self.case} {self.mode.value}"
+        return case_name(self.case.primitive, self.case.axes, self.mode.value, self.case.n)
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,29 @@ def in_rounds(jobs: Sequence[Job], rounds: int, seed: int | None) -> list[Job]:
         visited = list(jobs) if order is None else order.sample(list(jobs), len(jobs))
         found += [replace(job, round=number) for job in visited]
     return found
+
+
+def with_n(sweeps: Iterable[Sweep], n: int) -> tuple[Sweep, ...]:
+    """Return sweeps at another n."""
+    return tuple(Sweep(sweep.primitives, {**sweep.axes, "n": Axis("n", (n,))}) for sweep in sweeps)
+
+
+def need_datatypes(sweeps: Iterable[Sweep]) -> None:
+    """Refuse a primitive that has none of the datatypes asked for, before anything is measured.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    for sweep in sweeps:
+        for primitive in sweep.primitives:
+            known, asked = REGISTRY[primitive].datatypes, sweep.axes["datatype"].values
+            if not set(known) & set(asked):
+                fitting = [name for name, kind in REGISTRY.items() if set(asked) & set(kind.datatypes)]
+                remedy = f"; {', '.join(map(str, asked))} is for {', '.join(fitting)}" if fitting else ""
+                raise ArgumentError(
+                    f"{primitive} has no datatype {' or '.join(map(str, asked))}; it has {', '.join(known)}{remedy}"
+                )
 
 
 def narrowed(sweeps: Iterable[Sweep], axes: Mapping[str, Axis], primitives: Sequence[str]) -> tuple[Sweep, ...]:

@@ -2,68 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
+from ..quantities import (
+    format_count,
+    format_number,
+    format_percent,
+    format_time,
+    format_uncertainty,
+)
 from .case import array_items
-from .measurement import Summary
-from .remarks import case_label, remarks
+from .documents import tick_step_ns, uncertainty
+from .measurement import Mode
+from .names import entry_name
+from .remarks import Remark, listed, remarks
 from .results import case_key
 from .rounds import pooled
-from .statistics import significant
+from .shares import peak_problem
+from .text_table import Column, TextTable
 
-__all__ = ["copy_shares", "format_count", "format_ns", "number", "percent", "results_table", "time_text"]
+__all__ = ["copy_shares", "result_line", "results_table"]
 
-_STYLES = {"error": "bold red", "warning": "yellow", "clock": "yellow", "software": "bold yellow", "no GPU": "yellow"}
-
-
-def format_ns(value: float | None) -> str:
-    """Return a time with three significant digits and its unit."""
-    if value is None:
-        return "–"
-    for scale, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if value >= scale:
-            return f"{_three_digits(value / scale)} {unit}"
-    return f"{value:.0f} ns"
+_STYLES = {"error": "bold red", "software": "bold yellow"}
+_MOST_WARNINGS = 5
+# Warnings are in a file in the words of the Python API.
+_CLI_WORDS = (("raise batch_trials", "raise --trials"), ("use mode 'batch'", "use --mode batch"))
 
 
-def _three_digits(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+def _time(series: Mapping[str, Any] | None) -> str:
+    """Return the median of a series as text."""
+    return format_time(None if series is None or series["summary"] is None else series["summary"]["median_ns"])
 
 
-def format_count(n: int) -> str:
-    """Return a count, as a power of two where it is one and large."""
-    return f"2^{n.bit_length() - 1}" if n >= 1024 and n & (n - 1) == 0 else f"{n:,}"
-
-
-def number(value: float | None, suffix: str = "") -> str:
-    """Return a number with three digits."""
-    return "–" if value is None else f"{_three_digits(value)}{suffix}"
-
-
-def percent(share: float | None) -> str:
-    """Return a share."""
-    return number(None if share is None else 100 * share, " %")
-
-
-def time_text(series: Mapping[str, Any] | None, entry: Mapping[str, Any], step_ns: float | None) -> str:
-    """Return a median with the digits that mean something: none below its interval or the step of the clock."""
-    if series is None or series["summary"] is None:
-        return "–"
-    # A batch spreads a step over its dispatches.
-    return significant(series["summary"]["median_ns"], Summary(**series["summary"]), (step_ns or 0.0) / entry["trials"])
+def _uncertainty(series: Mapping[str, Any] | None, step_ns: float) -> str:
+    """Return how far a median may be off; nothing where a single sample says nothing about that."""
+    summary = None if series is None else series["summary"]
+    return "" if summary is None else format_uncertainty(uncertainty(summary, step_ns))
 
 
 def _verdict(entry: Mapping[str, Any]) -> Text:
     if entry["error"] is not None:
         return Text("failed", style="bold red")
     return Text("right", style="green") if entry["correct"] else Text("WRONG", style="bold red")
+
+
+def result_line(entry: Mapping[str, Any]) -> str:
+    """Return a result in a line, for those who wait for the table."""
+    series = entry["whole"]["series"]
+    headline = next((s for name in ("gpu_span", "cpu_wall") if (s := series.get(name)) and s["summary"]), None)
+    words = [_time(headline), _uncertainty(headline, 0.0), _verdict(entry).plain]
+    return f"{entry_name(entry, with_n=True)}: {' '.join(word for word in words if word)}"
 
 
 def copy_shares(document: Mapping[str, Any], yardstick: str) -> dict[Any, float | None]:
@@ -82,8 +75,8 @@ def copy_shares(document: Mapping[str, Any], yardstick: str) -> dict[Any, float 
     return found
 
 
-def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType:
-    """Return the table of a run: a row per kernel, and one for the whole primitive.
+def results_table(document: Mapping[str, Any], yardstick: str, *, quiet: bool = False) -> RenderableType:
+    """Return the table of a run: a row per case, and below it one for each of its kernels, if it has several.
 
     Parameters
     ----------
@@ -91,65 +84,143 @@ def results_table(document: Mapping[str, Any], yardstick: str) -> RenderableType
         A results document.
     yardstick : str
         The primitive whose rate, with as many items and in the same mode, the others' are given as a share of.
+    quiet : bool, default False
+        Whether to leave out all that is said below the table, but for what failed and what is wrong.
     """
     document = pooled(document)
     device, results = document["device"], document["results"]
-    shares = copy_shares(document, yardstick)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="bold")
-    table.title = escape(
+    columns = _columns(document, yardstick)
+    title = (
         f"{device['adapter']} · {device['backend']} · {device['driver']} · subgroups of "
         f"{device['subgroup_size'] or 'none'}"
     )
-    table.add_column("primitive, kernel", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
-    for heading in ("GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of peak"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("result", no_wrap=True)
+    table = TextTable([column for column, _, _ in columns], title)
+    groups = list(_groups(results))
+    is_sweep = any(len(group) > 1 for group in groups)
+    for group in groups:
+        for entry in group:
+            first = is_sweep and entry is group[0]
+            table.add_row(*(of_case(entry) for _, of_case, _ in columns), begins_group=first)
+            for kernel in entry["kernels"] if len(entry["kernels"]) > 1 else ():
+                cells = (Text("") if of_kernel is None else of_kernel(kernel, entry) for _, _, of_kernel in columns)
+                table.add_row(*cells, style="dim")
+    said = remarks(device, results)
+    if quiet:
+        said = [remark for remark in said if remark.kind == "error"]
+    notes = Group(*_said(said))
+    return Group(table, notes) if quiet else Group(table, notes, Text(_how(document, columns), style="dim"))
+
+
+def _groups(results: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """Yield the results of each case, its sizes one below the other."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
     for entry in results:
-        step_ns = device["tick_step_ns"]
-        for kernel in entry["kernels"]:
-            table.add_row(f"  {escape(kernel['label'])}", "", time_text(kernel, entry, step_ns), style="dim")
-        rates, whole, share = entry["rates"], entry["whole"], shares[case_key(entry)]
-        table.add_row(
-            Text(case_label(entry), style="bold"),
-            format_count(entry["n"]),
-            time_text(whole["series"].get("gpu_span"), entry, step_ns),
-            time_text(whole["series"].get("cpu_wall"), entry, None),
-            number(rates["gbytes_per_s"]),
-            number(rates["gitems_per_s"]),
-            percent(share),
-            percent(rates.get("share_of_peak")),
-            _verdict(entry),
-            end_section=True,
-        )
-    return Group(table, _notes(device, results))
+        found.setdefault(entry_name(entry), []).append(entry)
+    for entries in found.values():
+        yield sorted(entries, key=lambda entry: entry["n"])
 
 
-def _notes(device: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Text:
-    notes = Text()
-    found = remarks(device, results)
-    # Of what the results themselves warn of, the first few.
-    of_results = [remark for remark in found if remark.kind == "warning"]
-    for remark in found:
-        if remark not in of_results[5:]:
-            prefix = "warning: " if remark.kind == "warning" else ""
-            notes.append(f"{prefix}{remark.text}\n", style=_STYLES[remark.kind])
-    notes.append(_how(results), style="dim")
-    return notes
-
-
-def _how(results: Sequence[Mapping[str, Any]]) -> str:
-    # Not from the first result: a case that failed has the number that was asked for, whatever its mode.
-    trials = max((entry["trials"] for entry in results), default=1)
-    if {entry["mode"] for entry in results} == {"batch"}:
-        sampled = f"Medians per trial, {trials} trials a sample, caches as the trials leave them."
-    else:
-        sampled = f"Medians per trial; batch: {trials} trials a sample. A row without a word for its mode is of batch."
-    return (
-        f"{sampled} Bytes are those that had to move: each input read once, each output written once.\n"
-        f"Quote the GPU time of a kernel to compare kernels, that of the primitive's row (first begin to last end) to "
-        f"compare GPUs; the CPU wall is what a caller waits, with one submission shared by {trials} trials "
-        f"(--trials 1 for the latency of a single call). «of copy» is the share of this adapter's own copy kernel "
-        f"at the same n; «of peak» that of the faster of copy and triad with arrays of that size (mode cold: the "
-        f"largest), both measured in this run."
+def _columns(document: Mapping[str, Any], yardstick: str) -> list[tuple[Column, Any, Any]]:
+    """Return the columns that have something to show: each with its cell of a case, and that of a kernel or None."""
+    results = document["results"]
+    shares = copy_shares(document, yardstick)
+    on_gpu = any(entry["whole"]["gpu_span_ns"] for entry in results) or not any(
+        entry["whole"]["cpu_wall_ns"] for entry in results
     )
+
+    def series(name: str, entry: Mapping[str, Any]) -> Any:
+        return entry["whole"]["series"].get(name)
+
+    headline = "gpu_span" if on_gpu else "cpu_wall"
+    columns: list[tuple[Column, Any, Any]] = [
+        (
+            Column("primitive, kernel"),
+            lambda entry: Text(entry_name(entry), style="bold"),
+            lambda kernel, entry: Text(f"  {kernel['label']}"),
+        ),
+        (Column("n", right=True), lambda entry: format_count(entry["n"]), None),
+        (
+            Column("GPU time" if on_gpu else "CPU wall", right=True),
+            lambda entry: _time(series(headline, entry)),
+            (lambda kernel, _: _time(kernel)) if on_gpu else None,
+        ),
+        (
+            Column("95 %", right=True, priority=1),
+            lambda entry: _uncertainty(series(headline, entry), tick_step_ns(document, entry) if on_gpu else 0.0),
+            (lambda kernel, entry: _uncertainty(kernel, tick_step_ns(document, entry))) if on_gpu else None,
+        ),
+    ]
+    if on_gpu:
+        columns.append(
+            (
+                Column("CPU wall", right=True, priority=3),
+                lambda entry: _time(series("cpu_wall", entry)),
+                None,
+            )
+        )
+    columns += [
+        (Column("GB/s", right=True, priority=2), lambda entry: format_number(entry["rates"]["gbytes_per_s"]), None),
+        (
+            Column("G items/s", right=True, priority=5),
+            lambda entry: format_number(entry["rates"]["gitems_per_s"]),
+            None,
+        ),
+        (Column("of copy", right=True, priority=4), lambda entry: format_percent(shares[case_key(entry)]), None),
+    ]
+    peaks = any(entry["rates"].get("share_of_peak") is not None for entry in results)
+    if peaks and peak_problem(document) is None:
+        columns.append(
+            (
+                Column("of peak", right=True, priority=6),
+                lambda entry: format_percent(entry["rates"].get("share_of_peak")),
+                None,
+            )
+        )
+    return [*columns, (Column("result"), _verdict, None)]
+
+
+def _said(found: Sequence[Remark]) -> Iterator[Text]:
+    """Yield remarks as lines: what failed, then the first few warnings, then the rest."""
+    lines = [(remark.kind, remark.text) for remark in found if remark.kind == "error"]
+    # A warning that several cases have, each with its own figures, is one.
+    alike: dict[str, list[Remark]] = {}
+    for remark in found:
+        if remark.kind == "warning":
+            alike.setdefault(re.sub(r"\d[\d.,]*", "#", remark.text), []).append(remark)
+    for warnings in list(alike.values())[:_MOST_WARNINGS]:
+        cases = list(dict.fromkeys(case for warning in warnings for case in warning.cases))
+        text = warnings[0].text
+        for word, option in _CLI_WORDS:
+            text = text.replace(word, option)
+        whose = f"{listed(cases)}: " if len(warnings) == 1 else f"{listed(cases)}; the figures are of the first: "
+        lines.append(("warning", f"warning: {whose}{text}"))
+    if len(alike) > _MOST_WARNINGS:
+        lines.append(("warning", f"{len(alike) - _MOST_WARNINGS} more kinds of warnings are in the file of --json."))
+    lines += [(remark.kind, remark.text) for remark in found if remark.kind not in ("error", "warning")]
+    for kind, text in lines:
+        yield Text(text, style=_STYLES.get(kind, "yellow"))
+
+
+def _how(document: Mapping[str, Any], columns: Sequence[tuple[Column, Any, Any]]) -> str:
+    """Return how to read the table."""
+    results = document["results"]
+    text = (
+        "Times: medians per trial, ± half of the 95 % interval. GB/s: each input read once, each output written once."
+    )
+    # A case without samples has the number that was asked for.
+    batches = {entry["trials"] for entry in results if entry["mode"] == Mode.BATCH and entry["whole"]["series"]}
+    if batches:
+        most = max(batches)
+        count = f"{most}" if len(batches) == 1 else f"{min(batches)} to {most}"
+        trials = "trial" if batches == {1} else "trials"
+        unnamed = "" if {entry["mode"] for entry in results} == {Mode.BATCH} else "Rows without a mode are batch. "
+        text += f"\n{unnamed}Batch: {count} {trials} a sample."
+    headings = [column.heading for column, _, _ in columns]
+    if any(entry["rates"]["gbytes_per_s"] for entry in results):
+        text += "\nOf copy: GB/s over that of the copy kernel with as many items."
+        if "of peak" in headings:
+            text += " Of peak: over the fastest copy or triad of this size."
+    problem = peak_problem(document)
+    if problem:
+        text += f"\n{problem}"
+    return f"{text}\ndocs/timing.md explains the columns; --quiet leaves these lines out."

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rich.console import Group
+from rich.text import Text
+
 from ..quantities import format_count, format_time
 from .plot import COLOURS, STYLE, load_figure, save_figure, time_axis, write_title
+from .text_table import Column, TextTable
 
 __all__ = ["device_line", "plot_timers", "timers_markdown", "timers_table"]
 
@@ -35,32 +39,34 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         else:
             s = found["summary"]
             low, high = min(found["samples_ns"]), max(found["samples_ns"])
-            cells += [format_time(s["median_ns"]), f"{format_time(low)} to {format_time(high)}"]
+            cells += [format_time(s["median_ns"]), _range(low, high)]
     return cells
+
+
+def _range(low_ns: float, high_ns: float) -> str:
+    """Return two times, with one unit where it is the same."""
+    low, high = format_time(low_ns), format_time(high_ns)
+    return f"{low.split()[0] if low.split()[1] == high.split()[1] else low} to {high}"
 
 
 def _title(workload: Mapping[str, Any]) -> str:
     return f"{workload['name']}, {format_count(workload['n'])} items of f32"
 
 
-def timers_table(document: Mapping[str, Any]) -> Any:
-    """Return a rich table per workload, as a group."""
-    from rich import box
-    from rich.console import Group
-    from rich.markup import escape
-    from rich.table import Table
-
-    parts: list[Any] = [escape(device_line(document))]
+def timers_table(document: Mapping[str, Any]) -> Group:
+    """Return a table per workload, as a group for a terminal."""
+    headings = [
+        Column(heading, right=True, priority=priority)
+        for how, first in (("cold", 2), ("warm", 0))
+        for heading, priority in ((_HOWS[how], first), (f"{how}: least to most", first + 1))
+    ]
+    parts: list[Any] = [Text(device_line(document))]
     for workload in document["workloads"]:
-        table = Table(box=box.SIMPLE_HEAD, title=escape(_title(workload)), title_justify="left")
-        table.add_column("timer")
-        for how in _HOWS.values():
-            table.add_column(f"{how}, median", justify="right")
-            table.add_column("least to most", justify="right")
-        table.add_column("what it really measured", overflow="fold", min_width=30)
+        columns = [Column("timer"), *headings, Column("what it really measured", prose=True)]
+        table = TextTable(columns, f"{_title(workload)}; medians")
         for row in workload["timers"]:
-            table.add_row(*(escape(cell) for cell in (row["timer"], *_cells(row), row["what"])))
-        parts.append(table)
+            table.add_row(row["timer"], *_cells(row), row["what"])
+        parts += [Text(""), table]
     return Group(*parts)
 
 

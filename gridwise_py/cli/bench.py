@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import click
 
 from .exit_codes import BAD_INPUT, NO_ADAPTER, WRONG_RESULT
 from .options import AxisText, AxisValues, PrimitiveName, RawArguments, adapter_option
-from .output import check_output, note
+from .output import check_output, note, table_console
 
 __all__ = ["bench"]
 
@@ -23,7 +23,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(cls=RawArguments)
 @click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE]…")
-@click.option("--n", type=AxisValues("n"), help="Items, a list: 2^20,2^24  [default: 2^24]")
+@click.option(
+    "--n", type=AxisValues("n"), help="Items, a list: 2^20,2^24  [default: 2^24; on a CPU adapter by --budget-s]"
+)
 @click.option(
     "--datatype",
     type=AxisValues("datatype", ("u32", "i32", "f32", "u64", "i64", "f64", "f16")),
@@ -31,8 +33,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--op", type=AxisValues("op", ("add", "min", "max", "multiply")), help="[default: add]")
 @click.option(
-    "--mode", type=AxisValues("mode", ("cold", "hot", "batch", "latency")), help="How trials run.  [default: batch]"
-)
+    "--mode", type=AxisValues("mode", ("cold", "hot", "batch", "latency")),
+    help="How trials run. batch: many in a pass, for means and short kernels; hot: one by one, to compare a change; "
+    "cold: with caches emptied before; latency: one per submission, what a caller waits.  [default: batch]",
+)  # fmt: skip
 @click.option(
     "-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS",
     help="An axis of a sweep: n[pow2]=[16:28:2], datatype=u32,f32, distribution=uniform,few. Repeat for more axes.",
@@ -46,11 +50,26 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Per case, at least.")
 @click.option("--sampling-s", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Per case, at most.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data and the order.")
-@click.option("--order", type=click.Choice(("random", "given")), default="random", show_default=True, help="Of cases.")
-@click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Visits of each case.")
-@click.option("--isolate", is_flag=True, help="Each case in a process of its own: one that crashes is an error of it.")
+@click.option(
+    "--order", type=click.Choice(("random", "given")), default="random", show_default=True,
+    help="Of cases. Random spreads a drift of the machine over all of them; given is for finding what a case does to "
+    "the one behind it.",
+)  # fmt: skip
+@click.option(
+    "--rounds", type=click.IntRange(min=1), default=1, show_default=True,
+    help="Visits of each case. 3 or more where the machine is busy or shared.",
+)  # fmt: skip
+@click.option(
+    "--isolate", is_flag=True,
+    help="Each case in a separate process, so that a driver that crashes spoils one case only. Slower.",
+)  # fmt: skip
+@click.option(
+    "--budget-s", type=click.FloatRange(min=1), default=60.0, show_default=True,
+    help="On a CPU adapter, where no n is given: the time in which all should end, which chooses n.",
+)  # fmt: skip
 @adapter_option
 @click.option("--json", "json_path", type=_FILE, help="Write results here.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the table and what failed: no progress, no explanations.")
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Go on with this file.")
 @click.pass_context
 def bench(ctx: click.Context, /, **options: Any) -> None:
@@ -60,8 +79,9 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     matrices: --n 4096). The copy kernel always runs: it is the yardstick. With --adapter all, every adapter has its
     turn, and a results file of its own: NAME.adapter0.json.
     """
+    from ..bench.axes import axis_hint
     from ..bench.runner import Request
-    from ..bench.suite import in_rounds, plan_jobs
+    from ..bench.suite import in_rounds, need_datatypes, plan_jobs, with_n
     from ..device import list_adapters
 
     json_path, resume = options["json_path"], options["resume"]
@@ -72,26 +92,35 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     if json_path is not None:
         check_output(json_path, "--json")
     sweeps, protocol = _what(ctx, options)
-    jobs = plan_jobs(sweeps)
+    need_datatypes(sweeps)
+    quiet = options["quiet"]
+    for hint in () if quiet else filter(None, map(axis_hint, options["axes"])):
+        note(f"gridwise: {hint}")
+
+    def jobs_of(wanted: Any) -> list[Any]:
+        return in_rounds(plan_jobs(wanted), options["rounds"], protocol.seed if options["order"] == "random" else None)
+
     request = Request(
-        jobs=in_rounds(jobs, options["rounds"], protocol.seed if options["order"] == "random" else None),
+        jobs=jobs_of(sweeps),
         protocol=protocol,
         command=ctx.meta["words"],
         suite=options["suite"] and Path(options["suite"]).stem,
         isolate=options["isolate"],
+        jobs_at=None if _n_is_given(options) else lambda n: jobs_of(with_n(sweeps, n)),
+        budget_s=options["budget_s"],
     )
     if options["adapter"] != "all":
-        sys.exit(_one_adapter(request, options["adapter"], json_path, resume))
+        sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet))
     if resume is not None:
         raise click.UsageError("--resume takes one adapter, not --adapter all: each adapter has a file of its own")
     adapters = list_adapters()
     if not adapters:
         # The same message as for any other adapter.
-        _one_adapter(request, None, None, None)
+        _one_adapter(request, None, None, None, quiet)
     codes = []
     for adapter in adapters:
         own = json_path and json_path.with_name(f"{json_path.name.removesuffix('.json')}.adapter{adapter.index}.json")
-        codes.append(_next_adapter(request, adapter.index, own))
+        codes.append(_next_adapter(request, adapter.index, own, quiet))
     sys.exit(next((code for code in (WRONG_RESULT, BAD_INPUT, NO_ADAPTER) if code in codes), 0))
 
 
@@ -120,57 +149,55 @@ def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...],
     return sweeps, replace(BENCH_PROTOCOL, **{**suite.protocol, **typed})
 
 
-def _next_adapter(request: Any, adapter: int, json_path: Path | None) -> int:
+def _n_is_given(options: dict[str, Any]) -> bool:
+    """Whether somebody said which n to measure; each axis was read before, so it can be."""
+    from ..bench.axes import parse_axis
+
+    named = options["n"] is not None or options["suite"] is not None
+    return named or any(parse_axis(text).name == "n" for text in options["axes"])
+
+
+def _next_adapter(request: Any, adapter: int, json_path: Path | None, quiet: bool) -> int:
     """Run on one of several adapters: if it cannot be used, the others can."""
     from ..errors import GridwiseError
 
     try:
-        return _one_adapter(request, adapter, json_path, None)
+        return _one_adapter(request, adapter, json_path, None, quiet)
     except GridwiseError as error:
         note(f"gridwise: adapter {adapter}: {error}")
         return BAD_INPUT
 
 
-def _one_adapter(request: Any, adapter: int | str | None, json_path: Path | None, resume: Path | None) -> int:
+def _one_adapter(
+    request: Any, adapter: int | str | None, json_path: Path | None, resume: Path | None, quiet: bool
+) -> int:
     """Run, show, and return the exit code."""
+    from rich.text import Text
+
     from ..bench.results_writer import partial_path
-    from ..bench.runner import run_jobs
+    from ..bench.runner import RunProgress, run_jobs
     from ..bench.suite import YARDSTICK
     from ..bench.table import results_table
     from ..terminal import make_console
+    from .progress import BenchProgress
 
     partial = json_path and partial_path(json_path)
+    shown = BenchProgress(make_console(stderr=True))
     try:
-        document = _with_progress(
-            len(request.jobs),
-            lambda progress: run_jobs(request, adapter, json_path=json_path, resume_from=resume, progress=progress),
-        )
+        with nullcontext() if quiet else shown:
+            document = run_jobs(
+                request, adapter, json_path=json_path, resume_from=resume, progress=RunProgress() if quiet else shown
+            )
     except KeyboardInterrupt:
         if partial is not None and partial.is_file():
             note(f"gridwise: finished cases are in {partial}; --resume {partial} goes on with it")
         raise
-    console = make_console()
-    if not console.is_terminal:
-        console = make_console(width=120)
-    console.print(results_table(document, YARDSTICK))
+    console = table_console(120)
+    console.print(results_table(document, YARDSTICK, quiet=quiet))
+    for text in shown.left_out_notes:
+        console.print(Text(text, style="yellow"))
     if json_path is not None:
         note(f"wrote {json_path}")
     if any(entry["mismatch"] is not None for entry in document["results"]):
         return WRONG_RESULT
     return BAD_INPUT if any(entry["error"] is not None for entry in document["results"]) else 0
-
-
-def _with_progress(total: int, work: Callable[[Callable[[Any], None]], Any]) -> Any:
-    """Call `work` with a function that shows which job is next."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from ..terminal import make_console
-
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=make_console(stderr=True), transient=True,
-    )  # fmt: skip
-    with bar:
-        task = bar.add_task("", total=total)
-        started = iter(range(total + 1))
-        return work(lambda job: bar.update(task, description=str(job), completed=next(started)))

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .options import adapter_option
-from .output import showing_progress
+from .output import showing_progress, table_console
 
 __all__ = ["calibrate"]
 
@@ -48,46 +48,46 @@ def calibrate(adapter: str | None, refresh: bool, as_json: bool) -> None:
 
 
 def _show(found: Any) -> None:
-    from rich import box
     from rich.markup import escape
-    from rich.table import Table
 
-    from ..terminal import make_console
-    from ..timing_result import _format_ns
+    from ..bench.text_table import Column, TextTable
+    from ..quantities import format_number, format_time
 
-    console = make_console()
+    console = table_console(120)
     check = found.tick_check
     console.print(f"[bold]{escape(found.device['adapter'])}[/bold] ({escape(found.device['driver'])})")
     step = "unknown" if found.tick_step_ns is None else f"{found.tick_step_ns:g} ns"
     console.print(f"tick: {found.tick_period_ns:g} ns, step {step}")
     verdict = "right" if check.ok else "[bold red]doubtful: GPU times cannot be trusted[/bold red]"
     console.print(
-        f"unit: {check.span_ns * 1e-6:.2f} ms by timestamps, {check.wall_ns * 1e-6:.2f} ms on the CPU's clock, "
+        f"unit: {format_time(check.span_ns)} by timestamps, {format_time(check.wall_ns)} on the CPU's clock, "
         f"ratio {check.ratio:.4f}: {verdict}"
     )
     for title, rows, values in (
         ("Floors (in every time; never subtracted)", _FLOORS, found.floors_ns),
         (f"What synchronising costs (waits by {found.wait_method})", _SYNCHRONISING, found.synchronising_ns),
     ):
-        console.print(f"[bold]{title}[/bold]")
-        table = Table("what", "time", "clock", box=box.SIMPLE_HEAD)
+        table = TextTable([Column("what"), Column("time", right=True), Column("clock")], title)
         for name, (words, clock) in rows.items():
-            table.add_row(words, _format_ns(values.get(name)), clock)
+            table.add_row(words, format_time(values.get(name), "not measured"), clock)
+        console.print()
         console.print(table)
-    console.print("[bold]Ceilings[/bold]")
-    table = Table("array", "copy, GB/s", "triad, GB/s", box=box.SIMPLE_HEAD)
+    columns = [Column("array", right=True), Column("copy, GB/s", right=True), Column("triad, GB/s", right=True)]
+    table = TextTable(columns, "Ceilings")
     triads = {point["array_bytes"]: point["gbytes_per_s"] for point in found.triad}
     for point in found.copy:
         triad = triads.get(point["array_bytes"])
         table.add_row(
             _bytes(point["array_bytes"]),
-            f"{point['gbytes_per_s']:.1f}",
-            "not measured" if triad is None else f"{triad:.1f}",
+            format_number(point["gbytes_per_s"]),
+            "not measured" if triad is None else format_number(triad),
         )
+    console.print()
     console.print(table)
+    console.print()
     cache = "no knee seen" if found.cache_bytes is None else f"at most about {_bytes(found.cache_bytes)}"
     console.print(f"last-level cache: {cache}")
-    gflops = "not measured" if found.fma_gflops is None else f"{found.fma_gflops:,.0f} GFLOP/s"
+    gflops = "not measured" if found.fma_gflops is None else f"{format_number(found.fma_gflops)} GFLOP/s"
     console.print(f"multiply-adds in f32 (two operations each): {gflops}")
 
 

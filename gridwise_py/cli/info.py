@@ -8,6 +8,7 @@ from dataclasses import asdict
 import click
 
 from .options import adapter_option
+from .output import table_console
 
 __all__ = ["info"]
 
@@ -17,14 +18,10 @@ __all__ = ["info"]
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info(adapter: str | None, as_json: bool) -> None:
     """List the adapters, and measure what the chosen one can do."""
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
     import gridwise_py as gw
 
+    from ..bench.text_table import Column, TextTable
     from ..lookback import lookback_verdict
-    from ..terminal import make_console
 
     adapters = gw.list_adapters()
     device = gw.request_device(adapter)
@@ -41,14 +38,16 @@ def info(adapter: str | None, as_json: bool) -> None:
         }
         click.echo(json.dumps(document, indent=1))
         return
-    console = make_console()
-    table = Table("index", "adapter", "type", "backend", "driver", box=box.SIMPLE_HEAD, title="Adapters")
+    console = table_console(120)
+    columns = [Column("index", right=True), Column("adapter"), Column("type"), Column("backend", priority=1)]
+    table = TextTable([*columns, Column("driver", prose=True)], "Adapters")
     for a in adapters:
-        table.add_row(*(escape(str(v)) for v in (a.index, a.name, a.type, a.backend, a.driver)))
+        table.add_row(str(a.index), a.name, a.type, a.backend, a.driver)
     console.print(table)
+    console.print()
     limits = capabilities.limits
     rows = {
-        "chosen": capabilities.adapter + (" (software on the CPU)" if capabilities.is_cpu else ""),
+        "name": capabilities.adapter + (" (software on the CPU)" if capabilities.is_cpu else ""),
         "subgroup size, measured": capabilities.subgroup_size or "no subgroups",
         "timestamps": "none"
         if capabilities.tick_period_ns is None
@@ -64,9 +63,9 @@ def info(adapter: str | None, as_json: bool) -> None:
         else f"tuned ({', '.join(capabilities.tuning)}; gridwise tune --show)",
         "features": ", ".join(sorted(capabilities.features)) or "none",
     }
-    details = Table(show_header=False, box=None, pad_edge=False)
+    details = TextTable([Column("chosen adapter"), Column("", prose=True)])
     for key, value in rows.items():
-        details.add_row(f"[bold]{key}[/bold]", escape(str(value)))
+        details.add_row(key, str(value))
     console.print(details)
 
 

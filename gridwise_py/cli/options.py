@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-__all__ = ["AxisList", "AxisText", "AxisValues", "PrimitiveName", "RawArguments", "adapter_option"]
+__all__ = ["AxisList", "AxisText", "AxisValues", "Count", "PrimitiveName", "RawArguments", "adapter_option"]
 
 
 class AxisValues(click.ParamType):
@@ -43,6 +43,21 @@ class AxisList(AxisValues):
         from ..bench.axes import parse_axis
 
         return list(parse_axis(f"{self.name}={super().convert(value, param, ctx)}").values)
+
+
+class Count(click.ParamType):
+    """One count of at least 1, in any of the forms that an axis takes."""
+
+    name = "count"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Check and read."""
+        from ..bench.axes import parse_count
+
+        count = parse_count(str(value).strip())
+        if not count:
+            self.fail(f"{value!r} is not a count; write 1000, 1_000_000, 2^24 or 1e6", param, ctx)
+        return count
 
 
 class AxisText(click.ParamType):

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..terminal import clean_lines, make_console
 from .exit_codes import BAD_INPUT
 
-__all__ = ["check_output", "note", "showing_progress", "write_whole"]
+__all__ = ["check_output", "note", "showing_progress", "table_console", "write_whole"]
 
 
 def note(text: str) -> None:
@@ -31,6 +32,14 @@ def check_output(path: Path, option: str, inputs: Iterable[Path] = ()) -> None:
         sys.exit(BAD_INPUT)
 
 
+def table_console(piped_width: int) -> Any:
+    """Return a console for tables on stdout: as wide as the terminal, or as COLUMNS says, or `piped_width`."""
+    console = make_console(highlight=False)
+    if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
+        return console
+    return make_console(highlight=False, width=piped_width)
+
+
 @contextmanager
 def showing_progress() -> Iterator[Callable[[str], None]]:
     """Yield a function that says on stderr what comes next: in place on a terminal, else on a line of its own."""
@@ -38,10 +47,13 @@ def showing_progress() -> Iterator[Callable[[str], None]]:
     if not console.is_terminal:
         yield note
         return
+    import textwrap
+
     from rich.text import Text
 
     with console.status("") as status:
-        yield lambda step: status.update(Text(step))
+        # On one line, with the spinner: what is broken into two leaves the second behind in some terminals and logs.
+        yield lambda step: status.update(Text(textwrap.shorten(step, max(console.width - 3, 8), placeholder=" …")))
 
 
 def write_whole(path: Path, text: str, option: str) -> None:

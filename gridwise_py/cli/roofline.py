@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from .output import check_output, note
+from .output import check_output, note, table_console
 
 __all__ = ["roofline"]
 
@@ -32,7 +32,6 @@ def roofline(file: Path, calibration: Path | None, out: Path | None, as_json: bo
     from ..bench.roofline import ceilings_of, points, read_calibration
     from ..bench.roofline_report import plot_roofline, roofline_table
     from ..errors import ArgumentError
-    from ..terminal import make_console
 
     if out is not None:
         check_output(out, "--out", [file])
@@ -45,9 +44,7 @@ def roofline(file: Path, calibration: Path | None, out: Path | None, as_json: bo
         rows = [{**asdict(point), "share": point.share} for point in found]
         click.echo(json.dumps({"ceilings": {**asdict(ceilings), "ridge": ceilings.ridge}, "points": rows}, indent=1))
     else:
-        console = make_console()
-        if not console.is_terminal:
-            console = make_console(width=150)
+        console = table_console(150)
         console.print(roofline_table(document, ceilings, found))
     if out is not None:
         plot_roofline(document, ceilings, found, out)

@@ -10,7 +10,7 @@ import click
 
 from .exit_codes import WRONG_RESULT
 from .options import adapter_option
-from .output import check_output, note, showing_progress
+from .output import check_output, note, showing_progress, table_console
 
 __all__ = ["timers"]
 
@@ -44,7 +44,6 @@ def timers(
     from ..bench.results_writer import partial_path
     from ..bench.timers import WORKLOADS, run_timers
     from ..bench.timers_report import plot_timers, timers_table
-    from ..terminal import make_console
 
     for option, path in (("--json", json_path), ("--plot", plot_path)):
         if path is not None:
@@ -71,9 +70,7 @@ def timers(
     except AssertionError as error:
         note(f"gridwise: a sum is wrong: {error}")
         sys.exit(WRONG_RESULT)
-    console = make_console()
-    if not console.is_terminal:
-        console = make_console(width=150)
+    console = table_console(150)
     console.print(timers_table(document))
     if json_path is not None:
         write_results(json_path, document)

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from .options import adapter_option
-from .output import showing_progress
+from .options import Count, adapter_option
+from .output import showing_progress, table_console
 
 __all__ = ["tune"]
 
@@ -18,7 +18,7 @@ __all__ = ["tune"]
 @adapter_option
 @click.option("--kernels", metavar="NAME,…", help="What to search; by default all.")
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(min=3), help="Turns of all candidates.")
-@click.option("--max-n", type=click.IntRange(min=1), help="Items of the largest input.")
+@click.option("--max-n", type=Count(), help="Items of the largest input: 1000, 2^20.")
 @click.option("--show", is_flag=True, help="Show what is kept for this adapter, and search nothing.")
 @click.option("--clear", is_flag=True, help="Forget what is kept for this adapter, and search nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -60,28 +60,32 @@ def tune(
 
 
 def _show(key: dict[str, str], choices: Sequence[dict[str, Any]]) -> None:
-    from rich import box
     from rich.markup import escape
-    from rich.table import Table
 
-    from ..terminal import make_console
-    from ..timing_result import _format_ns
+    from ..bench.text_table import Column, TextTable
+    from ..quantities import format_count, format_percent, format_time
     from ..tuned import tuning_allowed
 
-    console = make_console()
+    console = table_console(120)
     console.print(f"[bold]{escape(key['adapter'])}[/bold] ({escape(key['driver'])})")
-    table = Table("kernel", "up to", "at", "default", "tuned", "time", "of default", box=box.SIMPLE_HEAD)
+    table = TextTable(
+        [
+            Column("kernel"), Column("up to", right=True), Column("at", right=True, priority=2),
+            Column("default", priority=1), Column("tuned"), Column("time", right=True),
+            Column("of default", right=True),
+        ]
+    )  # fmt: skip
     for choice in choices:
         first = choice["trials"][0]
         best = next(t for t in choice["trials"] if t["shape"] == choice["winner"])
         table.add_row(
             choice["kernel"],
-            "any n" if choice["up_to"] is None else _count(choice["up_to"]),
-            _count(choice["n"]),
+            "any n" if choice["up_to"] is None else format_count(choice["up_to"]),
+            format_count(choice["n"]),
             _words(first["shape"]),
             _words(choice["winner"]) if choice["changed"] else "the default",
-            _format_ns(best["time_ns"]),
-            f"{100 * choice['ratio']:.1f} %",
+            format_time(best["time_ns"]),
+            format_percent(choice["ratio"]),
         )
     console.print(table)
     console.print("shapes: invocations x vec4 per invocation, most workgroups; times per call, back to back")
@@ -95,7 +99,3 @@ def _show(key: dict[str, str], choices: Sequence[dict[str, Any]]) -> None:
 def _words(shape: dict[str, int]) -> str:
     blocks = f", {shape['max_blocks']}" if shape["max_blocks"] else ""
     return f"{shape['workgroup_size']} x {shape['vecs']}{blocks}"
-
-
-def _count(n: int) -> str:
-    return f"2^{n.bit_length() - 1}" if n & (n - 1) == 0 else f"{n:,}"

@@ -1,0 +1,194 @@
+"""What `gridwise bench` says while it runs, on stderr: what it does now, what it found so far, how long it still takes.
+
+On a terminal that is a display which renews itself and is gone at the end. Elsewhere it is a line for each case that is
+done, and one now and then while a case takes long.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.text import Text
+
+from ..bench.budget import Schedule
+from ..bench.runner import RunProgress
+from ..bench.suite import Job
+from ..bench.table import result_line
+from ..quantities import format_count
+
+__all__ = ["LINE_EVERY_S", "BenchProgress", "format_duration"]
+
+#: Between two lines while one case runs, where there is no terminal.
+LINE_EVERY_S = 10.0
+_REFRESHES_PER_S = 4
+_LINES_SHOWN = 6
+_BAR_WIDTH = 30
+# Compiling that is shorter needs no word.
+_LONG_COMPILE_S = 2.0
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration for someone who waits: ``"35 s"``, ``"1 min 40 s"``, ``"2 h 5 min"``."""
+    whole = max(1, round(seconds))
+    if whole <= 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min" + (f" {whole % 60} s" if whole % 60 else "")
+    minutes = round(whole / 60)
+    return f"{minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
+
+
+class BenchProgress(RunProgress):
+    """Shows a run on a console. A context manager; `left_out_notes` has what the table's reader has to know.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        Of stderr.
+    clock : callable
+        Seconds since any moment.
+    """
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.perf_counter):
+        self._console, self._clock = console, clock
+        self._lock = threading.Lock()
+        self._lines: deque[str] = deque(maxlen=_LINES_SHOWN)
+        self._doing = ""
+        self._schedule: Schedule | None = None
+        self._running: Job | None = None
+        self._compile_s = 0.0
+        self._to_come: Sequence[Job] = ()
+        self._done, self._total = 0, 0
+        self._live: Live | None = None
+        self._ended = threading.Event()
+        self._said_s = 0.0
+        self._thread: threading.Thread | None = None
+        self.left_out_notes: list[str] = []
+
+    # ---- the display
+
+    def __enter__(self) -> BenchProgress:
+        if self._console.is_terminal:
+            self._live = Live(
+                get_renderable=self._display, console=self._console, refresh_per_second=_REFRESHES_PER_S, transient=True
+            )
+            self._live.start()
+        else:
+            self._said_s = self._clock()
+            self._thread = threading.Thread(target=self._say_now_and_then, name="gridwise progress", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _display(self) -> RenderableType:
+        with self._lock:
+            parts: list[RenderableType] = [Text(line, style="dim") for line in self._lines]
+            if self._total:
+                parts.append(ProgressBar(total=self._total, completed=self._done, width=_BAR_WIDTH))
+            return Group(*parts, Text(self.status()))
+
+    def _say_now_and_then(self) -> None:
+        while not self._ended.wait(0.2):
+            with self._lock:
+                if self._clock() - self._said_s >= LINE_EVERY_S and (text := self.status()):
+                    self._say(text)
+
+    def _say(self, text: str) -> None:
+        self._said_s = self._clock()
+        self._console.print(Text(text), soft_wrap=True)
+
+    def _line(self, text: str) -> None:
+        if self._live is not None:
+            self._lines.append(text)
+        else:
+            self._say(text)
+
+    def status(self) -> str:
+        """Return what is done now, for how long, and what is left, in a line."""
+        if self._schedule is None or self._running is None:
+            return f"{self._doing} …" if self._doing else ""
+        in_case_s = self._schedule.case_elapsed_s
+        behind_s = self._schedule.left_s(self._to_come)
+        left_s = self._schedule.left_s([self._running, *self._to_come]) - in_case_s
+        words = [f"{self._done + 1} of {self._total}: {self._running}, for {format_duration(in_case_s)}"]
+        if self._compile_s >= _LONG_COMPILE_S:
+            words[0] += " (its first use compiles its kernels)"
+        words.append(f"{format_duration(self._schedule.elapsed_s)} in all")
+        if self._schedule.budget_s is not None:
+            # What would end later is left out.
+            rest_s = max(self._schedule.budget_s - self._schedule.elapsed_s, 0.0)
+            left_s, behind_s = min(left_s, rest_s), min(behind_s, rest_s)
+        if left_s >= behind_s:
+            words.append(f"about {format_duration(left_s)} left")
+        else:
+            words.append("longer than expected")
+            if self._to_come:
+                words.append(f"about {format_duration(behind_s)} for those behind it")
+        return ", ".join(words)
+
+    # ---- what a run tells
+
+    def step(self, text: str) -> None:
+        """Say it with the next line or refresh."""
+        with self._lock:
+            self._doing, self._running = text, None
+
+    def planned(self, schedule: Schedule, adapter: str, chosen_n: int | None) -> None:
+        """Say how many cases there are and how long they take, before the first."""
+        with self._lock:
+            self._schedule, self._total = schedule, len(schedule.jobs)
+            cases = "1 case" if self._total == 1 else f"{self._total} cases"
+            text = f"{cases} on {adapter}, about {format_duration(schedule.left_s(schedule.jobs))}"
+            if chosen_n is not None and schedule.budget_s is not None:
+                n = format_count(chosen_n)
+                text += (
+                    f". n = {n}: the largest of those tried that should end within "
+                    f"{format_duration(schedule.budget_s)} on this CPU. Another: --n 2^24, or more time: --budget-s 600"
+                )
+            self._console.print(Text(text + "."), soft_wrap=self._live is None)
+            self._said_s = self._clock()
+
+    def kept(self, job: Job) -> None:
+        """Count it."""
+        with self._lock:
+            self._done += 1
+
+    def began(self, job: Job, to_come: Sequence[Job]) -> None:
+        """Show it."""
+        with self._lock:
+            self._running, self._to_come = job, to_come
+            self._compile_s = 0.0 if self._schedule is None else self._schedule.compile_s(job)
+
+    def finished(self, job: Job, entry: Mapping[str, Any]) -> None:
+        """Show what it took."""
+        with self._lock:
+            self._done, self._running, self._doing = self._done + 1, None, ""
+            self._line(f"{self._done} of {self._total}: {result_line(entry)}")
+
+    def left_out(self, job: Job) -> None:
+        """Say it now, and keep it for the table."""
+        with self._lock:
+            self._done += 1
+            budget_s = None if self._schedule is None else self._schedule.budget_s
+            within = "" if budget_s is None else f" within {format_duration(budget_s)}"
+            case, n = job.case, format_count(job.case.n).replace(",", "_")
+            command = f"gridwise bench {case.primitive} --n {n} --datatype {case.datatype}"
+            text = f"{job}: not measured{within}. {command} measures it."
+            self.left_out_notes.append(text)
+            self._line(f"{self._done} of {self._total}: {text}")
