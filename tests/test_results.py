@@ -342,7 +342,7 @@ def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
     path.write_text("the older file")
     words = ["bench", "copy", "--n", "1000,2000,3000,4000", "--warmup-s", "0", "--sampling-s", "0.2", "--trials", "1"]
     run = subprocess.Popen(
-        [sys.executable, "-m", "gridwise_py", *words, "--json", str(path)],
+        [sys.executable, "-m", "gridwise_py", *words, "--json", str(path), "--overwrite"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     partial = partial_path(path)
@@ -362,6 +362,9 @@ def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
     assert path.read_text() == "the older file"
 
     done = CliRunner().invoke(main, [*words, "--resume", str(partial)])
+    assert done.exit_code == 2, "it would replace the older file"
+    assert path.read_text() == "the older file"
+    done = CliRunner().invoke(main, [*words, "--resume", str(partial), "--overwrite"])
     assert done.exit_code == 0, done.output
     whole = read_results(path)
     assert not partial.exists()
