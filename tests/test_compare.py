@@ -442,14 +442,22 @@ def test_the_step_is_shared_by_the_trials_of_a_batch():
     assert documents.tick_step_ns(a, {**a["results"][0], "trials": 10}) == 32
 
 
-def test_a_file_of_the_first_version_is_another_schema(run):
+def test_a_file_of_the_first_version_is_compared_with_one_of_today(run):
     first = json.loads(BENCH_1.read_text(encoding="utf-8"))
-    found = run(first, first)
-    assert found.exit_code == 0, found.output
     today = {key: value for key, value in read_results(BENCH_1).items() if key != "upgraded_from"}
-    again = run(first, today)
-    assert again.exit_code == 3
-    assert "schema_version: OLD has 1, NEW has 2" in again.output
+    found = run(first, today)
+    assert found.exit_code == 0, found.output
+    assert "OLD is a file of version 1, without a canary" in " ".join(found.output.split())
+    assert "NEW is a file" not in found.output
+    # What became slower is found across the versions, too.
+    slower = copy.deepcopy(today)
+    for entry in slower["results"]:
+        for series in (*entry["kernels"], *entry["whole"]["series"].values()):
+            series["samples_ns"] = [1.5 * value for value in series["samples_ns"]]
+    again = run(first, slower)
+    assert again.exit_code == 1, again.output
+    forwards, backwards = compare(read_results(BENCH_1), slower), compare(slower, read_results(BENCH_1))
+    assert forwards.counts()["slower"] == backwards.counts()["faster"] > 0
 
 
 def test_bad_gate():

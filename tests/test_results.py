@@ -37,6 +37,7 @@ from gridwise_py.bench.results_reader import SCHEMA_FILE, check_document
 from gridwise_py.bench.results_writer import ResultsWriter, final_path, partial_path, read_ticks, ticks_path
 
 ROOT = Path(__file__).resolve().parent.parent
+SPEEDS = [{"array_bytes": 4, "moved_bytes": 8, "gbytes_per_s": 1.5}]
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 
 
@@ -66,7 +67,7 @@ def test_the_schema_is_one():
         measurement(error="DeviceError: lost", ticks=(), kernels=(), whole={}, work={}, stop_reason=None),
         measurement(mismatches=(Mismatch(3, math.nan, 1.0, 5),)),
         measurement(observations={"power_w": np.float32(3.5), "bad": math.nan, "why": Mode.HOT}),
-        measurement(kernels=(Series("none valid", (), None, {"zero": 7}),), canary_ns=(math.inf,)[:0]),
+        measurement(labels=("none valid",), kernels=(Series("none valid", (), None, {"zero": 7}),), canary_ns=()),
     ],
     ids=["hot", "batch", "latency", "error", "wrong", "observations", "nothing valid"],
 )
@@ -109,10 +110,10 @@ def test_a_measured_run_is_as_the_schema_says(device, tmp_path):
 
 
 def test_what_a_device_has_is_in_the_file(device):
-    made = run_header(device, protocol={}, seed=0, floors={"pass_ns": 1.0}, calibration={"copy": [1, 2]})
+    made = run_header(device, protocol={}, seed=0, floors={"pass_ns": 1.0}, calibration={"copy": SPEEDS})
     described = made["device"]
     assert described["floors"] == {"pass_ns": 1.0}
-    assert described["calibration"] == {"copy": [1, 2]}
+    assert described["calibration"] == {"copy": SPEEDS}
     assert (described["tick_period_source"] is None) == (described["tick_period_ns"] is None)
     assert made["context"]["versions"]["gridwise_py"] == gw.__version__
     check_document(json.loads(json_text(made)), "made")
@@ -201,6 +202,8 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(good):
         (b'{"schema": "gridwise.bench", "schema_version": 2}', ["$", "required"]),
         (b"\xff\xfe", ["byte 0", "UTF-8"]),
         (b"[" * 100_000, ["nested"]),
+        (b'{"schema": "gridwise.bench",\n "seed": 1' + b"0" * 400 + b"}", ["line 2, column 10", "403", "1e+40"][:2]),
+        (b'{"x": 1e-320}', ["line 1, column 7", "1e-320", "between 1e-40 and 1e+40"]),
         (b'{\n "NaN": "NaN",\n "x": NaN}', ["line 3, column 7", "NaN"]),
         (b'{\n "x": [1,\n  -Infinity]}', ["line 3, column 3", "-Infinity"]),
         (b'{"x": 1e999}', ["line 1, column 7", "1e999"]),

@@ -154,7 +154,7 @@ def compare(
     gate : float
         A row that is slower by more than this share is a regression.
     force : bool
-        Compare although adapter, driver, backend, modes or schema differ. A CPU and a GPU are not compared even so.
+        Compare although adapter, driver, backend or modes differ. A CPU and a GPU are not compared even so.
     across : bool
         Rank the devices by case instead of judging old against new.
 
@@ -182,7 +182,8 @@ def compare(
         return Comparison(*names, threshold, gate, (*firm, *soft), wrong=wrong)
     rows, broken, notes = _rows(old, new, threshold, gate)
     forced = tuple(f"compared all the same, by force: {text}" for text in soft)
-    return Comparison(*names, threshold, gate, (), rows, (), wrong, broken, (*forced, *notes))
+    older = tuple(_older("OLD", old) + _older("NEW", new))
+    return Comparison(*names, threshold, gate, (), rows, (), wrong, broken, (*forced, *older, *notes))
 
 
 # ---- whether the files can be compared
@@ -204,12 +205,17 @@ def _obstacles(old: doc.Document, new: doc.Document) -> tuple[list[str], list[st
     modes = [sorted({doc.mode(entry) for entry in document["results"]}) for document in (old, new)]
     if modes[0] != modes[1]:
         soft.append(f"mode: OLD has {_words(modes[0])}, NEW has {_words(modes[1])}; measure in the same modes")
-    versions = doc.schema_version(old), doc.schema_version(new)
-    if versions[0] != versions[1]:
-        soft.append(f"schema_version: OLD has {versions[0]}, NEW has {versions[1]}; measure both with one version")
     if not _entries(old).keys() & _entries(new).keys():
         firm.append("the files have no case in common; measure the same primitives, sizes, datatypes and modes")
     return firm, soft
+
+
+def _older(side: str, document: doc.Document) -> list[str]:
+    """Return what the version of a file does not know, and what its verdicts therefore lack."""
+    version = doc.schema_version(document)
+    if version == document["schema_version"]:
+        return []
+    return [f"{side} is a file of version {version}, without a canary: whether the clock was the same is not known"]
 
 
 def _words(names: Sequence[str]) -> str:

@@ -13,13 +13,14 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..files import whole_file
+from ..terminal import clean
 from .documents import moved_bytes, timed_summary, whole_summary
 from .lines import YARDSTICK, Line, places, result_lines, yardsticks
 from .rounds import pooled
 from .table import format_count, format_ns
 
 __all__ = [
-    "COLOURS", "MARKERS", "STYLE", "SUFFIXES", "load_figure", "plot_results", "save_figure", "time_axis",
+    "COLOURS", "MARKERS", "STYLE", "SUFFIXES", "as_written", "load_figure", "plot_results", "save_figure", "time_axis",
 ]  # fmt: skip
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -48,8 +49,13 @@ def _style(line: Line) -> dict[str, Any]:
         "marker": MARKERS[(line.variant + line.variant // len(COLOURS)) % len(MARKERS)],
         "linestyle": _LINES[line.file % len(_LINES)],
         "markerfacecolor": colour if line.file == 0 else "white",
-        "label": line.name,
+        "label": as_written(line.name),
     }
+
+
+def as_written(text: str) -> str:
+    """Return a text of a file as matplotlib shows it as it is: a pair of dollar signs would begin a formula."""
+    return clean(text).replace("$", r"\$")
 
 
 def load_figure(out: Path) -> tuple[Any, Any]:
@@ -67,7 +73,7 @@ def load_figure(out: Path) -> tuple[Any, Any]:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ArgumentError(
-            "plotting needs matplotlib, the extra 'plot' of this package: pip install 'gridwise-py[plot]'"
+            "plotting needs matplotlib, the extra 'plot' of this package: pip install 'matplotlib>=3.8'"
         ) from error
     return matplotlib, Figure
 
@@ -122,8 +128,8 @@ def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], o
             axes[0][column].set_axis_off()
             handles, labels = axes[1][column].get_legend_handles_labels()
             axes[0][column].legend(handles, labels, loc="upper left", ncols=2, borderaxespad=0, columnspacing=1.2)
-            axes[0][column].set_title(primitive, fontweight="bold")
-        figure.suptitle("\n".join(_titles(documents, names)), fontsize=9, x=0.01, ha="left")
+            axes[0][column].set_title(as_written(primitive), fontweight="bold")
+        figure.suptitle("\n".join(map(as_written, _titles(documents, names))), fontsize=9, x=0.01, ha="left")
         save_figure(figure, out)
 
 
@@ -190,7 +196,7 @@ def _rates(axes: Any, lines: Sequence[Line], copies: Sequence[Line]) -> None:
     for line in (*copies, *lines):
         style = _style(line)
         if line in copies:
-            style |= {**grey, "label": f"copy {line.name}"}
+            style |= {**grey, "label": f"copy {style['label']}"}
         place, keys = place_of[line.primitive, line.name], ("median_ns", "ci_high_ns", "ci_low_ns")
         points = [
             (entry["n"] * place, *(moved_bytes(entry) / timed[key] for key in keys))
@@ -246,7 +252,7 @@ def _kernels(axes: Any, lines: Sequence[Line]) -> None:
             i = labels.index(kernel["label"])
             axes.barh(
                 row, time_s, left=left, height=0.62, color=COLOURS[i % len(COLOURS)], edgecolor="white",
-                hatch=_HATCHES[i % len(_HATCHES)], label=None if i in used else kernel["label"],
+                hatch=_HATCHES[i % len(_HATCHES)], label=None if i in used else as_written(kernel["label"]),
             )  # fmt: skip
             used.add(i)
             left += time_s
@@ -258,7 +264,7 @@ def _kernels(axes: Any, lines: Sequence[Line]) -> None:
             # The number, too: beside a slower file a bar can be too short to be seen.
             axes.annotate(format_ns(whole["median_ns"]), (whole["median_ns"] / 1e9, row), xytext=(5, 0),
                           textcoords="offset points", va="center", fontsize=8)  # fmt: skip
-    axes.set_yticks(range(len(bars)), [line.name for line, _ in bars])
+    axes.set_yticks(range(len(bars)), [as_written(line.name) for line, _ in bars])
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_xlim(0, 1.22 * axes.get_xlim()[1])

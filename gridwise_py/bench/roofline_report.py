@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
-from .plot import COLOURS, MARKERS, STYLE, load_figure, save_figure
+from .plot import COLOURS, MARKERS, STYLE, as_written, load_figure, save_figure
 from .roofline import Ceilings, Point
 from .table import format_count, format_ns
 
@@ -81,13 +81,13 @@ def plot_roofline(document: Mapping[str, Any], ceilings: Ceilings, found: Sequen
         for i, name in enumerate(names):
             same = [p for p in shown if p.name == name]
             axes.plot(
-                [p.intensity for p in same], [p.gflops for p in same], linestyle="", alpha=0.8, label=name,
+                [p.intensity for p in same], [p.gflops for p in same], linestyle="", alpha=0.8, label=as_written(name),
                 color=COLOURS[i % len(COLOURS)], marker=MARKERS[(i + i // len(COLOURS)) % len(MARKERS)],
             )  # fmt: skip
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel("operations per byte that had to move")
         axes.set_ylabel("GFLOP/s (operator applications)")
-        figure.suptitle(ceilings_text(document, ceilings), fontsize=9, x=0.01, ha="left")
+        figure.suptitle(as_written(ceilings_text(document, ceilings)), fontsize=9, x=0.01, ha="left")
         axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2, borderaxespad=0.3)
         save_figure(figure, out)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..timing_result import _format_ns
-from .plot import COLOURS, STYLE, load_figure, save_figure, time_axis
+from .plot import COLOURS, STYLE, as_written, load_figure, save_figure, time_axis
 
 __all__ = ["device_line", "plot_timers", "timers_markdown", "timers_table"]
 
@@ -96,7 +96,7 @@ def plot_timers(document: Mapping[str, Any], out: str | Path) -> None:
         figure = figure_class(figsize=(8.4, (1.2 + 0.42 * rows) * len(workloads) + 0.8), layout="constrained")
         for axes, workload in zip(figure.subplots(len(workloads), 1, squeeze=False)[:, 0], workloads, strict=True):
             _panel(axes, workload)
-        figure.suptitle(device_line(document), fontsize=9, x=0.01, ha="left")
+        figure.suptitle(as_written(device_line(document)), fontsize=9, x=0.01, ha="left")
         save_figure(figure, out)
 
 

@@ -21,7 +21,7 @@ _LEAST_S = 1e-6
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(cls=RawArguments)
+@click.command(cls=RawArguments, short_help="Run primitives, check them, and time each kernel.")
 @click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE]…")
 @click.option("--n", type=AxisValues("n"), help="Items, a list: 2^20,2^24  [default: 2^24]")
 @click.option(

@@ -36,7 +36,7 @@ class Share(click.ParamType):
 _PATH = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Judge a results file against an older one.")
 @click.argument("old", type=_PATH)
 @click.argument("new", type=_PATH)
 @click.option("--threshold", type=Share(), default="2%", show_default=True, help="Below this it is the same.")
@@ -49,12 +49,16 @@ _PATH = click.Path(path_type=Path)
     show_default=True,
     help="Of what is written.",
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write it here.")
-@click.option("--force", is_flag=True, help="Compare although device, driver, backend, modes or schema differ.")
+@click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it here.")
+@click.option(
+    "--output", "former_out", type=click.Path(dir_okay=False, path_type=Path), hidden=True, help="Deprecated: --out."
+)
+@click.option("--force", is_flag=True, help="Compare although device, driver, backend or modes differ.")
 @click.option("--across", is_flag=True, help="Rank two devices instead.")
 def compare(
-    old: Path, new: Path, threshold: float, gate: float, form: str, output: Path | None, force: bool, across: bool
-) -> None:
+    old: Path, new: Path, threshold: float, gate: float, form: str, out: Path | None, former_out: Path | None,
+    force: bool, across: bool,
+) -> None:  # fmt: skip
     """Judge the results file NEW against OLD, row by row: faster, slower, same or ambiguous.
 
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
@@ -67,12 +71,15 @@ def compare(
 
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
-    if output is not None:
-        check_output(output, "--output", (old, new))
+    if former_out is not None:
+        note("gridwise: --output is deprecated: write --out, as in the other commands")
+        out = former_out if out is None else out
+    if out is not None:
+        check_output(out, "--out", (old, new))
     documents = read_results(old), read_results(new)
     found = compare_documents(*documents, threshold=threshold, gate=gate, force=force, across=across)
-    if output is not None:
-        write_whole(output, render(found, form), "--output")
+    if out is not None:
+        write_whole(out, render(found, form), "--out")
     elif form == "table":
         from ..terminal import make_console
 

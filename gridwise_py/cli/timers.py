@@ -18,7 +18,7 @@ __all__ = ["timers"]
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Show how timers lie about a GPU.")
 @adapter_option
 @click.option("--repeats", type=click.IntRange(min=1), default=20, show_default=True, help="Samples with warm-up.")
 @click.option("--cold-repeats", type=click.IntRange(min=1), default=3, show_default=True, help="And without.")
