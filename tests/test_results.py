@@ -202,7 +202,10 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(good):
         (b'{"schema": "gridwise.bench", "schema_version": 2}', ["$", "required"]),
         (b"\xff\xfe", ["byte 0", "UTF-8"]),
         (b"[" * 100_000, ["nested"]),
-        (b'{"schema": "gridwise.bench",\n "seed": 1' + b"0" * 400 + b"}", ["line 2, column 10", "403", "1e+40"][:2]),
+        (
+            b'{"schema": "gridwise.bench",\n "seed": 1' + b"0" * 400 + b"}",
+            ["line 2, column 10", "401 characters", "1e+40"],
+        ),
         (b'{"x": 1e-320}', ["line 1, column 7", "1e-320", "between 1e-40 and 1e+40"]),
         (b'{\n "NaN": "NaN",\n "x": NaN}', ["line 3, column 7", "NaN"]),
         (b'{\n "x": [1,\n  -Infinity]}', ["line 3, column 3", "-Infinity"]),
