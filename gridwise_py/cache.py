@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["cache_folder", "documents", "load", "remove", "save"]
+from .files import write_whole
+
+__all__ = ["cache_folder", "documents", "load", "positive", "remove", "save"]
 
 
 def cache_folder() -> Path | None:
@@ -25,16 +28,24 @@ def cache_folder() -> Path | None:
 
     try:
         return platformdirs.user_cache_path("gridwise_py", appauthor=False)
-    except (RuntimeError, KeyError):  # as pathlib and pwd say that there is no home
+    except (RuntimeError, OSError, KeyError):  # as pathlib, platformdirs and pwd say that there is no home
         return None
 
 
 def _path(kind: str, key: Mapping[str, str]) -> Path | None:
     folder = cache_folder()
-    if folder is None:
-        return None
     digest = hashlib.sha256(json.dumps(dict(key), sort_keys=True).encode()).hexdigest()
-    return folder / f"{kind}-{digest[:16]}.json"
+    return None if folder is None else folder / f"{kind}-{digest[:16]}.json"
+
+
+def positive(value: Any) -> float:
+    """Return a number from a file as a float; raise ValueError unless it is finite and more than 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{type(value).__name__} is no number")
+    number = float(value)
+    if not 0 < number < math.inf:
+        raise ValueError(f"{number} is not a finite number of more than 0")
+    return number
 
 
 def load(kind: str, key: Mapping[str, str], form: int) -> dict[str, Any] | None:
@@ -59,10 +70,13 @@ def load(kind: str, key: Mapping[str, str], form: int) -> dict[str, Any] | None:
     return data if data is not None and data.get("format") == form and data.get("device") == dict(key) else None
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path | None) -> dict[str, Any] | None:
     try:
+        # Reading a pipe would wait for whoever made it.
+        if path is None or not path.is_file():
+            return None
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None
 
@@ -70,17 +84,13 @@ def _read(path: Path) -> dict[str, Any] | None:
 def save(kind: str, key: Mapping[str, str], form: int, content: Mapping[str, Any]) -> bool:
     """Keep `content`, whole or not at all, and return whether it was kept: a folder may be read-only."""
     document = {"format": form, "device": dict(key), **content}
+    path = _path(kind, key)
+    if path is None:
+        return False
     try:
-        path = _path(kind, key)
-        if path is None:
-            return False
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            beside.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        # Nobody asked for a file outside of the folder: a link in it is replaced.
+        write_whole(path, (json.dumps(document, indent=1) + "\n").encode(), follow_links=False)
     except OSError:
         return False
     return True
@@ -99,8 +109,9 @@ def remove(kind: str, key: Mapping[str, str]) -> bool:
     """Remove what is kept, and return whether there was anything."""
     path = _path(kind, key)
     try:
-        if path is not None:
-            path.unlink()
+        if path is None:
+            return False
+        path.unlink()
     except OSError:
         return False
     return path is not None

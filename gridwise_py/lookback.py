@@ -101,11 +101,13 @@ def _load(key: dict[str, str]) -> LookbackVerdict | None:
     data: Any = cache.load(_KIND, key, _FORMAT)
     try:
         verdict = LookbackVerdict(**data["verdict"])
-    except (TypeError, KeyError):
+        answers = (verdict.coherent, verdict.progress, verdict.needs_tickets, verdict.recovers)
+        if verdict.duration_ns is not None:
+            cache.positive(verdict.duration_ns)
+    except (TypeError, KeyError, ValueError, OverflowError):
         return None
-    return (
-        verdict if all(type(asdict(verdict)[name]) is bool for name in ("coherent", "progress", "recovers")) else None
-    )
+    good = all(type(answer) is bool for answer in answers) and isinstance(verdict.error, str | None)
+    return verdict if good else None
 
 
 def lookback_verdict(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     import rich.console
 
-__all__ = ["clean", "clean_lines", "make_console", "render_text"]
+__all__ = ["clean", "clean_lines", "make_console", "make_tolerant", "render_text"]
 
 # Escape sequences begin with one of the controls, and XML cannot hold most of them; half a pair of surrogates cannot be
 # written.
@@ -18,6 +20,9 @@ _STEERING = "\x7f-\x9f\ud800-\udfff\ufffe\uffff"
 _DIRECTION = "\u202a-\u202e\u2066-\u2069"
 _CONTROLS = re.compile(f"[\x00-\x1f{_STEERING}]")
 _CONTROLS_IN_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_STEERING}{_DIRECTION}]")
+# For an output whose encoding lacks them: a time must keep its unit, and a range its ends.
+_PLAIN = {"µ": "u", "–": "-", "−": "-", "×": "x", "…": "~", "±": "+-", "≥": ">=", "≤": "<=", "·": "."}
+_ERRORS = "gridwise.plain"
 
 
 def clean(text: str) -> str:
@@ -28,6 +33,27 @@ def clean(text: str) -> str:
 def clean_lines(text: str) -> str:
     """Return a text for a terminal, without what could steer it; line breaks and tabs stay."""
     return _CONTROLS_IN_LINES.sub("�", text)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Return what stands for characters that an encoding lacks, and where encoding goes on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(character, "?") for character in lacking), error.end
+
+
+codecs.register_error(_ERRORS, _plain)
+
+
+def make_tolerant(stream: TextIO | None) -> None:
+    """Let a stream write something for each character that its encoding lacks, where it would raise.
+
+    An error handler that the user chose (PYTHONIOENCODING) stays.
+    """
+    if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+        with contextlib.suppress(ValueError, OSError):  # closed
+            stream.reconfigure(errors=_ERRORS)
 
 
 def make_console(**options: Any) -> rich.console.Console:
@@ -46,6 +72,10 @@ def make_console(**options: Any) -> rich.console.Console:
                     yield segment if text == segment.text else Segment(text, segment.style)
                 else:
                     yield segment
+
+        def on_broken_pipe(self) -> None:
+            # Rich ends the process with 1 here, which commands use for a verdict. Called while the error is handled.
+            raise
 
     return CleanConsole(**{"force_jupyter": False, **options})
 

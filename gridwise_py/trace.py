@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import TimingUnavailable
+from .files import write_whole
 
 if TYPE_CHECKING:
     from .timing_result import Span, TimingResult
@@ -153,8 +154,8 @@ class ChromeTrace:
         }
 
     def write(self, path: str | Path) -> None:
-        """Write it as a file."""
-        Path(path).write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
+        """Write it as a file, whole or not at all."""
+        write_whole(Path(path), json.dumps(self.to_dict(), allow_nan=False).encode())
 
 
 def add_timing_result(trace: ChromeTrace, result: TimingResult, name: str = "", begin_ns: int = 0) -> int:

@@ -18,6 +18,7 @@ __all__ = [
     "Shapes",
     "candidates_for",
     "fixed_shapes",
+    "has_blocks",
     "look_back_tiles",
     "shapes_for",
 ]
@@ -143,6 +144,11 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
 }  # fmt: skip
 
 KERNELS = tuple(_SHAPES)
+
+
+def has_blocks(kernel: str) -> bool:
+    """Whether a kernel gives each workgroup a block of tiles: then its shapes say how many workgroups there are."""
+    return kernel in _FIXED_SHAPES
 
 
 def look_back_tiles(mode: SubgroupMode) -> int:

@@ -83,6 +83,12 @@ def cache_dir(tmp_path_factory) -> Iterator[str]:
         yield folder
 
 
+@pytest.fixture(autouse=True)
+def no_columns(monkeypatch) -> None:
+    """No width of a terminal from outside: workers of pytest-xdist have one."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 # ---- devices ----
 
 

@@ -102,7 +102,7 @@ def try_ticks(content: bytes) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.json"
         path.with_name("run.ticks.npz").write_bytes(content)
-        entry = {"ticks": {"array": "ticks_0", "sha256": "0" * 64}, "samples": []}
+        entry = {"ticks": {"array": "ticks_0", "sha256": "0" * 64}, "samples": [], "kernels": []}
         try:
             read_ticks(path, {"ticks_file": "run.ticks.npz"}, entry)
         except BadResultsFile:

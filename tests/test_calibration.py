@@ -366,7 +366,7 @@ def test_the_command_shows_all_of_it(timed, fast, folder):
     assert done.exit_code == 0, done.output
     for words in ("ratio 0.9836: right", "4.30 µs", "read back 4 bytes", "not measured", " 100 ", "60000"):
         assert words in done.output, words
-    done = runner.invoke(main, ["calibrate", "--json", "--refresh"])
+    done = runner.invoke(main, ["calibrate", "--format", "json", "--refresh"])
     document = json.loads(done.stdout)
     assert document["tick_check"]["ok"] is True
     assert math.isclose(document["tick_check"]["ratio"], 60 / 61)

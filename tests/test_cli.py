@@ -171,6 +171,10 @@ def test_a_case_that_fails_is_2_and_the_rest_goes_on(device, tmp_path):
     [
         (["sort_of"], "No such command 'sort_of'"),
         (["bench", "quicksort"], "'quicksort' is not one of"),
+        (["bench", "scna"], "Did you mean 'scan'?"),
+        (["tune", "--max-n", "2^x"], "'2^x' is not a count"),
+        (["tune", "--max-n", "0"], "'0' is not a count of at least 1"),
+        (["bench", "copy", "--rounds", "100000000"], "but a run has at most 1,000,000"),
         (["bench", "--nonsense"], "--nonsense"),
         (["bench", "--n", "12,x"], "'x' is not a count"),
         (["bench", "--datatype", "f63"], "'f63' is not one of"),
@@ -224,7 +228,10 @@ def test_no_adapter_is_5(words):
 def test_info_as_json(device):
     import json
 
-    result = _run("info", "--json")
+    result = _run("info", "--format", "json")
     assert result.exit_code == 0
-    document = json.loads(result.output)
+    document = json.loads(result.stdout)
     assert document["adapters"][0]["index"] == 0
+    former = _run("info", "--json")
+    assert json.loads(former.stdout).keys() == document.keys()
+    assert "--json is deprecated here: write --format json" in former.stderr

@@ -281,7 +281,7 @@ def test_a_word_in_the_environment_that_is_unknown_is_refused(monkeypatch):
 
 def test_the_command_shows_the_verdict(device, folder, quick):
     runner = CliRunner()
-    done = runner.invoke(main, ["info", "--json"])
+    done = runner.invoke(main, ["info", "--format", "json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)["lookback"]
     assert found["safe"] is True

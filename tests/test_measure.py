@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench import sampling
+from gridwise_py.bench import measure, sampling
 from gridwise_py.bench.canary import CanaryTime
 from gridwise_py.bench.case import Case
 from gridwise_py.bench.check import Mismatch
@@ -564,3 +564,9 @@ def test_benchmark_must_know_whose_queue_to_wait_for(device, monkeypatch):
     assert gw.benchmark(lambda: None, n_iters=2, device=device).cpu_wall.summary.count == 2
     with pytest.raises(gw.ArgumentError, match="n_iters is 0"):
         gw.benchmark(lambda: None, n_iters=0, device=device)
+
+
+def test_a_flush_that_is_smaller_than_the_cache_is_told():
+    (warning,) = measure._flush_warnings(1 << 16, 1 << 20)
+    assert "not of cold caches" in warning
+    assert measure._flush_warnings(1 << 20, 1 << 20) == measure._flush_warnings(1 << 16, None) == []

@@ -237,5 +237,5 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = CliRunner().invoke(main, ["plot", str(tmp_path / "run.json"), "-o", str(tmp_path / "a.png")])
     assert result.exit_code == 2
-    assert "pip install 'gridwise-py[plot]'" in result.output
+    assert "pip install 'matplotlib>=3.8'" in result.output
     assert not (tmp_path / "a.png").exists()

@@ -37,6 +37,7 @@ from gridwise_py.bench.results_reader import SCHEMA_FILE, check_document
 from gridwise_py.bench.results_writer import ResultsWriter, final_path, partial_path, read_ticks, ticks_path
 
 ROOT = Path(__file__).resolve().parent.parent
+SPEEDS = [{"array_bytes": 4, "moved_bytes": 8, "gbytes_per_s": 1.5}]
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 
 
@@ -66,7 +67,7 @@ def test_the_schema_is_one():
         measurement(error="DeviceError: lost", ticks=(), kernels=(), whole={}, work={}, stop_reason=None),
         measurement(mismatches=(Mismatch(3, math.nan, 1.0, 5),)),
         measurement(observations={"power_w": np.float32(3.5), "bad": math.nan, "why": Mode.HOT}),
-        measurement(kernels=(Series("none valid", (), None, {"zero": 7}),), canary_ns=(math.inf,)[:0]),
+        measurement(labels=("none valid",), kernels=(Series("none valid", (), None, {"zero": 7}),), canary_ns=()),
     ],
     ids=["hot", "batch", "latency", "error", "wrong", "observations", "nothing valid"],
 )
@@ -109,10 +110,10 @@ def test_a_measured_run_is_as_the_schema_says(device, tmp_path):
 
 
 def test_what_a_device_has_is_in_the_file(device):
-    made = run_header(device, protocol={}, seed=0, floors={"pass_ns": 1.0}, calibration={"copy": [1, 2]})
+    made = run_header(device, protocol={}, seed=0, floors={"pass_ns": 1.0}, calibration={"copy": SPEEDS})
     described = made["device"]
     assert described["floors"] == {"pass_ns": 1.0}
-    assert described["calibration"] == {"copy": [1, 2]}
+    assert described["calibration"] == {"copy": SPEEDS}
     assert (described["tick_period_source"] is None) == (described["tick_period_ns"] is None)
     assert made["context"]["versions"]["gridwise_py"] == gw.__version__
     check_document(json.loads(json_text(made)), "made")
@@ -201,6 +202,11 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(good):
         (b'{"schema": "gridwise.bench", "schema_version": 2}', ["$", "required"]),
         (b"\xff\xfe", ["byte 0", "UTF-8"]),
         (b"[" * 100_000, ["nested"]),
+        (
+            b'{"schema": "gridwise.bench",\n "seed": 1' + b"0" * 400 + b"}",
+            ["line 2, column 10", "401 characters", "1e+40"],
+        ),
+        (b'{"x": 1e-320}', ["line 1, column 7", "1e-320", "between 1e-40 and 1e+40"]),
         (b'{\n "NaN": "NaN",\n "x": NaN}', ["line 3, column 7", "NaN"]),
         (b'{\n "x": [1,\n  -Infinity]}', ["line 3, column 3", "-Infinity"]),
         (b'{"x": 1e999}', ["line 1, column 7", "1e999"]),
@@ -377,7 +383,7 @@ def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
     path.write_text("the older file")
     words = ["bench", "copy", "--n", "1000,2000,3000,4000", "--warmup-s", "0", "--sampling-s", "0.2", "--trials", "1"]
     run = subprocess.Popen(
-        [sys.executable, "-m", "gridwise_py", *words, "--json", str(path)],
+        [sys.executable, "-m", "gridwise_py", *words, "--json", str(path), "--overwrite"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     partial = partial_path(path)
@@ -397,6 +403,9 @@ def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
     assert path.read_text() == "the older file"
 
     done = CliRunner().invoke(main, [*words, "--resume", str(partial)])
+    assert done.exit_code == 2, "it would replace the older file"
+    assert path.read_text() == "the older file"
+    done = CliRunner().invoke(main, [*words, "--resume", str(partial), "--overwrite"])
     assert done.exit_code == 0, done.output
     whole = read_results(path)
     assert not partial.exists()

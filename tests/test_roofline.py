@@ -105,7 +105,7 @@ def test_what_has_no_place_on_it():
 
 
 def test_ceilings_of_another_device_are_refused():
-    with pytest.raises(gw.ArgumentError, match="gridwise calibrate --json"):
+    with pytest.raises(gw.ArgumentError, match="gridwise calibrate --format json"):
         ceilings_of(document([measurement()]))
     for key in KEY:
         other = {**CALIBRATION, "device": {**KEY, key: "another"}}
@@ -131,12 +131,12 @@ def test_the_command(tmp_path):
     assert shown.exit_code == 0, shown.output
     for word in ("scan add u32 hot", "copy u32 hot", "1000 GB/s of copy", "20000 GFLOP/s", "of the roof"):
         assert word in shown.output
-    data = json.loads(run(main, [*good, "--json"]).output)
+    data = json.loads(run(main, [*good, "--format", "json"]).output)
     assert len(data["points"]) == 2
     assert data["ceilings"]["ridge"] == 20
     calibration.write_text('{"copy": []}')
     for arguments, message in (
-        ([str(results)], "gridwise calibrate --json"),
+        ([str(results)], "gridwise calibrate --format json"),
         ([str(results), "--calibration", str(calibration)], "c.json is no calibration"),
         ([str(results), "--calibration", str(results)], "r.json is no calibration"),
         ([str(results), "--out", str(tmp_path / "no" / "a.png")], "does not exist"),

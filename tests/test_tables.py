@@ -122,7 +122,8 @@ def _tune():
     choice = {"kernel": "scan_lookback", "up_to": 1 << 20, "n": 1 << 20, "trials": [trial], "winner": shape,
               "changed": True, "ratio": 0.9713}  # fmt: skip
     must = ["scan_lookback", "2^20", "15.9", "97.1"]
-    return lambda: importlib.import_module("gridwise_py.cli.tune")._show(LONG_KEY, [choice]), must
+    command = importlib.import_module("gridwise_py.cli.tune")
+    return lambda: command._show(LONG_KEY, *command._shown([choice])), must
 
 
 @pytest.mark.parametrize("width", WIDTHS)

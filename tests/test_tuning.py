@@ -246,7 +246,7 @@ def test_the_command(folder, timed, monkeypatch):
     assert done.exit_code == 0, done.output
     assert "70." in done.output
     assert "tuned (reduce; gridwise tune --show)" in " ".join(runner.invoke(main, ["info"]).output.split())
-    document = json.loads(runner.invoke(main, ["tune", "--show", "--json"]).stdout)
+    document = json.loads(runner.invoke(main, ["tune", "--show", "--format", "json"]).stdout)
     assert set(document["shapes"]) == {"reduce"}
     monkeypatch.setenv("GRIDWISE_TUNING", "off")
     assert "GRIDWISE_TUNING=off" in runner.invoke(main, ["tune", "--show"]).output

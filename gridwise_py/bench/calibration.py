@@ -102,13 +102,31 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
-        """Read what `to_dict` wrote."""
-        check = TickCheck(float(data["tick_check"]["span_ns"]), float(data["tick_check"]["wall_ns"]))
+        """Read what `to_dict` wrote; raise ValueError, TypeError, KeyError or OverflowError where it did not."""
         values = {name: data[name] for name in cls.__dataclass_fields__}
-        return cls(**{**values, "tick_check": check, "copy": tuple(data["copy"]), "triad": tuple(data["triad"])})
+        values["tick_check"] = _tick_check(data["tick_check"])
+        for name in ("copy", "triad"):
+            values[name] = tuple(data[name])
+            for point in values[name]:
+                for key in ("array_bytes", "moved_bytes", "gbytes_per_s"):
+                    cache.positive(point[key])
+        for name in ("floors_ns", "synchronising_ns"):
+            if any(not math.isfinite(ns) for ns in data[name].values() if ns is not None):
+                raise ValueError(f"{name} has a time that is none")
+        for name in ("tick_step_ns", "fma_gflops", "cache_bytes"):
+            if data[name] is not None:
+                cache.positive(data[name])
+        cache.positive(data["tick_period_ns"])
+        if not isinstance(data["cache_bytes"], int | None) or not isinstance(data["wait_method"], str):
+            raise ValueError("cache_bytes is a whole number, and wait_method a word")
+        return cls(**values)
 
 
 # ---- the file
+
+
+def _tick_check(data: Mapping[str, Any]) -> TickCheck:
+    return TickCheck(cache.positive(data["span_ns"]), cache.positive(data["wall_ns"]))
 
 
 def _load(key: Mapping[str, str]) -> dict[str, Any]:
@@ -119,12 +137,12 @@ def _load(key: Mapping[str, str]) -> dict[str, Any]:
         if data is not None:
             for name in ("canary_ns", "fma_gflops"):
                 if data.get(name) is not None:
-                    kept[name] = float(data[name])
+                    kept[name] = cache.positive(data[name])
             if data.get("tick_check") is not None:
-                kept["tick_check"] = TickCheck(**{k: float(v) for k, v in data["tick_check"].items()})
+                kept["tick_check"] = _tick_check(data["tick_check"])
             if data.get("calibration") is not None:
                 kept["calibration"] = Calibration.from_dict(data["calibration"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
         return {}
     return kept
 

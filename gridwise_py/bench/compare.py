@@ -181,7 +181,7 @@ def compare(
     gate : float
         A row that is slower by more than this share is a regression.
     force : bool
-        Compare although adapter, driver, backend, modes or schema differ. A CPU and a GPU are not compared even so.
+        Compare although adapter, driver, backend or modes differ. A CPU and a GPU are not compared even so.
     across : bool
         Rank the devices by case instead of judging old against new.
 
@@ -213,9 +213,17 @@ def compare(
     if soft and not force:
         return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
     rows, broken, notes, same = _rows(old, new, threshold, gate)
+    older = (*_older("OLD", old), *_older("NEW", new))
     forced = tuple(f"compared although they differ (--force): {text}" for text in soft)
     return Comparison(
-        *names, threshold, gate, rows=rows, wrong=wrong, broken=broken, notes=(*forced, *notes), same_measurement=same
+        *names,
+        threshold,
+        gate,
+        rows=rows,
+        wrong=wrong,
+        broken=broken,
+        notes=(*forced, *older, *notes),
+        same_measurement=same,
     )
 
 
@@ -240,10 +248,15 @@ def _obstacles(old: doc.Document, new: doc.Document) -> tuple[list[tuple[str, st
     modes = [sorted({doc.mode(entry) for entry in document["results"]}) for document in (old, new)]
     if modes[0] != modes[1]:
         soft.append(f"mode: OLD has {_words(modes[0])}, NEW has {_words(modes[1])}")
-    versions = doc.schema_version(old), doc.schema_version(new)
-    if versions[0] != versions[1]:
-        soft.append(f"schema_version: OLD has {versions[0]}, NEW has {versions[1]}")
     return firm, soft
+
+
+def _older(side: str, document: doc.Document) -> list[str]:
+    """Return what the version of a file does not know, and what its verdicts therefore lack."""
+    version = doc.schema_version(document)
+    if version == document["schema_version"]:
+        return []
+    return [f"{side} is a file of version {version}, without a canary: whether the clock was the same is not known"]
 
 
 def _words(names: Sequence[str]) -> str:

@@ -132,6 +132,8 @@ def measure(
     fastest_ns = fastest_canary_ns(device)
     busy = time.perf_counter()
     warnings = unit_warnings(device) if context.has_timestamps and protocol.check_unit else []
+    if mode is Mode.COLD:
+        warnings += _flush_warnings(in_force["flush_bytes"], cache_bytes(device))
     # Where the unit was not known yet, the GPU has been at work since: its clock is rising already.
     warm = sampler.warm_up(fastest_ns, busy_s=time.perf_counter() - busy)
     samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial))
@@ -261,6 +263,15 @@ def _flush_bytes(device: wgpu.GPUDevice, protocol: SamplingProtocol) -> int:
         wanted = _FLUSH_BYTES if cache is None else min(_FLUSH_FACTOR * cache, _MAX_FLUSH_BYTES)
     limits = device.limits
     return min(wanted, limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])
+
+
+def _flush_warnings(flush_bytes: int, known_cache_bytes: int | None) -> list[str]:
+    if known_cache_bytes is None or flush_bytes >= known_cache_bytes:
+        return []
+    return [
+        f"flush_bytes={flush_bytes:,} does not empty the last-level cache of up to {known_cache_bytes:,} bytes: these "
+        f"times are not of cold caches"
+    ]
 
 
 def _to_restore(primitive: Primitive, ready: Any, restore: Iterable[str] | None) -> tuple[str, ...]:

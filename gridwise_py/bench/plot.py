@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
+from ..files import whole_file
 from ..quantities import format_count
 from ..terminal import clean
 from .documents import moved_bytes, timed_summary, whole_summary
@@ -83,14 +84,18 @@ def load_figure(out: Path) -> tuple[Any, Any]:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ArgumentError(
-            "plotting needs matplotlib, the extra 'plot' of this package: pip install 'gridwise-py[plot]'"
+            "plotting needs matplotlib, the extra 'plot' of this package: pip install 'matplotlib>=3.8'"
         ) from error
     return matplotlib, Figure
 
 
 def save_figure(figure: Any, out: Path) -> None:
-    """Write a picture; the same data make the same file, so it has no date."""
-    figure.savefig(out, metadata={"Date": None} if out.suffix.lower() == ".svg" else None)
+    """Write a picture, whole or not at all; the same data make the same file, so it has no date."""
+    suffix = out.suffix.lower()
+    # No date in an SVG and in a PDF: matplotlib writes one where it is not told otherwise.
+    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    with whole_file(out) as file:
+        figure.savefig(file, format=suffix.removeprefix("."), metadata=dated.get(suffix))
 
 
 def plot_results(documents: Sequence[Mapping[str, Any]], names: Sequence[str], out: str | Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,6 +10,17 @@ from ..errors import ArgumentError
 from .statistics import Stopping
 
 __all__ = ["SamplingProtocol"]
+
+
+_MOST = (1 << 63) - 1
+_LEAST = 1e-9
+_MOST_S = 1e9  # 31 years
+_LEAST_FLUSH_BYTES = 1 << 16  # no last-level cache is smaller
+
+
+def _short(value: Any) -> str:
+    """Return a value for a message, however many digits it has."""
+    return reprlib.repr(value)
 
 
 @dataclass(frozen=True)
@@ -40,7 +52,7 @@ class SamplingProtocol:
         Dispatches per pass in mode batch. By default as many as make a pass 100 tick steps and 1 ms long.
     flush_bytes : int, optional
         Size of the buffer that empties the caches in mode cold. By default four times the cache that `gridwise
-        calibrate` found on this device, else 256 MiB; at most what the device binds.
+        calibrate` found on this device, else 256 MiB; at most what the device binds, and at least 64 KiB.
     canary_passes : int
         Runs of the canary before and after each block.
     check_unit : bool
@@ -68,11 +80,14 @@ class SamplingProtocol:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        # Within these a run ends some day, and its results file has numbers that can be computed with.
         counts = ("samples", "min_samples", "max_samples", "plateau_samples", "block_trials", "submission_trials")
         for name in (*counts, "batch_trials", "flush_bytes", "canary_passes"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise ArgumentError(f"{name} is {value!r}, but must be an integer of at least 1")
+            least = _LEAST_FLUSH_BYTES if name == "flush_bytes" else 1
+            good = isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST
+            if value is not None and not good:
+                raise ArgumentError(f"{name} is {_short(value)}, but must be an integer from {least:,} to {_MOST:,}")
         for name in (
             "relative_interval",
             "timeout_s",
@@ -83,12 +98,14 @@ class SamplingProtocol:
         ):
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not 0 <= value < float("inf"):
-                raise ArgumentError(f"{name} is {value!r}, but must be a finite number of at least 0")
+            if not number or not (value == 0 or _LEAST <= value <= _MOST_S):
+                raise ArgumentError(
+                    f"{name} is {_short(value)}, but must be a finite number: 0, or from {_LEAST:g} to {_MOST_S:g}"
+                )
         if not isinstance(self.check_unit, bool):
             raise ArgumentError(f"check_unit is {self.check_unit!r}, but must be true or false")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise ArgumentError(f"seed is {self.seed!r}, but must be an integer of at least 0")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed <= _MOST:
+            raise ArgumentError(f"seed is {_short(self.seed)}, but must be an integer from 0 to {_MOST:,}")
         if not (self.relative_interval and self.timeout_s and self.max_submission_gpu_s):
             raise ArgumentError(
                 f"relative_interval={self.relative_interval}, timeout_s={self.timeout_s} and max_submission_gpu_s="

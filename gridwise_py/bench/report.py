@@ -177,7 +177,7 @@ def _devices(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> li
 
 def _raws(sources: Sequence[Source], limit_mib: float, left_out: list[str]) -> list[dict[str, Any]]:
     """Return the files, packed, as long as there is room."""
-    room = int(limit_mib * 2**20)
+    room = limit_mib * 2**20
     raws = []
     for source in sources:
         # No time in it: the same files make the same report.

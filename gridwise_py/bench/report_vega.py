@@ -53,7 +53,7 @@ def load_altair() -> Any:
     except ImportError as error:
         raise ArgumentError(
             "reports need altair and vl-convert-python, the extra 'report' of this package: "
-            "pip install 'gridwise-py[report]'"
+            "pip install 'altair>=6.0' 'vl-convert-python>=1.9'"
         ) from error
     return altair
 

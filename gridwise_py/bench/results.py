@@ -25,6 +25,7 @@ import gridwise_py
 from .._wgpu_native import wait_method
 from ..context import capabilities, context_of
 from ..errors import ArgumentError
+from ..files import write_whole
 from .measurement import Measurement, Mode, Series
 
 __all__ = [
@@ -293,19 +294,9 @@ def _one_line(found: re.Match[str]) -> str:
     return "[" + re.sub(r"\n\s*", " ", found[1]) + "]"
 
 
-def write_bytes_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: beside, then renamed."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_bytes(content)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 def write_results(path: str | Path, document: Mapping[str, Any]) -> None:
-    """Write a document whole or not at all: beside, then renamed."""
-    write_bytes_whole(Path(path), (json_text(document) + "\n").encode())
+    """Write a document whole or not at all; raise OSError where it cannot be written."""
+    write_whole(Path(path), (json_text(document) + "\n").encode())
 
 
 def array_sha256(array: np.ndarray) -> str:

@@ -7,7 +7,6 @@ sheet: copies by size, and multiply-adds.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from ..errors import ArgumentError, BadResultsFile
 from ..quantities import format_percent, format_time
 from .documents import moved_bytes
 from .names import entry_name
+from .results_reader import check_part, content_of, parse_json
 
 __all__ = ["Ceilings", "Point", "ceilings_of", "is_of_device", "points", "read_calibration"]
 
@@ -100,7 +100,7 @@ class Point:
 
 
 def read_calibration(path: str | Path) -> dict[str, Any]:
-    """Read what ``gridwise calibrate --json`` printed.
+    """Read what ``gridwise calibrate --format json`` printed.
 
     Raises
     ------
@@ -108,12 +108,13 @@ def read_calibration(path: str | Path) -> dict[str, Any]:
         If it is something else.
     """
     path = Path(path)
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadResultsFile(f"{path.name}: cannot be read as JSON: {error}") from error
-    if not isinstance(data, dict) or not {"copy", "fma_gflops", "floors_ns", "device"} <= set(data):
-        raise BadResultsFile(f"{path.name} is no calibration; make one with: gridwise calibrate --json > {path.name}")
+    data = parse_json(content_of(path), path.name)
+    known = isinstance(data, dict) and {"copy", "fma_gflops", "floors_ns", "device"} <= set(data)
+    if not known or not isinstance(data["device"], dict):
+        raise BadResultsFile(
+            f"{path.name} is no calibration; make one with: gridwise calibrate --format json > {path.name}"
+        )
+    check_part(data, "calibration", path.name)
     return data
 
 
@@ -136,8 +137,8 @@ def ceilings_of(document: Mapping[str, Any], calibration: Mapping[str, Any] | No
     found = calibration if calibration is not None else device.get("calibration")
     if not found or not found.get("copy"):
         raise ArgumentError(
-            "the results file has no measured ceilings; give some of the same device: gridwise calibrate --json > "
-            "calibration.json, then --calibration calibration.json"
+            "the results file has no measured ceilings; give some of the same device: gridwise calibrate --format "
+            "json > calibration.json, then --calibration calibration.json"
         )
     if calibration is not None:
         for key in _SAME:

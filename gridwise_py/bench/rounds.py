@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .documents import kernel_labels
 from .results import case_key
 from .statistics import summarize
 
@@ -35,9 +36,13 @@ def _pool(entries: Sequence[Entry]) -> dict[str, Any]:
     first = next((entry for entry in entries if not entry["correct"]), entries[0])
     if not done:
         return {**first, "rounds": 0}
+    # By label: a round of another shape or strategy may have other kernels.
+    by_label: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in done:
+        for label, kernel in zip(kernel_labels(entry), entry["kernels"], strict=True):
+            by_label.setdefault(label, []).append(kernel)
     kernels = [
-        {**kernel, **(series := pooled_series([entry["kernels"][i] for entry in done])), "gpu_ns": _median(series)}
-        for i, kernel in enumerate(done[0]["kernels"])
+        {**rounds[0], **(series := pooled_series(rounds)), "gpu_ns": _median(series)} for rounds in by_label.values()
     ]
     names = list(dict.fromkeys(name for entry in done for name in entry["whole"]["series"]))
     whole = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from .results_writer import ResultsWriter, read_ticks
 from .shares import described, shares
 from .suite import YARDSTICK, Job
 
-__all__ = ["Request", "RunProgress", "measure_job", "run_jobs"]
+__all__ = ["Request", "RunProgress", "UnwrittenResults", "measure_job", "run_jobs"]
 
 # After these a device may be broken, and would fail all cases to come. By name: what measures may have caught it.
 _DEVICE_ERRORS = ("Device", "GPU")
@@ -85,6 +86,22 @@ class RunProgress:
         """A case is not measured, as it would end after the budget."""
 
 
+class UnwrittenResults(Exception):
+    """Everything was measured, but its file could not be written.
+
+    Attributes
+    ----------
+    document : dict
+        As `run_jobs` returns it.
+    error : OSError
+    """
+
+    def __init__(self, document: dict[str, Any], error: OSError):
+        super().__init__(str(error))
+        self.document = document
+        self.error = error
+
+
 def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) -> dict[str, Any]:
     """Measure a job and return its entry for a results file."""
     measured = measure_case(device, job.case, protocol, job.mode)
@@ -123,6 +140,9 @@ def run_jobs(
     ------
     ArgumentError
         If the file to resume from is of another device, protocol or version.
+    UnwrittenResults
+        If the results file could not be written at the end. A full disk in between stops nothing: all that is finished
+        is written again after the next case.
     """
     progress = progress or RunProgress()
     begin_s = time.perf_counter()
@@ -182,10 +202,16 @@ def run_jobs(
         entry["rates"] |= shares(entry, calibrated)
         keep(entry)
         if writer is not None:
-            writer.save()
+            with suppress(OSError):
+                writer.save()
+    document = {**header, "results": sorted(entries, key=lambda entry: (entry["position"], entry["round"]))}
     if writer is not None:
-        writer.finish()
-    return {**header, "results": sorted(entries, key=lambda entry: (entry["position"], entry["round"]))}
+        try:
+            _, *beside = writer.finish()
+            document["ticks_file"] = beside[0].name if beside else None
+        except OSError as error:
+            raise UnwrittenResults(document, error) from error
+    return document
 
 
 def _schedule(

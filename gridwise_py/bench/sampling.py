@@ -213,7 +213,7 @@ class Sampler:
 
     def _size(self, trial_ns: float) -> None:
         protocol = self._protocol
-        most = max(1, int(protocol.max_submission_gpu_s * 1e9 / trial_ns))
+        most = max(1, int(min(protocol.max_submission_gpu_s * 1e9 / max(trial_ns, 1e-3), 1 << 62)))
         if self.mode is Mode.BATCH:
             wanted = protocol.batch_trials
             if wanted is None:

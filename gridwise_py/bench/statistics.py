@@ -63,7 +63,7 @@ def summarize(samples_ns: Sequence[float], *, confidence: float = 0.95, seed: in
     reach = _OUTLIER_RANGES * (q3 - q1)
     return Summary(
         median_ns=median,
-        ci_low_ns=min(low, median),
+        ci_low_ns=max(min(low, median), 0.0),  # widened, it may reach below 0, which no time does
         ci_high_ns=max(high, median),
         min_ns=float(x.min()),
         q1_ns=q1,

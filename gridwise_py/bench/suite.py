@@ -50,6 +50,9 @@ DEFAULT_AXES: Mapping[str, str] = {
 }
 
 
+# All of them are kept in memory, and so are their results.
+_MOST_JOBS = 1_000_000
+
 #: How `gridwise bench` samples, where neither an option nor a suite says otherwise.
 BENCH_PROTOCOL = SamplingProtocol(timeout_s=1.0, batch_trials=10)
 
@@ -115,7 +118,17 @@ def in_rounds(jobs: Sequence[Job], rounds: int, seed: int | None) -> list[Job]:
 
     A drift of the machine over the run (heat, neighbours) falls on all cases alike then, not on the last ones. With
     several rounds each case is visited at several times, and what differs between visits is seen, too.
+
+    Raises
+    ------
+    ArgumentError
+        If there are more than 1,000,000.
     """
+    if rounds * len(jobs) > _MOST_JOBS:
+        raise ArgumentError(
+            f"{rounds:,} rounds of {len(jobs):,} cases are {rounds * len(jobs):,} measurements, but a run has at most "
+            f"{_MOST_JOBS:,}; take fewer rounds or cases"
+        )
     order = None if seed is None else random.Random(seed)
     found: list[Job] = []
     for number in range(rounds):
@@ -195,7 +208,9 @@ def load_suite(name: str) -> Suite:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ArgumentError(f"suite {path.name}: cannot be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise ArgumentError(f"suite {path.name}: nested too deeply: no suite") from error
+    except ValueError as error:  # of TOML, of UTF-8, or of a number with thousands of digits
         raise ArgumentError(f"suite {path.name}: this is not TOML: {error}") from error
     return _suite(path, content)
 

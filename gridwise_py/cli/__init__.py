@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Any
-
 import click
 
 from .. import __version__
 from .bench import bench
 from .calibrate import calibrate
 from .compare import compare
-from .exit_codes import BAD_INPUT, NO_ADAPTER
+from .endings import Commands
 from .info import info
-from .output import note
 from .plot import plot
 from .report import report
 from .roofline import roofline
@@ -24,23 +20,7 @@ from .tune import tune
 __all__ = ["main"]
 
 
-class _Group(click.Group):
-    """Turns the library's errors into a message and an exit code."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        from ..errors import AdapterError, GridwiseError
-
-        try:
-            return super().invoke(ctx)
-        except AdapterError as error:
-            note(f"gridwise: {error}")
-            sys.exit(NO_ADAPTER if "no GPU adapter was found" in str(error) else BAD_INPUT)
-        except GridwiseError as error:
-            note(f"gridwise: {error}")
-            sys.exit(BAD_INPUT)
-
-
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="gridwise")
 def main() -> None:
     """Data-parallel GPU primitives, timed kernel by kernel."""

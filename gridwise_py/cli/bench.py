@@ -12,7 +12,7 @@ import click
 
 from .exit_codes import BAD_INPUT, NO_ADAPTER, WRONG_RESULT
 from .options import AxisText, AxisValues, PrimitiveName, RawArguments, adapter_option
-from .output import check_output, note, table_console
+from .output import cannot_write, check_new, check_output, note, table_console
 
 __all__ = ["bench"]
 
@@ -21,7 +21,7 @@ _LEAST_S = 1e-6
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(cls=RawArguments)
+@click.command(cls=RawArguments, short_help="Run primitives, check them, and time each kernel.")
 @click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE]…")
 @click.option(
     "--n", type=AxisValues("n"), help="Items, a list: 2^20,2^24  [default: 2^24; on a CPU adapter by --budget-s]"
@@ -68,7 +68,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="On a CPU adapter, where no n is given: the time in which all should end, which chooses n.",
 )  # fmt: skip
 @adapter_option
-@click.option("--json", "json_path", type=_FILE, help="Write results here.")
+@click.option("--json", "json_path", type=_FILE, help="Write results here, and many timestamps in NAME.ticks.npz.")
+@click.option("--overwrite", is_flag=True, help="Replace the file of --json if it is there.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the table and what failed: no progress, no explanations.")
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Go on with this file.")
 @click.pass_context
@@ -89,8 +90,10 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         from ..bench.results_writer import final_path
 
         json_path = final_path(resume)
-    if json_path is not None:
-        check_output(json_path, "--json")
+    every = options["adapter"] == "all"
+    if json_path is not None and not every:
+        # A run that goes on with a file may write it again: all that was measured stays in it.
+        _check_json(json_path, overwrite=options["overwrite"] or json_path == resume)
     sweeps, protocol = _what(ctx, options)
     need_datatypes(sweeps)
     quiet = options["quiet"]
@@ -109,7 +112,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         jobs_at=None if _n_is_given(options) else lambda n: jobs_of(with_n(sweeps, n)),
         budget_s=options["budget_s"],
     )
-    if options["adapter"] != "all":
+    if not every:
         sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet))
     if resume is not None:
         raise click.UsageError("--resume takes one adapter, not --adapter all: each adapter has a file of its own")
@@ -118,8 +121,10 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         # The same message as for any other adapter.
         _one_adapter(request, None, None, None, quiet)
     codes = []
-    for adapter in adapters:
-        own = json_path and json_path.with_name(f"{json_path.name.removesuffix('.json')}.adapter{adapter.index}.json")
+    paths = [_path_of(json_path, adapter.index) for adapter in adapters]
+    for own in filter(None, paths):
+        _check_json(own, overwrite=options["overwrite"])
+    for adapter, own in zip(adapters, paths, strict=True):
         codes.append(_next_adapter(request, adapter.index, own, quiet))
     sys.exit(next((code for code in (WRONG_RESULT, BAD_INPUT, NO_ADAPTER) if code in codes), 0))
 
@@ -157,6 +162,24 @@ def _n_is_given(options: dict[str, Any]) -> bool:
     return named or any(parse_axis(text).name == "n" for text in options["axes"])
 
 
+def _path_of(json_path: Path | None, adapter: int) -> Path | None:
+    """Return the results file of one of several adapters."""
+    return json_path and json_path.with_name(f"{json_path.name.removesuffix('.json')}.adapter{adapter}.json")
+
+
+def _check_json(path: Path, *, overwrite: bool) -> None:
+    """End with `BAD_INPUT` unless results can be written there, before anything is measured."""
+    from ..bench.results_writer import check_results_path
+
+    check_output(path, "--json")
+    check_new(path, "--json", overwrite=overwrite)
+    try:
+        check_results_path(path)
+    except OSError as error:
+        note(cannot_write("--json", path, error))
+        sys.exit(BAD_INPUT)
+
+
 def _next_adapter(request: Any, adapter: int, json_path: Path | None, quiet: bool) -> int:
     """Run on one of several adapters: if it cannot be used, the others can."""
     from ..errors import GridwiseError
@@ -174,14 +197,15 @@ def _one_adapter(
     """Run, show, and return the exit code."""
     from rich.text import Text
 
-    from ..bench.results_writer import partial_path
-    from ..bench.runner import RunProgress, run_jobs
+    from ..bench.results_writer import partial_path, without_link
+    from ..bench.runner import RunProgress, UnwrittenResults, run_jobs
     from ..bench.suite import YARDSTICK
     from ..bench.table import results_table
     from ..terminal import make_console
     from .progress import BenchProgress
 
-    partial = json_path and partial_path(json_path)
+    partial = json_path and partial_path(without_link(json_path))
+    unwritten: OSError | None = None
     shown = BenchProgress(make_console(stderr=True))
     try:
         with nullcontext() if quiet else shown:
@@ -190,14 +214,22 @@ def _one_adapter(
             )
     except KeyboardInterrupt:
         if partial is not None and partial.is_file():
-            note(f"gridwise: finished cases are in {partial}; --resume {partial} goes on with it")
+            also = " --overwrite" if json_path is not None and json_path.is_file() else ""
+            note(f"gridwise: finished cases are in {partial}; --resume {partial}{also} goes on with it")
         raise
+    except UnwrittenResults as error:
+        document, unwritten = error.document, error.error
     console = table_console(120)
     console.print(results_table(document, YARDSTICK, quiet=quiet))
     for text in shown.left_out_notes:
         console.print(Text(text, style="yellow"))
-    if json_path is not None:
-        note(f"wrote {json_path}")
+    if json_path is not None and unwritten is None:
+        stamps = f", and its timestamps in {document['ticks_file']}" if document["ticks_file"] else ""
+        note(f"wrote {json_path}{stamps}")
+    elif json_path is not None and unwritten is not None:
+        kept = f"; the cases that were finished before are in {partial}" if partial and partial.is_file() else ""
+        note(cannot_write("--json", json_path, unwritten) + kept)
     if any(entry["mismatch"] is not None for entry in document["results"]):
         return WRONG_RESULT
-    return BAD_INPUT if any(entry["error"] is not None for entry in document["results"]) else 0
+    failed = unwritten is not None or any(entry["error"] is not None for entry in document["results"])
+    return BAD_INPUT if failed else 0

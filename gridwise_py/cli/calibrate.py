@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .options import adapter_option
+from .options import adapter_option, format_option
 from .output import showing_progress, table_console
 
 __all__ = ["calibrate"]
@@ -26,11 +26,11 @@ _SYNCHRONISING = {
 }
 
 
-@click.command()
+@click.command(short_help="Check the clock; measure floors and ceilings.")
 @adapter_option
 @click.option("--refresh", is_flag=True, help="Measure again, whatever is known from before.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def calibrate(adapter: str | None, refresh: bool, as_json: bool) -> None:
+@format_option
+def calibrate(adapter: str | None, refresh: bool, form: str) -> None:
     """Check the unit of GPU times, and measure floors, ceilings and what synchronising costs.
 
     What was found is kept for the user, until adapter, driver or version change.
@@ -41,7 +41,7 @@ def calibrate(adapter: str | None, refresh: bool, as_json: bool) -> None:
     device = request_device(adapter)
     with showing_progress() as progress:
         found = run(device, refresh=refresh, progress=progress)
-    if as_json:
+    if form == "json":
         click.echo(json.dumps(found.to_dict(), indent=1))
         return
     _show(found)

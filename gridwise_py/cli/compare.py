@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from .exit_codes import NOT_COMPARABLE, REGRESSION, WRONG_RESULT
-from .output import check_output, showing_progress, write_whole
+from .output import check_output, note, showing_progress, write_whole
 
 __all__ = ["compare"]
 
@@ -38,7 +38,7 @@ _PIPE_WIDTH = 140
 _PATH = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Judge a results file against an older one.")
 @click.argument("old", type=_PATH)
 @click.argument("new", type=_PATH)
 @click.option("--threshold", type=Share(), default="2%", show_default=True, help="Smaller differences are «the same».")
@@ -51,12 +51,16 @@ _PATH = click.Path(path_type=Path)
     show_default=True,
     help="How the comparison is written.",
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
-@click.option("--force", is_flag=True, help="Compare although device, driver, backend, modes or schema differ.")
+@click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
+@click.option(
+    "--output", "former_out", type=click.Path(dir_okay=False, path_type=Path), hidden=True, help="Deprecated: --out."
+)
+@click.option("--force", is_flag=True, help="Compare although device, driver, backend or modes differ.")
 @click.option("--across", is_flag=True, help="Rank two devices by case instead: how many times faster is one?")
 def compare(
-    old: Path, new: Path, threshold: float, gate: float, form: str, output: Path | None, force: bool, across: bool
-) -> None:
+    old: Path, new: Path, threshold: float, gate: float, form: str, out: Path | None, former_out: Path | None,
+    force: bool, across: bool,
+) -> None:  # fmt: skip
     """Judge the results file NEW against OLD, row by row: faster, slower, same or ambiguous.
 
     Too many rows ambiguous? Measure both in rounds: gridwise bench --rounds 5. On an adapter that is a CPU, no row is
@@ -72,8 +76,11 @@ def compare(
 
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
-    if output is not None:
-        check_output(output, "--output", (old, new))
+    if former_out is not None:
+        note("gridwise: --output is deprecated: write --out, as in the other commands")
+        out = former_out if out is None else out
+    if out is not None:
+        check_output(out, "--out", (old, new))
     with showing_progress() as progress:
         progress(f"reading {old.name}")
         before = read_results(old)
@@ -82,14 +89,14 @@ def compare(
         progress(f"comparing {len(after['results'])} results")
         found = compare_documents(before, after, threshold=threshold, gate=gate, force=force, across=across)
     # Why they are not comparable is said once: on stderr, unless stdout has it in the format that was asked for.
-    refused = not found.comparable and form == "table" and output is None
-    if output is not None:
-        write_whole(output, render(found, form), "--output")
+    refused = not found.comparable and form == "table" and out is None
+    if out is not None:
+        write_whole(out, render(found, form), "--out")
     elif form == "table" and not refused:
         render_rich(found, _table_console())
     elif not refused:
         click.echo(clean_lines(render(found, form)), nl=False)
-    if refused or (output is not None and not found.comparable):
+    if refused or (out is not None and not found.comparable):
         render_rich(found, _table_console(stderr=True))
     if not found.comparable:
         sys.exit(NOT_COMPARABLE)

@@ -7,16 +7,16 @@ from dataclasses import asdict
 
 import click
 
-from .options import adapter_option
+from .options import adapter_option, format_option
 from .output import table_console
 
 __all__ = ["info"]
 
 
-@click.command()
+@click.command(short_help="List the adapters, and what the chosen one can do.")
 @adapter_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def info(adapter: str | None, as_json: bool) -> None:
+@format_option
+def info(adapter: str | None, form: str) -> None:
     """List the adapters, and measure what the chosen one can do."""
     import gridwise_py as gw
 
@@ -29,7 +29,7 @@ def info(adapter: str | None, as_json: bool) -> None:
     scan = gw.Scan(device)
     strategy = scan.choose_strategy(in_place=False)
     verdict = lookback_verdict(device, scan.state)
-    if as_json:
+    if form == "json":
         document = {
             "adapters": [asdict(a) for a in adapters],
             "device": capabilities.to_dict(),

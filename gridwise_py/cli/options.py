@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
 
-__all__ = ["AxisList", "AxisText", "AxisValues", "Count", "PrimitiveName", "RawArguments", "adapter_option"]
+from .output import note
+
+__all__ = [
+    "AxisList",
+    "AxisText",
+    "AxisValues",
+    "Count",
+    "PrimitiveName",
+    "RawArguments",
+    "adapter_option",
+    "format_option",
+    "nearest",
+]
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a question after the known word that is nearly the given one; nothing where there is none."""
+    found = difflib.get_close_matches(word, list(known), n=1)
+    return f". Did you mean {found[0]!r}?" if found else ""
 
 
 class AxisValues(click.ParamType):
@@ -46,7 +65,7 @@ class AxisList(AxisValues):
 
 
 class Count(click.ParamType):
-    """One count of at least 1, in any of the forms that an axis takes."""
+    """A count of at least 1, as an axis takes it: ``1000``, ``2^20``, ``1e6``."""
 
     name = "count"
 
@@ -56,7 +75,7 @@ class Count(click.ParamType):
 
         count = parse_count(str(value).strip())
         if not count:
-            self.fail(f"{value!r} is not a count; write 1000, 1_000_000, 2^24 or 1e6", param, ctx)
+            self.fail(f"{value!r} is not a count of at least 1; write 1000, 1_000_000, 2^24 or 1e6", param, ctx)
         return count
 
 
@@ -96,7 +115,7 @@ class PrimitiveName(click.ParamType):
         from ..primitives import REGISTRY
 
         if value not in REGISTRY:
-            self.fail(f"{value!r} is not one of {', '.join(REGISTRY)}", param, ctx)
+            self.fail(f"{value!r} is not one of {', '.join(REGISTRY)}{nearest(value, REGISTRY)}", param, ctx)
         return value
 
 
@@ -107,3 +126,24 @@ def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="INDEX|NAME",
         help="Adapter by index or part of its name (`gridwise info` lists them); else GRIDWISE_ADAPTER.",
     )(command)
+
+
+def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--format table|json``, of what is printed, as ``form``; the flag ``--json`` of before warns."""
+    words = {"type": click.Choice(["table", "json"]), "default": "table", "show_default": True}
+    command = click.option("--format", "form", help="Of what is printed.", **words)(command)
+    return click.option(
+        "--json",
+        is_flag=True,
+        hidden=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_former_json,
+        help="Deprecated: --format json.",
+    )(command)
+
+
+def _former_json(ctx: click.Context, param: click.Parameter, given: bool) -> None:
+    if given:
+        note("gridwise: --json is deprecated here: write --format json. (--json FILE of bench and timers stays.)")
+        ctx.default_map = {**(ctx.default_map or {}), "form": "json"}

@@ -5,31 +5,57 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
+from .. import files
 from ..terminal import clean_lines, make_console
 from .exit_codes import BAD_INPUT
 
-__all__ = ["check_output", "note", "showing_progress", "table_console", "write_whole"]
+__all__ = ["cannot_write", "check_new", "check_output", "note", "showing_progress", "table_console", "write_whole"]
 
 
 def note(text: str) -> None:
     """Say something on stderr; paths and messages in it may be of files."""
-    click.echo(clean_lines(text), err=True)
+    # Where nothing can be said, the exit code still counts.
+    with suppress(OSError):
+        click.echo(clean_lines(text), err=True)
+
+
+def _refuse(option: str, problem: str) -> NoReturn:
+    note(f"gridwise: {option}: {problem}")
+    sys.exit(BAD_INPUT)
+
+
+def cannot_write(option: str, path: Path, error: OSError) -> str:
+    """Return the message that a file was not written."""
+    return f"gridwise: {option}: {path} cannot be written: {error.strerror or error}"
 
 
 def check_output(path: Path, option: str, inputs: Iterable[Path] = ()) -> None:
-    """End with `BAD_INPUT` unless the folder is there and no input would be written over."""
-    if not path.absolute().parent.is_dir():
-        note(f"gridwise: {option}: the folder {path.parent} does not exist; make it first")
+    """End with `BAD_INPUT` unless a file can be written there, and no input would be written over.
+
+    Asked before the work whose result goes there: a name that is too long or a folder without permission is known then.
+    """
+    if not Path(os.path.abspath(path)).parent.is_dir():
+        _refuse(option, f"the folder {path.parent} does not exist; make it first")
+    try:
+        files.check_writable(path)
+        same = any(one.exists() and path.exists() and one.samefile(path) for one in inputs)
+    except OSError as error:
+        note(cannot_write(option, path, error))
         sys.exit(BAD_INPUT)
-    if path.resolve() in {one.resolve() for one in inputs}:
-        note(f"gridwise: {option}: {path} is one of the files to read; name another")
-        sys.exit(BAD_INPUT)
+    if same and not files.is_stream(path):
+        _refuse(option, f"{path} is one of the files to read; name another")
+
+
+def check_new(path: Path, option: str, *, overwrite: bool) -> None:
+    """End with `BAD_INPUT` if measurements are there that nobody said may go."""
+    if not overwrite and path.is_file() and not files.is_stream(path) and path.stat().st_size:
+        _refuse(option, f"{path} is there already, and may be a baseline; name another, or add --overwrite")
 
 
 def table_console(piped_width: int) -> Any:
@@ -57,13 +83,9 @@ def showing_progress() -> Iterator[Callable[[str], None]]:
 
 
 def write_whole(path: Path, text: str, option: str) -> None:
-    """Write whole or not at all: beside, then renamed. Where that fails, end with `BAD_INPUT`."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Write whole or not at all. Where that fails, end with `BAD_INPUT`."""
     try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        files.write_whole(path, text.encode("utf-8", "replace"))
     except OSError as error:
-        note(f"gridwise: {option}: {path} cannot be written: {error}")
+        note(cannot_write(option, path, error))
         sys.exit(BAD_INPUT)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -13,14 +13,14 @@ __all__ = ["plot"]
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Draw results files as a picture.")
 @click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE…")
 @click.option("-o", "--out", required=True, type=_FILE, help="The picture: .png, .svg or .pdf.")
 def plot(files: tuple[Path, ...], out: Path) -> None:
     """Draw results FILEs of `gridwise bench --json`, several on the same axes.
 
     A column per primitive: GB/s and time over n with 95 % intervals, its kernels against the whole, CPU against GPU
-    time. Needs matplotlib: pip install 'gridwise-py[plot]'.
+    time. Needs matplotlib: pip install matplotlib.
     """
     from ..bench.plot import plot_results
     from ..bench.results import read_results

@@ -15,10 +15,12 @@ __all__ = ["report"]
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Make one page of results files, which works offline.")
 @click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE…")
 @click.option("-o", "--out", required=True, type=_FILE, help="The page: .html.")
-@click.option("--calibration", type=_FILE, help="Of `gridwise calibrate --json`: ceilings for the FILEs of its device.")
+@click.option(
+    "--calibration", type=_FILE, help="Of `gridwise calibrate --format json`: ceilings for the FILEs of its device."
+)
 @click.option(
     "--raw-limit",
     type=click.FloatRange(min=0),
@@ -31,7 +33,7 @@ def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_lim
     """Make one page of results FILEs of `gridwise bench --json`, which works offline.
 
     Headline figures, warnings, devices, charts, verdicts of each further FILE against the first, roofline, drift of the
-    samples, tables that sort, and the raw FILEs to save. Needs Altair: pip install 'gridwise-py[report]'.
+    samples, tables that sort, and the raw FILEs to save. Needs Altair: pip install altair vl-convert-python.
     """
     from ..bench.report import read_sources, report_html
     from ..bench.roofline import read_calibration

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from .options import format_option
 from .output import check_output, note, table_console
 
 __all__ = ["roofline"]
@@ -15,14 +16,14 @@ __all__ = ["roofline"]
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Hold each case against what the device allows.")
 @click.argument("file", type=_FILE)
 @click.option(
-    "--calibration", type=_FILE, help="Of `gridwise calibrate --json`, where FILE has no ceilings of its own."
+    "--calibration", type=_FILE, help="Of `gridwise calibrate --format json`, where FILE has no ceilings of its own."
 )
 @click.option("-o", "--out", type=_FILE, help="A picture, too: .png, .svg or .pdf. Needs matplotlib.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def roofline(file: Path, calibration: Path | None, out: Path | None, as_json: bool) -> None:
+@format_option
+def roofline(file: Path, calibration: Path | None, out: Path | None, form: str) -> None:
     """Hold each case of a results FILE against this device's own copy and multiply-add.
 
     Predicted is the longer of a copy of the bytes that had to move, and of the arithmetic. The last column says what
@@ -40,7 +41,7 @@ def roofline(file: Path, calibration: Path | None, out: Path | None, as_json: bo
     found = points(document, ceilings)
     if not found:
         raise ArgumentError(f"{file.name}: no case that was right, with a GPU time and known work")
-    if as_json:
+    if form == "json":
         rows = [{**asdict(point), "share": point.share} for point in found]
         click.echo(json.dumps({"ceilings": {**asdict(ceilings), "ridge": ceilings.ridge}, "points": rows}, indent=1))
     else:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .exit_codes import WRONG_RESULT
+from .exit_codes import BAD_INPUT, WRONG_RESULT
 from .options import adapter_option
-from .output import check_output, note, showing_progress, table_console
+from .output import cannot_write, check_new, check_output, note, showing_progress, table_console
 
 __all__ = ["timers"]
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Show how timers lie about a GPU.")
 @adapter_option
 @click.option("--repeats", type=click.IntRange(min=1), default=20, show_default=True, help="Samples with warm-up.")
 @click.option("--cold-repeats", type=click.IntRange(min=1), default=3, show_default=True, help="And without.")
@@ -26,10 +27,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--scale", type=click.FloatRange(min=0, min_open=True, max=10), default=1.0, help="Factor on the items.")
 @click.option("--no-torch", is_flag=True, help="Leave PyTorch out, where it is installed.")
 @click.option("--json", "json_path", type=_FILE, help="Write the samples here.")
+@click.option("--overwrite", is_flag=True, help="Replace the file of --json if it is there.")
 @click.option("--plot", "plot_path", type=_FILE, help="Write a picture: .png, .svg or .pdf. Needs matplotlib.")
 def timers(
     adapter: str | None, repeats: int, cold_repeats: int, warmup_s: float, idle_s: float, scale: float, no_torch: bool,
-    json_path: Path | None, plot_path: Path | None,
+    json_path: Path | None, overwrite: bool, plot_path: Path | None,
 ) -> None:  # fmt: skip
     """Show how timers lie about a GPU: a vector add of 10,000,000 items, timed in five ways.
 
@@ -41,21 +43,28 @@ def timers(
 
     from ..bench.plot import load_figure
     from ..bench.results import write_results
-    from ..bench.results_writer import partial_path
+    from ..bench.results_writer import check_results_path, partial_path, without_link
     from ..bench.timers import WORKLOADS, run_timers
     from ..bench.timers_report import plot_timers, timers_table
+    from ..files import is_stream
 
     for option, path in (("--json", json_path), ("--plot", plot_path)):
         if path is not None:
             check_output(path, option)
+    partial: Path | None = None
+    if json_path is not None:
+        check_new(json_path, "--json", overwrite=overwrite)
+        check_results_path(json_path)
+        partial = None if is_stream(json_path) else partial_path(without_link(json_path))
     if plot_path is not None:
         load_figure(plot_path)  # what is wrong with it is said before anything is measured
     workloads = [replace(workload, n=max(1, round(scale * workload.n))) for workload in WORKLOADS]
-    partial = json_path and partial_path(json_path)
 
     def keep(document: dict[str, Any]) -> None:
         if partial is not None:
-            write_results(partial, document)
+            # All of it is written again after the next step, and at the end a failure is told.
+            with suppress(OSError):
+                write_results(partial, document)
 
     try:
         with showing_progress() as progress:
@@ -72,10 +81,19 @@ def timers(
         sys.exit(WRONG_RESULT)
     console = table_console(150)
     console.print(timers_table(document))
+    unwritten = False
     if json_path is not None:
-        write_results(json_path, document)
-        partial_path(json_path).unlink(missing_ok=True)
-        note(f"wrote {json_path}")
+        try:
+            write_results(json_path, document)
+            note(f"wrote {json_path}")
+        except OSError as error:
+            unwritten = True
+            note(cannot_write("--json", json_path, error))
+        else:
+            if partial is not None:
+                partial.unlink(missing_ok=True)
     if plot_path is not None:
         plot_timers(document, plot_path)
         note(f"wrote {plot_path}")
+    if unwritten:
+        sys.exit(BAD_INPUT)

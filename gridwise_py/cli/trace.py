@@ -13,7 +13,7 @@ __all__ = ["trace"]
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Write the timestamps of a results file as a trace.")
 @click.argument("file", type=_FILE)
 @click.option("-o", "--out", required=True, type=_FILE, help="The trace: a .json file.")
 def trace(file: Path, out: Path) -> None:

@@ -8,22 +8,22 @@ from typing import Any
 
 import click
 
-from .options import Count, adapter_option
+from .options import Count, adapter_option, format_option
 from .output import showing_progress, table_console
 
 __all__ = ["tune"]
 
 
-@click.command()
+@click.command(short_help="Search the fastest shapes of kernels for this adapter.")
 @adapter_option
 @click.option("--kernels", metavar="NAME,…", help="What to search; by default all.")
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(min=3), help="Turns of all candidates.")
-@click.option("--max-n", type=Count(), help="Items of the largest input: 1000, 2^20.")
+@click.option("--max-n", type=Count(), help="Items of the largest input, such as 2^20.")
 @click.option("--show", is_flag=True, help="Show what is kept for this adapter, and search nothing.")
 @click.option("--clear", is_flag=True, help="Forget what is kept for this adapter, and search nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@format_option
 def tune(
-    adapter: str | None, kernels: str | None, rounds: int, max_n: int | None, show: bool, clear: bool, as_json: bool
+    adapter: str | None, kernels: str | None, rounds: int, max_n: int | None, show: bool, clear: bool, form: str
 ) -> None:
     """Search the fastest workgroups for this adapter, and keep the winners.
 
@@ -40,7 +40,7 @@ def tune(
     key = device_key(device)
     if clear:
         gone = cache.remove(TUNING_KIND, key)
-        click.echo(json.dumps({"removed": gone}) if as_json else "forgotten" if gone else "nothing was kept")
+        click.echo(json.dumps({"removed": gone}) if form == "json" else "forgotten" if gone else "nothing was kept")
         return
     if not show:
         from ..bench.tune import tune as run
@@ -49,21 +49,49 @@ def tune(
         with showing_progress() as progress:
             run(device, wanted, rounds=rounds, max_items=max_n, progress=progress)
     kept = cache.load(TUNING_KIND, key, TUNING_FORMAT)
-    if as_json:
+    if form == "json":
         click.echo(json.dumps(kept, indent=1))
-    elif kept is None:
+        return
+    try:
+        shown = None if kept is None else _shown(kept["choices"])
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration):
+        shown = None  # a spoilt file is as good as none
+    if shown is None:
         from ..terminal import clean_lines
 
         click.echo(clean_lines(f"nothing is kept for {key['adapter']} ({key['driver']}): the default shapes are used"))
     else:
-        _show(key, kept["choices"])
+        _show(key, *shown)
 
 
-def _show(key: dict[str, str], choices: Sequence[dict[str, Any]]) -> None:
+def _shown(choices: Sequence[dict[str, Any]]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Return the rows of the table, and the shapes whose results were wrong."""
+    from ..quantities import format_count, format_percent, format_time
+
+    rows = []
+    for choice in choices:
+        first = choice["trials"][0]
+        best = next(t for t in choice["trials"] if t["shape"] == choice["winner"])
+        rows.append(
+            (
+                str(choice["kernel"]),
+                "any n" if choice["up_to"] is None else format_count(choice["up_to"]),
+                format_count(choice["n"]),
+                _words(first["shape"]),
+                _words(choice["winner"]) if choice["changed"] else "the default",
+                format_time(best["time_ns"]),
+                format_percent(choice["ratio"]),
+            )
+        )
+    return rows, [
+        f"{c['kernel']} {_words(t['shape'])}" for c in choices for t in c["trials"] if t["verdict"] == "wrong"
+    ]
+
+
+def _show(key: dict[str, str], rows: Sequence[tuple[str, ...]], wrong: Sequence[str]) -> None:
     from rich.markup import escape
 
     from ..bench.text_table import Column, TextTable
-    from ..quantities import format_count, format_percent, format_time
     from ..tuned import tuning_allowed
 
     console = table_console(120)
@@ -75,21 +103,10 @@ def _show(key: dict[str, str], choices: Sequence[dict[str, Any]]) -> None:
             Column("of default", right=True),
         ]
     )  # fmt: skip
-    for choice in choices:
-        first = choice["trials"][0]
-        best = next(t for t in choice["trials"] if t["shape"] == choice["winner"])
-        table.add_row(
-            choice["kernel"],
-            "any n" if choice["up_to"] is None else format_count(choice["up_to"]),
-            format_count(choice["n"]),
-            _words(first["shape"]),
-            _words(choice["winner"]) if choice["changed"] else "the default",
-            format_time(best["time_ns"]),
-            format_percent(choice["ratio"]),
-        )
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
     console.print("shapes: invocations x vec4 per invocation, most workgroups; times per call, back to back")
-    wrong = [f"{c['kernel']} {_words(t['shape'])}" for c in choices for t in c["trials"] if t["verdict"] == "wrong"]
     if wrong:
         console.print(f"[bold red]wrong results, so left out:[/bold red] {escape('; '.join(wrong))}")
     if not tuning_allowed():

@@ -1,0 +1,114 @@
+"""How a command ends: every way has an exit code and at most one line, and none is taken for a verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from ..terminal import make_tolerant
+from .exit_codes import BAD_INPUT, INTERRUPTED, NO_ADAPTER, NO_READER
+from .output import note
+
+__all__ = ["Commands"]
+
+_MOST_CHARACTERS = 500
+_OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EAGAIN)
+
+
+class Commands(click.Group):
+    """A group of commands whose errors become a message and an exit code."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run, and end the process."""
+        make_tolerant(sys.stdout)
+        make_tolerant(sys.stderr)
+        # Messages of click itself are written here.
+        with _ending():
+            return super().main(*args, **options)
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Parse the group's own words; help is printed here."""
+        with _ending():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        with _ending():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _ending() -> Iterator[None]:
+    """Turn whatever ends a command into a message and an exit code."""
+    from ..errors import AdapterError, GridwiseError
+
+    try:
+        with _flushed():
+            yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise  # click has messages and codes for these
+    except KeyboardInterrupt:
+        note("\ngridwise: interrupted")
+        sys.exit(INTERRUPTED)
+    except AdapterError as error:
+        note(f"gridwise: {error}")
+        sys.exit(NO_ADAPTER if "no GPU adapter was found" in str(error) else BAD_INPUT)
+    except GridwiseError as error:
+        note(f"gridwise: {error}")
+        sys.exit(BAD_INPUT)
+    except OSError as error:
+        if _is_of_output(error):
+            _discard_output()
+            if isinstance(error, BrokenPipeError):
+                sys.exit(NO_READER)
+            note(f"gridwise: the output cannot be written: {error.strerror or error}")
+        else:
+            note(f"gridwise: {f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
+        _show_traceback()
+        sys.exit(BAD_INPUT)
+    except Exception as error:
+        words = " ".join(str(error).split())[:_MOST_CHARACTERS]
+        hint = "" if _wants_traceback() else "; GRIDWISE_TRACEBACK=1 shows where"
+        note(f"gridwise: internal error, a bug of gridwise: {type(error).__name__}: {words}{hint}")
+        _show_traceback()
+        sys.exit(BAD_INPUT)
+
+
+@contextlib.contextmanager
+def _flushed() -> Iterator[None]:
+    """Write what is buffered at the end, while an error of it still has a message."""
+    try:
+        yield
+    finally:
+        if sys.stdout is not None and not sys.stdout.closed:
+            sys.stdout.flush()
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Whether it comes from writing to an open stream: an error of a file has the file's name."""
+    return error.filename is None and error.errno in _OF_OUTPUT
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere, or the interpreter would fail with it at its end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _wants_traceback() -> bool:
+    return os.environ.get("GRIDWISE_TRACEBACK", "0") not in ("", "0")
+
+
+def _show_traceback() -> None:
+    if _wants_traceback():
+        with contextlib.suppress(OSError):
+            traceback.print_exc()

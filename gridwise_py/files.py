@@ -1,0 +1,157 @@
+"""Writing files: whole or not at all, and never over what a caller did not name."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["check_writable", "is_stream", "whole_file", "write_whole"]
+
+# Absent on Windows: there a link needs a privilege, and a file opened without O_BINARY gets other line ends.
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_PART_SUFFIX = ".part"
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is written in place: a device, a pipe, a socket, or this process's own output."""
+    found = _stat(path)
+    return found is not None and (not stat.S_ISREG(found.st_mode) or _own_output(found) is not None)
+
+
+@contextlib.contextmanager
+def whole_file(path: Path, *, follow_links: bool = True) -> Iterator[BinaryIO]:
+    """Open a file for writing that appears at `path` when the block ends well, and not at all if it raises.
+
+    Parameters
+    ----------
+    path : Path
+        A regular file that is there is replaced and keeps its permissions. A device, a pipe or the process's own output
+        is written in place, since replacing it would take it away from everybody.
+    follow_links : bool, default True
+        Whether a symbolic link at `path` is followed, as by any other program; else the link is replaced.
+
+    Yields
+    ------
+    BinaryIO
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; ``filename`` is `path`.
+    """
+    try:
+        if follow_links and is_stream(path):
+            content = io.BytesIO()
+            yield content
+            _write_in_place(path, content.getvalue())
+            return
+        target = _target(path) if follow_links else path
+        descriptor, part = _new_beside(target)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+            os.replace(part, target)
+        except BaseException:
+            # On a file system that became read-only this fails, too, and would hide why.
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+            raise
+    except OSError as error:
+        # The name of the file that was asked for, not that of the part.
+        raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
+
+
+def write_whole(path: Path, content: bytes, *, follow_links: bool = True) -> None:
+    """Write a file whole or not at all; see `whole_file`."""
+    with whole_file(path, follow_links=follow_links) as file:
+        file.write(content)
+
+
+def check_writable(path: Path) -> None:
+    """Do the first steps of writing, and leave everything as it was.
+
+    Raises
+    ------
+    OSError
+        If the folder, the name or the permissions do not allow it.
+    """
+    found = _stat(path)
+    if found is not None and stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if is_stream(path):
+        # A pipe is not opened: that would wait for its reader, or end it.
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return
+    try:
+        descriptor, part = _new_beside(_target(path))
+        os.close(descriptor)
+        os.unlink(part)
+    except OSError as error:
+        raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    """Return what is at the end of a path's links, None where nothing is; a name that is too long raises."""
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _target(path: Path) -> Path:
+    """Return the path without links: the file that they lead to is replaced, not they."""
+    # A link to nothing leads to the file that is to be made; one that leads to itself raises here.
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def _new_beside(target: Path) -> tuple[int, str]:
+    """Make a file beside `target`, with its permissions if it is there, and return its descriptor and name.
+
+    The name is short whatever the target's is, cannot be guessed, and is not opened if it is there.
+    """
+    before = _stat(target)
+    mode = 0o666 if before is None else stat.S_IMODE(before.st_mode)
+    while True:
+        part = os.path.join(target.parent, f".{secrets.token_hex(8)}{_PART_SUFFIX}")
+        try:
+            # Private at first where the mode is a former file's: it may be narrower than the umask.
+            descriptor = os.open(part, _NEW, mode if before is None else 0o600)
+            break
+        except FileExistsError:
+            continue
+    if before is not None and hasattr(os, "fchmod"):
+        # A file system without permissions has none to keep.
+        with contextlib.suppress(OSError):
+            os.fchmod(descriptor, mode)
+    return descriptor, part
+
+
+def _own_output(found: os.stat_result) -> int | None:
+    """Return the descriptor of the process's output that a file is, as /dev/stdout is."""
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            if os.path.samestat(os.fstat(stream.fileno()), found):  # type: ignore[union-attr]
+                return stream.fileno()  # type: ignore[union-attr]
+    return None
+
+
+def _write_in_place(path: Path, content: bytes) -> None:
+    own = _own_output(os.stat(path))
+    if own is not None:
+        # Through the same descriptor: what was printed before and what comes after stay where they are.
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
+        descriptor = os.dup(own)
+    else:
+        descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)

@@ -1,0 +1,178 @@
+"""Files are written whole or not at all, where they were asked for and nowhere else."""
+
+import errno
+import os
+import secrets
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from gridwise_py import files
+from gridwise_py.files import check_writable, is_stream, whole_file, write_whole
+
+posix = pytest.mark.skipif(os.name != "posix", reason="links, pipes and permissions as POSIX has them")
+
+
+def _mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@posix
+def test_a_new_file_has_the_usual_permissions_and_an_older_one_keeps_its_own(tmp_path):
+    new, private = tmp_path / "new", tmp_path / "private"
+    private.write_text("older")
+    private.chmod(0o600)
+    before = os.umask(0o027)
+    try:
+        write_whole(new, b"1")
+        write_whole(private, b"2")
+    finally:
+        os.umask(before)
+    assert (_mode(new), _mode(private)) == (0o640, 0o600)
+    assert (new.read_bytes(), private.read_bytes()) == (b"1", b"2")
+    assert sorted(os.listdir(tmp_path)) == ["new", "private"]
+
+
+@posix
+@pytest.mark.parametrize("there", [True, False], ids=["to a file", "to nothing yet"])
+def test_a_link_is_followed_or_on_demand_replaced(tmp_path, there):
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "target", tmp_path / "link"
+    if there:
+        target.write_text("older")
+    link.symlink_to(target)
+    write_whole(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    write_whole(link, b"mine", follow_links=False)
+    assert not link.is_symlink()
+    assert (link.read_bytes(), target.read_bytes()) == (b"mine", b"new")
+    assert os.listdir(tmp_path / "folder") == ["target"]
+
+
+@posix
+def test_a_pipe_stays_one(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    check_writable(pipe)
+    assert is_stream(pipe)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    write_whole(pipe, b"through")
+    reader.join(30)
+    assert read == [b"through"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+@posix
+def test_a_device_stays_one(tmp_path):
+    ours, theirs = os.openpty()
+    try:
+        name = tmp_path / "link-to-a-terminal"
+        name.symlink_to(os.ttyname(theirs))
+        write_whole(name, b"seen")
+        assert os.read(ours, 100) == b"seen"
+        assert stat.S_ISCHR(name.stat().st_mode)
+        assert name.is_symlink()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@posix
+def test_the_output_of_the_process_is_written_in_its_place(tmp_path):
+    code = (
+        "import pathlib; from gridwise_py.files import write_whole\n"
+        "print('before'); write_whole(pathlib.Path('/dev/stdout'), b'file\\n'); print('after')"
+    )
+    out = tmp_path / "out"
+    with out.open("w") as stdout:
+        subprocess.run([sys.executable, "-c", code], stdout=stdout, check=True)
+    assert out.read_text() == "before\nfile\nafter\n"
+
+
+@posix
+def test_nothing_is_written_through_a_link_at_the_name_of_the_part(tmp_path, monkeypatch):
+    """Somebody who guesses the name in a shared folder gains nothing; and it cannot be guessed."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    names = iter(["planted", "planted", "free"])
+    monkeypatch.setattr(secrets, "token_hex", lambda count: next(names))
+    (tmp_path / ".planted.part").symlink_to(victim)
+    write_whole(tmp_path / "out", b"new")
+    assert victim.read_text() == "precious"
+    assert (tmp_path / "out").read_bytes() == b"new"
+    monkeypatch.undo()
+    seen = set()
+    real = os.open
+    monkeypatch.setattr(os, "open", lambda path, *rest, **more: (seen.add(str(path)), real(path, *rest, **more))[1])
+    for _ in range(3):
+        write_whole(tmp_path / "out", b"new")
+    assert len(seen) == 3
+
+
+@posix
+def test_without_room_the_older_file_stays(tmp_path):
+    import resource
+
+    path = tmp_path / "out"
+    path.write_text("older")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # Python ignores SIGXFSZ: writing raises
+    try:
+        with pytest.raises(OSError) as caught:  # noqa: PT011 (which one, is asserted below)
+            write_whole(path, b"x" * 5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert caught.value.errno == errno.EFBIG
+    assert caught.value.filename == str(path)
+    assert path.read_text() == "older"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_file_system_that_became_read_only_says_so_once(tmp_path, monkeypatch):
+    def refuse(*paths):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), *paths[:1])
+
+    monkeypatch.setattr(files.os, "replace", refuse)
+    monkeypatch.setattr(files.os, "unlink", refuse)
+    with pytest.raises(OSError, match="Read-only") as caught:
+        write_whole(tmp_path / "out", b"x")
+    assert caught.value.filename == str(tmp_path / "out")
+
+
+def test_what_goes_wrong_in_the_block_leaves_nothing(tmp_path):
+    path = tmp_path / "out"
+
+    def interrupted():
+        with whole_file(path) as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert os.listdir(tmp_path) == []
+
+
+@posix
+def test_the_longest_name_can_be_written_and_a_longer_one_is_known_beforehand(tmp_path):
+    longest = tmp_path / ("n" * 255)
+    check_writable(longest)
+    write_whole(longest, b"x")
+    assert os.listdir(tmp_path) == ["n" * 255]
+    with pytest.raises(OSError, match="too long"):
+        check_writable(tmp_path / ("n" * 256))
+
+
+def test_what_cannot_be_written_is_known_beforehand(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        check_writable(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        check_writable(tmp_path / "none" / "x")
+    check_writable(tmp_path / "new")
+    assert os.listdir(tmp_path) == []
