@@ -12,8 +12,9 @@ from ..binop import Add, BinOp, as_binop
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import Datatype, as_datatype
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError
 from ..layout import Layout, Operand
+from ..operator_text import combine_type, scoped
 from ..primitive import Primitive
 from ..tuning import Shape, Shapes, fixed_shapes, shapes_for
 from ..windows import Window, windows_of
@@ -56,11 +57,17 @@ class BlockWindow:
 def operator_context(op: BinOp, datatype: Datatype, mode: SubgroupMode, *, fixed_order: bool = False) -> dict[str, Any]:
     """Return what lib/operator.wgsl, lib/subgroup.wgsl and lib/workgroup.wgsl need to know."""
     acc = op.accumulator(datatype)
+    written_for = None if op.wgsl is None else combine_type(op.wgsl)
+    if written_for not in (None, acc.wgsl):
+        raise DatatypeError(
+            f"'combine' of BinOp {op.name!r} is written for {written_for}, but the items are of {datatype}; write T for "
+            f"the type, which is each datatype in turn: fn combine(a: T, b: T) -> T"
+        )
     return {
         "datatype": datatype.wgsl,
         "op": {
             "expression": op.expression,
-            "wgsl": op.wgsl,
+            "wgsl": None if op.wgsl is None else scoped(op.wgsl),
             "commutative": op.commutative,
             "subgroup_reduce": op.subgroup_reduce,
             "subgroup_exclusive_scan": op.subgroup_exclusive_scan,
@@ -104,7 +111,7 @@ class OperatorPrimitive(Primitive):
         self.op: BinOp = as_binop(op)
         self._accumulator = self.op.accumulator(self.datatype)
         self._rounds = self._accumulator.wgsl == "f32"
-        if compensated and self.op is not Add:
+        if compensated and self.op != Add:
             raise ArgumentError(
                 f"compensated=True is for sums, but the operator is {self.op.name!r}: only the rounding errors of "
                 f"additions are known exactly; leave out compensated=, or use op='add'"
