@@ -178,7 +178,7 @@ class BinOp:
         """Return an identity as a numpy scalar; refuse what is another number in `datatype`, or none."""
 
         def refuse(why: str) -> DatatypeError:
-            return DatatypeError(f"identity {value!r:.60} of BinOp {self.name!r} {why}, so it is no value of {datatype}")
+            return DatatypeError(f"identity {value!r:.60} of BinOp {self.name!r} {why}: no value of {datatype}")
 
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]

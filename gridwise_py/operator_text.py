@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -136,7 +137,7 @@ def _check_characters(text: str, refuse: Refuse) -> None:
 def _without_comments(text: str, refuse: Refuse) -> str:
     """Return the text with a blank for each comment."""
     pieces = list(tokens(text))
-    if any(a == Token("mark", "/") and b == Token("mark", "*") for a, b in zip(pieces, pieces[1:], strict=False)):
+    if any(a == Token("mark", "/") and b == Token("mark", "*") for a, b in itertools.pairwise(pieces)):
         refuse("leaves a comment open")
     return "".join(" " if piece.kind == "comment" else piece.text for piece in pieces)
 

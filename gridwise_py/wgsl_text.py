@@ -119,9 +119,7 @@ def _declaration(statement: Sequence[Token]) -> list[Declaration]:
     if at >= len(statement) or statement[at].kind != "name":
         return [Declaration(kind, "", attributes, tuple(inside), "", tuple(statement[at:]))]
     name, body = statement[at].text, tuple(statement[at + 1 :])
-    return [
-        Declaration(kind, name, attributes, tuple(part for part in inside if part != ","), _type(kind, body), body)
-    ]
+    return [Declaration(kind, name, attributes, tuple(part for part in inside if part != ","), _type(kind, body), body)]
 
 
 def _bracketed(statement: Sequence[Token], at: int, opening: str, closing: str) -> tuple[list[str], int]:

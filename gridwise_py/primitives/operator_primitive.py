@@ -60,8 +60,8 @@ def operator_context(op: BinOp, datatype: Datatype, mode: SubgroupMode, *, fixed
     written_for = None if op.wgsl is None else combine_type(op.wgsl)
     if written_for not in (None, acc.wgsl):
         raise DatatypeError(
-            f"'combine' of BinOp {op.name!r} is written for {written_for}, but the items are of {datatype}; write T for "
-            f"the type, which is each datatype in turn: fn combine(a: T, b: T) -> T"
+            f"'combine' of BinOp {op.name!r} is written for {written_for}, but the items are of {datatype}; write T "
+            f"for the type, which is each datatype in turn: fn combine(a: T, b: T) -> T"
         )
     return {
         "datatype": datatype.wgsl,
