@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from .capabilities import SubgroupMode
 from .datatype import DATATYPES, Datatype
 from .errors import ArgumentError, DatatypeError, EmptyReductionError
-from .operator_text import check_builtin_name, check_expression, check_functions
+from .operator_text import check_builtin_name, check_expression, check_functions, combine_type, scoped
 
-__all__ = ["Accumulator", "Add", "BinOp", "Max", "Min", "Multiply", "as_binop"]
+__all__ = ["Accumulator", "Add", "BinOp", "Max", "Min", "Multiply", "as_binop", "operator_context"]
 
 
 @dataclass(frozen=True)
@@ -172,13 +173,13 @@ class BinOp:
                     f"BinOp {self.name!r} has no identity for {datatype.name}; it has them for {sorted(value)}"
                 )
             value = value[datatype.name]
-        return self._exact(value, datatype)
+        return self.number(value, datatype, "identity")
 
-    def _exact(self, value: Any, datatype: Datatype) -> Any:
-        """Return an identity as a numpy scalar; refuse what is another number in `datatype`, or none."""
+    def number(self, value: Any, datatype: Datatype, what: str) -> Any:
+        """Return a value as a numpy scalar; refuse what is another number in `datatype`, or none."""
 
         def refuse(why: str) -> DatatypeError:
-            return DatatypeError(f"identity {value!r:.60} of BinOp {self.name!r} {why}: no value of {datatype}")
+            return DatatypeError(f"{what} {value!r:.60} of BinOp {self.name!r} {why}: no value of {datatype}")
 
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]
@@ -261,3 +262,28 @@ def as_binop(value: BinOp | str) -> BinOp:
         f"operator {value!r} is unknown; known are {', '.join(_BY_NAME)}, or give a gridwise_py.BinOp "
         f"(for datatypes {', '.join(DATATYPES)})"
     )
+
+
+def operator_context(op: BinOp, datatype: Datatype, mode: SubgroupMode, *, fixed_order: bool = False) -> dict[str, Any]:
+    """Return what lib/operator.wgsl, lib/subgroup.wgsl and lib/workgroup.wgsl need to know."""
+    acc = op.accumulator(datatype)
+    written_for = None if op.wgsl is None else combine_type(op.wgsl)
+    if written_for not in (None, acc.wgsl):
+        raise DatatypeError(
+            f"'combine' of BinOp {op.name!r} is written for {written_for}, but the items are of {datatype}; write T "
+            f"for the type, which is each datatype in turn: fn combine(a: T, b: T) -> T"
+        )
+    return {
+        "datatype": datatype.wgsl,
+        "op": {
+            "expression": op.expression,
+            "wgsl": None if op.wgsl is None else scoped(op.wgsl),
+            "commutative": op.commutative,
+            "subgroup_reduce": op.subgroup_reduce,
+            "subgroup_exclusive_scan": op.subgroup_exclusive_scan,
+        },
+        "acc": {"wgsl": acc.wgsl, "key": acc.key},
+        "subgroups": mode.kind,
+        "emulated_size": mode.size,
+        "fixed_order": fixed_order,
+    }

@@ -286,11 +286,23 @@ def test_an_unknown_adapter_lists_what_there_is(device):
     ["return a + nonsense;", "return a +;", "return vec2<T>(a, b);", "", "loop {}"],
     ids=["name", "syntax", "type", "no return", "endless"],
 )
-def test_a_broken_operator(device, calm, x, out, body, wgpu_errors):
-    op = gw.BinOp("broken", 0, np.add, wgsl=f"fn combine(a: T, b: T) -> T {{ {body} }}")
-    for primitive in (gw.Scan(device, op=op), gw.Reduce(device, op=op)):
-        message = calm(primitive, gw.ShaderError, "does not compile|cannot be made", out, input=x, output=out)
-        assert re.search(rf"^ *\d+ \| fn combine\(a: T, b: T\) -> T \{{ {re.escape(body)} \}}$", message, re.MULTILINE)
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_broken_operator(device, calm, x, out, body, wgpu_errors, checked):
+    """Said when a primitive is made, or without the check when it runs: in the author's words and line numbers."""
+    text = f"\nconst two = 2u;\nfn combine(a: T, b: T) -> T {{\n  {body}\n}}"
+    op = gw.BinOp("broken", 0, np.add, wgsl=text, check=checked)
+    for cls in (gw.Scan, gw.Reduce):
+        if checked:
+            with pytest.raises(gw.ShaderError, match="does not compile") as caught:
+                cls(device, op=op)
+            message = str(caught.value)
+            assert "fn combine4" in caught.value.text
+        else:
+            message = calm(cls(device, op=op), gw.ShaderError, "does not compile", out, input=x, output=out)
+        assert re.search(rf"^4 \| {re.escape('  ' + body)}$", message, re.MULTILINE)
+        assert re.search(r"┌─ the operator's text:[34]:", message)
+        assert "fn combine4" not in message
+        assert len(message.splitlines()) < 35
     wgpu_errors.clear()  # naga logs some of these as well
     assert gw.sum(x).to_numpy()[0] == X.sum(dtype=np.uint32)
 

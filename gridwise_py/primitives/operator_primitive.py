@@ -8,18 +8,18 @@ from typing import Any
 
 import wgpu
 
-from ..binop import Add, BinOp, as_binop
+from ..binop import Add, BinOp, as_binop, operator_context
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import Datatype, as_datatype
-from ..errors import ArgumentError, DatatypeError
+from ..errors import ArgumentError
 from ..layout import Layout, Operand
-from ..operator_text import combine_type, scoped
+from ..operator_check import check_operator
 from ..primitive import Primitive
 from ..tuning import Shape, Shapes, fixed_shapes, shapes_for
 from ..windows import Window, windows_of
 
-__all__ = ["HAS_CARRY", "RAW_INPUT", "RAW_OUTPUT", "BlockWindow", "OperatorPrimitive", "blocks_of", "operator_context"]
+__all__ = ["HAS_CARRY", "RAW_INPUT", "RAW_OUTPUT", "BlockWindow", "OperatorPrimitive", "blocks_of"]
 
 # Flags of shaders/lib/tile.wgsl and shaders/scan.wgsl.
 RAW_INPUT = 1
@@ -54,31 +54,6 @@ class BlockWindow:
         return replace(operand, offset=words * self.first_block, length=words * self.blocks).by_words()
 
 
-def operator_context(op: BinOp, datatype: Datatype, mode: SubgroupMode, *, fixed_order: bool = False) -> dict[str, Any]:
-    """Return what lib/operator.wgsl, lib/subgroup.wgsl and lib/workgroup.wgsl need to know."""
-    acc = op.accumulator(datatype)
-    written_for = None if op.wgsl is None else combine_type(op.wgsl)
-    if written_for not in (None, acc.wgsl):
-        raise DatatypeError(
-            f"'combine' of BinOp {op.name!r} is written for {written_for}, but the items are of {datatype}; write T "
-            f"for the type, which is each datatype in turn: fn combine(a: T, b: T) -> T"
-        )
-    return {
-        "datatype": datatype.wgsl,
-        "op": {
-            "expression": op.expression,
-            "wgsl": None if op.wgsl is None else scoped(op.wgsl),
-            "commutative": op.commutative,
-            "subgroup_reduce": op.subgroup_reduce,
-            "subgroup_exclusive_scan": op.subgroup_exclusive_scan,
-        },
-        "acc": {"wgsl": acc.wgsl, "key": acc.key},
-        "subgroups": mode.kind,
-        "emulated_size": mode.size,
-        "fixed_order": fixed_order,
-    }
-
-
 class OperatorPrimitive(Primitive):
     """Base of primitives that combine items with an associative operator.
 
@@ -110,6 +85,7 @@ class OperatorPrimitive(Primitive):
         self.datatype: Datatype = as_datatype(datatype)
         self.op: BinOp = as_binop(op)
         self._accumulator = self.op.accumulator(self.datatype)
+        check_operator(self.op, self.datatype, device)
         self._rounds = self._accumulator.wgsl == "f32"
         if compensated and self.op != Add:
             raise ArgumentError(

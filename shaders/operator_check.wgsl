@@ -1,0 +1,15 @@
+// What an operator gives for pairs of items, four at a time and one by one: output[i] and output[n + i] are a[i] ∘ b[i].
+// n is a multiple of 4.
+// Forward progress: no workgroup waits for another. Bindings: params, a, b, output.
+//$ include "lib/bindings.wgsl"
+//$ include "lib/operator.wgsl"
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  let first = id.x * 4u;
+  if (first >= params.n) { return; }
+  store4_output(first, lower4(combine4(lift4(load4_a(first)), lift4(load4_b(first)))));
+  for (var i = first; i < first + 4u; i++) {
+    store_output(params.n + i, lower(combine(lift(load_a(i)), lift(load_b(i)))));
+  }
+}
