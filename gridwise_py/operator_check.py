@@ -22,6 +22,7 @@ from .errors import ArgumentError, GridwiseError, GridwiseWarning
 from .executor import BufferRange
 from .layout import Layout
 from .plan import Plan, Work
+from .trouble import device_errors
 
 __all__ = ["check_operator", "check_plan"]
 
@@ -208,15 +209,17 @@ def _combined(device: wgpu.GPUDevice, trial: _Trial, a: np.ndarray, b: np.ndarra
     context = context_of(device)
     plan = check_plan(trial.op, trial.datatype, context.capabilities, a.size)
     usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
-    buffers = {
-        name: device.create_buffer_with_data(label=f"gridwise operator check {name}", data=data, usage=usage)
-        for name, data in (("a", a), ("b", b), ("output", np.zeros(2 * a.size, a.dtype)))
-    }
-    encoder = device.create_command_encoder(label="gridwise operator check")
-    ranges = {name: BufferRange(buffer, 0, buffer.size) for name, buffer in buffers.items()}
-    context.executor.bind(plan, ranges).encode(encoder)
-    submit(device, [encoder.finish()], f"check of BinOp {trial.op.name!r}")
-    wait_idle(device)
+    what = f"check of BinOp {trial.op.name!r}"
+    with device_errors(what):
+        buffers = {
+            name: device.create_buffer_with_data(label=f"gridwise operator check {name}", data=data, usage=usage)
+            for name, data in (("a", a), ("b", b), ("output", np.zeros(2 * a.size, a.dtype)))
+        }
+        encoder = device.create_command_encoder(label="gridwise operator check")
+        ranges = {name: BufferRange(buffer, 0, buffer.size) for name, buffer in buffers.items()}
+        context.executor.bind(plan, ranges).encode(encoder)
+        submit(device, [encoder.finish()], what)
+        wait_idle(device)
     found = np.empty(2 * a.size, dtype=a.dtype)
     context.read_buffer(buffers["output"], 0, found)
     return found

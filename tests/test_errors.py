@@ -244,6 +244,47 @@ def test_trials_of_numpy_are_fine(device, x, out):
     np.testing.assert_array_equal(out.to_numpy(), np.cumsum(X, dtype=np.uint32))
 
 
+def _makes(name):
+    """Each primitive that has an integer option, made with it."""
+    return {
+        "workgroup_size": lambda v: gw.Scan(None, workgroup_size=v, capabilities=CAPABILITIES),
+        "vecs": lambda v: gw.Reduce(None, vecs=v, capabilities=CAPABILITIES),
+        "spin_limit": lambda v: gw.Scan(None, spin_limit=v, capabilities=CAPABILITIES),
+        "stall_every": lambda v: gw.Reduce(None, stall_every=v, capabilities=CAPABILITIES),
+        "epoch_bits": lambda v: gw.Scan(None, epoch_bits=v, capabilities=CAPABILITIES),
+        "begin_bit": lambda v: gw.Sort(None, begin_bit=v, capabilities=CAPABILITIES),
+        "end_bit": lambda v: gw.Sort(None, end_bit=v, capabilities=CAPABILITIES),
+        "items": lambda v: gw.Sort(None, items=v, parts=1, capabilities=CAPABILITIES),
+        "parts": lambda v: gw.Sort(None, parts=v, capabilities=CAPABILITIES),
+        "look": lambda v: gw.Sort(None, look=v, capabilities=CAPABILITIES),
+        "tile_k": lambda v: gw.MatMul(None, m=8, n=8, k=8, tile_k=v, capabilities=CAPABILITIES),
+    }[name]
+
+
+CAPABILITIES = gw.Capabilities()
+# Each with a value that it may have.
+INTEGER_OPTIONS = {"workgroup_size": 64, "vecs": 2, "spin_limit": 9, "stall_every": 3, "epoch_bits": 5, "begin_bit": 3,
+                   "end_bit": 20, "items": 1, "parts": 1, "look": 2, "tile_k": 8}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", [2.0, np.float32(2), True, "2", [2], 2.5], ids=repr)
+@pytest.mark.parametrize("option", INTEGER_OPTIONS)
+def test_an_option_that_is_no_integer(option, wrong):
+    with pytest.raises(gw.ArgumentError, match=f"{option}={re.escape(repr(wrong))} must be an integer"):
+        _makes(option)(wrong)
+
+
+@pytest.mark.parametrize("integer", [np.int8, np.uint8, np.int64, int])
+@pytest.mark.parametrize("option", INTEGER_OPTIONS)
+def test_any_integer_type_will_do(option, integer):
+    right = INTEGER_OPTIONS[option]
+    made, plain = (_makes(option)(value) for value in (integer(right), right))
+    layout = gw.Layout.separate(**{a.name: 64 if option == "tile_k" else 10_000 for a in made.arguments})
+    plan = made.plan(layout)
+    assert plan == plain.plan(layout)
+    assert gw.Plan.from_json(plan.to_json()) == plan
+
+
 def test_trials_in_place(device, calm, scan, x):
     calm(
         scan,
