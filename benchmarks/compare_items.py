@@ -9,6 +9,8 @@ from gridwise_py.bench.check import Mismatch
 
 _NOTHING = np.array([0, 0xFFFFFFFF], dtype=np.uint32)
 
+_ANY = {"got": None, "expected": None}  # bits of any datatype
+
 _COUNT_DIFFERENCES = """
 @group(0) @binding(0) var<storage, read> got: array<u32>;
 @group(0) @binding(1) var<storage, read> expected: array<u32>;
@@ -40,7 +42,7 @@ class Differences:
 
     def __init__(self, device):
         bindings = {"got": "read", "expected": "read", "wrong": "read_write"}
-        self._compare = gw.Kernel(device, _COUNT_DIFFERENCES, bindings, 1024, label="compare")
+        self._compare = gw.Kernel(device, _COUNT_DIFFERENCES, bindings, 1024, label="compare", datatypes=_ANY)
         self._wrong = gw.asarray(_NOTHING, device)
 
     def record(self, encoder, got: gw.Array, expected: gw.Array) -> None:

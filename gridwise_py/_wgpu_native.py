@@ -18,8 +18,9 @@ from typing import Any
 
 import wgpu
 
-from .errors import ArgumentError, BufferUsageError, GridwiseError, ShaderError
+from .errors import ArgumentError, BufferUsageError, GridwiseError
 from .process import check_process, inherited
+from .shaders import shader_error
 from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
 from .trouble import check_not_lost, device_end, device_error, device_errors, is_lost, is_trouble, lost_error
 
@@ -226,7 +227,7 @@ def create_shader_module(device: wgpu.GPUDevice, *, label: str, code: str, trust
     except (wgpu.GPUError, ValueError) as error:  # ValueError: wgpu-py takes the text for GLSL
         if is_trouble(error):
             raise device_error(error, f"compiling {label!r}") from error
-        raise ShaderError(f"shader {label!r} does not compile: {error}") from error
+        raise shader_error(f"shader {label!r} does not compile", code, str(error)) from error
 
 
 def _create_trusted(device: wgpu.GPUDevice, label: str, code: str) -> wgpu.GPUShaderModule | None:

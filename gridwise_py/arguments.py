@@ -45,12 +45,15 @@ class Argument:
         Whether the kernel needs the view to start at the binding itself (a user's kernel that knows no offset).
     chunked : bool
         Whether it may be a `ChunkedArray`.
+    cast : str or None
+        What to do where an array is of another datatype; None for the usual advice.
     """
 
     name: str
     is_output: bool = False
     aligned: bool = False
     chunked: bool = False
+    cast: str | None = None
 
     def fit(self, primitive: str, array: Items, needed: int) -> Items:
         """Return the first `needed` items of a given output; raise LengthError if it is too small."""
@@ -129,9 +132,12 @@ def _check_array(
             f"(max-buffer-size {device.limits['max-buffer-size']} bytes), or work on its chunks one by one"
         )
     if datatype is not None and array.datatype != datatype:
+        remedy = argument.cast or (
+            f"convert the data with astype(numpy.{datatype.numpy_name}), or make a {primitive} with "
+            f"datatype='{array.datatype}'"
+        )
         raise DatatypeError(
-            f"{primitive}: {name} is of {array.datatype}, but this {primitive} was made for {datatype}; convert the "
-            f"data with astype(numpy.{datatype.numpy_name}), or make a {primitive} with datatype='{array.datatype}'"
+            f"{primitive}: {name} is of {array.datatype}, but this {primitive} was made for {datatype}; {remedy}"
         )
     if array.device is not device:
         raise BufferUsageError(
@@ -175,7 +181,11 @@ def resolve(
         elif (default := primitive.default_output(name, given)) is not None:
             used[name] = default
         elif needed is None or datatype is None:
-            raise ArgumentError(f"{primitive.name}.execute() needs {name}=: its size cannot be told")
+            like = next(iter(given), "x")
+            raise ArgumentError(
+                f"{primitive.name}.execute() needs {name}=: its size cannot be told; make it with, for example, "
+                f"{name}=gridwise_py.empty_like({like})"
+            )
         else:
             used[name] = _new_output(f"{primitive.name} {name}", needed, datatype, primitive.device, given)
     return given, {name: used[name] for name in known}

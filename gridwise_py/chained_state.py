@@ -8,6 +8,7 @@ from typing import Any
 from .builder import PlanBuilder
 from .capabilities import Capabilities
 from .errors import ArgumentError
+from .options import integer
 
 __all__ = ["STATES", "ChainedState"]
 
@@ -69,12 +70,10 @@ class ChainedState:
                 f"{capabilities.adapter!r} was not made with; use state='u32x2'"
             )
         most = _EPOCH_BITS[form]
-        if epoch_bits is None:
-            epoch_bits = most
+        epoch_bits = most if epoch_bits is None else integer("epoch_bits", epoch_bits)
         if not 1 <= epoch_bits <= most:
             raise ArgumentError(f"epoch_bits={epoch_bits} must be from 1 to {most} for state={form!r}")
-        if spin_limit < 1 or stall_every < 0:
-            raise ArgumentError(f"spin_limit={spin_limit} must be at least 1, stall_every={stall_every} at least 0")
+        spin_limit, stall_every = integer("spin_limit", spin_limit, 1), integer("stall_every", stall_every, 0)
         return cls(form, epoch_bits, spin_limit, stall_every, reads_by_rmw(capabilities))
 
     def add_to(self, builder: PlanBuilder, words: int, suffix: str = "") -> dict[str, Any]:

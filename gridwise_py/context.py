@@ -17,6 +17,7 @@ import numpy as np
 import wgpu
 
 from ._wgpu_native import look_types_up, map_buffer, submit
+from .binop import BinOp
 from .capabilities import Capabilities, LookbackVerdict
 from .device import measure_capabilities
 from .errors import ArgumentError, GridwiseWarning
@@ -66,6 +67,8 @@ class DeviceContext:
         self._warned_no_timestamps = False
         #: What `lookback.lookback_verdict` found out, by the form of the state words.
         self.lookback_verdicts: dict[str, LookbackVerdict] = {}
+        #: Operators of users' own that were checked, with the datatype's name.
+        self.checked_operators: set[tuple[BinOp, str]] = set()
         self._staging: wgpu.GPUBuffer | None = None
         self.profiler: Profile | None = None  # while one is open
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that

@@ -128,9 +128,11 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES) -> Dataty
     # A text is shown as it came: numpy takes "f16" for 16 bytes.
     shown = asked if isinstance(asked, str) else getattr(value if isinstance(value, Datatype) else dtype, "name", value)
     names = ", ".join(f"{d.name} (numpy {d.numpy_name})" for d in known.values())
-    remedy = f" Convert first, for example with x.astype(numpy.{_nearest(dtype)})." if dtype is not None else ""
+    nearest = None if dtype is None else _nearest(dtype)
+    remedy = "" if nearest is None else f" Convert first, for example with x.astype(numpy.{nearest})."
     raise DatatypeError(f"datatype {shown!r} is not supported here; supported are {names}.{remedy}")
 
 
-def _nearest(dtype: np.dtype) -> str:
-    return {"f": "float32", "u": "uint32", "b": "uint32"}.get(dtype.kind, "int32")
+def _nearest(dtype: np.dtype) -> str | None:
+    """Return what items of a dtype can be converted to; None for what is no real number, as complex and records."""
+    return {"f": "float32", "u": "uint32", "b": "uint32", "i": "int32"}.get(dtype.kind)

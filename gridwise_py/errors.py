@@ -97,8 +97,17 @@ class AdapterError(GridwiseError, LookupError):
 class ShaderError(GridwiseError):
     """A shader could not be composed or compiled.
 
-    The message ends with the numbered text where there is one.
+    The message has the compiler's words and the lines that they are about, numbered as in the text that you gave.
+
+    Attributes
+    ----------
+    text : str or None
+        The whole text that was compiled, with what the library put around an operator's.
     """
+
+    def __init__(self, message: str = "", text: str | None = None):
+        super().__init__(message)
+        self.text = text
 
 
 class TimingError(GridwiseError, RuntimeError):

@@ -255,6 +255,17 @@ class Executor:
                 total -= self._forget(other)
         return instance
 
+    def pipelines_of(self, plan: Plan) -> list[Pipeline]:
+        """Return the pipelines of a plan, compiling what is missing. They are kept for as long as the caller does.
+
+        Raises
+        ------
+        ShaderError
+            If a text does not compile.
+        """
+        with self._lock, device_errors(f"{plan.primitive}, compiling"):
+            return [self.pipelines.find(plan, kernel) for kernel in plan.kernels]
+
     def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
         """Return `plan` on the given buffers, making what is missing.
 

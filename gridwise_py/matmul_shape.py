@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from .capabilities import Capabilities
 from .errors import ArgumentError
+from .options import integer
 from .tuning import Shapes
 
 __all__ = ["MatMulShape", "matmul_shapes_for"]
@@ -86,7 +87,7 @@ def matmul_shapes_for(capabilities: Capabilities, **wishes: int | None) -> Shape
         If a wish makes no sense, or is over the device's limits.
     """
     table = _CPU if capabilities.is_cpu else _GPU
-    wished = {name: value for name, value in wishes.items() if value is not None}
+    wished = {name: integer(name, value) for name, value in wishes.items() if value is not None}
     if not wished:
         return Shapes(table)
     shape = replace(table[-1][1], **wished)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NoReturn
 
 from .errors import ArgumentError
+from .wgsl_text import Token, declarations, tokens
 
-__all__ = ["check_builtin_name", "check_expression", "check_functions"]
+__all__ = ["check_builtin_name", "check_expression", "check_functions", "combine_type", "scoped"]
 
 # WGSL knows more line breaks than "\n"; where a compiler disagrees about one, a comment ends elsewhere for it than it
 # does here. Marks of writing direction show another text than the compiler reads.
@@ -18,7 +21,12 @@ _STRANGE = re.compile(
 Refuse = Callable[[str], NoReturn]
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _FUNCTION = re.compile(r"\s*fn\s+(\w+)\s*\(")
-_CONSTANT = re.compile(r"\s*const\s+\w+")
+_CONSTANT = re.compile(r"\s*const\s+(\w+)")
+_SIGNATURE = re.compile(r"\(\w+:(\w+),\w+:(\w+),?\)->(\w+)\{")
+#: Types that `combine` may be written for: the datatype's alias, the accumulator's, or one by its name.
+_TYPES = ("T", "Acc", "u32", "i32", "f32")
+#: What the library's text calls by its name.
+_KEPT = "combine"
 
 
 def check_expression(name: str, text: str) -> None:
@@ -49,16 +57,61 @@ def check_functions(name: str, text: str) -> None:
         If a comment or a bracket is left open or closed once too often, or something else is declared: bindings,
         variables, overrides, entry points, directives.
     """
-    rule = (
-        "hold 'fn combine(a: T, b: T) -> T { … }', and may hold further functions and constants beside it, nothing else"
-    )
+    rule = "hold 'fn combine(a: T, b: T) -> T { … }'; further functions and constants are allowed, nothing else"
     refuse = _refuse(f"the WGSL text of BinOp {name!r}", text, rule)
     _check_characters(text, refuse)
     bare = _without_comments(text, refuse)
     _check_brackets(bare, refuse)
     declared = _declarations(bare, refuse)
-    if "combine" not in declared:
+    if _KEPT not in declared:
         refuse("does not define 'combine'")
+    for alias in ("T", "Acc"):
+        if alias in declared:
+            refuse(f"declares {alias!r}, which is the name of a type here")
+    signature = _signature(text)
+    types = _SIGNATURE.fullmatch(signature)
+    if types is None or len(set(types.groups())) > 1 or types[1] not in _TYPES:
+        refuse(f"declares 'fn combine{signature.rstrip('{')}', which does not take two T and return one")
+
+
+def combine_type(text: str) -> str | None:
+    """Return the type that ``combine`` is written for; None where it is the datatype's, whatever that is."""
+    types = _SIGNATURE.fullmatch(_signature(text))
+    return types[1] if types is not None and types[1] not in ("T", "Acc") else None
+
+
+@lru_cache(maxsize=256)
+def scoped(text: str) -> str:
+    """Return an operator's text with a prefix before every name that it declares, but ``combine``.
+
+    A declaration at module scope takes the place of a WGSL built-in in the whole module: of a function ``min``, say, in
+    the library's own lines. Renamed throughout the text, local names included, it means what it meant.
+    """
+    pieces = list(tokens(text))
+    names = {piece.text for piece in pieces if piece.kind == "name"}
+    declared = {found.name for found in declarations(text)} - {_KEPT}
+    prefix = "own_"
+    while any(name.startswith(prefix) for name in names):
+        prefix = f"own{prefix}"
+    renamed: list[str] = []
+    before = ""  # the last piece that is no blank and no comment: behind a dot is a member's name
+    for piece in pieces:
+        own = piece.kind == "name" and piece.text in declared and before not in (".", "@")
+        renamed.append(prefix + piece.text if own else piece.text)
+        if piece.kind not in ("space", "comment"):
+            before = piece.text
+    return "".join(renamed)
+
+
+def _signature(text: str) -> str:
+    """Return parameters and result of ``combine`` up to its body, without blanks."""
+    body = next((found.body for found in declarations(text) if (found.kind, found.name) == ("fn", _KEPT)), ())
+    kept: list[str] = []
+    for token in body:
+        kept.append(token.text)
+        if token.text == "{":
+            break
+    return "".join(kept)
 
 
 def check_builtin_name(name: str, option: str, value: str | None) -> None:
@@ -82,26 +135,11 @@ def _check_characters(text: str, refuse: Refuse) -> None:
 
 
 def _without_comments(text: str, refuse: Refuse) -> str:
-    """Return the text with a blank for each comment. Block comments nest."""
-    kept: list[str] = []
-    depth, at = 0, 0
-    while at < len(text):
-        two = text[at : at + 2]
-        if two == "/*":
-            depth, at = depth + 1, at + 2
-        elif two == "*/" and depth:
-            depth, at = depth - 1, at + 2
-            kept.append(" ")
-        elif two == "//" and not depth:
-            end = re.compile(r"[\n\r]|$").search(text, at)
-            at = end.start() if end else len(text)
-        else:
-            if not depth:
-                kept.append(text[at])
-            at += 1
-    if depth:
+    """Return the text with a blank for each comment."""
+    pieces = list(tokens(text))
+    if any(a == Token("mark", "/") and b == Token("mark", "*") for a, b in itertools.pairwise(pieces)):
         refuse("leaves a comment open")
-    return "".join(kept)
+    return "".join(" " if piece.kind == "comment" else piece.text for piece in pieces)
 
 
 def _check_brackets(text: str, refuse: Refuse) -> None:
@@ -116,7 +154,7 @@ def _check_brackets(text: str, refuse: Refuse) -> None:
 
 
 def _declarations(bare: str, refuse: Refuse) -> set[str]:
-    """Return the names of the functions; refuse any other declaration but that of a constant."""
+    """Return the names of functions and constants; refuse any other declaration."""
     names: set[str] = set()
     at = 0
     while bare[at:].strip(" \t\r\n;"):
@@ -124,7 +162,8 @@ def _declarations(bare: str, refuse: Refuse) -> set[str]:
         if found := _FUNCTION.match(bare, at):
             names.add(found[1])
             at = _end_of_body(bare, found.end(), refuse)
-        elif _CONSTANT.match(bare, at):
+        elif found := _CONSTANT.match(bare, at):
+            names.add(found[1])
             end = bare.find(";", at)
             if end < 0:
                 refuse("leaves a constant without ';'")

@@ -11,7 +11,7 @@ import wgpu
 from ._wgpu_native import create_shader_module
 from .errors import ShaderError
 from .plan import Kernel, Plan, Shader
-from .shaders import dump, numbered, prologue, refuse_element_pointers
+from .shaders import dump, prologue, refuse_element_pointers, shader_error
 from .trouble import is_trouble
 
 __all__ = ["Pipeline", "PipelineCache"]
@@ -98,9 +98,8 @@ class PipelineCache:
         except wgpu.GPUError as error:
             if is_trouble(error):
                 raise
-            raise ShaderError(
-                f"the pipeline of kernel {kernel.label!r} cannot be made: {error}\n{numbered(shader.text)}"
-            ) from error
+            what = f"the pipeline of kernel {kernel.label!r} cannot be made"
+            raise shader_error(what, shader.text, str(error)) from error
         self.compiled += 1
         pipeline = self._pipelines[key] = Pipeline(compute, module, layout)
         return pipeline
@@ -115,10 +114,7 @@ class PipelineCache:
             dump(label, text)
             if not shader.trusted:
                 refuse_element_pointers(label, text)
-            try:
-                module = create_shader_module(self._device, label=label, code=text, trusted=trusted)
-            except ShaderError as error:
-                raise ShaderError(f"{error}\n{numbered(text)}") from error
+            module = create_shader_module(self._device, label=label, code=text, trusted=trusted)
             self._modules[(key, trusted)] = module
         return module
 

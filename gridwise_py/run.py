@@ -12,7 +12,7 @@ import wgpu
 from ._wgpu_native import submit as submit_commands
 from ._wgpu_native import wait_idle, wait_method
 from .arguments import Items
-from .errors import TimingUnavailable
+from .errors import ArgumentError, TimingUnavailable
 from .executor import BoundPlan
 from .plan import Plan
 from .process import in_thread
@@ -168,6 +168,8 @@ class Run:
     @property
     def output(self) -> Items:
         """The output (the first, where there are several)."""
+        if not self.outputs:
+            raise ArgumentError(f"{self.plan.primitive} has no output: it writes none of its arguments")
         return next(iter(self.outputs.values()))
 
     def get_timing_result(self) -> TimingResult:

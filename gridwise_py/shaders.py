@@ -30,6 +30,7 @@ __all__ = [
     "refuse_element_pointers",
     "sha256",
     "shader_directory",
+    "shader_error",
 ]
 
 
@@ -148,6 +149,60 @@ def numbered(text: str) -> str:
     return "\n".join(f"{i:>{width}} | {line}" for i, line in enumerate(lines, 1))
 
 
+# Around an operator's text in lib/operator.wgsl.
+_OPERATOR = re.compile(r"^// ---- the user's text\n(.*?)^// ---- end of the user's text$", re.MULTILINE | re.DOTALL)
+_PLACE = re.compile(r"┌─ \S*?:(\d+):(\d+)")
+_GUTTER = re.compile(r"^( *)(\d+)(?= │)", re.MULTILINE)
+_CALLS = re.compile(r"\A(?:\w[\w ]*\n+)?Caused by:\n(?:  In \w+.*\n)+\n*")
+_LINES_SHOWN = 30
+_LINES_AROUND = 5
+
+
+def shader_error(what: str, text: str, compiler: str) -> ShaderError:
+    """Return the error about a text: the compiler's words, and the lines that they are about.
+
+    In the text of an operator lines are numbered as its author counts them.
+
+    Parameters
+    ----------
+    what : str
+        What failed, for people.
+    text : str
+        What was compiled.
+    compiler : str
+        What the compiler said.
+    """
+    said = _CALLS.sub("", compiler.strip()).strip()
+    found = _OPERATOR.search(text)
+    numbers = [int(number) for _, number in _GUTTER.findall(said)]
+    place = _PLACE.search(said)
+    if found is None:
+        return _with_remedy(f"{what}: {said}\n\n{_excerpt(text, int(place[1]) if place else None)}", text)
+    before, lines = text.count("\n", 0, found.start(1)), found[1].count("\n")
+    if numbers and all(before < number <= before + lines for number in numbers):
+        said = _GUTTER.sub(lambda m: f"{int(m[2]) - before:>{len(m[0])}}", said)
+        said = _PLACE.sub(lambda m: f"┌─ the operator's text:{int(m[1]) - before}:{m[2]}", said)
+    else:
+        said = f"{said}\n\n(These lines are the library's, around the text of the operator.)"
+    return _with_remedy(f"{what}: {said}\n\nThe text of the operator:\n{numbered(found[1])}", text)
+
+
+def _excerpt(text: str, line: int | None) -> str:
+    """Return a short text, or of a long one the lines around a line, with their numbers."""
+    lines = numbered(text).splitlines()
+    if len(lines) <= _LINES_SHOWN:
+        return "\n".join(lines)
+    return "" if line is None else "\n".join(lines[max(0, line - 1 - _LINES_AROUND) : line + _LINES_AROUND])
+
+
+def _with_remedy(message: str, text: str) -> ShaderError:
+    return ShaderError(
+        f"{message.rstrip()}\n\nThe whole text that was compiled is in the exception's attribute text; "
+        f"GRIDWISE_DUMP_SHADERS=folder writes every text to a file.",
+        text,
+    )
+
+
 def dump(label: str, text: str) -> None:
     """Write `text` into the folder that ``GRIDWISE_DUMP_SHADERS`` names, if it names one; warn where that fails."""
     folder = os.environ.get("GRIDWISE_DUMP_SHADERS")
@@ -181,7 +236,7 @@ def refuse_element_pointers(label: str, text: str) -> None:
     Raises
     ------
     ShaderError
-        With the numbered text.
+        With the expression.
     """
     bare = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
     if not _POINTER_PARAMETER.search(bare):
@@ -189,10 +244,12 @@ def refuse_element_pointers(label: str, text: str) -> None:
     for match in _ADDRESS_OF.finditer(bare):
         place = _expression(bare, match.end())
         if not _TAKES_ELEMENTS.fullmatch(match["call"] or "") and ("[" in place or "." in place):
-            raise ShaderError(
-                f"shader {label!r} takes the address of an element or member (&{place.strip()}) and has a "
-                f"function with a pointer parameter, on which the shader compiler (naga 29) would abort this process; "
-                f"pass the whole variable, or a value, instead\n{numbered(text)}"
+            raise shader_error(
+                f"shader {label!r}",
+                text,
+                f"takes the address of an element or member (&{place.strip()}) and has a function with a pointer "
+                f"parameter, on which the shader compiler (naga 29) would abort this process; pass the whole variable, "
+                f"or a value, instead",
             )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from .capabilities import Capabilities, SubgroupMode
 from .datatype import Datatype
 from .errors import ArgumentError
+from .options import integer
 from .tuning import Shapes
 
 __all__ = ["SortShape", "sort_shapes_for"]
@@ -112,6 +113,10 @@ def sort_shapes_for(
     ArgumentError
         If a wish is over the device's limits.
     """
+    wished = tuple(
+        None if wish is None else integer(name, wish)
+        for name, wish in (("workgroup_size", workgroup_size), ("items", items), ("parts", parts), ("look", look))
+    )
     words = max(-(-key.itemsize_bytes // 4), value_words)
     floats = key.dtype.kind == "f"
     if words == 2:
@@ -121,7 +126,6 @@ def sort_shapes_for(
     else:
         kind = "floats" if floats else "keys"
     rows = (_CPU if capabilities.is_cpu else _GPU)[kind]
-    wished = (workgroup_size, items, parts, look)
     found = tuple(
         (up_to, _shape(capabilities, mode, words, row, wished))
         for up_to, row in (rows if wished[:3] == (None, None, None) else ((None, rows[-1][1]),))

@@ -11,6 +11,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from .capabilities import Capabilities, SubgroupMode
 from .errors import ArgumentError
+from .options import integer
 
 __all__ = [
     "KERNELS",
@@ -181,6 +182,7 @@ def shapes_for(
         If a workgroup would not hold whole subgroups, or is over the device's limit.
     """
     default = _SHAPES[kernel][capabilities.is_cpu]
+    workgroup_size, vecs = _wish("workgroup_size", workgroup_size), _wish("vecs", vecs)
     if workgroup_size is None and vecs is None:
         tuned = _tuned(kernel, capabilities, mode)
         if tuned is not None:
@@ -223,7 +225,7 @@ def fixed_shapes(
     shape = _FIXED_SHAPES[kernel]
     for name, wish in (("workgroup_size", workgroup_size), ("vecs", vecs)):
         fixed = getattr(shape, name)
-        if wish is not None and wish != fixed:
+        if wish is not None and integer(name, wish) != fixed:
             raise ArgumentError(
                 f"{name}={wish} beside {asked}, whose order of additions is fixed with {name}={fixed}; leave out one "
                 f"of the two"
@@ -232,6 +234,10 @@ def fixed_shapes(
     if objection is not None:
         raise ArgumentError(f"{asked} cannot be had on {capabilities.adapter!r}: {objection}")
     return Shapes(((None, shape),), "fixed")
+
+
+def _wish(name: str, value: int | None) -> int | None:
+    return None if value is None else integer(name, value)
 
 
 def _most_invocations(capabilities: Capabilities) -> int:

@@ -71,6 +71,7 @@ WGSL = {
     "shaders/scan_compensated_totals.wgsl": "tests/test_float_sums.py",
     "shaders/scan_lookback.wgsl": _SCAN,
     "shaders/matmul.wgsl": "tests/test_matmul.py",
+    "shaders/operator_check.wgsl": "tests/test_binop.py",
     "shaders/copy.wgsl": "tests/test_stream.py tests/test_executor.py",
     "shaders/lookback_probe.wgsl": _PROBE,
     "shaders/canary.wgsl": "tests/test_measure.py tests/test_calibration.py",

@@ -15,6 +15,7 @@ from gridwise_py.bench.kernels import own_plan
 from gridwise_py.bench.probes import Triad
 from gridwise_py.chained_state import STATES
 from gridwise_py.lookback import probe_plan
+from gridwise_py.operator_check import check_plan
 from gridwise_py.plan import Shader
 from gridwise_py.primitives import REGISTRY
 
@@ -36,6 +37,7 @@ PRODUCT = gw.BinOp(
     numpy=lambda a, b: ((a & 0xFFFF) * (b & 0xFFFF)) & 0xFFFF,
     wgsl="fn combine(a: T, b: T) -> T { return T(((u32(a) & 0xffffu) * (u32(b) & 0xffffu)) & 0xffffu); }",
     commutative=False,
+    check=False,  # its numpy twin is for integers, the text for all
 )
 USER_ADD = gw.BinOp(
     "user add",
@@ -256,7 +258,10 @@ def texts(n: int = 100_000) -> dict[str, tuple[str, Shader]]:
 
 
 def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
-    """The instrument's own kernels."""
+    """The instrument's own kernels, and the check of a user's operator."""
+    for datatype in gw.DATATYPES.values():
+        for op in (USER_ADD, gw.Min):
+            yield f"operator_check-{op.name}-{datatype}", check_plan(op, datatype, FULL, 16)
     for name in ("canary", "flush", "fma"):
         yield name, own_plan(name, 4 * n)
     for datatype in gw.DATATYPES:

@@ -47,6 +47,7 @@ XOR = gw.BinOp(
     identity=0,
     numpy=_xor,
     wgsl="fn combine(a: T, b: T) -> T { return T(u32(a) ^ u32(b)); }",
+    check=[0, 1, 2, 5, 1000, 2**24 - 1],
 )
 
 
@@ -82,8 +83,11 @@ fn combine(a: T, b: T) -> T {
   return T((m << 12u) | o);
 }"""
 #: The same modulo 2^12, so that items are integers below 2^24, which f32 holds exactly.
-AFFINE_I32 = gw.BinOp("affine 12", 1 << 12, _affine(12), wgsl=_AFFINE_12_WGSL, commutative=False)
-AFFINE_F32 = gw.BinOp("affine 12", 1 << 12, _affine_of_floats, wgsl=_AFFINE_12_WGSL, commutative=False)
+_BELOW_2_24 = [0, 77, 1 << 12, 5 << 12 | 7, 2**24 - 1]
+AFFINE_I32 = gw.BinOp("affine 12", 1 << 12, _affine(12), wgsl=_AFFINE_12_WGSL, commutative=False, check=_BELOW_2_24)
+AFFINE_F32 = gw.BinOp(
+    "affine 12", 1 << 12, _affine_of_floats, wgsl=_AFFINE_12_WGSL, commutative=False, check=_BELOW_2_24
+)
 
 _OPERATORS = {"add": gw.Add, "min": gw.Min, "max": gw.Max, "multiply": gw.Multiply, "xor": XOR}
 OPERATORS = (*_OPERATORS, "affine")

@@ -1,5 +1,9 @@
 """Operators: validation, identities per datatype, ordered keys, names."""
 
+import copy
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -122,3 +126,182 @@ def test_operators_can_be_keys_of_a_dict():
     table = {mapped: 1, gw.Add: 2}
     assert table[mapped] == 1
     assert table[gw.Add] == 2
+
+
+# ---- identities and copies
+
+
+@pytest.mark.parametrize(
+    ("identity", "datatype", "why"),
+    [
+        (0.5, "u32", "not a whole number"),
+        (np.nan, "i32", "not a whole number"),
+        ("7", "u32", "of type str"),
+        (None, "f32", "of type NoneType"),
+        (1j, "f32", "of type complex"),
+        (np.array([1, 2]), "u32", "of type ndarray"),
+        (2**31, "i32", "is not from -2147483648 to 2147483647"),
+        (1e10, "u32", "is not from 0"),
+        (1e300, "f32", "beyond the largest float"),
+        (10**400, "f32", "cannot be held"),
+    ],
+)
+def test_an_identity_that_would_become_another_number_is_refused(identity, datatype, why):
+    op = gw.BinOp("odd", identity, np.add, expression="a + b")
+    with pytest.raises(gw.DatatypeError, match=f"identity .*of BinOp 'odd' .*{why}.*{datatype}"):
+        op.identity_for(gw.DATATYPES[datatype])
+
+
+@pytest.mark.parametrize(
+    ("identity", "datatype", "value"),
+    [(np.float64(3), "i32", 3), (np.array(5), "u32", 5), (True, "u32", 1), (np.inf, "f32", np.inf), (0.1, "f32", 0.1)],
+)
+def test_identities_that_are_taken(identity, datatype, value):
+    found = gw.BinOp("fine", identity, np.add, expression="a + b").identity_for(gw.DATATYPES[datatype])
+    assert found == gw.DATATYPES[datatype].dtype.type(value)
+
+
+@pytest.mark.parametrize("op", BUILTIN, ids=repr)
+def test_a_copy_of_a_built_in_operator_is_that_operator(op):
+    assert copy.deepcopy(op) is op
+    assert copy.copy(op) is op
+    assert pickle.loads(pickle.dumps(op)) is op
+    gw.Reduce(None, "f32", replace(gw.Add), compensated=True, capabilities=gw.Capabilities())  # equal is enough
+
+
+def test_a_copy_of_an_own_operator_is_equal():
+    op = gw.BinOp("own", {"u32": 0}, np.add, wgsl=COMBINE, check=[1, 2])
+    for other in (copy.deepcopy(op), pickle.loads(pickle.dumps(op)), replace(op)):
+        assert other == op
+        assert hash(other) == hash(op)
+    assert replace(op, check=False) != op
+    assert op != "own"
+
+
+def test_the_zeros_are_two_identities(device):
+    plus, minus = (gw.BinOp("plus", zero, np.add, expression="a + b") for zero in (0.0, -0.0))
+    assert plus != minus
+    x = np.ones(3, dtype=np.float32)
+    first = [gw.scan(x, op, "exclusive", device=device)[0] for op in (plus, minus)]
+    assert [bool(np.signbit(each)) for each in first] == [False, True]
+
+
+@pytest.mark.parametrize("option", ["wgsl", "expression"])
+def test_a_python_function_is_no_text(option):
+    with pytest.raises(gw.DatatypeError, match=f"{option}= of BinOp 'x' must be a str of WGSL, not function.*numpy="):
+        gw.BinOp("x", 0, np.add, **{option: lambda a, b: a + b})
+
+
+@pytest.mark.parametrize(
+    "signature",
+    ["(a: T, b: T) -> f32", "(a: T, b: T)", "(a: T) -> T", "(a: T, b: T, c: T) -> T", "(a: u32, b: f32) -> u32",
+     "(a: vec2<u32>, b: vec2<u32>) -> vec2<u32>"],
+)  # fmt: skip
+def test_combine_takes_two_and_returns_one(signature):
+    with pytest.raises(gw.ArgumentError, match=r"declares 'fn combine\(.*two T and return one"):
+        gw.BinOp("typed", 0, np.add, wgsl=f"fn combine{signature} {{ return a; }}")
+
+
+def test_combine_for_one_datatype_is_refused_for_another(device):
+    op = gw.BinOp("typed", 0, np.add, wgsl="fn combine(a: u32, b: u32) -> u32 { return a + b; }")
+    assert gw.reduce(np.arange(10, dtype=np.uint32), op, device=device) == 45
+    with pytest.raises(gw.DatatypeError, match="'typed' is written for u32, but the items are of f32; write T"):
+        gw.Reduce(device, "f32", op)
+
+
+# ---- the check before first use
+
+LOG_ADD = "fn combine(a: T, b: T) -> T { return max(a, b) + log(1.0 + exp(-abs(a - b))); }"
+UNLAWFUL = {
+    "another identity": (
+        gw.BinOp("p", 1, np.add, expression="a + b"), r"identity 1.* changes a value: numpy\(1.*, 0.*\) is 1",
+    ),
+    "identity from the right only": (
+        gw.BinOp("p", 0, lambda a, b: b * (a != 0) + a * (b == 0), expression="a + b", commutative=False),
+        "changes a value",
+    ),
+    "not commutative": (
+        gw.BinOp("p", 0, lambda a, b: np.where(a != 0, a, b), expression="a + b"),
+        r"numpy\(1.*, 2.*\) is 1.*, but numpy\(2.*, 1.*\) is 2.*commutative=False",
+    ),
+    "not associative": (
+        gw.BinOp("p", 0, lambda a, b: a + b + (a * b > 10), expression="a + b", commutative=False), "not associative",
+    ),
+    "a twin that raises": (gw.BinOp("p", 0, lambda a, b: a.nothing, expression="a + b"), "raised AttributeError"),
+    "a twin that reduces": (gw.BinOp("p", 0, lambda a, b: np.sum(a + b), expression="a + b"), r"gave shape \(\)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("datatype", gw.DATATYPES)
+@pytest.mark.parametrize("name", UNLAWFUL)
+def test_a_law_that_does_not_hold_is_an_error_without_a_gpu(name, datatype):
+    op, why = UNLAWFUL[name]
+    for _ in range(2):
+        with pytest.raises(gw.ArgumentError, match=f"'p'.*{why}"):
+            gw.Scan(None, datatype, op, capabilities=gw.Capabilities())
+    gw.Scan(None, datatype, replace(op, check=False), capabilities=gw.Capabilities())
+
+
+@pytest.mark.parametrize(
+    ("op", "why"),
+    [
+        (gw.BinOp("p", 0, np.add, expression="a - b"), r"combine\(0.0, 1.0\) = -1.0, but numpy= gives 1.0"),
+        (gw.BinOp("p", -np.inf, np.logaddexp, wgsl=LOG_ADD), r"combine\(-inf, -inf\) = nan.*-inf.*with itself"),
+    ],
+)
+def test_wgsl_that_differs_from_the_twin_is_an_error(device, op, why):
+    for make in (gw.Reduce, gw.Scan):
+        with pytest.raises(gw.ArgumentError, match=why):
+            make(device, "f32", op)
+
+
+def test_what_an_expression_gives_for_vectors_is_checked_as_well(device):
+    """It is a + b for any pair, but not for four pairs of which some are equal: `all` looks at all of them."""
+    op = gw.BinOp("p", 0, np.add, expression="select(b + b, a + b, all(a != b))")
+    with pytest.raises(gw.ArgumentError, match=r"combine\(.*but numpy= gives"):
+        gw.Reduce(device, "u32", op)
+
+
+def test_logaddexp_with_its_case_for_the_identity_is_right(device):
+    text = LOG_ADD.replace("return", "if (a < -3e38) { return b; } if (b < -3e38) { return a; } return")
+    x = np.random.default_rng(3).normal(size=3000).astype(np.float32)
+    for identity, wgsl in ((-np.inf, text), (-3e38, LOG_ADD)):
+        op = gw.BinOp("log of sum", identity, np.logaddexp, wgsl=wgsl)
+        expected = np.logaddexp.reduce(x.astype(np.float64))
+        np.testing.assert_allclose(gw.reduce(x, op, device=device), expected, rtol=1e-4)
+
+
+def test_what_is_wrong_only_for_some_data_is_a_warning(device):
+    op = gw.BinOp("largest", 0, np.maximum, expression="max(a, b)")
+    with pytest.warns(gw.GridwiseWarning, match=r"'largest' on f32.*numpy\(0.0, -1.0\) is 0.0.*check=\["):
+        gw.Reduce(device, "f32", op)
+    gw.Reduce(device, "u32", op)
+    gw.Reduce(device, "f32", replace(op, check=[0, 0.5, 1e6]))
+    gw.Reduce(device, "f32", replace(op, check=False))
+    x = np.array([3, 1, 2], dtype=np.float32)
+    assert gw.reduce(x, replace(op, check=[0, 1]), device=device) == 3
+
+
+def test_values_to_check_with_are_of_the_datatype():
+    op = gw.BinOp("p", 0, np.add, expression="a + b", check=[0.5])
+    gw.Reduce(None, "f32", op, capabilities=gw.Capabilities())
+    with pytest.raises(gw.DatatypeError, match=r"check 0\.5 of BinOp 'p' is not a whole number"):
+        gw.Reduce(None, "u32", op, capabilities=gw.Capabilities())
+
+
+def test_an_operator_is_checked_once_for_a_device(fresh_device):
+    calls = []
+    op = gw.BinOp("counted", 0, lambda a, b: (calls.append(1), a + b)[1], expression="a + b")
+    first = gw.Reduce(fresh_device, "u32", op)
+    after = len(calls)
+    assert after
+    submissions = []
+    submit = fresh_device.queue.submit
+    fresh_device.queue.submit = lambda commands: (submissions.append(1), submit(commands))[1]
+    gw.Reduce(fresh_device, "u32", op)
+    gw.Reduce(fresh_device, "u32", replace(op))
+    assert (len(calls), submissions) == (after, [])
+    gw.Reduce(fresh_device, "i32", op)
+    assert len(calls) > after
+    assert submissions
+    assert first.execute(input=gw.asarray(np.arange(10, dtype=np.uint32), fresh_device)).output.to_numpy()[0] == 45

@@ -78,3 +78,12 @@ def test_a_value_that_does_not_fit_is_refused(name, value):
 
 def test_minus_zero_keeps_its_sign():
     assert gw.DATATYPES["f32"].bits(-0.0) == 0x80000000
+
+
+@pytest.mark.parametrize(
+    "value", [np.complex64, np.dtype("V8"), np.dtype([("a", "u4"), ("b", "u4")]), "U3", "M8[s]", object]
+)
+def test_no_conversion_is_advised_that_would_lose_what_the_items_are(value):
+    with pytest.raises(gw.DatatypeError, match="supported are") as caught:
+        as_datatype(np.dtype(value))
+    assert "Convert" not in str(caught.value)

@@ -321,6 +321,47 @@ def test_trials_of_numpy_are_fine(device, x, out):
     np.testing.assert_array_equal(out.to_numpy(), np.cumsum(X, dtype=np.uint32))
 
 
+def _makes(name):
+    """Each primitive that has an integer option, made with it."""
+    return {
+        "workgroup_size": lambda v: gw.Scan(None, workgroup_size=v, capabilities=CAPABILITIES),
+        "vecs": lambda v: gw.Reduce(None, vecs=v, capabilities=CAPABILITIES),
+        "spin_limit": lambda v: gw.Scan(None, spin_limit=v, capabilities=CAPABILITIES),
+        "stall_every": lambda v: gw.Reduce(None, stall_every=v, capabilities=CAPABILITIES),
+        "epoch_bits": lambda v: gw.Scan(None, epoch_bits=v, capabilities=CAPABILITIES),
+        "begin_bit": lambda v: gw.Sort(None, begin_bit=v, capabilities=CAPABILITIES),
+        "end_bit": lambda v: gw.Sort(None, end_bit=v, capabilities=CAPABILITIES),
+        "items": lambda v: gw.Sort(None, items=v, parts=1, capabilities=CAPABILITIES),
+        "parts": lambda v: gw.Sort(None, parts=v, capabilities=CAPABILITIES),
+        "look": lambda v: gw.Sort(None, look=v, capabilities=CAPABILITIES),
+        "tile_k": lambda v: gw.MatMul(None, m=8, n=8, k=8, tile_k=v, capabilities=CAPABILITIES),
+    }[name]
+
+
+CAPABILITIES = gw.Capabilities()
+# Each with a value that it may have.
+INTEGER_OPTIONS = {"workgroup_size": 64, "vecs": 2, "spin_limit": 9, "stall_every": 3, "epoch_bits": 5, "begin_bit": 3,
+                   "end_bit": 20, "items": 1, "parts": 1, "look": 2, "tile_k": 8}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", [2.0, np.float32(2), True, "2", [2], 2.5], ids=repr)
+@pytest.mark.parametrize("option", INTEGER_OPTIONS)
+def test_an_option_that_is_no_integer(option, wrong):
+    with pytest.raises(gw.ArgumentError, match=f"{option}={re.escape(repr(wrong))} must be an integer"):
+        _makes(option)(wrong)
+
+
+@pytest.mark.parametrize("integer", [np.int8, np.uint8, np.int64, int])
+@pytest.mark.parametrize("option", INTEGER_OPTIONS)
+def test_any_integer_type_will_do(option, integer):
+    right = INTEGER_OPTIONS[option]
+    made, plain = (_makes(option)(value) for value in (integer(right), right))
+    layout = gw.Layout.separate(**{a.name: 64 if option == "tile_k" else 10_000 for a in made.arguments})
+    plan = made.plan(layout)
+    assert plan == plain.plan(layout)
+    assert gw.Plan.from_json(plan.to_json()) == plan
+
+
 def test_trials_in_place(device, calm, scan, x):
     calm(
         scan,
@@ -363,11 +404,23 @@ def test_an_unknown_adapter_lists_what_there_is(device):
     ["return a + nonsense;", "return a +;", "return vec2<T>(a, b);", "", "loop {}"],
     ids=["name", "syntax", "type", "no return", "endless"],
 )
-def test_a_broken_operator(device, calm, x, out, body, wgpu_errors):
-    op = gw.BinOp("broken", 0, np.add, wgsl=f"fn combine(a: T, b: T) -> T {{ {body} }}")
-    for primitive in (gw.Scan(device, op=op), gw.Reduce(device, op=op)):
-        message = calm(primitive, gw.ShaderError, "does not compile|cannot be made", out, input=x, output=out)
-        assert re.search(rf"^ *\d+ \| fn combine\(a: T, b: T\) -> T \{{ {re.escape(body)} \}}$", message, re.MULTILINE)
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_broken_operator(device, calm, x, out, body, wgpu_errors, checked):
+    """Said when a primitive is made, or without the check when it runs: in the author's words and line numbers."""
+    text = f"\nconst two = 2u;\nfn combine(a: T, b: T) -> T {{\n  {body}\n}}"
+    op = gw.BinOp("broken", 0, np.add, wgsl=text, check=checked)
+    for cls in (gw.Scan, gw.Reduce):
+        if checked:
+            with pytest.raises(gw.ShaderError, match="does not compile") as caught:
+                cls(device, op=op)
+            message = str(caught.value)
+            assert "fn combine4" in caught.value.text
+        else:
+            message = calm(cls(device, op=op), gw.ShaderError, "does not compile", out, input=x, output=out)
+        assert re.search(rf"^4 \| {re.escape('  ' + body)}$", message, re.MULTILINE)
+        assert re.search(r"┌─ the operator's text:[34]:", message)
+        assert "fn combine4" not in message
+        assert len(message.splitlines()) < 35
     wgpu_errors.clear()  # naga logs some of these as well
     assert gw.sum(x).to_numpy()[0] == X.sum(dtype=np.uint32)
 

@@ -15,11 +15,15 @@ import pytest
 from _report import hostile_document
 from click.testing import CliRunner
 from fuzz_results import mutate, small_files, try_document, try_ticks
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.table import Table
 
 import gridwise_py as gw
 from gridwise_py.cli import main
+from gridwise_py.operator_text import scoped
 from gridwise_py.terminal import clean, clean_lines, make_console
+from gridwise_py.wgsl_text import declarations, tokens
 
 PACKAGE = Path(gw.__file__).resolve().parent
 COMBINE = "fn combine(a: T, b: T) -> T { return a + b; }"
@@ -99,6 +103,71 @@ def test_what_is_right_is_taken_and_runs(device, text):
     op = gw.BinOp("right", 0, np.add, wgsl=text)
     x = np.arange(1000, dtype=np.uint32)
     assert gw.reduce(x, op, device=device) == x.sum(dtype=np.uint32)
+
+
+# What the library's texts use of WGSL, and some of their own names.
+_NAMES = ["min", "max", "select", "subgroupShuffle", "identity", "load_input"]
+
+
+@pytest.mark.parametrize("kind", ["fn", "const"])
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_declared_name_takes_the_place_of_nothing(device, name, kind):
+    """Neither of WGSL's function of that name, nor of the library's: results are right."""
+    low = "(p & 0xffffu)"
+    declared, used = {
+        "fn": (f"fn {name}(p: u32) -> u32 {{ return {low}; }}", f"{name}(b) > {name}(a)"),
+        "const": (f"const {name} = 0xffffu;", f"(b & {name}) > (a & {name})"),
+    }[kind]
+    text = f"{declared}\nfn combine(a: T, b: T) -> T {{ if ({used}) {{ return b; }} return a; }}"
+
+    def larger_low_half(a, b):
+        return np.where((b & 0xFFFF) > (a & 0xFFFF), b, a)
+
+    op = gw.BinOp(f"{kind} {name}", 0, larger_low_half, wgsl=text, commutative=False, check=[1, 2, 3, 65535])
+    x = np.random.default_rng(0).integers(0, 1 << 32, 5000, dtype=np.uint32)
+    best = np.maximum.accumulate(x & 0xFFFF)
+    expected = x.copy()
+    for i in range(1, x.size):
+        expected[i] = x[i] if x[i] & 0xFFFF > best[i - 1] else expected[i - 1]
+    for strategy in ("reduce_then_scan", "lookback"):
+        scan = gw.Scan(device, "u32", op, strategy=strategy, workgroup_size=64, vecs=1)
+        np.testing.assert_array_equal(scan.execute(input=gw.asarray(x, device)).output.to_numpy(), expected)
+    assert gw.reduce(x, op, device=device) == expected[-1]
+
+
+def test_what_an_operator_declares_means_what_it_meant():
+    text = """const x = 2u; // x and min
+fn min(a: T, x: T) -> T { let own_y = vec2<u32>(a, x); /* min(x) */
+  return own_y.x + own_y . /* x */ x; }
+@must_use fn max(max: T) -> T { return max; }
+fn combine(a: T, b: T) -> T { let min2 = 1.5f; return min(a, b) + x; }"""
+    wanted = """const ownown_x = 2u; // x and min
+fn ownown_min(a: T, ownown_x: T) -> T { let own_y = vec2<u32>(a, ownown_x); /* min(x) */
+  return own_y.x + own_y . /* x */ x; }
+@must_use fn ownown_max(ownown_max: T) -> T { return ownown_max; }
+fn combine(a: T, b: T) -> T { let min2 = 1.5f; return ownown_min(a, b) + ownown_x; }"""
+    assert scoped(text) == wanted
+    assert scoped(COMBINE) == COMBINE
+    for alias in ("T", "Acc"):
+        with pytest.raises(gw.ArgumentError, match=f"declares {alias!r}, which is the name of a type"):
+            gw.BinOp("bad", 0, np.add, wgsl=f"const {alias} = 1u; {COMBINE}")
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["/*", "*/", "//", "\n", "\r", "a", "b1", " ", "1.5f", ".x", "0x1u", "{", "}", "é", "/", "*", "@"]
+        )
+    )
+)
+def test_tokens_are_the_text(pieces):
+    text = "".join(pieces)
+    found = list(tokens(text))
+    assert "".join(token.text for token in found) == text
+    for token in found:
+        if token.kind == "comment":
+            assert token.text.startswith("//") or (token.text.startswith("/*") and token.text.endswith("*/"))
+    declarations(text)  # whatever it is, it is read
 
 
 def test_names_of_built_ins_are_names():

@@ -1,5 +1,6 @@
 """gw.Kernel and Primitive subclasses outside the package: run, timed and checked like the library's own."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.arguments import Argument
+from gridwise_py.context import context_of
 from gridwise_py.plan import Binding, BufferSpec, Kernel, Plan, Shader, Work
 from gridwise_py.shaders import sha256
 
@@ -112,12 +114,10 @@ BROKEN = {
     "syntax": SCALE.replace("if (", "if if ("),
     "unknown name": SCALE.replace("FACTOR * x", "NOTHING * x"),
     "type": SCALE.replace("FACTOR * x[id.x]", "1u * x[id.x]"),
-    "empty": "",
-    "not WGSL": "#version 450\nvoid main() {}",
+    "not WGSL": SCALE + "#version 450\nvoid main() {}",
     "another entry point": SCALE.replace("fn main", "fn other"),
     "too large a workgroup": SCALE.replace("workgroup_size(64)", "workgroup_size(65536)"),
-    "read-only written": SCALE.replace("var<storage, read_write> y", "var<storage, read> y"),
-    "access differs": SCALE.replace("var<storage, read> x", "var<storage, read_write> x"),
+    "read-only written": SCALE.replace("y[id.x] = ", "x[id.x] = "),
     "unknown constant": SCALE,
 }  # fmt: skip
 BROKEN["binding that is not given"] = "@group(0) @binding(5) var<storage> z: array<f32>;" + SCALE.replace(
@@ -129,15 +129,15 @@ BROKEN["binding that is not given"] = "@group(0) @binding(5) var<storage> z: arr
 def test_broken_wgsl_is_an_error_with_the_numbered_text(device, name, wgpu_errors):
     x, y = gw.asarray(X, device), gw.asarray(X, device)
     constants = {"NOTHING": 1} if name == "unknown constant" else None
-    kernel = gw.Kernel(device, BROKEN[name], BINDINGS, _groups, constants=constants, label="mine")
     for _ in range(2):
         with pytest.raises(gw.ShaderError, match="mine") as caught:
-            kernel.execute(x=x, y=y)
+            gw.Kernel(device, BROKEN[name], BINDINGS, _groups, constants=constants, label="mine")
     wgpu_errors.clear()  # naga logs some of these as well
     lines = BROKEN[name].splitlines()
     for i, line in enumerate(lines, 1):
         assert f"{i:>{len(str(len(lines)))}} | {line}" in str(caught.value)
-    np.testing.assert_array_equal(y.to_numpy(), X)
+    assert caught.value.text == BROKEN[name]
+    assert ("declares z as well" in str(caught.value)) == (name == "binding that is not given")
     np.testing.assert_array_equal(_scale(device).execute(x=x, y=y).output.to_numpy(), 2 * X)
 
 
@@ -198,7 +198,7 @@ def test_a_misaligned_view_is_refused_with_the_alignment(device):
 
 def test_what_a_kernel_cannot_be_given(device):
     x = gw.asarray(X, device)
-    with pytest.raises(gw.ArgumentError, match=r"'write'.*read, read_write"):
+    with pytest.raises(gw.ArgumentError, match=r"'write'.*read, read_write, uniform"):
         gw.Kernel(device, SCALE, {"x": "write"}, 1)
     with pytest.raises(gw.ArgumentError, match="at least one binding"):
         gw.Kernel(device, SCALE, {}, 1)
@@ -209,7 +209,7 @@ def test_what_a_kernel_cannot_be_given(device):
         kernel.execute(x=gw.empty(5, "u32", device), y=x)
     with pytest.raises(gw.ArgumentError, match="y has 0 items"):
         kernel.execute(x=x, y=gw.empty(0, "f32", device))
-    with pytest.raises(gw.ArgumentError, match=r"needs y=.*size cannot be told"):
+    with pytest.raises(gw.ArgumentError, match=r"needs y=.*size cannot be told.*y=gridwise_py\.empty_like\(x\)"):
         kernel.execute(x=x)
     with pytest.raises(gw.OverlapError):
         kernel.execute(x=x, y=x)
@@ -228,9 +228,8 @@ def test_more_bindings_than_the_device_has_are_an_error_with_the_limit(device):
         f"@group(0) @binding({i}) var<storage, read_write> {name}: array<u32>;\n" for i, name in enumerate(names)
     )
     text += "@compute @workgroup_size(1) fn main() {" + " ".join(f"{name}[0] = 1u;" for name in names) + "}"
-    kernel = gw.Kernel(device, text, dict.fromkeys(names, "read_write"), 1, capabilities=few)
     with pytest.raises(gw.LimitError, match=r"5.*max-storage-buffers-per-shader-stage is 4"):
-        kernel.execute(**{name: gw.empty(4, "u32", device) for name in names})
+        gw.Kernel(device, text, dict.fromkeys(names, "read_write"), 1, capabilities=few)
 
 
 def test_it_is_planned_without_a_device():
@@ -343,3 +342,182 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     np.testing.assert_array_equal(y.to_numpy()[:77], np.append(items[::2], np.float32(9))[:77])
     with pytest.raises(gw.DatatypeError, match="x is of f32, but this kernel was made for f16"):
         kernel.execute(x=y, y=y)
+
+
+# ---- names, numbers and types of the text's variables
+
+SUBTRACT = """
+alias F = f32;
+/* @group(0) @binding(7) var<storage> c: array<u32>; /* nested */ */
+@binding(1) /* the second */ @group(0) var<storage> b : array<F>;  // @binding(0) var<storage> b
+@group(0) @binding(0u)
+var<storage, read>
+  a: array<vec4f>;
+@group(0) @binding(0x2) var<storage,read_write> y: array<F>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if (id.x < arrayLength(&y)) { y[id.x] = a[id.x / 4u][id.x % 4u] - b[id.x]; }
+}
+"""
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations("aby")), ids="".join)
+def test_arguments_go_to_the_variable_of_their_name(device, order):
+    access = {"a": "read", "b": "read", "y": "read_write"}
+    kernel = gw.Kernel(device, SUBTRACT, {name: access[name] for name in order}, 2)
+    a, b = X[:100] + 100, X[:100] ** 2
+    y = kernel.execute(b=gw.asarray(b, device), a=gw.asarray(a, device), y=gw.empty(100, "f32", device)).output
+    np.testing.assert_array_equal(y.to_numpy(), a - b)
+
+
+@pytest.mark.parametrize(
+    ("text", "bindings", "match"),
+    [
+        (SCALE, {"x": "read", "out": "read_write"}, r"'out'.*it declares x \(@binding\(0\)\), y \(@binding\(1\)\)"),
+        ("", BINDINGS, "'x'.*declares none with @binding"),
+        (SCALE.replace("var<storage, read> x", "var<storage, read_write> x"), BINDINGS, "'read' of x.*'read_write'"),
+        (SCALE, {"x": "read_write", "y": "read_write"}, "'read_write' of x.*'read'"),
+        (SCALE.replace("@group(0) @binding(1)", "@group(1) @binding(1)"), BINDINGS, r"y is in @group\(1\)"),
+        (SCALE.replace("@binding(0)", "@binding(0 + 0)"), BINDINGS, r"@binding\(0\+0\); write integers"),
+    ],
+)
+def test_bindings_that_the_text_does_not_have(device, text, bindings, match):
+    with pytest.raises(gw.ArgumentError, match=match):
+        gw.Kernel(device, text, bindings, 1)
+
+
+@pytest.mark.parametrize("name", ["trials", "encoder", "timing", "enable_gpu_timing", "enable_cpu_timing"])
+def test_a_binding_cannot_have_the_name_of_an_option(device, name):
+    text = SCALE.replace("> x", f"> {name}").replace("&x", f"&{name}").replace("x[", f"{name}[")
+    with pytest.raises(gw.ArgumentError, match=f"{name!r}.*option of execute.*rename"):
+        gw.Kernel(device, text, {name: "read", "y": "read_write"}, 1)
+
+
+def test_an_array_is_of_the_type_that_the_text_declares(device):
+    x, y = gw.asarray(X.astype(np.uint32), device), gw.asarray(X, device)
+    with pytest.raises(gw.DatatypeError, match=r"x is of u32.*array<f32>.*datatypes=\{'x': …\}"):
+        _scale(device).execute(x=x, y=y)
+    np.testing.assert_array_equal(y.to_numpy(), X)
+    bits = gw.asarray(X.view(np.uint32), device)
+    for datatypes in ({"x": "u32"}, {"x": None}):
+        got = _scale(device, datatypes=datatypes).execute(x=bits, y=y).output.to_numpy()
+        np.testing.assert_array_equal(got, 2 * X)
+    with pytest.raises(gw.DatatypeError, match="x is of f32, but this scale was made for u32"):
+        _scale(device, datatypes={"x": "u32"}).execute(x=y, y=bits)
+
+
+COPY_PAIRS = SCALE.replace("array<f32>", "array<vec2<u32>>").replace("FACTOR * x", "x")
+
+
+@pytest.mark.parametrize("datatype", ["u64", "f64", "u32"])
+def test_pairs_of_words_are_items_of_8_bytes_or_two_of_4(device, datatype):
+    items = (np.arange(1000) * 12345).astype(gw.STORAGE_DATATYPES[datatype].dtype)
+    x = gw.asarray(items, device)
+    run = gw.Kernel(device, COPY_PAIRS, BINDINGS, _groups).execute(x=x, y=gw.empty_like(x))
+    np.testing.assert_array_equal(run.output.to_numpy(), items)
+    assert run.plan.work == Work(1000, items.nbytes, items.nbytes)
+
+
+def test_workgroups_of_numpy(device):
+    x = gw.asarray(X, device)
+    for workgroups in (np.int64(16), (np.uint8(4), np.int64(4)), lambda n: np.int64(16)):
+        run = gw.Kernel(device, SCALE, BINDINGS, workgroups).execute(x=x[:64], y=gw.empty(64, "f32", device))
+        np.testing.assert_array_equal(run.output.to_numpy(), 2 * X[:64])
+
+
+def test_a_kernel_that_writes_nothing_has_no_output(device):
+    text = "@group(0) @binding(0) var<storage> x: array<u32>;\n@compute @workgroup_size(1) fn main() { _ = x[0]; }"
+    run = gw.Kernel(device, text, {"x": "read"}, 1).execute(x=gw.asarray(np.ones(4, np.uint32), device))
+    assert run.outputs == {}
+    with pytest.raises(gw.ArgumentError, match="kernel has no output"):
+        _ = run.output
+
+
+# ---- uniforms
+
+AXPY = """
+struct P { alpha: f32, n: u32, shift: vec3<f32>, last: i32, }
+@group(0) @binding(3) var<uniform> p: P;
+@group(0) @binding(2) var<uniform> beta: f32;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  let shift = p.shift;
+  if (id.x < p.n) { y[id.x] = p.alpha * x[id.x] + beta + shift[id.x % 3u] + f32(p.last); }
+}
+"""
+AXPY_BINDINGS = {"x": "read", "y": "read_write", "p": "uniform", "beta": "uniform"}
+
+
+def _axpy(x, p, beta):
+    shift = np.asarray(p["shift"], dtype=np.float32)[np.arange(x.size) % 3]
+    y = np.float32(p["alpha"]) * x + np.float32(beta) + shift + np.float32(p["last"])
+    return np.where(np.arange(x.size) < p["n"], y, np.float32(-7))
+
+
+def test_uniforms_are_given_by_value(device):
+    kernel = gw.Kernel(device, AXPY, AXPY_BINDINGS, _groups, label="axpy")
+    x = gw.asarray(X, device)
+
+    def fresh():
+        return gw.asarray(np.full(X.size, -7, dtype=np.float32), device)
+
+    p = {"alpha": 2.5, "n": 900, "shift": (1, 2, 3), "last": -4}
+    with pytest.raises(gw.ArgumentError, match=r"axpy.execute\(\) needs p= \(P\), beta= \(f32\)"):
+        kernel.execute(x=x, y=fresh())
+    for beta in (1.5, np.float32(-3), 8):
+        got = kernel.execute(x=x, y=fresh(), p=p, beta=beta).output.to_numpy()
+        np.testing.assert_array_equal(got, _axpy(X, p, beta))
+    compiled = context_of(device).executor.pipelines.compiled
+    p = {**p, "n": np.uint32(77), "shift": np.array([0.5, 0, -1])}
+    got = kernel.execute(x=x, y=fresh(), p=p).output.to_numpy()
+    np.testing.assert_array_equal(got, _axpy(X, p, 8), err_msg="beta is that of the call before")
+    np.testing.assert_array_equal(kernel.execute(y=fresh()).output.to_numpy(), _axpy(X, p, 8))
+    assert context_of(device).executor.pipelines.compiled == compiled, "a new value compiles nothing"
+    measured = gw.measure(kernel, protocol=gw.SamplingProtocol(samples=2), x=x, y=fresh(), beta=2.0)
+    assert measured.n == 1000
+
+
+def test_what_is_recorded_keeps_its_values(device):
+    kernel = gw.Kernel(device, AXPY, AXPY_BINDINGS, _groups)
+    x, first, second = gw.asarray(X, device), gw.empty(1000, "f32", device), gw.empty(1000, "f32", device)
+    p = {"alpha": 1, "n": 1000, "shift": (0, 0, 0), "last": 0}
+    encoder = device.create_command_encoder()
+    kernel.record(encoder, x=x, y=first, p=p, beta=1.0)
+    kernel.record(encoder, x=x, y=second, beta=2.0)
+    device.queue.submit([encoder.finish()])
+    np.testing.assert_array_equal(first.to_numpy(), X + 1)
+    np.testing.assert_array_equal(second.to_numpy(), X + 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "match"),
+    [
+        ("beta", "2", "f32: give a number"),
+        ("beta", [1.0], "f32: give a number"),
+        ("beta", 1e300, "cannot hold"),
+        ("beta", 2j, "give a number"),
+        ("p", 1.0, "give a mapping with alpha, n, shift, last"),
+        ("p", {"alpha": 1}, "give a mapping"),
+        ("p", {"alpha": 1, "n": 1.5, "shift": (0, 0, 0), "last": 0}, r"p\['n'\] is 1.5.*cannot hold"),
+        ("p", {"alpha": 1, "n": -1, "shift": (0, 0, 0), "last": 0}, "cannot hold"),
+        ("p", {"alpha": 1, "n": 1, "shift": (0, 0), "last": 0}, "3 numbers"),
+    ],
+)
+def test_values_that_a_uniform_cannot_be(device, name, value, match):
+    kernel = gw.Kernel(device, AXPY, AXPY_BINDINGS, _groups)
+    x, y = gw.asarray(X, device), gw.empty(1000, "f32", device)
+    good = {"p": {"alpha": 1, "n": 1000, "shift": (0, 0, 0), "last": 0}, "beta": 3.0}
+    kernel.execute(x=x, y=y, **good)
+    with pytest.raises(gw.DatatypeError, match=match):
+        kernel.execute(**{name: value})
+    with pytest.raises(gw.ArgumentError, match="no argument 'z'"):
+        kernel.execute(z=x, beta=5.0)
+    np.testing.assert_array_equal(kernel.execute().output.to_numpy(), X + 3, err_msg="as it was")
+
+
+def test_types_that_no_uniform_can_be(device):
+    text = AXPY.replace("var<uniform> beta: f32", "var<uniform> beta: array<vec4<f32>, 2>")
+    with pytest.raises(gw.ArgumentError, match=r"beta is of type array<vec4<f32>,2>.*use a storage binding"):
+        gw.Kernel(device, text, AXPY_BINDINGS, _groups)

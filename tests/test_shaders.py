@@ -107,7 +107,7 @@ def test_addresses_of_elements_are_refused_where_a_function_takes_pointers(state
     if refused is None:
         refuse_element_pointers("k", text)
     else:
-        with pytest.raises(gw.ShaderError, match=rf"shader 'k' .*\({re.escape(refused)}\)"):
+        with pytest.raises(gw.ShaderError, match=rf"shader 'k': .*\({re.escape(refused)}\)"):
             refuse_element_pointers("k", text)
     refuse_element_pointers("k", f"fn g(p: f32) -> f32 {{ return p; }}\n{statement}")
 

@@ -298,17 +298,21 @@ class _Pristine:
         for array in arrays:
             if not array.nbytes:
                 continue
+            # Whole words: copies go by them, and items of 16 bits may begin or end within one. Nobody else writes the
+            # other half between a copy back and the trial that follows it.
+            begin = array.offset_bytes // 4 * 4
+            size_bytes = -(-(array.offset_bytes + array.nbytes) // 4) * 4 - begin
             copy = device.create_buffer(
-                label="gridwise pristine", size=array.nbytes, usage=usage.COPY_SRC | usage.COPY_DST
+                label="gridwise pristine", size=size_bytes, usage=usage.COPY_SRC | usage.COPY_DST
             )
-            encoder.copy_buffer_to_buffer(array.buffer, array.offset_bytes, copy, 0, array.nbytes)
-            self._copies.append((copy, array))
+            encoder.copy_buffer_to_buffer(array.buffer, begin, copy, 0, size_bytes)
+            self._copies.append((copy, array.buffer, begin))
         device.queue.submit([encoder.finish()])
 
     def restore(self, encoder: wgpu.GPUCommandEncoder) -> None:
         """Record that all of them are put back."""
-        for copy, array in self._copies:
-            encoder.copy_buffer_to_buffer(copy, 0, array.buffer, array.offset_bytes, array.nbytes)
+        for copy, buffer, begin in self._copies:
+            encoder.copy_buffer_to_buffer(copy, 0, buffer, begin, copy.size)
 
 
 class _Checker:

@@ -8,17 +8,18 @@ from typing import Any
 
 import wgpu
 
-from ..binop import Add, BinOp, as_binop
+from ..binop import Add, BinOp, as_binop, operator_context
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import Datatype, as_datatype
 from ..errors import ArgumentError
 from ..layout import Layout, Operand
+from ..operator_check import check_operator
 from ..primitive import Primitive
 from ..tuning import Shape, Shapes, fixed_shapes, shapes_for
 from ..windows import Window, windows_of
 
-__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of", "operator_context"]
+__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of"]
 
 
 @dataclass(frozen=True)
@@ -46,25 +47,6 @@ class BlockWindow:
     def of_blocks(self, operand: Operand, words: int = 1) -> Operand:
         """Return the part of a table that is about its blocks, with so many words each."""
         return replace(operand, offset=words * self.first_block, length=words * self.blocks).by_words()
-
-
-def operator_context(op: BinOp, datatype: Datatype, mode: SubgroupMode, *, fixed_order: bool = False) -> dict[str, Any]:
-    """Return what lib/operator.wgsl, lib/subgroup.wgsl and lib/workgroup.wgsl need to know."""
-    acc = op.accumulator(datatype)
-    return {
-        "datatype": datatype.wgsl,
-        "op": {
-            "expression": op.expression,
-            "wgsl": op.wgsl,
-            "commutative": op.commutative,
-            "subgroup_reduce": op.subgroup_reduce,
-            "subgroup_exclusive_scan": op.subgroup_exclusive_scan,
-        },
-        "acc": {"wgsl": acc.wgsl, "key": acc.key},
-        "subgroups": mode.kind,
-        "emulated_size": mode.size,
-        "fixed_order": fixed_order,
-    }
 
 
 class OperatorPrimitive(Primitive):
@@ -98,8 +80,9 @@ class OperatorPrimitive(Primitive):
         self.datatype: Datatype = as_datatype(datatype)
         self.op: BinOp = as_binop(op)
         self._accumulator = self.op.accumulator(self.datatype)
+        check_operator(self.op, self.datatype, device)
         self._rounds = self._accumulator.wgsl == "f32"
-        if compensated and self.op is not Add:
+        if compensated and self.op != Add:
             raise ArgumentError(
                 f"compensated=True is for sums, but the operator is {self.op.name!r}: only the rounding errors of "
                 f"additions are known exactly; leave out compensated=, or use op='add'"

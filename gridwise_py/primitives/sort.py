@@ -16,6 +16,7 @@ from ..datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, 
 from ..errors import ArgumentError, LengthError
 from ..layout import Layout, Operand
 from ..lookback import look_back_choice
+from ..options import integer
 from ..plan import Plan, Work
 from ..primitive import Primitive
 from ..sort_shape import sort_shapes_for
@@ -91,14 +92,13 @@ class SortPrimitive(Primitive):
         self.datatype: Datatype = as_datatype(datatype, self.datatypes)
         self.value_datatype = value_datatype
         self.overwrite_input = overwrite_input
-        self.begin_bit: int = begin_bit
-        self.end_bit: int | None = end_bit
+        self.begin_bit: int = integer("begin_bit", begin_bit)
+        self.end_bit: int | None = None if end_bit is None else integer("end_bit", end_bit)
         if strategy is not None and strategy not in _STRATEGIES:
             raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
         is_cpu = self.capabilities.is_cpu
-        spin_limit = (4096 if is_cpu else 256) if spin_limit is None else spin_limit
-        if spin_limit < 1 or stall_every < 0:
-            raise ArgumentError(f"spin_limit={spin_limit} must be at least 1, stall_every={stall_every} at least 0")
+        spin_limit = (4096 if is_cpu else 256) if spin_limit is None else integer("spin_limit", spin_limit, 1)
+        stall_every = integer("stall_every", stall_every, 0)
         # A CPU ranks key by key in fewer steps than by votes of lanes that it goes through one by one itself.
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(False if subgroups is None and is_cpu else subgroups)
         # Its state words are of 32 bits.
@@ -120,7 +120,7 @@ class SortPrimitive(Primitive):
             descending=bool(descending),
             value_words=value_words,
             generated=value_datatype is not None and self._roles[2] is None,
-            digits=digits_of(self.datatype, begin_bit, end_bit),
+            digits=digits_of(self.datatype, self.begin_bit, self.end_bit),
             strategy=strategy if strategy is not None else (ONESWEEP if safe else REDUCE_THEN_SCAN),
             mode=self.mode,
             shape=shapes.rows[-1][1],

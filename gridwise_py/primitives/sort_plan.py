@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..binop import Add
+from ..binop import Add, operator_context
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities, SubgroupMode
 from ..datatype import DATATYPES, Datatype
@@ -16,7 +16,6 @@ from ..layout import Operand
 from ..plan import Fill
 from ..sort_shape import SortShape
 from ..tuning import Shapes
-from .operator_primitive import operator_context
 
 __all__ = ["ONESWEEP", "REDUCE_THEN_SCAN", "SortConfig", "add_sort", "digits_of"]
 

@@ -1,0 +1,26 @@
+// Applies an operator to pairs of items, four at a time and one by one: output[i] and output[n + i] are a[i] ∘ b[i].
+// n is a multiple of 4.
+// Forward progress: no workgroup waits for another. Bindings: params, a, b, output.
+
+struct Params {
+  n: u32,  // pairs
+  identity_bits: u32,
+//$ if fixed_order
+  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+//$ endif
+  a_offset: u32,
+  b_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/operator.wgsl"
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  let first = id.x * 4u;
+  if (first >= params.n) { return; }
+  store4_output(first, lower4(combine4(lift4(load4_a(first)), lift4(load4_b(first)))));
+  for (var i = first; i < first + 4u; i++) {
+    store_output(params.n + i, lower(combine(lift(load_a(i)), lift(load_b(i)))));
+  }
+}
