@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import wgpu
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from .primitive import Primitive
 
 __all__ = [
-    "Argument", "Items", "Ready", "bind_layout", "check_encoder", "check_overlaps", "parts", "resolve", "signature",
-    "watch",
+    "Argument", "Items", "ItemsT", "Ready", "bind_layout", "check_encoder", "check_overlaps", "parts", "resolve",
+    "signature", "watch",
 ]  # fmt: skip
 
 Items: TypeAlias = Array | ChunkedArray
+#: What goes in, and so what comes out.
+ItemsT = TypeVar("ItemsT", bound=Items)
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,10 @@ def _coerce(name: str, value: Any, datatype: Datatype | None, device: wgpu.GPUDe
             f"{name} is a numpy array; primitives work on the GPU: upload it once with "
             f"gridwise_py.asarray({name}, device), or use a one-shot function such as gridwise_py.cumsum"
         )
-    raise DatatypeError(f"{name} must be an Array or a wgpu.GPUBuffer, not {type(value).__name__}")
+    raise DatatypeError(
+        f"{name} must be an Array, a ChunkedArray or a wgpu.GPUBuffer, not {type(value).__name__}; upload data with "
+        f"gw.asarray({name}, device)"
+    )
 
 
 def _check_array(
@@ -118,7 +123,8 @@ def _check_array(
     if datatype is not None and array.datatype != datatype:
         raise DatatypeError(
             f"{primitive}: {name} is of {array.datatype}, but this {primitive} was made for {datatype}; convert the "
-            f"data with astype(numpy.{datatype.numpy_name}), or make a {primitive} with datatype='{array.datatype}'"
+            f"data with x.astype(np.{datatype.numpy_name}) before it is uploaded, or make a {primitive} with "
+            f"datatype='{array.datatype}'"
         )
     if array.device is not device:
         raise BufferUsageError(
@@ -162,7 +168,11 @@ def resolve(
         elif (default := primitive.default_output(name, given)) is not None:
             used[name] = default
         elif needed is None or datatype is None:
-            raise ArgumentError(f"{primitive.name}.execute() needs {name}=: its size cannot be told")
+            like = next((other for other, known in given.items() if isinstance(known, Array)), "x")
+            raise ArgumentError(
+                f"{primitive.name}.execute() needs {name}=, since its size cannot be told; make it with "
+                f"gw.empty_like({like}), or gw.empty(n, datatype, device)"
+            )
         else:
             used[name] = _new_output(f"{primitive.name} {name}", needed, datatype, primitive.device, given)
     return given, {name: used[name] for name in known}
@@ -186,7 +196,12 @@ def signature(arrays: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDevice) -> None:
-    """Raise BufferUsageError if a caller's encoder is of another device."""
+    """Raise ArgumentError if a caller's encoder is none, BufferUsageError if it is of another device."""
+    if not isinstance(encoder, wgpu.GPUCommandEncoder):
+        raise ArgumentError(
+            f"{name}: the encoder must be a wgpu.GPUCommandEncoder, not {type(encoder).__name__}; make one with "
+            f"primitive.device.create_command_encoder()"
+        )
     owner = device_of(encoder)
     if owner is not None and owner is not device:
         raise BufferUsageError(

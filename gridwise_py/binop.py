@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .datatype import DATATYPES, Datatype
 from .errors import ArgumentError, EmptyReductionError
 from .operator_text import check_builtin_name, check_expression, check_functions
 
-__all__ = ["Accumulator", "Add", "BinOp", "Max", "Min", "Multiply", "as_binop"]
+__all__ = ["Accumulator", "Add", "BinOp", "BinOpLike", "Max", "Min", "Multiply", "as_binop"]
 
 
 @dataclass(frozen=True)
@@ -173,6 +173,10 @@ Max: BinOp = BinOp(
 )  # fmt: skip
 
 _BY_NAME = {op.name: op for op in (Add, Min, Max, Multiply)}
+
+
+#: An operator, or the name of a built-in one.
+BinOpLike: TypeAlias = BinOp | Literal["add", "multiply", "min", "max"]
 
 
 def as_binop(value: BinOp | str) -> BinOp:

@@ -22,6 +22,7 @@ from .layout import Layout
 from .plan import Plan
 from .process import check_process, in_thread
 from .run import Measurement, Run, record_marked, submit, submit_blocking
+from .signatures import explained
 from .timing import TimingSession
 from .timing_result import TimingResult
 from .trouble import device_error
@@ -30,9 +31,13 @@ from .windows import check_bindings
 if TYPE_CHECKING:
     from .profiler import Profile
 
-__all__ = ["Primitive"]
+__all__ = ["ASYNC_REMEDIES", "Primitive"]
 
 _MAX_LAYOUTS = 64
+#: What ``execute_async`` has not, and what to do.
+ASYNC_REMEDIES = {"encoder": "it submits by itself; use execute(encoder=…) to record"}
+# From a warning in `_run` to the line that called `execute`: `_execute`, `execute` and what explains its arguments.
+_TO_CALLER = 6
 
 
 class Primitive(ABC):
@@ -55,7 +60,15 @@ class Primitive(ABC):
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
         if device is None and capabilities is None:
-            raise ArgumentError("a primitive without a device is for planning only, and needs capabilities=")
+            raise ArgumentError(
+                f"{type(self).__name__}: device is None; give gw.default_device() or gw.request_device() (or, for "
+                f"planning only, capabilities=)"
+            )
+        if device is not None and not isinstance(device, wgpu.GPUDevice):
+            raise ArgumentError(
+                f"{type(self).__name__}: device must be a wgpu.GPUDevice, not {device!r}; the device comes first: "
+                f"gw.{type(self).__name__}(gw.default_device(), …)"
+            )
         self._context = context_of(device) if device is not None else None
         self._device = device
         self._capabilities = capabilities if capabilities is not None else self._context.capabilities
@@ -108,7 +121,10 @@ class Primitive(ABC):
     def device(self) -> wgpu.GPUDevice:
         """The device it runs on."""
         if self._device is None:
-            raise ArgumentError(f"this {self.name} was made without a device, for planning only")
+            raise ArgumentError(
+                f"this {self.name} was made without a device, for planning only; to run it, make one on a device: "
+                f"gw.default_device() or gw.request_device()"
+            )
         return self._device
 
     @property
@@ -148,6 +164,7 @@ class Primitive(ABC):
 
     # ---- binding ----
 
+    @explained()
     def bind(self, **arrays: Items | wgpu.GPUBuffer | None) -> BoundPlan:
         """Check the arguments, make what is missing, and return the plan ready to be encoded.
 
@@ -210,6 +227,7 @@ class Primitive(ABC):
 
     # ---- running ----
 
+    @explained()
     def record(
         self,
         encoder: wgpu.GPUCommandEncoder,
@@ -236,15 +254,24 @@ class Primitive(ABC):
         dict from str to Array or ChunkedArray
             The outputs.
         """
+        return self._record(arrays, encoder, trials, timing)
+
+    def _record(
+        self, arrays: Mapping[str, Any], encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None
+    ) -> dict[str, Any]:
         check_encoder(self.name, encoder, self.device)
         ready = self._bind(arrays, trials)
         profiler = self._context.profiler
-        if profiler is not None:
-            profiler._record_primitive(self.name, ready, encoder, trials, timing)
-        else:
-            ready.bound.encode(encoder, trials=trials, timing=timing)
+        try:
+            if profiler is not None:
+                profiler._record_primitive(self.name, ready, encoder, trials, timing)
+            else:
+                ready.bound.encode(encoder, trials=trials, timing=timing)
+        except wgpu.GPUError as error:
+            raise device_error(error, self.name) from error
         return ready.outputs
 
+    @explained()
     def execute(
         self,
         *,
@@ -253,7 +280,7 @@ class Primitive(ABC):
         enable_cpu_timing: bool = False,
         trials: int = 1,
         **arrays: Any,
-    ) -> Run:
+    ) -> Run[Any]:
         """Run the primitive.
 
         Parameters
@@ -278,6 +305,16 @@ class Primitive(ABC):
         ArgumentError
             If something does not fit; nothing was submitted, and everything is as it was.
         """
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    def _execute(
+        self,
+        arrays: Mapping[str, Any],
+        encoder: wgpu.GPUCommandEncoder | None,
+        enable_gpu_timing: bool,
+        enable_cpu_timing: bool,
+        trials: int,
+    ) -> Run[Any]:
         if encoder is not None and enable_cpu_timing:
             raise ArgumentError(
                 "enable_cpu_timing=True needs an encoder of the primitive's own, since it brackets the submission: "
@@ -302,13 +339,13 @@ class Primitive(ABC):
         enable_cpu_timing: bool,
         trials: int,
         profiler: Profile | None,
-    ) -> Run:
+    ) -> Run[Any]:
         session = None
         if enable_gpu_timing or (profiler is not None and profiler._times_kernels):
             if self._context.has_timestamps:
                 session = self._context.timing_helper.session()
             else:
-                self._context.warn_no_timestamps(stacklevel=4)
+                self._context.warn_no_timestamps(stacklevel=_TO_CALLER)
         timed = enable_gpu_timing or enable_cpu_timing
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         try:
@@ -331,16 +368,21 @@ class Primitive(ABC):
             self._last_timed = measurement
         return Run(ready.bound.plan, ready.outputs, encoder, measurement)
 
-    async def execute_async(self, **arguments: Any) -> Run:
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False, trials: int = 1, **arrays: Any
+    ) -> Run[Any]:
         """As `execute`, without blocking the event loop, and returning when the work is done.
 
         Takes what `execute` takes, except ``encoder``.
         """
-        if arguments.get("encoder") is not None:
-            raise ArgumentError("execute_async submits by itself; use execute(encoder=…) to record")
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
-        def run() -> Run:
-            result = self.execute(**arguments)
+    async def _execute_async(
+        self, arrays: Mapping[str, Any], enable_gpu_timing: bool, enable_cpu_timing: bool, trials: int
+    ) -> Run[Any]:
+        def run() -> Run[Any]:
+            result = self._execute(arrays, None, enable_gpu_timing, enable_cpu_timing, trials)
             wait_idle(self.device)
             return result
 

@@ -35,7 +35,7 @@ def test_a_name_a_dtype_a_class_and_itself_mean_the_same(name, dtype):
     ],
 )
 def test_an_unknown_dtype_is_refused_with_what_there_is_and_a_remedy(value, remedy):
-    with pytest.raises(gw.DatatypeError, match=f"astype\\(numpy.{remedy}\\)") as caught:
+    with pytest.raises(gw.DatatypeError, match=f"astype\\(np.{remedy}\\)") as caught:
         as_datatype(value)
     for datatype in ALL:
         assert datatype.name in str(caught.value)

@@ -8,11 +8,12 @@ import numpy as np
 
 from ..arguments import Argument
 from .elementwise import Elementwise
+from .typed import InputOutput
 
 __all__ = ["Copy"]
 
 
-class Copy(Elementwise):
+class Copy(InputOutput, Elementwise):
     """Copy items: ``output = input``.
 
     Moves 8 bytes per item of 4 bytes, so its speed is what any kernel that reads and writes memory can reach.
@@ -24,7 +25,7 @@ class Copy(Elementwise):
 
     See Also
     --------
-    Primitive.execute : takes ``input`` and ``output``, shape (n,) each.
+    execute : takes ``input`` and ``output``, shape (n,) each.
     """
 
     shader: ClassVar[str] = "copy"

@@ -12,12 +12,13 @@ import wgpu
 from ..arguments import Argument
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities
-from ..datatype import MATMUL_DATATYPES, Datatype, as_datatype
+from ..datatype import MATMUL_DATATYPES, Datatype, MatMulDatatypeLike, as_datatype
 from ..errors import ArgumentError, LengthError, LimitError
 from ..layout import Layout
 from ..matmul_shape import MatMulShape, matmul_shapes_for
 from ..plan import Plan, Work
-from ..primitive import Primitive
+from ..signatures import optional_numbers
+from .typed import TwoInputs
 
 __all__ = ["MatMul", "matrix_size"]
 
@@ -32,7 +33,7 @@ def matrix_size(name: str, value: Any) -> int:
     return int(value)
 
 
-class MatMul(Primitive):
+class MatMul(TwoInputs):
     """Multiply two matrices: ``output = a @ b``.
 
     Arrays have one dimension: the matrices are in them row by row (C order), and their sizes are given here. Making
@@ -53,7 +54,7 @@ class MatMul(Primitive):
 
     See Also
     --------
-    Primitive.execute : takes ``a``, ``b`` and ``output``, shapes (m·k,), (k·n,) and (m·n,).
+    execute : takes ``a``, ``b`` and ``output``, shapes (m·k,), (k·n,) and (m·n,).
     matmul : the one-shot function, for numpy arrays of two dimensions.
 
     Notes
@@ -84,7 +85,7 @@ class MatMul(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any = "f32",
+        datatype: MatMulDatatypeLike = "f32",
         *,
         m: int,
         n: int,
@@ -103,11 +104,11 @@ class MatMul(Primitive):
         self.m: int = matrix_size("m", m)
         self.n: int = matrix_size("n", n)
         self.k: int = matrix_size("k", k)
-        self._shapes = matmul_shapes_for(
-            self.capabilities,
-            tile_m=tile_m, tile_n=tile_n, tile_k=tile_k, thread_m=thread_m, thread_n=thread_n,
+        wishes = optional_numbers(
+            self.name, tile_m=tile_m, tile_n=tile_n, tile_k=tile_k, thread_m=thread_m, thread_n=thread_n,
             stages=stages, unroll=unroll,
         )  # fmt: skip
+        self._shapes = matmul_shapes_for(self.capabilities, **wishes)
 
     def argument_datatype(self, name: str) -> Datatype:
         """The primitive's datatype, for every argument."""

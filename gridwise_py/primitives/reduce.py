@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import wgpu
 
 from ..arguments import Argument
-from ..binop import Add, BinOp
+from ..binop import Add, BinOp, BinOpLike
 from ..builder import PlanBuilder
-from ..capabilities import Capabilities
+from ..capabilities import Capabilities, SubgroupsLike
 from ..chained_state import ChainedState
-from ..datatype import Datatype
+from ..datatype import ComputeDatatypeLike
 from ..layout import Layout
 from ..plan import Copy, Plan, Work
+from ..signatures import optional_numbers
 from ..tuning import Shape
 from .operator_primitive import RAW_OUTPUT, BlockWindow, OperatorPrimitive, blocks_of
+from .typed import InputTotal
 
 __all__ = ["Reduce"]
 
 
-class Reduce(OperatorPrimitive):
+class Reduce(InputTotal, OperatorPrimitive):
     """Combine all items with an associative operator.
 
     The result keeps the datatype (integers wrap, unlike `numpy.sum`, which widens). No items give the operator's
@@ -55,7 +57,7 @@ class Reduce(OperatorPrimitive):
 
     See Also
     --------
-    Primitive.execute : takes ``input``, shape (n,), and ``output``, shape (1,).
+    execute : takes ``input``, shape (n,), and ``output``, shape (1,).
 
     Notes
     -----
@@ -98,13 +100,13 @@ class Reduce(OperatorPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any = "u32",
-        op: BinOp | str = Add,
+        datatype: ComputeDatatypeLike = "u32",
+        op: BinOpLike = Add,
         *,
         deterministic: bool = False,
         compensated: bool = False,
-        subgroups: bool | str | None = None,
-        state: str | None = None,
+        subgroups: SubgroupsLike = None,
+        state: Literal["u64", "u32x2"] | None = None,
         workgroup_size: int | None = None,
         vecs: int | None = None,
         spin_limit: int = 256,
@@ -116,8 +118,10 @@ class Reduce(OperatorPrimitive):
             device, datatype, op, subgroups=subgroups, deterministic=deterministic, compensated=compensated,
             capabilities=capabilities,
         )  # fmt: skip
-        self._state = ChainedState.choose(self.capabilities, state, epoch_bits, spin_limit, stall_every)
-        self._shapes = self._shapes_for("reduce", workgroup_size=workgroup_size, vecs=vecs)
+        wishes = optional_numbers(self.name, workgroup_size=workgroup_size, vecs=vecs)
+        numbers = optional_numbers(self.name, epoch_bits=epoch_bits, spin_limit=spin_limit, stall_every=stall_every)
+        self._state = ChainedState.choose(self.capabilities, state, **numbers)
+        self._shapes = self._shapes_for("reduce", **wishes)
 
     def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
         """One item."""

@@ -5,26 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ..arguments import Argument
-from ..binop import Add, BinOp
+from ..binop import Add, BinOp, BinOpLike
 from ..builder import PlanBuilder
-from ..capabilities import Capabilities
+from ..capabilities import Capabilities, SubgroupsLike
 from ..chained_state import ChainedState
-from ..datatype import Datatype
+from ..datatype import ComputeDatatypeLike
 from ..errors import ArgumentError, OverlapError
 from ..layout import Layout
 from ..lookback import look_back_choice
 from ..plan import Plan, Work
+from ..signatures import optional_numbers
 from ..tuning import Shape, look_back_tiles
 from ..windows import windows_of
 from .operator_primitive import HAS_CARRY, RAW_INPUT, RAW_OUTPUT, BlockWindow, OperatorPrimitive, blocks_of
+from .typed import InputOutput
 
-__all__ = ["Scan"]
+__all__ = ["Scan", "ScanKind"]
+
+ScanKind: TypeAlias = Literal["inclusive", "exclusive"]
 
 _KINDS = ("inclusive", "exclusive")
 _STRATEGIES = ("auto", "reduce_then_scan", "lookback")
@@ -32,7 +36,7 @@ _STRATEGIES = ("auto", "reduce_then_scan", "lookback")
 _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 
-class Scan(OperatorPrimitive):
+class Scan(InputOutput, OperatorPrimitive):
     """All prefix sums of the input under an associative operator.
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
@@ -80,7 +84,7 @@ class Scan(OperatorPrimitive):
 
     See Also
     --------
-    Primitive.execute : takes ``input`` and ``output``, shape (n,) each. In place is possible.
+    execute : takes ``input`` and ``output``, shape (n,) each. In place is possible.
 
     Notes
     -----
@@ -123,15 +127,15 @@ class Scan(OperatorPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any = "u32",
-        op: BinOp | str = Add,
-        kind: str = "inclusive",
+        datatype: ComputeDatatypeLike = "u32",
+        op: BinOpLike = Add,
+        kind: ScanKind = "inclusive",
         *,
-        strategy: str | None = None,
+        strategy: Literal["auto", "reduce_then_scan", "lookback"] | None = None,
         deterministic: bool = False,
         compensated: bool = False,
-        state: str | None = None,
-        subgroups: bool | str | None = None,
+        state: Literal["u64", "u32x2"] | None = None,
+        subgroups: SubgroupsLike = None,
         workgroup_size: int | None = None,
         vecs: int | None = None,
         tickets: bool | None = None,
@@ -155,13 +159,14 @@ class Scan(OperatorPrimitive):
                     f"timing; leave out one of the two"
                 )
             self._insists = "reduce_then_scan"
-        self._state = ChainedState.choose(self.capabilities, state, epoch_bits, spin_limit, stall_every)
+        numbers = optional_numbers(self.name, epoch_bits=epoch_bits, spin_limit=spin_limit, stall_every=stall_every)
+        self._state = ChainedState.choose(self.capabilities, state, **numbers)
         never = "reduce_then_scan" in (self._insists, self._prefers)
         self._lookback_is_safe, needs_tickets = look_back_choice(
             self.capabilities, device, None if never else self._state.form
         )
         self.tickets: bool = needs_tickets if tickets is None else tickets
-        wishes = {"workgroup_size": workgroup_size, "vecs": vecs}
+        wishes = optional_numbers(self.name, workgroup_size=workgroup_size, vecs=vecs)
         self._blocks_shapes = self._shapes_for("scan", **wishes)
         self._lookback_shapes = self._shapes_for("scan" if self._fixed_order else "scan_lookback", **wishes)
 

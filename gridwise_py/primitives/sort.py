@@ -4,34 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import wgpu
 
 from ..arguments import Argument, Items
 from ..builder import PlanBuilder
-from ..capabilities import Capabilities, SubgroupMode
-from ..datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, as_datatype
+from ..capabilities import Capabilities, SubgroupMode, SubgroupsLike
+from ..datatype import (
+    DATATYPES,
+    STORAGE_DATATYPES,
+    VALUE_DATATYPES,
+    Datatype,
+    KeyDatatypeLike,
+    ValueDatatypeLike,
+    as_datatype,
+)
 from ..errors import ArgumentError, LengthError
 from ..layout import Layout, Operand
 from ..lookback import look_back_choice
 from ..plan import Plan, Work
 from ..primitive import Primitive
+from ..signatures import explained, optional_numbers, whole_number
 from ..sort_shape import sort_shapes_for
 from ..tuning import Shapes
-from .sort_plan import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, add_sort, digits_of
+from .sort_plan import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of
+from .typed import InputOutput, KeysValues
 
 __all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive", "key_codes"]
 
 _STRATEGIES = (ONESWEEP, REDUCE_THEN_SCAN)
+_OVERWRITE = """overwrite_input : bool, default False
+        Sort in place: the outputs are the inputs, and less memory is needed.
+    """
 _OPTIONS = """descending : bool, default False
         Largest first. Keys that are equal keep their order in both directions.
     begin_bit, end_bit : int, optional
         Sort by these bits only, from `begin_bit` up to but without `end_bit`; by default by all. Bits are those of
         the key's code, whose unsigned order is the order of the keys (see Notes).
-    overwrite_input : bool, default False
-        Sort in place: the outputs are the inputs, and less memory is needed.
     strategy : {None, "onesweep", "reduce_then_scan"}, optional
         ``"onesweep"`` counts all digits at once, and then reads and writes each item once per digit, with a decoupled
         look-back and fallback. ``"reduce_then_scan"`` counts each digit before it moves the items, and no workgroup
@@ -69,15 +80,15 @@ class SortPrimitive(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any,
+        datatype: KeyDatatypeLike,
         value_datatype: Datatype | None,
         *,
         descending: bool = False,
         begin_bit: int = 0,
         end_bit: int | None = None,
         overwrite_input: bool = False,
-        strategy: str | None = None,
-        subgroups: bool | str | None = None,
+        strategy: SortStrategy | None = None,
+        subgroups: SubgroupsLike = None,
         workgroup_size: int | None = None,
         items: int | None = None,
         parts: int | None = None,
@@ -91,12 +102,14 @@ class SortPrimitive(Primitive):
         self.datatype: Datatype = as_datatype(datatype, self.datatypes)
         self.value_datatype = value_datatype
         self.overwrite_input = overwrite_input
-        self.begin_bit: int = begin_bit
-        self.end_bit: int | None = end_bit
+        self.begin_bit: int = whole_number(self.name, "begin_bit", begin_bit)
+        self.end_bit: int | None = optional_numbers(self.name, end_bit=end_bit)["end_bit"]
         if strategy is not None and strategy not in _STRATEGIES:
             raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
         is_cpu = self.capabilities.is_cpu
-        spin_limit = (4096 if is_cpu else 256) if spin_limit is None else spin_limit
+        usual_limit = 4096 if is_cpu else 256
+        spin_limit = usual_limit if spin_limit is None else whole_number(self.name, "spin_limit", spin_limit)
+        stall_every = whole_number(self.name, "stall_every", stall_every)
         if spin_limit < 1 or stall_every < 0:
             raise ArgumentError(f"spin_limit={spin_limit} must be at least 1, stall_every={stall_every} at least 0")
         # A CPU ranks key by key in fewer steps than by votes of lanes that it goes through one by one itself.
@@ -110,17 +123,14 @@ class SortPrimitive(Primitive):
             self.mode,
             self.datatype,
             value_words,
-            workgroup_size=workgroup_size,
-            items=items,
-            parts=parts,
-            look=look,
+            **optional_numbers(self.name, workgroup_size=workgroup_size, items=items, parts=parts, look=look),
         )
         config = SortConfig(
             key=self.datatype,
             descending=bool(descending),
             value_words=value_words,
             generated=value_datatype is not None and self._roles[2] is None,
-            digits=digits_of(self.datatype, begin_bit, end_bit),
+            digits=digits_of(self.datatype, self.begin_bit, self.end_bit),
             strategy=strategy if strategy is not None else (ONESWEEP if safe else REDUCE_THEN_SCAN),
             mode=self.mode,
             shape=shapes.rows[-1][1],
@@ -201,7 +211,7 @@ class SortPrimitive(Primitive):
         return (places & np.uint64(0xFFFFFFFF)).astype(np.intp)
 
 
-class Sort(SortPrimitive):
+class Sort(InputOutput, SortPrimitive):
     __doc__ = f"""Sort keys; stable.
 
     Parameters
@@ -209,11 +219,11 @@ class Sort(SortPrimitive):
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
         Of the keys: u32, i32, f32, u64, i64, f64 or f16.
-    {_OPTIONS}
+    {_OVERWRITE}{_OPTIONS}
 
     See Also
     --------
-    Primitive.execute : takes ``input`` and ``output``, shape (n,) each.
+    execute : takes ``input`` and ``output``, shape (n,) each.
     SortPairs, ArgSort
 
     Notes
@@ -235,15 +245,39 @@ class Sort(SortPrimitive):
     )
     _roles = ("input", "output", None, None)
 
-    def __init__(self, device: wgpu.GPUDevice | None, datatype: Datatype | str | Any = "u32", **options: Any):
-        super().__init__(device, datatype, None, **options)
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        datatype: KeyDatatypeLike = "u32",
+        *,
+        descending: bool = False,
+        begin_bit: int = 0,
+        end_bit: int | None = None,
+        overwrite_input: bool = False,
+        strategy: SortStrategy | None = None,
+        subgroups: SubgroupsLike = None,
+        workgroup_size: int | None = None,
+        items: int | None = None,
+        parts: int | None = None,
+        look: int | None = None,
+        tickets: bool | None = None,
+        spin_limit: int | None = None,
+        stall_every: int = 0,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(
+            device, datatype, None,
+            descending=descending, begin_bit=begin_bit, end_bit=end_bit, overwrite_input=overwrite_input,
+            strategy=strategy, subgroups=subgroups, workgroup_size=workgroup_size, items=items, parts=parts, look=look,
+            tickets=tickets, spin_limit=spin_limit, stall_every=stall_every, capabilities=capabilities,
+        )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return what numpy's stable sort gives."""
         return input[self._order(input)]
 
 
-class SortPairs(SortPrimitive):
+class SortPairs(KeysValues, SortPrimitive):
     __doc__ = f"""Sort keys, and move a value along with each; stable.
 
     Parameters
@@ -253,11 +287,11 @@ class SortPairs(SortPrimitive):
         Of the keys: u32, i32, f32, u64, i64, f64 or f16.
     value_datatype : Datatype, str or numpy dtype, default "u32"
         Of the values, of 4 or 8 bytes; they are moved as they are.
-    {_OPTIONS}
+    {_OVERWRITE}{_OPTIONS}
 
     See Also
     --------
-    Primitive.execute : takes ``keys``, ``values``, ``output_keys`` and ``output_values``, shape (n,) each.
+    execute : takes ``keys``, ``values``, ``output_keys`` and ``output_values``, shape (n,) each.
 
     Notes
     -----
@@ -275,11 +309,30 @@ class SortPairs(SortPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any = "u32",
-        value_datatype: Datatype | str | Any = "u32",
-        **options: Any,
+        datatype: KeyDatatypeLike = "u32",
+        value_datatype: ValueDatatypeLike = "u32",
+        *,
+        descending: bool = False,
+        begin_bit: int = 0,
+        end_bit: int | None = None,
+        overwrite_input: bool = False,
+        strategy: SortStrategy | None = None,
+        subgroups: SubgroupsLike = None,
+        workgroup_size: int | None = None,
+        items: int | None = None,
+        parts: int | None = None,
+        look: int | None = None,
+        tickets: bool | None = None,
+        spin_limit: int | None = None,
+        stall_every: int = 0,
+        capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, datatype, as_datatype(value_datatype, VALUE_DATATYPES), **options)
+        super().__init__(
+            device, datatype, as_datatype(value_datatype, VALUE_DATATYPES),
+            descending=descending, begin_bit=begin_bit, end_bit=end_bit, overwrite_input=overwrite_input,
+            strategy=strategy, subgroups=subgroups, workgroup_size=workgroup_size, items=items, parts=parts, look=look,
+            tickets=tickets, spin_limit=spin_limit, stall_every=stall_every, capabilities=capabilities,
+        )  # fmt: skip
 
     def reference(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what numpy's stable sort gives: keys and values."""
@@ -287,7 +340,7 @@ class SortPairs(SortPrimitive):
         return keys[order], values[order]
 
 
-class ArgSort(SortPrimitive):
+class ArgSort(InputOutput, SortPrimitive):
     __doc__ = f"""The positions (u32) that would sort the keys; stable.
 
     Parameters
@@ -299,7 +352,7 @@ class ArgSort(SortPrimitive):
 
     See Also
     --------
-    Primitive.execute : takes ``input`` and ``output``, shape (n,) each; the output is of u32.
+    execute : takes ``input`` and ``output``, shape (n,) each; the output is of u32.
 
     Notes
     -----
@@ -312,10 +365,32 @@ class ArgSort(SortPrimitive):
     )
     _roles = ("input", None, None, "output")
 
-    def __init__(self, device: wgpu.GPUDevice | None, datatype: Datatype | str | Any = "u32", **options: Any):
-        if options.get("overwrite_input"):
-            raise ArgumentError("ArgSort has no overwrite_input: positions are no keys; leave it out")
-        super().__init__(device, datatype, DATATYPES["u32"], **options)
+    @explained({"overwrite_input": "its output are positions, which are no keys; leave it out"})
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        datatype: KeyDatatypeLike = "u32",
+        *,
+        descending: bool = False,
+        begin_bit: int = 0,
+        end_bit: int | None = None,
+        strategy: SortStrategy | None = None,
+        subgroups: SubgroupsLike = None,
+        workgroup_size: int | None = None,
+        items: int | None = None,
+        parts: int | None = None,
+        look: int | None = None,
+        tickets: bool | None = None,
+        spin_limit: int | None = None,
+        stall_every: int = 0,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(
+            device, datatype, DATATYPES["u32"],
+            descending=descending, begin_bit=begin_bit, end_bit=end_bit, strategy=strategy, subgroups=subgroups,
+            workgroup_size=workgroup_size, items=items, parts=parts, look=look, tickets=tickets, spin_limit=spin_limit,
+            stall_every=stall_every, capabilities=capabilities,
+        )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return what numpy's stable argsort gives, as u32."""

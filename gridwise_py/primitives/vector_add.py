@@ -8,11 +8,12 @@ import numpy as np
 
 from ..arguments import Argument
 from .elementwise import Elementwise
+from .typed import TwoInputs
 
 __all__ = ["VectorAdd"]
 
 
-class VectorAdd(Elementwise):
+class VectorAdd(TwoInputs, Elementwise):
     """Add two vectors: ``output = a + b``; integers wrap.
 
     Parameters
@@ -22,7 +23,7 @@ class VectorAdd(Elementwise):
 
     See Also
     --------
-    Primitive.execute : takes ``a``, ``b`` and ``output``, shape (n,) each. The output may be one of the inputs.
+    execute : takes ``a``, ``b`` and ``output``, shape (n,) each. The output may be one of the inputs.
 
     Examples
     --------
