@@ -146,8 +146,13 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES, *, conver
     for datatype in known.values():
         if dtype is not None and datatype.dtype == dtype:
             return datatype
-    # A text is shown as it came: numpy takes "f16" for 16 bytes.
-    shown = asked if isinstance(asked, str) else getattr(value if isinstance(value, Datatype) else dtype, "name", value)
+    # A text is shown as it came: numpy takes "f16" for 16 bytes. What differs by its byte order alone is shown with it.
+    if isinstance(asked, str):
+        shown = asked
+    elif dtype is not None and dtype != dtype.newbyteorder("="):
+        shown = dtype.str
+    else:
+        shown = getattr(value if isinstance(value, Datatype) else dtype, "name", value)
     names = ", ".join(f"{d.name} (numpy {d.numpy_name})" for d in known.values())
     message = f"datatype {shown!r} is not supported here; supported are {names}."
     raise DatatypeError(message if dtype is None else f"{message} {_remedy(dtype, known, convert)}")
@@ -174,8 +179,8 @@ def _remedy(dtype: np.dtype, known: Mapping[str, Datatype], convert: str) -> str
         return f"Give one field of it, for example x[{dtype.names[0]!r}]."
     if native != dtype and native.name in names:
         return (
-            f"Its byte order, {dtype.str!r}, is not this machine's; convert the order alone, which loses nothing: "
-            f"x.astype(x.dtype.newbyteorder('='))."
+            f"It is {native.name} in another byte order than this machine's; convert the order alone, which loses "
+            f"nothing: x.astype(x.dtype.newbyteorder('='))."
         )
     if dtype.kind in "mM" and "int64" in names:
         return "x.view(np.int64) has the same order (NaT is the smallest)."

@@ -64,11 +64,6 @@ class Primitive(ABC):
                 f"{type(self).__name__}: device is None; give gw.default_device() or gw.request_device() (or, for "
                 f"planning only, capabilities=)"
             )
-        if device is not None and not isinstance(device, wgpu.GPUDevice):
-            raise ArgumentError(
-                f"{type(self).__name__}: device must be a wgpu.GPUDevice, not {device!r}; the device comes first: "
-                f"gw.{type(self).__name__}(gw.default_device(), …)"
-            )
         self._context = context_of(device) if device is not None else None
         self._device = device
         self._capabilities = capabilities if capabilities is not None else self._context.capabilities

@@ -105,13 +105,14 @@ def _explanation(
     for name in names:
         if name not in {*positional, *named}:
             if name in remedies:
-                return f"{call} has no argument {name!r}: {remedies[name].format(x=positional[0])}"
+                first = positional[0] if positional else "x"
+                return f"{call} has no argument {name!r}: {remedies[name].format(x=first)}"
             near = get_close_matches(name, [*positional, *named], 1)
             hint = f"did you mean {near[0]!r}? It" if near else "it"
             return f"{call} has no argument {name!r}; {hint} takes {', '.join([*positional, *named])}"
     count, plural = len(positional), "" if len(positional) == 1 else "s"
     takes = f"{count} argument{plural} by position ({', '.join(positional)})" if count else "no argument by position"
     return (
-        f"{call} takes {takes}, but was given {len(args) - is_method}; name the others: "
+        f"{call} takes {takes}, but was given {len(args) - is_method}; name {'the others' if count else 'them'}: "
         f"{', '.join(f'{name}=' for name in named)}"
     )

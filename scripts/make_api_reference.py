@@ -31,7 +31,7 @@ AREAS = {
     "Primitives": "VectorAdd Reduce Scan Sort SortPairs ArgSort MatMul Copy Kernel Primitive Run",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
-    "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult",
+    "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult read_results to_dataframe",
     "Plans": "Plan Work Layout Operand Argument",
     "Errors": "GridwiseError ArgumentError DatatypeError LengthError OverlapError BufferUsageError LimitError "
     "EmptyReductionError BadResultsFile AdapterError ShaderError TimingError TimingNotReady TimingUnavailable "

@@ -127,7 +127,14 @@ def test_wrong_dtype(device, calm, scan, x, out):
 def test_what_is_no_array(device, calm, scan, x, out):
     calm(scan, gw.DatatypeError, r"numpy array.*asarray\(input, device\)", out, input=X, output=out)
     for value in ([1, 2], 5, "x", object()):
-        calm(scan, gw.DatatypeError, "must be an Array or a wgpu.GPUBuffer", out, input=value, output=out)
+        calm(
+            scan,
+            gw.DatatypeError,
+            r"must be an Array, a ChunkedArray or a wgpu.GPUBuffer.*gw\.asarray",
+            out,
+            input=value,
+            output=out,
+        )
     calm(scan, gw.DatatypeError, "output is a numpy array", input=x, output=OLD)
 
 
@@ -311,7 +318,7 @@ def test_one_shot_functions(device, x):
         gw.add(X[:3], X[:4], device=device)
     with pytest.raises(gw.DatatypeError, match="astype"):
         gw.cumsum(X.astype(np.float64), device=device)
-    with pytest.raises(gw.DatatypeError, match="f32"):
+    with pytest.raises(gw.DatatypeError, match=r"float32.*u32"):
         gw.add(x, X.astype(np.float32))
     with pytest.raises(gw.EmptyReductionError):
         gw.min(X[:0], device=device)

@@ -24,8 +24,8 @@ SINCE = {
     """,
     "Unreleased": """
         STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
-        KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile sort sort_pairs
-        stream synchronize
+        KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile read_results sort
+        sort_pairs stream synchronize to_dataframe
     """,
 }
 #: Public once, and why no more.

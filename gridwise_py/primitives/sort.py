@@ -365,7 +365,7 @@ class ArgSort(InputOutput, SortPrimitive):
     )
     _roles = ("input", None, None, "output")
 
-    @explained({"overwrite_input": "its output are positions, which are no keys; leave it out"})
+    @explained({"overwrite_input": "its result is positions, and the keys stay as they are; leave it out"})
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
