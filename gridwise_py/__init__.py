@@ -35,8 +35,7 @@ array([3, 4, 6], dtype=int32)
 array([3, 2, 1], dtype=int32)
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import NoReturn as _NoReturn
+import typing as _typing
 
 from . import namespace as _namespace
 from .arguments import Argument
@@ -188,9 +187,9 @@ def __dir__() -> list[str]:
     return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
 
 
-if not _TYPE_CHECKING:  # a type checker would take every name for one that is there
+if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that is there
 
-    def __getattr__(name: str) -> _NoReturn:
+    def __getattr__(name: str) -> _typing.NoReturn:
         raise _namespace.no_such_name(__name__, name)
 
 

@@ -9,7 +9,7 @@ import wgpu
 
 from ._wgpu_native import destroyed_flag, device_of, is_destroyed
 from .context import context_of
-from .datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from .datatype import DATATYPES, STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, DatatypeError, ImplicitConversionError, LimitError
 from .process import in_thread
@@ -295,16 +295,39 @@ def _make_buffer(
 
 
 def empty(
-    n: int, datatype: Datatype | str | Any = "u32", device: wgpu.GPUDevice | None = None, *, label: str = ""
+    n: int,
+    datatype: KeyDatatypeLike | None = None,
+    device: wgpu.GPUDevice | None = None,
+    *,
+    dtype: KeyDatatypeLike | None = None,
+    label: str = "",
 ) -> Array:
     """Return an Array of `n` items with unspecified contents.
 
+    Parameters
+    ----------
+    n : int
+    datatype : Datatype, str or numpy dtype, default "u32"
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+    dtype : optional
+        Another name of `datatype`, as numpy has it.
+    label : str, optional
+        Of the buffer, for debuggers.
+
     Raises
     ------
+    ArgumentError
+        If `n` is no length, or both names of the datatype are given.
     LimitError
         If it is larger than the device's largest buffer.
     """
-    datatype = as_datatype(datatype, STORAGE_DATATYPES)
+    if datatype is not None and dtype is not None:
+        raise ArgumentError(f"dtype={dtype!r} and datatype={datatype!r} are two names of one thing; give one of them")
+    asked = datatype if dtype is None else dtype
+    datatype = as_datatype("u32" if asked is None else asked, STORAGE_DATATYPES)
+    if isinstance(n, (tuple, list)):
+        raise ArgumentError(f"an Array has one dimension, the shape asked for is {n!r}; give its length, an integer")
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
         raise ArgumentError(f"n must be an integer of at least 0, not {n!r}")
     device = device if device is not None else default_device()
@@ -319,7 +342,9 @@ def empty_like(array: Array | np.ndarray, device: wgpu.GPUDevice | None = None) 
     return empty(np.asarray(array).size, np.asarray(array).dtype, device)
 
 
-def asarray(data: Any, device: wgpu.GPUDevice | None = None, *, dtype: Any = None, label: str = "") -> Array:
+def asarray(
+    data: Any, device: wgpu.GPUDevice | None = None, *, dtype: KeyDatatypeLike | None = None, label: str = ""
+) -> Array:
     """Return an Array with the items of `data`.
 
     Parameters
@@ -368,7 +393,8 @@ def asarray(data: Any, device: wgpu.GPUDevice | None = None, *, dtype: Any = Non
             raise DatatypeError(f"data cannot be held as {wanted}: {error}") from error
     else:
         items = np.asarray(data)
-        datatype = as_datatype(items.dtype, DATATYPES)  # the 64 bits of Python's numbers are nobody's choice
+        # The 64 bits of Python's numbers are nobody's choice.
+        datatype = as_datatype(items.dtype, DATATYPES, convert="gw.asarray(x, dtype=np.{})")
     if items.ndim != 1:
         raise ArgumentError(
             f"an Array has one dimension, the data has shape {items.shape}; use data.ravel(), or data.reshape(-1)"

@@ -23,7 +23,8 @@ class _LeftOut:
         return "<left out>"
 
 
-LEFT_OUT: Any = _LeftOut()
+# Of the type of None for type checkers: of Any, it would say what the other arguments of a call may be.
+LEFT_OUT: None = cast(None, _LeftOut())
 
 
 def given(**arguments: Any) -> dict[str, Any]:

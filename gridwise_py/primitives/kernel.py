@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import wgpu
 
@@ -19,7 +19,8 @@ from ..shaders import sha256
 
 __all__ = ["Kernel"]
 
-_ACCESS = ("read", "read_write")
+Access: TypeAlias = Literal["read", "read_write"]
+_ACCESS: tuple[Access, ...] = get_args(Access)
 
 
 class Kernel(Primitive):
@@ -67,7 +68,7 @@ class Kernel(Primitive):
         self,
         device: wgpu.GPUDevice | None,
         wgsl: str,
-        bindings: Mapping[str, str],
+        bindings: Mapping[str, Access],
         workgroups: Any,
         *,
         label: str = "kernel",
