@@ -16,7 +16,7 @@ from .arguments import Argument, Items, Ready, bind_layout, check_encoder, check
 from .capabilities import Capabilities
 from .context import context_of
 from .datatype import DATATYPES, Datatype
-from .errors import ArgumentError, OverlapError, TimingUnavailable
+from .errors import ArgumentError, BufferUsageError, OverlapError, TimingUnavailable
 from .executor import BoundPlan, launch_blocking
 from .layout import Layout
 from .plan import Plan
@@ -255,6 +255,10 @@ class Primitive(ABC):
         self, arrays: Mapping[str, Any], encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None
     ) -> dict[str, Any]:
         check_encoder(self.name, encoder, self.device)
+        if timing is not None and timing.device is not self.device:
+            raise BufferUsageError(
+                f"{self.name}: timing= is a session of another device; take one of gw.timing_helper(primitive.device)"
+            )
         ready = self._bind(arrays, trials)
         profiler = self._context.profiler
         try:

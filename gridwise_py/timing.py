@@ -216,6 +216,11 @@ class TimingSession:
         self._mark: Mark | None = None
         self._finalizer: weakref.finalize | None = None
 
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device whose passes it times."""
+        return self._helper.device
+
     def _reserve(self, label: str) -> _Pair:
         if self._submitted or self._mark is not None:
             raise TimingUnavailable("this session is closed: its passes were marked or submitted already")

@@ -74,6 +74,9 @@ def members(cls: type) -> list[str]:
             function = getattr(thing, "__func__", thing)
             awaited = "await " if inspect.iscoroutinefunction(function) else ""
             lines.append(f"- `{awaited}.{name}{signature(function)}`: {summary(function)}")
+    # What primitives share is at Primitive, but for the names of what each takes.
+    if issubclass(cls, gw.Primitive) and signature(cls.execute) != signature(gw.Primitive.execute):
+        lines.append(f"- `.execute{signature(cls.execute)}`: {summary(cls.execute)}")
     return lines
 
 
