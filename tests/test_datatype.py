@@ -1,5 +1,7 @@
 """Datatypes: names, limits, bits, and the errors for those that kernels do not have."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -104,7 +106,7 @@ def test_a_remedy_never_names_what_was_refused(where):
             as_datatype(dtype, KNOWN[where])
         except gw.DatatypeError as error:
             remedy = str(error).partition("supported are ")[2].partition(").")[2]
-            assert f"np.{dtype.name})" not in remedy
+            assert not re.search(rf"\b(np|numpy)\.{dtype.name}\)", remedy)
             assert remedy, dtype
 
 
