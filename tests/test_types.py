@@ -1,9 +1,12 @@
 """A type checker finds the slips of a user's script; `help()` and editors see the names of all arguments."""
 
+import ast
 import inspect
 import json
+import re
 import subprocess
 import sys
+import textwrap
 from typing import NamedTuple
 
 import pytest
@@ -187,6 +190,17 @@ def test_methods_and_constructors_name_their_arguments(name):
         assert not any(p.kind is p.VAR_KEYWORD for p in parameters.values()), method
         assert inspect.getdoc(getattr(cls, method)), method
     assert not any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cls).parameters.values())
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_a_class_has_a_docstring_that_editors_can_read_and_that_names_all_parameters(name):
+    cls = REGISTRY[name]
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    text = ast.get_docstring(node)
+    assert text == inspect.getdoc(cls), "a literal, not made when it is imported"
+    parameters = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    named = {word for line in re.findall(r"^(\w.*?)(?: :.*)?$", parameters, re.MULTILINE) for word in line.split(", ")}
+    assert named == set(inspect.signature(cls).parameters)
 
 
 @pytest.mark.parametrize("name", ["add", "sum", "prod", "min", "max", "reduce", "cumsum", "scan"])

@@ -22,6 +22,10 @@ class Copy(InputOutput, Elementwise):
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
+    workgroup_size, vecs : int, optional
+        Shape of the kernel: invocations, and vec4 per invocation.
+    capabilities : Capabilities, optional
+        To plan for, with None as device; by default what was measured on the device.
 
     See Also
     --------

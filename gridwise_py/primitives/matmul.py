@@ -51,6 +51,8 @@ class MatMul(TwoInputs):
         Shape of the kernel: rows and columns of the output that a workgroup computes, and the steps along k that it
         takes at once; rows and columns of an invocation; 2 to write the next step to workgroup memory while this one is
         read, else 1; how many of the steps are written out.
+    capabilities : Capabilities, optional
+        To plan for, with None as device; by default what was measured on the device.
 
     See Also
     --------

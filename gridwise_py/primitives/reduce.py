@@ -51,9 +51,11 @@ class Reduce(InputTotal, OperatorPrimitive):
     workgroup_size, vecs : int, optional
         Shape of the kernel: invocations, and vec4 per invocation and tile.
     spin_limit : int, default 256
-        Looks in vain before the last workgroup computes a block again.
+        How often the last workgroup looks for a total that is not posted yet before it computes that block again.
     stall_every, epoch_bits : int, optional
         For tests: every so many blocks one never posts; width of the epoch.
+    capabilities : Capabilities, optional
+        To plan for, with None as device; by default what was measured on the device.
 
     See Also
     --------

@@ -78,9 +78,11 @@ class Scan(InputOutput, OperatorPrimitive):
         of order. None takes tickets on CPU adapters (lavapipe starts in the middle of the grid) and where the self-test
         says that they are needed.
     spin_limit : int, default 256
-        Looks in vain, all told, before a workgroup computes tiles that have not posted again.
+        How often a workgroup looks for totals that are not posted yet before it computes those tiles again itself.
     stall_every, epoch_bits : int, optional
         For tests: every so many tiles one never posts; width of the epoch.
+    capabilities : Capabilities, optional
+        To plan for, with None as device; by default what was measured on the device.
 
     See Also
     --------
