@@ -293,7 +293,8 @@ class Primitive(ABC):
         trials : int, default 1
             Dispatch each kernel this many times, one after the other. The result is that of one.
         **arrays : Array, ChunkedArray or wgpu.GPUBuffer
-            The arguments. Those left out are the ones of the call before; an output that was never given is made.
+            The arguments, by name. Those left out are the ones of the call before; an output that was never given is
+            made, and None for an output asks for a new one.
 
         Returns
         -------
