@@ -1,11 +1,50 @@
-"""Data-parallel GPU primitives in WGSL, on every GPU, and a stopwatch for them that can be trusted."""
+"""Data-parallel GPU primitives in WGSL, on every GPU, and a stopwatch for them that can be trusted.
 
+Where to begin, after ``import gridwise_py as gw``:
+
+functions as in numpy
+    ``gw.sum prod min max reduce cumsum scan sort argsort sort_pairs matmul add``
+data on the GPU
+    ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back
+made once, executed often
+    ``gw.Scan(device, "f32").execute(input=x).output``; ``gw.Reduce``, ``gw.Sort`` …
+operators and kernels of your own
+    ``gw.BinOp``, ``gw.Kernel``
+more data than a buffer or the GPU holds
+    ``gw.ChunkedArray``, ``gw.stream``
+devices
+    ``gw.default_device()``, ``gw.request_device()``, ``gw.list_adapters()``
+times of a call
+    ``execute(…, enable_gpu_timing=True).get_timing_result()``, ``gw.profile``
+measurements with intervals
+    ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, the command ``gridwise``
+
+Sums, scans, minima and products take u32, i32 and f32 (numpy uint32, int32,
+float32) in one dimension, and integers wrap. Sorts take 64 bits and f16, too;
+matrix products take f32 and f16. docs/numpy-and-cupy.md says what of numpy and
+cupy is here and what is not. ``dir(gw)`` has all public names; ``help(gw.sum)``
+and ``help(gw.Scan)`` say more.
+
+Examples
+--------
+>>> import numpy as np, gridwise_py as gw
+>>> gw.cumsum(np.array([3, 1, 2], dtype=np.int32))
+array([3, 4, 6], dtype=int32)
+>>> x = gw.asarray(np.array([3, 1, 2], dtype=np.int32))
+>>> gw.sort(x, descending=True).to_numpy()
+array([3, 2, 1], dtype=int32)
+"""
+
+import typing as _typing
+
+from . import namespace as _namespace
 from .arguments import Argument
 from .array import Array, asarray, empty, empty_like
 from .bench.benchmark import BenchmarkResult, benchmark
 from .bench.measure import measure
 from .bench.measurement import Measurement
 from .bench.protocol import SamplingProtocol
+from .bench.results import read_results, to_dataframe
 from .binop import Add, BinOp, Max, Min, Multiply
 from .capabilities import Capabilities, LookbackVerdict
 from .chunked import ChunkedArray
@@ -129,6 +168,7 @@ __all__ = [
     "min",
     "prod",
     "profile",
+    "read_results",
     "reduce",
     "request_device",
     "scan",
@@ -138,4 +178,19 @@ __all__ = [
     "sum",
     "synchronize",
     "timing_helper",
+    "to_dataframe",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names: modules of the package are found by their full path."""
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
+
+
+if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> _typing.NoReturn:
+        raise _namespace.no_such_name(__name__, name)
+
+
+_namespace.answer_calls(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import wgpu
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from .primitive import Primitive
 
 __all__ = [
-    "Argument", "Items", "Ready", "bind_layout", "check_encoder", "check_overlaps", "check_session", "parts", "resolve",
-    "signature", "watch", "watch_submission",
+    "Argument", "Items", "ItemsT", "Ready", "bind_layout", "check_encoder", "check_overlaps", "check_session", "parts",
+    "resolve", "signature", "watch", "watch_submission",
 ]  # fmt: skip
 
 Items: TypeAlias = Array | ChunkedArray
+#: What goes in, and so what comes out.
+ItemsT = TypeVar("ItemsT", bound=Items)
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,10 @@ def _coerce(name: str, value: Any, datatype: Datatype | None, device: wgpu.GPUDe
             f"{name} is a numpy array; primitives work on the GPU: upload it once with "
             f"gridwise_py.asarray({name}, device), or use a one-shot function such as gridwise_py.cumsum"
         )
-    raise DatatypeError(f"{name} must be an Array or a wgpu.GPUBuffer, not {type(value).__name__}")
+    raise DatatypeError(
+        f"{name} must be an Array, a ChunkedArray or a wgpu.GPUBuffer, not {type(value).__name__}; upload data with "
+        f"gw.asarray({name}, device)"
+    )
 
 
 def _check_array(
@@ -133,8 +138,8 @@ def _check_array(
         )
     if datatype is not None and array.datatype != datatype:
         remedy = argument.cast or (
-            f"convert the data with astype(numpy.{datatype.numpy_name}), or make a {primitive} with "
-            f"datatype='{array.datatype}'"
+            f"convert the data with x.astype(np.{datatype.numpy_name}) before it is uploaded, or make a {primitive} "
+            f"with datatype='{array.datatype}'"
         )
         raise DatatypeError(
             f"{primitive}: {name} is of {array.datatype}, but this {primitive} was made for {datatype}; {remedy}"
@@ -181,10 +186,10 @@ def resolve(
         elif (default := primitive.default_output(name, given)) is not None:
             used[name] = default
         elif needed is None or datatype is None:
-            like = next(iter(given), "x")
+            like = next((other for other, known in given.items() if isinstance(known, Array)), "x")
             raise ArgumentError(
-                f"{primitive.name}.execute() needs {name}=: its size cannot be told; make it with, for example, "
-                f"{name}=gridwise_py.empty_like({like})"
+                f"{primitive.name}.execute() needs {name}=, since its size cannot be told; make it with "
+                f"gw.empty_like({like}), or gw.empty(n, datatype, device)"
             )
         else:
             used[name] = _new_output(f"{primitive.name} {name}", needed, datatype, primitive.device, given)

@@ -11,7 +11,7 @@ import wgpu
 
 from ._wgpu_native import destroyed_flag, device_of, is_destroyed, submit
 from .context import context_of, step
-from .datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from .datatype import STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, DatatypeError, ImplicitConversionError, LimitError
 from .process import in_thread
@@ -431,16 +431,39 @@ def _make_buffer(
 
 
 def empty(
-    n: int, datatype: Datatype | str | Any = "u32", device: wgpu.GPUDevice | None = None, *, label: str = ""
+    n: int,
+    datatype: KeyDatatypeLike | None = None,
+    device: wgpu.GPUDevice | None = None,
+    *,
+    dtype: KeyDatatypeLike | None = None,
+    label: str = "",
 ) -> Array:
     """Return an Array of `n` items with unspecified contents.
 
+    Parameters
+    ----------
+    n : int
+    datatype : Datatype, str or numpy dtype, default "u32"
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+    dtype : optional
+        Another name of `datatype`, as numpy has it.
+    label : str, optional
+        Of the buffer, for debuggers.
+
     Raises
     ------
+    ArgumentError
+        If `n` is no length, or both names of the datatype are given.
     LimitError
         If it is larger than the device's largest buffer.
     """
-    datatype = as_datatype(datatype, STORAGE_DATATYPES)
+    if datatype is not None and dtype is not None:
+        raise ArgumentError(f"dtype={dtype!r} and datatype={datatype!r} are two names of one thing; give one of them")
+    asked = datatype if dtype is None else dtype
+    datatype = as_datatype("u32" if asked is None else asked, STORAGE_DATATYPES)
+    if isinstance(n, (tuple, list)):
+        raise ArgumentError(f"an Array has one dimension, the shape asked for is {n!r}; give its length, an integer")
     n = checked_count(n, "n")
     device = device if device is not None else default_device()
     buffer = _make_buffer(device, n, datatype, label)
@@ -519,7 +542,9 @@ def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
     return items
 
 
-def asarray(data: Any, device: wgpu.GPUDevice | None = None, *, dtype: Any = None, label: str = "") -> Array:
+def asarray(
+    data: Any, device: wgpu.GPUDevice | None = None, *, dtype: KeyDatatypeLike | None = None, label: str = ""
+) -> Array:
     """Return an Array with the items of `data`.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .datatype import DATATYPES, Datatype
 from .errors import ArgumentError, DatatypeError, EmptyReductionError
 from .operator_text import check_builtin_name, check_expression, check_functions, combine_type, scoped
 
-__all__ = ["Accumulator", "Add", "BinOp", "Max", "Min", "Multiply", "as_binop", "operator_context"]
+__all__ = ["Accumulator", "Add", "BinOp", "BinOpLike", "Max", "Min", "Multiply", "as_binop", "operator_context"]
 
 
 @dataclass(frozen=True)
@@ -250,6 +250,10 @@ Max: BinOp = BinOp(
 )  # fmt: skip
 
 _BY_NAME = {op.name: op for op in (Add, Min, Max, Multiply)}
+
+
+#: An operator, or the name of a built-in one.
+BinOpLike: TypeAlias = BinOp | Literal["add", "multiply", "min", "max"]
 
 
 def as_binop(value: BinOp | str) -> BinOp:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from .errors import ArgumentError
 from .html_table import html_table
 from .quantities import format_time
 
-__all__ = ["Capabilities", "LookbackVerdict", "SubgroupMode"]
+__all__ = ["Capabilities", "LookbackVerdict", "SubgroupMode", "SubgroupsLike"]
+
+#: What ``subgroups=`` takes; see `Capabilities.subgroup_mode`.
+SubgroupsLike: TypeAlias = (
+    bool
+    | Literal["native", "none"]
+    | Literal["emulated-2", "emulated-4", "emulated-8", "emulated-16", "emulated-32", "emulated-64", "emulated-128"]
+    | None
+)
 
 # WebGPU's default limits: what every device has.
 _DEFAULT_LIMITS = {

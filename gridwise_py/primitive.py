@@ -34,6 +34,7 @@ from .layout import Layout
 from .plan import Plan
 from .process import check_process, in_thread
 from .run import Measurement, Run, record_marked, submit, submit_blocking
+from .signatures import explained
 from .timing import TimingSession
 from .timing_result import TimingResult
 from .trouble import device_error, device_errors
@@ -42,9 +43,13 @@ from .windows import check_bindings
 if TYPE_CHECKING:
     from .profiler import Profile
 
-__all__ = ["Primitive"]
+__all__ = ["ASYNC_REMEDIES", "Primitive"]
 
 _MAX_LAYOUTS = 64
+#: What ``execute_async`` has not, and what to do.
+ASYNC_REMEDIES = {"encoder": "it submits by itself; use execute(encoder=…) to record"}
+# From a warning in `_run` to the line that called `execute`: `_execute`, `execute` and what explains its arguments.
+_TO_CALLER = 6
 
 
 class Primitive(ABC):
@@ -67,7 +72,10 @@ class Primitive(ABC):
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
         if device is None and capabilities is None:
-            raise ArgumentError("a primitive without a device is for planning only, and needs capabilities=")
+            raise ArgumentError(
+                f"{type(self).__name__}: device is None; give gw.default_device() or gw.request_device() (or, for "
+                f"planning only, capabilities=)"
+            )
         self._context = context_of(device) if device is not None else None
         self._device = device
         self._capabilities = capabilities if capabilities is not None else self._context.capabilities
@@ -120,7 +128,10 @@ class Primitive(ABC):
     def device(self) -> wgpu.GPUDevice:
         """The device it runs on."""
         if self._device is None:
-            raise ArgumentError(f"this {self.name} was made without a device, for planning only")
+            raise ArgumentError(
+                f"this {self.name} was made without a device, for planning only; to run it, make one on a device: "
+                f"gw.default_device() or gw.request_device()"
+            )
         return self._device
 
     @property
@@ -160,6 +171,7 @@ class Primitive(ABC):
 
     # ---- binding ----
 
+    @explained()
     def bind(self, **arrays: Items | wgpu.GPUBuffer | None) -> BoundPlan:
         """Check the arguments, make what is missing, and return the plan ready to be encoded.
 
@@ -222,6 +234,7 @@ class Primitive(ABC):
 
     # ---- running ----
 
+    @explained()
     def record(
         self,
         encoder: wgpu.GPUCommandEncoder,
@@ -248,6 +261,11 @@ class Primitive(ABC):
         dict from str to Array or ChunkedArray
             The outputs.
         """
+        return self._record(arrays, encoder, trials, timing)
+
+    def _record(
+        self, arrays: Mapping[str, Any], encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None
+    ) -> dict[str, Any]:
         check_encoder(self.name, encoder, self.device)
         if timing is not None:
             check_session(self.name, timing, self.device)
@@ -261,6 +279,7 @@ class Primitive(ABC):
                 ready.bound.encode(encoder, trials=trials, timing=timing)
         return ready.outputs
 
+    @explained()
     def execute(
         self,
         *,
@@ -269,7 +288,7 @@ class Primitive(ABC):
         enable_cpu_timing: bool = False,
         trials: int = 1,
         **arrays: Any,
-    ) -> Run:
+    ) -> Run[Any]:
         """Run the primitive.
 
         Parameters
@@ -283,7 +302,8 @@ class Primitive(ABC):
         trials : int, default 1
             Dispatch each kernel this many times, one after the other. The result is that of one.
         **arrays : Array, ChunkedArray or wgpu.GPUBuffer
-            The arguments. Those left out are the ones of the call before; an output that was never given is made.
+            The arguments, by name. Those left out are the ones of the call before; an output that was never given is
+            made, and None for an output asks for a new one.
 
         Returns
         -------
@@ -294,6 +314,16 @@ class Primitive(ABC):
         ArgumentError
             If something does not fit; nothing was submitted, and everything is as it was.
         """
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    def _execute(
+        self,
+        arrays: Mapping[str, Any],
+        encoder: wgpu.GPUCommandEncoder | None,
+        enable_gpu_timing: bool,
+        enable_cpu_timing: bool,
+        trials: int,
+    ) -> Run[Any]:
         if encoder is not None and enable_cpu_timing:
             raise ArgumentError(
                 "enable_cpu_timing=True needs an encoder of the primitive's own, since it brackets the submission: "
@@ -318,13 +348,13 @@ class Primitive(ABC):
         enable_cpu_timing: bool,
         trials: int,
         profiler: Profile | None,
-    ) -> Run:
+    ) -> Run[Any]:
         session = None
         if enable_gpu_timing or (profiler is not None and profiler._times_kernels(encoder)):
             if self._context.has_timestamps:
                 session = self._context.timing_helper.session()
             else:
-                self._context.warn_no_timestamps(stacklevel=4)
+                self._context.warn_no_timestamps(stacklevel=_TO_CALLER)
         timed = enable_gpu_timing or enable_cpu_timing
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         try:
@@ -348,16 +378,21 @@ class Primitive(ABC):
             self._last_timed = measurement
         return Run(ready.bound.plan, ready.outputs, encoder, measurement)
 
-    async def execute_async(self, **arguments: Any) -> Run:
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False, trials: int = 1, **arrays: Any
+    ) -> Run[Any]:
         """As `execute`, without blocking the event loop, and returning when the work is done.
 
         Takes what `execute` takes, except ``encoder``.
         """
-        if arguments.get("encoder") is not None:
-            raise ArgumentError("execute_async submits by itself; use execute(encoder=…) to record")
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
-        def run() -> Run:
-            result = self.execute(**arguments)
+    async def _execute_async(
+        self, arrays: Mapping[str, Any], enable_gpu_timing: bool, enable_cpu_timing: bool, trials: int
+    ) -> Run[Any]:
+        def run() -> Run[Any]:
+            result = self._execute(arrays, None, enable_gpu_timing, enable_cpu_timing, trials)
             wait_idle(self.device)
             return result
 

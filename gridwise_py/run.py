@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import wgpu
 
 from ._wgpu_native import submit as submit_commands
 from ._wgpu_native import wait_idle, wait_method
-from .arguments import Items
+from .arguments import ItemsT
 from .errors import ArgumentError, TimingUnavailable
 from .executor import BoundPlan
 from .plan import Plan
@@ -139,7 +139,7 @@ class Measurement:
         return self._result
 
 
-class Run:
+class Run(Generic[ItemsT]):
     """One call of ``execute``, which returns it.
 
     Attributes
@@ -156,17 +156,17 @@ class Run:
     def __init__(
         self,
         plan: Plan,
-        outputs: dict[str, Items],
+        outputs: dict[str, ItemsT],
         encoder: wgpu.GPUCommandEncoder | None,
         measurement: Measurement | None,
     ):
         self.plan: Plan = plan
-        self.outputs: dict[str, Items] = outputs
+        self.outputs: dict[str, ItemsT] = outputs
         self.encoder: wgpu.GPUCommandEncoder | None = encoder
         self._measurement = measurement
 
     @property
-    def output(self) -> Items:
+    def output(self) -> ItemsT:
         """The output (the first, where there are several)."""
         if not self.outputs:
             raise ArgumentError(f"{self.plan.primitive} has no output: it writes none of its arguments")

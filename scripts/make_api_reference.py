@@ -31,7 +31,7 @@ AREAS = {
     "Primitives": "VectorAdd Reduce Scan Sort SortPairs ArgSort MatMul Copy Kernel Primitive Run",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
-    "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult",
+    "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult read_results to_dataframe",
     "Plans": "Plan Work Layout Operand Argument",
     "Errors": "GridwiseError ArgumentError DatatypeError LengthError OverlapError BufferUsageError LimitError "
     "EmptyReductionError BadResultsFile AdapterError ShaderError TimingError TimingNotReady TimingUnavailable "
@@ -74,6 +74,9 @@ def members(cls: type) -> list[str]:
             function = getattr(thing, "__func__", thing)
             awaited = "await " if inspect.iscoroutinefunction(function) else ""
             lines.append(f"- `{awaited}.{name}{signature(function)}`: {summary(function)}")
+    # What primitives share is at Primitive, but for the names of what each takes.
+    if issubclass(cls, gw.Primitive) and signature(cls.execute) != signature(gw.Primitive.execute):
+        lines.append(f"- `.execute{signature(cls.execute)}`: {summary(cls.execute)}")
     return lines
 
 

@@ -1,12 +1,20 @@
 """Datatypes: names, limits, bits, and the errors for those that kernels do not have."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.datatype import as_datatype
+from gridwise_py.datatype import (
+    DATATYPES,
+    MATMUL_DATATYPES,
+    STORAGE_DATATYPES,
+    VALUE_DATATYPES,
+    as_datatype,
+)
 
 ALL = list(gw.DATATYPES.values())
 
@@ -35,10 +43,86 @@ def test_a_name_a_dtype_a_class_and_itself_mean_the_same(name, dtype):
     ],
 )
 def test_an_unknown_dtype_is_refused_with_what_there_is_and_a_remedy(value, remedy):
-    with pytest.raises(gw.DatatypeError, match=f"astype\\(numpy.{remedy}\\)") as caught:
+    with pytest.raises(gw.DatatypeError, match=f"astype\\(np.{remedy}\\)") as caught:
         as_datatype(value)
     for datatype in ALL:
         assert datatype.name in str(caught.value)
+
+
+KNOWN = {"compute": DATATYPES, "values": VALUE_DATATYPES, "keys": STORAGE_DATATYPES, "matmul": MATMUL_DATATYPES}
+#: Arrays that are refused somewhere, and the expressions that the message gives; the last says "all of it is kept".
+REFUSED = [
+    (np.array([0, 255], np.uint8), "compute", ["x.astype(np.uint32)"], True),
+    (np.array([0, 65535], np.uint16), "matmul", ["x.astype(np.float32)"], True),
+    (np.array([-128, 127], np.int8), "keys", ["x.astype(np.int32)"], True),
+    (np.array([True, False]), "keys", ["x.astype(np.uint32)"], True),
+    (np.array([0.5, -2], np.float16), "compute", ["x.astype(np.float32)"], True),
+    (np.array([0.5, -2], np.float16), "values", ["x.astype(np.float32)"], True),
+    (np.array([-5, 2**31 - 1], np.int64), "compute", ["x.astype(np.int32)", "x.astype(np.float32)"], True),
+    (np.array([5, 2**32 - 1], np.uint64), "compute", ["x.astype(np.uint32)", "x.astype(np.float32)"], True),
+    (np.array([0.1, 1e9], np.float64), "compute", ["x.astype(np.float32)"], False),
+    (np.array([0.1, 1e9], np.float64), "matmul", ["x.astype(np.float32)"], False),
+    (np.array([0.1, 1e9], np.longdouble), "keys", ["x.astype(np.float64)"], False),
+    (np.array([-5, 2**24], np.int32), "matmul", ["x.astype(np.float32)"], True),
+    (np.array([5, 2**24], np.uint32), "matmul", ["x.astype(np.float32)"], True),
+    (np.array([5, 7], ">u4"), "compute", ["x.astype(x.dtype.newbyteorder('='))"], True),
+    (np.array([0.1, 7], ">f8"), "keys", ["x.astype(x.dtype.newbyteorder('='))"], True),
+    (np.array([5, 7], ">i8"), "compute", ["x.astype(np.int32)", "x.astype(np.float32)"], True),
+    (np.array(["b", "a", "b"]), "keys", ["np.unique(x, return_inverse=True)[1].astype(np.uint32)"], False),
+    (np.array([b"b", b"a"]), "matmul", ["np.unique(x, return_inverse=True)[1].astype(np.float32)"], False),
+    (np.array(["2026-01-01", "2025-01-01"], "M8[s]"), "keys", ["x.view(np.int64)"], False),
+    (
+        np.array(["2026-01-01", "2025-01-01"], "M8[s]"), "compute",
+        ["((x - x.min()) / np.timedelta64(1, 's')).astype(np.float32)"], False,
+    ),
+    (np.array([3, 1], "m8[h]"), "matmul", ["(x / np.timedelta64(1, 's')).astype(np.float32)"], False),
+    (np.array([1, 2.5], object), "compute", ["np.array(x, dtype=np.float32)"], True),
+    (np.array([(1, 2.5)], [("a", "u4"), ("b", "f4")]), "compute", ["x['a']"], False),
+    (np.array([b"abcd"], "V4"), "matmul", ["x.view(np.float32)"], False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("x", "where", "expressions", "keeps"), REFUSED, ids=lambda v: str(getattr(v, "dtype", "")))
+def test_the_remedy_for_a_dtype_works_where_it_is_given(x, where, expressions, keeps):
+    """Each expression of the message makes an array that is taken there, and loses what the message says only."""
+    with pytest.raises(gw.DatatypeError) as caught:
+        as_datatype(x.dtype, KNOWN[where])
+    message = str(caught.value).partition("supported are ")[2].partition(").")[2]
+    for expression in expressions:
+        assert expression in message
+        message = message.replace(expression, "")
+        converted = eval(expression, {"np": np, "x": x})
+        as_datatype(converted.dtype, KNOWN[where])
+        if keeps and expression == expressions[0]:
+            np.testing.assert_array_equal(converted, x.astype(x.dtype.newbyteorder("=")))
+    assert "astype" not in message, "no other advice"
+
+
+@pytest.mark.parametrize("where", KNOWN)
+def test_a_remedy_never_names_what_was_refused(where):
+    for character in np.typecodes["AllInteger"] + np.typecodes["AllFloat"] + "?OSUV":
+        dtype = np.dtype(character)
+        try:
+            as_datatype(dtype, KNOWN[where])
+        except gw.DatatypeError as error:
+            remedy = str(error).partition("supported are ")[2].partition(").")[2]
+            assert not re.search(rf"\b(np|numpy)\.{dtype.name}\)", remedy)
+            assert remedy, dtype
+
+
+def test_what_a_conversion_loses_is_said():
+    def remedy(dtype):
+        with pytest.raises(gw.DatatypeError) as caught:
+            as_datatype(dtype)
+        return str(caught.value)
+
+    assert "within -2**31 to 2**31 - 1 (others would wrap)" in remedy(np.int64)
+    assert "within 0 to 2**32 - 1 (others would wrap)" in remedy(np.uint64)
+    assert "np.float32) (exact to 2**24, rounds beyond)" in remedy(np.int64)
+    assert "rounds to about 7 digits; infinite beyond 3.4e+38" in remedy(np.float64)
+    assert "x.real and x.imag" in remedy(np.complex64)
+    assert "datatype '>f4' is not supported" in remedy(np.dtype(">f4"))
+    assert "another byte order" in remedy(np.dtype(">f4"))
 
 
 @pytest.mark.parametrize("value", ["u33", "", object(), 7, [1]])

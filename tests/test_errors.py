@@ -1,5 +1,6 @@
 """Bad input gets a clear Python error before anything is submitted, and nothing is changed."""
 
+import asyncio
 import re
 from dataclasses import replace
 
@@ -15,6 +16,14 @@ N = 1000
 X = np.arange(N, dtype=np.uint32)
 OLD = np.full(N, 7, dtype=np.uint32)
 USAGE = wgpu.BufferUsage
+COPY_ITEMS = """
+@group(0) @binding(0) var<storage, read> a: array<u32>;
+@group(0) @binding(1) var<storage, read_write> b: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { b[id.x] = a[id.x]; }"""
+DOUBLE = """
+@group(0) @binding(0) var<storage, read_write> x: array<u32>;
+@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { x[id.x] = 2u * x[id.x]; }
+"""
 
 
 # ---- the tree
@@ -118,7 +127,7 @@ def scan(device, request):
 def test_wrong_dtype(device, calm, scan, x, out):
     floats = gw.asarray(X.astype(np.float32), device)
     message = calm(scan, gw.DatatypeError, "input is of f32.*made for u32", out, input=floats, output=out)
-    assert "astype(numpy.uint32)" in message
+    assert "astype(np.uint32)" in message
     assert "datatype='f32'" in message
     calm(scan, gw.DatatypeError, "output is of f32", floats, input=x, output=floats)
     assert isinstance(gw.DatatypeError(""), TypeError)
@@ -127,7 +136,14 @@ def test_wrong_dtype(device, calm, scan, x, out):
 def test_what_is_no_array(device, calm, scan, x, out):
     calm(scan, gw.DatatypeError, r"numpy array.*asarray\(input, device\)", out, input=X, output=out)
     for value in ([1, 2], 5, "x", object()):
-        calm(scan, gw.DatatypeError, "must be an Array or a wgpu.GPUBuffer", out, input=value, output=out)
+        calm(
+            scan,
+            gw.DatatypeError,
+            r"must be an Array, a ChunkedArray or a wgpu.GPUBuffer.*gw\.asarray",
+            out,
+            input=value,
+            output=out,
+        )
     calm(scan, gw.DatatypeError, "output is a numpy array", input=x, output=OLD)
 
 
@@ -391,6 +407,104 @@ def test_unknown_and_missing_arguments(device, calm, x, out):
     calm(gw.VectorAdd(device), gw.ArgumentError, "needs b=; it was given a", out, a=x, output=None)
 
 
+def test_arguments_by_position_are_answered_with_their_names(device, x):
+    kernel = gw.Kernel(device, COPY_ITEMS, {"a": "read", "b": "read_write"}, workgroups=1)
+    for primitive, names in (
+        (gw.Scan(device), "input=, output="),
+        (gw.SortPairs(device), "keys=, values=, output_keys=, output_values="),
+        (kernel, "a=, b="),
+    ):
+        encoder = device.create_command_encoder()
+        for call in (primitive.execute, primitive.bind, lambda *a, p=primitive, e=encoder: p.record(e, *a)):
+            with pytest.raises(gw.ArgumentError, match=rf"by position.*was given .*; name .*: {names}"):
+                call(x)
+        with pytest.raises(gw.ArgumentError, match=names):
+            asyncio.run(primitive.execute_async(x))
+
+
+def test_a_slip_in_a_name_is_answered_with_the_name(device, calm, scan, x, out):
+    calm(scan, gw.ArgumentError, "no argument 'inptu'; did you mean 'input'[?]", out, inptu=x, output=out)
+    with pytest.raises(gw.ArgumentError, match="did you mean 'descending'"):
+        gw.ArgSort(device, descendin=True)
+
+
+@pytest.mark.parametrize("value", [64.0, "64", True, [64]], ids=lambda value: type(value).__name__)
+def test_a_number_that_is_no_integer(device, value):
+    for make in (
+        lambda: gw.Scan(device, workgroup_size=value),
+        lambda: gw.Reduce(device, vecs=value),
+        lambda: gw.VectorAdd(device, vecs=value),
+        lambda: gw.Sort(device, items=value),
+        lambda: gw.Sort(device, begin_bit=value),
+        lambda: gw.ArgSort(device, end_bit=value),
+        lambda: gw.Scan(device, spin_limit=value),
+        lambda: gw.Reduce(device, stall_every=value),
+        lambda: gw.MatMul(device, m=1, n=1, k=1, tile_m=value),
+    ):
+        with pytest.raises(gw.ArgumentError, match=rf"={re.escape(repr(value))} must be an integer"):
+            make()
+
+
+def test_numpys_integers_are_integers(device, x):
+    scan = gw.Scan(device, workgroup_size=np.int64(64), vecs=np.uint8(1), spin_limit=np.int32(300))
+    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), np.cumsum(X, dtype=np.uint32))
+    sort = gw.Sort(device, begin_bit=np.int8(0), end_bit=np.uint8(32))
+    np.testing.assert_array_equal(sort.execute(input=x).output.to_numpy(), np.sort(X))
+
+
+@pytest.mark.parametrize("encoder", [5, "encoder", object()], ids=lambda value: type(value).__name__)
+def test_an_encoder_that_is_none(device, calm, scan, x, out, encoder):
+    calm(scan, gw.ArgumentError, "must be a wgpu.GPUCommandEncoder", out, input=x, output=out, encoder=encoder)
+    with pytest.raises(gw.ArgumentError, match="GPUCommandEncoder"):
+        scan.record(encoder, input=x)
+
+
+def test_an_encoder_that_is_finished(device, x):
+    encoder = device.create_command_encoder()
+    encoder.finish()
+    with pytest.raises(gw.ArgumentError, match="Scan: the encoder is finished"):
+        gw.Scan(device).record(encoder, input=x)
+
+
+def test_a_session_of_another_device(device, fresh_device, require, x):
+    require("timestamp-query")
+    session = gw.timing_helper(fresh_device).session()
+    with pytest.raises(gw.ArgumentError, match="another device"):
+        gw.Scan(device).record(device.create_command_encoder(), input=x, timing=session)
+
+
+def test_no_device(device):
+    for device_or_not, words in ((None, r"device is None; give gw\.default_device\(\)"), ("f32", "not str")):
+        with pytest.raises(gw.ArgumentError, match=words):
+            gw.Scan(device_or_not, "f32")
+
+
+def test_measure_and_benchmark_name_each_other(device):
+    with pytest.raises(gw.DatatypeError, match=r"measure takes a primitive.*gw\.benchmark\("):
+        gw.measure(lambda: None)
+    with pytest.raises(gw.DatatypeError, match=r"benchmark takes a callable.*gw\.measure\("):
+        gw.benchmark(gw.Scan(device))
+
+
+def test_an_output_whose_size_cannot_be_told(device, x):
+    kernel = gw.Kernel(device, COPY_ITEMS, {"a": "read", "b": "read_write"}, workgroups=1)
+    with pytest.raises(gw.ArgumentError, match=r"needs b=.*gw\.empty_like\(a\)"):
+        kernel.execute(a=x)
+
+
+def test_the_warning_about_missing_timestamps_is_of_the_callers_line(device):
+    for primitive, run in (
+        (gw.Scan, lambda p, x: p.execute(input=x, enable_gpu_timing=True)),
+        (gw.VectorAdd, lambda p, x: p.execute(a=x, b=x, enable_gpu_timing=True)),
+        (None, lambda p, x: p.execute(x=x, enable_gpu_timing=True)),
+    ):
+        bare = device.adapter.request_device_sync(label="bare")
+        made = gw.Kernel(bare, DOUBLE, {"x": "read_write"}, 1) if primitive is None else primitive(bare)
+        with pytest.warns(gw.GridwiseWarning, match="timestamp-query") as caught:
+            run(made, gw.asarray(X, bare))
+        assert [warning.filename for warning in caught] == [__file__]
+
+
 def test_an_unknown_adapter_lists_what_there_is(device):
     with pytest.raises(gw.AdapterError) as caught:
         gw.request_device("no such adapter")
@@ -441,7 +555,7 @@ def test_one_shot_functions(device, x):
         gw.add(X[:3], X[:4], device=device)
     with pytest.raises(gw.DatatypeError, match="astype"):
         gw.cumsum(X.astype(np.float64), device=device)
-    with pytest.raises(gw.DatatypeError, match="f32"):
+    with pytest.raises(gw.DatatypeError, match=r"float32.*u32"):
         gw.add(x, X.astype(np.float32))
     with pytest.raises(gw.EmptyReductionError):
         gw.min(X[:0], device=device)

@@ -1,5 +1,7 @@
 """The one-shot functions: numpy in, numpy out; Array in, Array out."""
 
+import re
+
 import numpy as np
 import pytest
 from strategies import (
@@ -146,7 +148,7 @@ def test_two_dimensions_are_refused(device):
 
 def test_dtypes_and_lengths_that_differ_are_refused(device):
     a = np.ones(3, np.uint32)
-    with pytest.raises(gw.DatatypeError, match="i32"):
+    with pytest.raises(gw.DatatypeError, match=r"b is of int32, but a of u32"):
         gw.add(a, a.astype(np.int32), device=device)
     with pytest.raises(gw.LengthError, match="3 items"):
         gw.add(a, np.ones(4, np.uint32), device=device)
@@ -163,3 +165,98 @@ def test_strided_and_read_only_numpy_arrays(device):
     x.flags.writeable = False
     assert_same(gw.cumsum(x[::3], device=device), np.cumsum(x[::3], dtype=np.uint32))
     assert_same(gw.cumsum(x[::-1], device=device), np.cumsum(x[::-1], dtype=np.uint32))
+
+
+# ---- what is refused, and what the message says to do; nothing of it needs a device
+
+F = np.ones(4, np.float32)
+M = np.ones((3, 4), np.float32)
+
+
+def _refusal(call, kind=gw.ArgumentError):
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("values", [[1, 2, 3], range(3), [], [0.5], (True, False)], ids=str)
+@pytest.mark.parametrize("function", [gw.sum, gw.prod, gw.min, gw.max, gw.reduce, gw.cumsum, gw.scan])
+def test_a_list_is_refused_with_a_conversion_that_works(device, function, values):
+    message = _refusal(lambda: function(values), gw.DatatypeError)
+    assert f"numpy makes {np.asarray(values).dtype} of this {type(values).__name__}" in message
+    assert "x.astype" not in message, "a list has none"
+    expression = re.search(r"np\.asarray\(x, dtype=np\.\w+\)", message)[0]
+    converted = eval(expression, {"np": np, "x": values})
+    if values or function in (gw.sum, gw.cumsum):
+        function(converted, device=device)
+
+
+def test_a_remedy_names_the_argument_and_where_it_lies(device):
+    message = _refusal(lambda: gw.sum(gw.asarray(np.arange(3), device)), gw.DatatypeError)
+    assert "gw.asarray(x.to_numpy().astype(np.int32))" in message
+    assert "b.astype(np.float32)" in _refusal(lambda: gw.matmul(M, np.eye(4, dtype=int)), gw.DatatypeError)
+    assert "a.astype(np.float32)" in _refusal(lambda: gw.matmul(np.eye(3, dtype=np.int32), M), gw.DatatypeError)
+    assert "values: " in _refusal(lambda: gw.sort_pairs(F, F.astype(complex)), gw.DatatypeError)
+
+
+def test_two_datatypes_are_refused_before_anything_is_uploaded(device, monkeypatch):
+    made = []
+    x = gw.asarray(F, device)
+    monkeypatch.setattr(type(device), "create_buffer", lambda *a, **k: made.append(1), raising=False)
+    message = _refusal(lambda: gw.add(x, np.arange(4)), gw.DatatypeError)
+    assert "b is of int64, but a of f32" in message
+    assert "np.asarray(b, dtype=np.float32)" in message
+    assert not made
+
+
+def test_nothing_is_broadcast_and_the_message_says_what_to_do(device):
+    assert "np.full_like(a, 1)" in _refusal(lambda: gw.add(F, 1))
+    assert "np.full_like(b, 2.5)" in _refusal(lambda: gw.add(2.5, F))
+    x = gw.asarray(F, device)
+    message = _refusal(lambda: gw.add(x, np.float32(3)))
+    expression = re.search(r"np\.full\(.*?dtype\)", message)[0]
+    assert_same(gw.add(x, eval(expression, {"np": np, "a": x})).to_numpy(), F + 3)
+    for call in (lambda: gw.sum(5), lambda: gw.cumsum(np.float32(1)), lambda: gw.sort(None), lambda: gw.add(1, 2)):
+        message = _refusal(call)
+        assert "is a single item" in message
+        assert "broadcast" not in message
+
+
+@pytest.mark.parametrize(
+    "function", [gw.sum, gw.prod, gw.min, gw.max, gw.reduce, gw.cumsum, gw.scan, gw.sort, gw.argsort]
+)
+def test_a_matrix_and_an_axis_are_refused_with_what_there_is(function):
+    for call in (lambda: function(M), lambda: function(M, axis=0)):
+        message = _refusal(call)
+        assert f"gw.{function.__name__}()" in message
+        assert "one dimension" in message
+        assert "x.ravel()" in message
+        assert "rows" in message
+
+
+@pytest.mark.parametrize("name", ["dtype", "out", "keepdims", "initial", "where"])
+def test_what_numpy_takes_and_this_does_not_has_a_remedy(name):
+    message = _refusal(lambda: gw.sum(F, **{name: None}))
+    assert message.startswith(f"gw.sum() has no argument {name!r}: ")
+    assert "{" not in message
+
+
+def test_keywords_that_are_not_there_are_named_with_those_that_are():
+    assert "did you mean 'deterministic'?" in _refusal(lambda: gw.sum(F, determinstic=True))
+    assert "it takes x, descending, device" in _refusal(lambda: gw.sort(F, xyzzy=1))
+    assert "every sort here is stable" in _refusal(lambda: gw.sort(F, kind="stable"))
+    message = _refusal(lambda: gw.sort(F, -1))
+    assert "takes 1 argument by position (x), but was given 2" in message
+    assert "descending=" in message
+
+
+def test_ragged_lists_are_refused_in_our_words():
+    assert "numpy makes no array of x" in _refusal(lambda: gw.sum([[1], [2, 3]]))
+
+
+def test_an_array_of_one_dimension_but_no_shape_is_asked_for(device):
+    assert "one dimension" in _refusal(lambda: gw.empty((10,), device=device))
+    assert gw.empty(10, dtype="f32", device=device).datatype.name == "f32"
+    assert gw.empty(10, device=device).datatype.name == "u32"
+    assert "two names" in _refusal(lambda: gw.empty(10, "u32", device, dtype="f32"))
+    assert "give dtype=" in _refusal(lambda: gw.asarray([1, 2], device), gw.DatatypeError)

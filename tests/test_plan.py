@@ -211,7 +211,7 @@ def test_choices_are_validated():
     refused("vecs=0", vecs=0)
     refused("subgroups of 32", workgroup_size=16)
     refused("f64", datatype="f64")
-    refused("needs capabilities", None)
+    refused("planning only, capabilities=", None)
 
 
 def test_over_the_dispatch_limit_is_an_error_with_the_limits_name():

@@ -4,11 +4,14 @@ import dataclasses
 import importlib.util
 import pkgutil
 import re
+import sys
+import types
 from pathlib import Path
 
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.namespace import INSTEAD
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Since which version. A name that goes was deprecated in a minor version before (CONTRIBUTING.md), and moves to GONE.
@@ -24,8 +27,8 @@ SINCE = {
     """,
     "Unreleased": """
         STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
-        KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile sort sort_pairs
-        stream synchronize
+        KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile read_results sort
+        sort_pairs stream synchronize to_dataframe
     """,
 }
 #: Public once, and why no more.
@@ -84,3 +87,67 @@ def test_records_are_frozen():
                 if dataclasses.is_dataclass(record) and not record.__dataclass_params__.frozen
             }
     assert changeable == grow_while_a_profile_is_read
+
+
+# ---- what a user meets who types a name
+
+
+def test_completion_shows_the_public_names_and_no_module():
+    shown = [name for name in dir(gw) if not name.startswith("__")]
+    assert shown == sorted(gw.__all__)
+    assert {"__all__", "__doc__", "__version__"} <= set(dir(gw))
+
+
+def test_the_first_screen_of_help_shows_the_way():
+    text = gw.__doc__
+    named = set(re.findall(r"gw\.(\w+)", text)) | set(re.search(r"``gw\.([a-z_ ]+)``", text)[1].split())
+    assert named <= set(gw.__all__)
+    assert {"sum", "asarray", "Scan", "Kernel", "ChunkedArray", "measure", "benchmark", "request_device"} <= named
+    assert max(map(len, text.splitlines()[1:])) <= 100
+    for words in ("u32, i32 and f32", "wrap", "docs/numpy-and-cupy.md"):
+        assert words in text
+
+
+def test_a_call_of_a_module_names_what_was_meant():
+    for call, meant in ((lambda: gw.array([1, 2, 3]), "gw.asarray"), (lambda: gw.event(), "gw.Event")):
+        with pytest.raises(gw.ArgumentError, match=rf"internal module.*{re.escape(meant)}"):
+            call()
+
+
+def test_modules_are_imported_as_ever():
+    import gridwise_py.array
+    from gridwise_py import array, stream
+
+    assert gridwise_py.array is array is sys.modules["gridwise_py.array"]
+    assert array.Array is gw.Array
+    assert isinstance(array, types.ModuleType)
+    assert importlib.import_module("gridwise_py.datatype").as_datatype("u32") is gw.DATATYPES["u32"]
+    # Functions that have the name of their module come first in the package, and the module is found by its path.
+    assert callable(gw.capabilities)
+    assert stream is gw.stream
+    assert importlib.import_module("gridwise_py.capabilities").Capabilities is gw.Capabilities
+
+
+@pytest.mark.parametrize("name", INSTEAD)
+def test_names_of_numpy_that_are_missing_have_an_answer(name):
+    assert name not in gw.__all__, "it is here: take it out of INSTEAD"
+    if not isinstance(vars(gw).get(name), types.ModuleType):
+        with pytest.raises(AttributeError, match=rf"'gridwise_py' has no attribute '{name}': ") as caught:
+            getattr(gw, name)
+        assert "{" not in str(caught.value)
+    for found in re.findall(r"gw\.(\w+)", INSTEAD[name]):
+        assert found in gw.__all__
+
+
+def test_any_other_missing_name_is_pythons_own_error():
+    with pytest.raises(AttributeError, match=r"^module 'gridwise_py' has no attribute 'xyzzy'$"):
+        _ = gw.xyzzy
+    assert not hasattr(gw, "__wrapped__")
+
+
+@pytest.mark.skipif(not (ROOT / "docs").exists(), reason="needs the repository")
+def test_the_page_about_numpy_names_what_is_here_and_what_is_not():
+    text = (ROOT / "docs" / "numpy-and-cupy.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\bgw\.(\w+)", text)) <= set(gw.__all__)
+    for name in {"sum", "cumsum", "sort", "argsort", "matmul", "add", "axis", "dtype", "out", *INSTEAD}:
+        assert re.search(rf"\b{name}\b", text), name

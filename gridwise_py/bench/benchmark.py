@@ -12,7 +12,7 @@ import wgpu
 from .._wgpu_native import wait_idle, wait_method
 from ..array import OnGpu
 from ..device import _default
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError
 from ..html_table import html_table
 from ..quantities import format_time
 from ..run import Run, bracket
@@ -124,6 +124,11 @@ def benchmark(
     for name, value, least in (("n_warmup", n_warmup, 0), ("n_iters", n_iters, 1)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ArgumentError(f"{name} is {value!r}, but must be an integer of at least {least}")
+    if not callable(fn):
+        raise DatatypeError(
+            f"gw.benchmark takes a callable, as in gw.benchmark(lambda: scan.execute(input=x)), not "
+            f"{type(fn).__name__}; for a primitive there is gw.measure(primitive, input=x)"
+        )
     # What is returned tells the device, so one call always comes first; it may compile.
     returned = fn()
     device = device or _device_of(returned)

@@ -8,7 +8,7 @@ is timed first; what compiling costs, by the cases that were measured so far.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from .case import array_items
 from .measurement import Mode
@@ -41,7 +41,6 @@ _AROUND_S = 5.0
 _RESERVE = 0.75
 
 
-@dataclass
 class CostModel:
     """What a case costs, from what is known so far.
 
@@ -54,12 +53,13 @@ class CostModel:
         Whether each case has a process, which finds the device and makes its pipelines again.
     """
 
-    protocol: SamplingProtocol
-    copy_item_ns: float | None = None
-    isolated: bool = False
-    _compiled: set[tuple[str, str]] = field(default_factory=set)
-    _compile_scale: tuple[float, float] = (1.0, 1.0)
-    _run_scale: dict[str, tuple[float, float]] = field(default_factory=dict)
+    def __init__(self, protocol: SamplingProtocol, copy_item_ns: float | None = None, isolated: bool = False):
+        self.protocol = protocol
+        self.copy_item_ns = copy_item_ns
+        self.isolated = isolated
+        self._compiled: set[tuple[str, str]] = set()
+        self._compile_scale: tuple[float, float] = (1.0, 1.0)
+        self._run_scale: dict[str, tuple[float, float]] = {}
 
     def trial_s(self, job: Job) -> float:
         """Return the time of one trial."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import wgpu
@@ -14,7 +14,7 @@ from .._wgpu_native import submit, wait_idle, wait_method
 from ..arguments import parts
 from ..array import Array, asarray
 from ..context import context_of
-from ..errors import ArgumentError, GridwiseError, OverlapError, TimingUnavailable
+from ..errors import ArgumentError, DatatypeError, GridwiseError, OverlapError, TimingUnavailable
 from ..primitive import Primitive
 from ..quantities import format_time
 from .calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
@@ -43,7 +43,7 @@ def measure(
     primitive: Primitive,
     /,
     *,
-    mode: str = "hot",
+    mode: Mode | Literal["hot", "cold", "batch", "latency"] = "hot",
     protocol: SamplingProtocol | None = None,
     restore: Iterable[str] | None = None,
     check: Check = True,
@@ -76,10 +76,15 @@ def measure(
     Raises
     ------
     ArgumentError
-        If the mode or an argument does not fit.
+        If the mode or an argument does not fit. For any callable there is `benchmark`.
     TimingUnavailable
         If the mode needs timestamps and the device has none.
     """
+    if not isinstance(primitive, Primitive):
+        raise DatatypeError(
+            f"gw.measure takes a primitive and its arguments, as in gw.measure(gw.Scan(device), input=x), not "
+            f"{type(primitive).__name__}; for a callable there is gw.benchmark(callable)"
+        )
     if mode not in MODES:
         raise ArgumentError(f"mode {mode!r} is unknown; known are {', '.join(MODES)}")
     mode = Mode(mode)

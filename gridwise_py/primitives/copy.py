@@ -8,11 +8,12 @@ import numpy as np
 
 from ..arguments import Argument
 from .elementwise import Elementwise
+from .typed import InputOutput
 
 __all__ = ["Copy"]
 
 
-class Copy(Elementwise):
+class Copy(InputOutput, Elementwise):
     """Copy items: ``output = input``.
 
     Moves 8 bytes per item of 4 bytes, so its speed is what any kernel that reads and writes memory can reach.
@@ -21,10 +22,14 @@ class Copy(Elementwise):
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
+    workgroup_size, vecs : int, optional
+        Shape of the kernel: invocations, and vec4 per invocation.
+    capabilities : Capabilities, optional
+        To plan for, with None as device; by default what was measured on the device.
 
     See Also
     --------
-    Primitive.execute : takes ``input`` and ``output``, shape (n,) each.
+    execute : takes ``input`` and ``output``, shape (n,) each.
     """
 
     shader: ClassVar[str] = "copy"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import wgpu
 
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities
-from ..datatype import Datatype, as_datatype
+from ..datatype import ComputeDatatypeLike, Datatype, as_datatype
 from ..errors import LengthError
 from ..layout import Layout
+from ..options import optional_integers
 from ..plan import Plan, Work
 from ..primitive import Primitive
 from ..tuning import shapes_for
@@ -44,7 +45,7 @@ class Elementwise(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any = "u32",
+        datatype: ComputeDatatypeLike = "u32",
         *,
         workgroup_size: int | None = None,
         vecs: int | None = None,
@@ -52,7 +53,8 @@ class Elementwise(Primitive):
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype: Datatype = as_datatype(datatype)
-        self._shapes = shapes_for("elementwise", self.capabilities, workgroup_size=workgroup_size, vecs=vecs)
+        wishes = optional_integers(workgroup_size=workgroup_size, vecs=vecs)
+        self._shapes = shapes_for("elementwise", self.capabilities, **wishes)
 
     def argument_datatype(self, name: str) -> Datatype:
         """The primitive's datatype, for every argument."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import wgpu
 
@@ -24,7 +24,8 @@ from ..shaders import sha256
 
 __all__ = ["Kernel"]
 
-_ACCESS = ("read", "read_write", "uniform")
+Access: TypeAlias = Literal["read", "read_write", "uniform"]
+_ACCESS: tuple[Access, ...] = get_args(Access)
 # What these take for themselves cannot be the name of an argument.
 _TAKEN = frozenset(
     name
@@ -93,7 +94,7 @@ class Kernel(Primitive):
         self,
         device: wgpu.GPUDevice | None,
         wgsl: str,
-        bindings: Mapping[str, str],
+        bindings: Mapping[str, Access],
         workgroups: Any,
         *,
         label: str = "kernel",

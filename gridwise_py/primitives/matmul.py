@@ -12,12 +12,13 @@ import wgpu
 from ..arguments import Argument
 from ..builder import PlanBuilder
 from ..capabilities import Capabilities
-from ..datatype import MATMUL_DATATYPES, Datatype, as_datatype
+from ..datatype import MATMUL_DATATYPES, Datatype, MatMulDatatypeLike, as_datatype
 from ..errors import ArgumentError, LengthError, LimitError
 from ..layout import Layout
 from ..matmul_shape import MatMulShape, matmul_shapes_for
+from ..options import optional_integers
 from ..plan import Plan, Work
-from ..primitive import Primitive
+from .typed import TwoInputs
 
 __all__ = ["MatMul", "matrix_size"]
 
@@ -32,7 +33,7 @@ def matrix_size(name: str, value: Any) -> int:
     return int(value)
 
 
-class MatMul(Primitive):
+class MatMul(TwoInputs):
     """Multiply two matrices: ``output = a @ b``.
 
     Arrays have one dimension: the matrices are in them row by row (C order), and their sizes are given here. Making
@@ -50,10 +51,12 @@ class MatMul(Primitive):
         Shape of the kernel: rows and columns of the output that a workgroup computes, and the steps along k that it
         takes at once; rows and columns of an invocation; 2 to write the next step to workgroup memory while this one is
         read, else 1; how many of the steps are written out.
+    capabilities : Capabilities, optional
+        To plan for, with None as device; by default what was measured on the device.
 
     See Also
     --------
-    Primitive.execute : takes ``a``, ``b`` and ``output``, shapes (m·k,), (k·n,) and (m·n,).
+    execute : takes ``a``, ``b`` and ``output``, shapes (m·k,), (k·n,) and (m·n,).
     matmul : the one-shot function, for numpy arrays of two dimensions.
 
     Notes
@@ -84,7 +87,7 @@ class MatMul(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any = "f32",
+        datatype: MatMulDatatypeLike = "f32",
         *,
         m: int,
         n: int,
@@ -103,11 +106,11 @@ class MatMul(Primitive):
         self.m: int = matrix_size("m", m)
         self.n: int = matrix_size("n", n)
         self.k: int = matrix_size("k", k)
-        self._shapes = matmul_shapes_for(
-            self.capabilities,
+        wishes = optional_integers(
             tile_m=tile_m, tile_n=tile_n, tile_k=tile_k, thread_m=thread_m, thread_n=thread_n,
             stages=stages, unroll=unroll,
         )  # fmt: skip
+        self._shapes = matmul_shapes_for(self.capabilities, **wishes)
 
     def argument_datatype(self, name: str) -> Datatype:
         """The primitive's datatype, for every argument."""

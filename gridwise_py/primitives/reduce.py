@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import wgpu
 
 from ..arguments import Argument
-from ..binop import Add, BinOp
+from ..binop import Add, BinOp, BinOpLike
 from ..builder import PlanBuilder
-from ..capabilities import Capabilities
+from ..capabilities import Capabilities, SubgroupsLike
 from ..chained_state import ChainedState
-from ..datatype import Datatype
+from ..datatype import ComputeDatatypeLike
 from ..kernel_constants import RAW_OUTPUT
 from ..layout import Layout
+from ..options import optional_integers
 from ..plan import Copy, Plan, Work
 from ..tuning import Shape
 from .operator_primitive import BlockWindow, OperatorPrimitive, blocks_of
+from .typed import InputTotal
 
 __all__ = ["Reduce"]
 
 
-class Reduce(OperatorPrimitive):
+class Reduce(InputTotal, OperatorPrimitive):
     """Combine all items with an associative operator.
 
     The result keeps the datatype (integers wrap, unlike `numpy.sum`, which widens). No items give the operator's
@@ -50,13 +52,15 @@ class Reduce(OperatorPrimitive):
     workgroup_size, vecs : int, optional
         Shape of the kernel: invocations, and vec4 per invocation and tile.
     spin_limit : int, default 256
-        Looks in vain before the last workgroup computes a block again.
+        How often the last workgroup looks for a total that is not posted yet before it computes that block again.
     stall_every, epoch_bits : int, optional
         For tests: every so many blocks one never posts; width of the epoch.
+    capabilities : Capabilities, optional
+        To plan for, with None as device; by default what was measured on the device.
 
     See Also
     --------
-    Primitive.execute : takes ``input``, shape (n,), and ``output``, shape (1,).
+    execute : takes ``input``, shape (n,), and ``output``, shape (1,).
 
     Notes
     -----
@@ -99,13 +103,13 @@ class Reduce(OperatorPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any = "u32",
-        op: BinOp | str = Add,
+        datatype: ComputeDatatypeLike = "u32",
+        op: BinOpLike = Add,
         *,
         deterministic: bool = False,
         compensated: bool = False,
-        subgroups: bool | str | None = None,
-        state: str | None = None,
+        subgroups: SubgroupsLike = None,
+        state: Literal["u64", "u32x2"] | None = None,
         workgroup_size: int | None = None,
         vecs: int | None = None,
         spin_limit: int = 256,
@@ -117,8 +121,10 @@ class Reduce(OperatorPrimitive):
             device, datatype, op, subgroups=subgroups, deterministic=deterministic, compensated=compensated,
             capabilities=capabilities,
         )  # fmt: skip
-        self._state = ChainedState.choose(self.capabilities, state, epoch_bits, spin_limit, stall_every)
-        self._shapes = self._shapes_for("reduce", workgroup_size=workgroup_size, vecs=vecs)
+        wishes = optional_integers(workgroup_size=workgroup_size, vecs=vecs)
+        numbers = optional_integers(epoch_bits=epoch_bits, spin_limit=spin_limit, stall_every=stall_every)
+        self._state = ChainedState.choose(self.capabilities, state, **numbers)
+        self._shapes = self._shapes_for("reduce", **wishes)
 
     def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
         """One item."""

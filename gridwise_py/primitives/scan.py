@@ -5,27 +5,31 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ..arguments import Argument
-from ..binop import Add, BinOp
+from ..binop import Add, BinOp, BinOpLike
 from ..builder import PlanBuilder
-from ..capabilities import Capabilities
+from ..capabilities import Capabilities, SubgroupsLike
 from ..chained_state import ChainedState
-from ..datatype import Datatype
+from ..datatype import ComputeDatatypeLike
 from ..errors import ArgumentError, OverlapError
 from ..kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
 from ..layout import Layout
 from ..lookback import look_back_choice
+from ..options import optional_integers
 from ..plan import Plan, Work
 from ..tuning import Shape, look_back_tiles
 from ..windows import windows_of
 from .operator_primitive import BlockWindow, OperatorPrimitive, blocks_of
+from .typed import InputOutput
 
-__all__ = ["Scan"]
+__all__ = ["Scan", "ScanKind"]
+
+ScanKind: TypeAlias = Literal["inclusive", "exclusive"]
 
 _KINDS = ("inclusive", "exclusive")
 _STRATEGIES = ("auto", "reduce_then_scan", "lookback")
@@ -33,7 +37,7 @@ _STRATEGIES = ("auto", "reduce_then_scan", "lookback")
 _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 
-class Scan(OperatorPrimitive):
+class Scan(InputOutput, OperatorPrimitive):
     """All prefix sums of the input under an associative operator.
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
@@ -75,13 +79,15 @@ class Scan(OperatorPrimitive):
         of order. None takes tickets on CPU adapters (lavapipe starts in the middle of the grid) and where the self-test
         says that they are needed.
     spin_limit : int, default 256
-        Looks in vain, all told, before a workgroup computes tiles that have not posted again.
+        How often a workgroup looks for totals that are not posted yet before it computes those tiles again itself.
     stall_every, epoch_bits : int, optional
         For tests: every so many tiles one never posts; width of the epoch.
+    capabilities : Capabilities, optional
+        To plan for, with None as device; by default what was measured on the device.
 
     See Also
     --------
-    Primitive.execute : takes ``input`` and ``output``, shape (n,) each. In place is possible.
+    execute : takes ``input`` and ``output``, shape (n,) each. In place is possible.
 
     Notes
     -----
@@ -124,15 +130,15 @@ class Scan(OperatorPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any = "u32",
-        op: BinOp | str = Add,
-        kind: str = "inclusive",
+        datatype: ComputeDatatypeLike = "u32",
+        op: BinOpLike = Add,
+        kind: ScanKind = "inclusive",
         *,
-        strategy: str | None = None,
+        strategy: Literal["auto", "reduce_then_scan", "lookback"] | None = None,
         deterministic: bool = False,
         compensated: bool = False,
-        state: str | None = None,
-        subgroups: bool | str | None = None,
+        state: Literal["u64", "u32x2"] | None = None,
+        subgroups: SubgroupsLike = None,
         workgroup_size: int | None = None,
         vecs: int | None = None,
         tickets: bool | None = None,
@@ -156,13 +162,14 @@ class Scan(OperatorPrimitive):
                     f"timing; leave out one of the two"
                 )
             self._insists = "reduce_then_scan"
-        self._state = ChainedState.choose(self.capabilities, state, epoch_bits, spin_limit, stall_every)
+        numbers = optional_integers(epoch_bits=epoch_bits, spin_limit=spin_limit, stall_every=stall_every)
+        self._state = ChainedState.choose(self.capabilities, state, **numbers)
         never = "reduce_then_scan" in (self._insists, self._prefers)
         self._lookback_is_safe, needs_tickets = look_back_choice(
             self.capabilities, device, None if never else self._state.form
         )
         self.tickets: bool = needs_tickets if tickets is None else tickets
-        wishes = {"workgroup_size": workgroup_size, "vecs": vecs}
+        wishes = optional_integers(workgroup_size=workgroup_size, vecs=vecs)
         self._blocks_shapes = self._shapes_for("scan", **wishes)
         self._lookback_shapes = self._shapes_for("scan" if self._fixed_order else "scan_lookback", **wishes)
 

@@ -4,60 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import wgpu
 
 from ..arguments import Argument, Items
 from ..builder import PlanBuilder
-from ..capabilities import Capabilities, SubgroupMode
-from ..datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, as_datatype
+from ..capabilities import Capabilities, SubgroupMode, SubgroupsLike
+from ..datatype import (
+    DATATYPES,
+    STORAGE_DATATYPES,
+    VALUE_DATATYPES,
+    Datatype,
+    KeyDatatypeLike,
+    ValueDatatypeLike,
+    as_datatype,
+)
 from ..errors import ArgumentError, LengthError
 from ..layout import Layout, Operand
 from ..lookback import look_back_choice
-from ..options import integer
+from ..options import integer, optional_integers
 from ..plan import Plan, Work
 from ..primitive import Primitive
+from ..signatures import explained
 from ..sort_shape import sort_shapes_for
 from ..tuning import Shapes
-from .sort_plan import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, add_sort, digits_of
+from .sort_plan import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of
+from .typed import InputOutput, KeysValues
 
 __all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive", "key_codes"]
 
 _STRATEGIES = (ONESWEEP, REDUCE_THEN_SCAN)
-_OPTIONS = """descending : bool, default False
-        Largest first. Keys that are equal keep their order in both directions.
-    begin_bit, end_bit : int, optional
-        Sort by these bits only, from `begin_bit` up to but without `end_bit`; by default by all. Bits are those of
-        the key's code, whose unsigned order is the order of the keys (see Notes).
-    overwrite_input : bool, default False
-        Sort in place: the outputs are the inputs, and less memory is needed.
-    strategy : {None, "onesweep", "reduce_then_scan"}, optional
-        ``"onesweep"`` counts all digits at once, and then reads and writes each item once per digit, with a decoupled
-        look-back and fallback. ``"reduce_then_scan"`` counts each digit before it moves the items, and no workgroup
-        ever waits for another. None takes the first where the self-test finds that workgroups can wait for each other.
-    subgroups : None, bool or str, optional
-        None chooses by what the device has; False uses workgroup memory and barriers only.
-    workgroup_size, items, parts, look : int, optional
-        Shape of the kernels: invocations, keys per invocation and tile, parts in which a tile goes through workgroup
-        memory, tiles looked at in one round.
-    tickets : bool, optional
-        Whether a workgroup of ``"onesweep"`` takes its tile from a counter; None for CPU adapters only.
-    spin_limit : int, optional
-        Looks in vain, all told, before a workgroup counts tiles that have not posted again; None for 256, and 4096 on
-        a CPU adapter, where the other workgroup may wait for a core.
-    stall_every : int, optional
-        For tests: every so many tiles one never posts."""
-_NOTES = """The order is that of numpy's stable sort: −0 equals +0 and keeps its sign, and every NaN comes last, also
-    when descending. A least significant digit radix sort with digits of 8 bits. A digit in which all keys agree moves
-    nothing: its dispatches remain, and end at once.
-
-    With n items, temporary memory is one copy of the items; for ``"onesweep"`` 1 KiB per tile (see ``tiles`` of
-    ``plan.parameters``), for ``"reduce_then_scan"`` 2 KiB per block; and 2 KiB per digit. Up to one tile, a single
-    workgroup sorts in one dispatch, and needs none. Keys that are larger than a binding of the device are bound in
-    segments, and each chunk of a `ChunkedArray` by itself, as many as its max-storage-buffers-per-shader-stage allows.
-    Chunks of 16-bit keys begin at even items."""
 
 
 class SortPrimitive(Primitive):
@@ -70,15 +48,15 @@ class SortPrimitive(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any,
+        datatype: KeyDatatypeLike,
         value_datatype: Datatype | None,
         *,
         descending: bool = False,
         begin_bit: int = 0,
         end_bit: int | None = None,
         overwrite_input: bool = False,
-        strategy: str | None = None,
-        subgroups: bool | str | None = None,
+        strategy: SortStrategy | None = None,
+        subgroups: SubgroupsLike = None,
         workgroup_size: int | None = None,
         items: int | None = None,
         parts: int | None = None,
@@ -110,10 +88,7 @@ class SortPrimitive(Primitive):
             self.mode,
             self.datatype,
             value_words,
-            workgroup_size=workgroup_size,
-            items=items,
-            parts=parts,
-            look=look,
+            **optional_integers(workgroup_size=workgroup_size, items=items, parts=parts, look=look),
         )
         config = SortConfig(
             key=self.datatype,
@@ -201,24 +176,56 @@ class SortPrimitive(Primitive):
         return (places & np.uint64(0xFFFFFFFF)).astype(np.intp)
 
 
-class Sort(SortPrimitive):
-    __doc__ = f"""Sort keys; stable.
+class Sort(InputOutput, SortPrimitive):
+    """Sort keys; stable.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
         Of the keys: u32, i32, f32, u64, i64, f64 or f16.
-    {_OPTIONS}
+    descending : bool, default False
+        Largest first. Keys that are equal keep their order in both directions.
+    begin_bit, end_bit : int, optional
+        Sort by these bits only, from `begin_bit` up to but without `end_bit`; by default by all. Bits are those of
+        the key's code, whose unsigned order is the order of the keys (see Notes).
+    overwrite_input : bool, default False
+        Sort in place: the outputs are the inputs, and less memory is needed.
+    strategy : {None, "onesweep", "reduce_then_scan"}, optional
+        ``"onesweep"`` counts all digits at once, and then reads and writes each item once per digit, with a decoupled
+        look-back and fallback. ``"reduce_then_scan"`` counts each digit before it moves the items, and no workgroup
+        ever waits for another. None takes the first where the self-test finds that workgroups can wait for each other.
+    subgroups : None, bool or str, optional
+        None chooses by what the device has; False uses workgroup memory and barriers only.
+    workgroup_size, items, parts, look : int, optional
+        Shape of the kernels: invocations, keys per invocation and tile, parts in which a tile goes through workgroup
+        memory, tiles looked at in one round.
+    tickets : bool, optional
+        Whether a workgroup of ``"onesweep"`` takes its tile from a counter; None for CPU adapters only.
+    spin_limit : int, optional
+        How often a workgroup looks for counts that are not posted yet before it counts those tiles again itself; None
+        for 256, and 4096 on a CPU adapter, where the other workgroup may wait for a core.
+    stall_every : int, optional
+        For tests: every so many tiles one never posts.
+    capabilities : Capabilities, optional
+        To plan for, with None as device; by default what was measured on the device.
 
     See Also
     --------
-    Primitive.execute : takes ``input`` and ``output``, shape (n,) each.
+    execute : takes ``input`` and ``output``, shape (n,) each.
     SortPairs, ArgSort
 
     Notes
     -----
-    {_NOTES}
+    The order is that of numpy's stable sort: −0 equals +0 and keeps its sign, and every NaN comes last, also
+    when descending. A least significant digit radix sort with digits of 8 bits. A digit in which all keys agree moves
+    nothing: its dispatches remain, and end at once.
+
+    With n items, temporary memory is one copy of the items; for ``"onesweep"`` 1 KiB per tile (see ``tiles`` of
+    ``plan.parameters``), for ``"reduce_then_scan"`` 2 KiB per block; and 2 KiB per digit. Up to one tile, a single
+    workgroup sorts in one dispatch, and needs none. Keys that are larger than a binding of the device are bound in
+    segments, and each chunk of a `ChunkedArray` by itself, as many as its max-storage-buffers-per-shader-stage allows.
+    Chunks of 16-bit keys begin at even items.
 
     Examples
     --------
@@ -235,16 +242,40 @@ class Sort(SortPrimitive):
     )
     _roles = ("input", "output", None, None)
 
-    def __init__(self, device: wgpu.GPUDevice | None, datatype: Datatype | str | Any = "u32", **options: Any):
-        super().__init__(device, datatype, None, **options)
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        datatype: KeyDatatypeLike = "u32",
+        *,
+        descending: bool = False,
+        begin_bit: int = 0,
+        end_bit: int | None = None,
+        overwrite_input: bool = False,
+        strategy: SortStrategy | None = None,
+        subgroups: SubgroupsLike = None,
+        workgroup_size: int | None = None,
+        items: int | None = None,
+        parts: int | None = None,
+        look: int | None = None,
+        tickets: bool | None = None,
+        spin_limit: int | None = None,
+        stall_every: int = 0,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(
+            device, datatype, None,
+            descending=descending, begin_bit=begin_bit, end_bit=end_bit, overwrite_input=overwrite_input,
+            strategy=strategy, subgroups=subgroups, workgroup_size=workgroup_size, items=items, parts=parts, look=look,
+            tickets=tickets, spin_limit=spin_limit, stall_every=stall_every, capabilities=capabilities,
+        )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return what numpy's stable sort gives."""
         return input[self._order(input)]
 
 
-class SortPairs(SortPrimitive):
-    __doc__ = f"""Sort keys, and move a value along with each; stable.
+class SortPairs(KeysValues, SortPrimitive):
+    """Sort keys, and move a value along with each; stable.
 
     Parameters
     ----------
@@ -253,15 +284,27 @@ class SortPairs(SortPrimitive):
         Of the keys: u32, i32, f32, u64, i64, f64 or f16.
     value_datatype : Datatype, str or numpy dtype, default "u32"
         Of the values, of 4 or 8 bytes; they are moved as they are.
-    {_OPTIONS}
+    descending, begin_bit, end_bit, overwrite_input, strategy
+        As for `Sort`.
+    subgroups, workgroup_size, items, parts, look, tickets, spin_limit, stall_every
+        Shape of the kernels and how workgroups wait, as for `Sort`.
+    capabilities : Capabilities, optional
+        To plan for, with None as device; by default what was measured on the device.
 
     See Also
     --------
-    Primitive.execute : takes ``keys``, ``values``, ``output_keys`` and ``output_values``, shape (n,) each.
+    execute : takes ``keys``, ``values``, ``output_keys`` and ``output_values``, shape (n,) each.
+    Sort : which order that is, and what memory it takes.
 
-    Notes
-    -----
-    {_NOTES}
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> keys = gw.asarray(np.array([3, 1, 2], dtype=np.uint32), device)
+    >>> values = gw.asarray(np.array([0.3, 0.1, 0.2], dtype=np.float32), device)
+    >>> run = gw.SortPairs(device, "u32", "f32").execute(keys=keys, values=values)
+    >>> run.outputs["output_values"].to_numpy()
+    array([0.1, 0.2, 0.3], dtype=float32)
     """
 
     arguments: ClassVar[tuple[Argument, ...]] = (
@@ -275,11 +318,30 @@ class SortPairs(SortPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any = "u32",
-        value_datatype: Datatype | str | Any = "u32",
-        **options: Any,
+        datatype: KeyDatatypeLike = "u32",
+        value_datatype: ValueDatatypeLike = "u32",
+        *,
+        descending: bool = False,
+        begin_bit: int = 0,
+        end_bit: int | None = None,
+        overwrite_input: bool = False,
+        strategy: SortStrategy | None = None,
+        subgroups: SubgroupsLike = None,
+        workgroup_size: int | None = None,
+        items: int | None = None,
+        parts: int | None = None,
+        look: int | None = None,
+        tickets: bool | None = None,
+        spin_limit: int | None = None,
+        stall_every: int = 0,
+        capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, datatype, as_datatype(value_datatype, VALUE_DATATYPES), **options)
+        super().__init__(
+            device, datatype, as_datatype(value_datatype, VALUE_DATATYPES),
+            descending=descending, begin_bit=begin_bit, end_bit=end_bit, overwrite_input=overwrite_input,
+            strategy=strategy, subgroups=subgroups, workgroup_size=workgroup_size, items=items, parts=parts, look=look,
+            tickets=tickets, spin_limit=spin_limit, stall_every=stall_every, capabilities=capabilities,
+        )  # fmt: skip
 
     def reference(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what numpy's stable sort gives: keys and values."""
@@ -287,23 +349,37 @@ class SortPairs(SortPrimitive):
         return keys[order], values[order]
 
 
-class ArgSort(SortPrimitive):
-    __doc__ = f"""The positions (u32) that would sort the keys; stable.
+class ArgSort(InputOutput, SortPrimitive):
+    """The positions (u32) that would sort the keys; stable.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
         Of the keys: u32, i32, f32, u64, i64, f64 or f16.
-    {_OPTIONS}
+    descending, begin_bit, end_bit, strategy
+        As for `Sort`.
+    subgroups, workgroup_size, items, parts, look, tickets, spin_limit, stall_every
+        Shape of the kernels and how workgroups wait, as for `Sort`.
+    capabilities : Capabilities, optional
+        To plan for, with None as device; by default what was measured on the device.
 
     See Also
     --------
-    Primitive.execute : takes ``input`` and ``output``, shape (n,) each; the output is of u32.
+    execute : takes ``input`` and ``output``, shape (n,) each; the output is of u32.
+    Sort : which order that is.
 
     Notes
     -----
-    {_NOTES} A second copy of the keys is needed, since they are no output.
+    Memory is that of `Sort`, and a second copy of the keys, since they are no output.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.array([3, 1, 2], dtype=np.uint32), device)
+    >>> gw.ArgSort(device, "u32").execute(input=x).output.to_numpy()
+    array([1, 2, 0], dtype=uint32)
     """
 
     arguments: ClassVar[tuple[Argument, ...]] = (
@@ -312,10 +388,32 @@ class ArgSort(SortPrimitive):
     )
     _roles = ("input", None, None, "output")
 
-    def __init__(self, device: wgpu.GPUDevice | None, datatype: Datatype | str | Any = "u32", **options: Any):
-        if options.get("overwrite_input"):
-            raise ArgumentError("ArgSort has no overwrite_input: positions are no keys; leave it out")
-        super().__init__(device, datatype, DATATYPES["u32"], **options)
+    @explained({"overwrite_input": "its result is positions, and the keys stay as they are; leave it out"})
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        datatype: KeyDatatypeLike = "u32",
+        *,
+        descending: bool = False,
+        begin_bit: int = 0,
+        end_bit: int | None = None,
+        strategy: SortStrategy | None = None,
+        subgroups: SubgroupsLike = None,
+        workgroup_size: int | None = None,
+        items: int | None = None,
+        parts: int | None = None,
+        look: int | None = None,
+        tickets: bool | None = None,
+        spin_limit: int | None = None,
+        stall_every: int = 0,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(
+            device, datatype, DATATYPES["u32"],
+            descending=descending, begin_bit=begin_bit, end_bit=end_bit, strategy=strategy, subgroups=subgroups,
+            workgroup_size=workgroup_size, items=items, parts=parts, look=look, tickets=tickets, spin_limit=spin_limit,
+            stall_every=stall_every, capabilities=capabilities,
+        )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return what numpy's stable argsort gives, as u32."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ..binop import Add, operator_context
 from ..builder import PlanBuilder
@@ -17,9 +17,10 @@ from ..plan import Fill
 from ..sort_shape import SortShape
 from ..tuning import Shapes
 
-__all__ = ["ONESWEEP", "REDUCE_THEN_SCAN", "SortConfig", "add_sort", "digits_of"]
+__all__ = ["ONESWEEP", "REDUCE_THEN_SCAN", "SortConfig", "SortStrategy", "add_sort", "digits_of"]
 
 ONESWEEP, REDUCE_THEN_SCAN = "onesweep", "reduce_then_scan"
+SortStrategy: TypeAlias = Literal["onesweep", "reduce_then_scan"]
 _PLACES = ("input", "output", "temporary")
 _MAX_ITEMS = 1 << 30  # a state word has 30 bits for a number of keys
 _LEAST_CHUNKS = 4  # of a block of the histogram

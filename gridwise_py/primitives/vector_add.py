@@ -8,21 +8,26 @@ import numpy as np
 
 from ..arguments import Argument
 from .elementwise import Elementwise
+from .typed import TwoInputs
 
 __all__ = ["VectorAdd"]
 
 
-class VectorAdd(Elementwise):
+class VectorAdd(TwoInputs, Elementwise):
     """Add two vectors: ``output = a + b``; integers wrap.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
+    workgroup_size, vecs : int, optional
+        Shape of the kernel: invocations, and vec4 per invocation.
+    capabilities : Capabilities, optional
+        To plan for, with None as device; by default what was measured on the device.
 
     See Also
     --------
-    Primitive.execute : takes ``a``, ``b`` and ``output``, shape (n,) each. The output may be one of the inputs.
+    execute : takes ``a``, ``b`` and ``output``, shape (n,) each. The output may be one of the inputs.
 
     Examples
     --------

@@ -1,0 +1,248 @@
+"""What calls of the library's primitives take, spelled out for editors, ``help()`` and type checkers.
+
+`Primitive` takes the arguments of any primitive by name, which tells an editor nothing. Each class here has the same
+four methods with the names written out; their documentation is that of `Primitive`. The types say that chunks come out
+where chunks go in.
+"""
+
+# A method that takes some names is no substitute for one that takes any: that is the point here.
+# pyright: reportIncompatibleMethodOverride=false
+
+from __future__ import annotations
+
+import wgpu
+
+from ..arguments import Items, ItemsT
+from ..array import Array
+from ..executor import BoundPlan
+from ..primitive import ASYNC_REMEDIES, Primitive
+from ..run import Run
+from ..signatures import LEFT_OUT, explained, given
+from ..timing import TimingSession
+
+__all__ = ["InputOutput", "InputTotal", "KeysValues", "TwoInputs"]
+
+
+class InputOutput(Primitive):
+    """Primitives of one input and one output of its kind."""
+
+    @explained()
+    def bind(
+        self,
+        *,
+        input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+    ) -> BoundPlan:
+        return self._bind(given(input=input, output=output)).bound
+
+    @explained()
+    def record(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> dict[str, ItemsT]:
+        return self._record(given(input=input, output=output), encoder, trials, timing)
+
+    @explained()
+    def execute(
+        self,
+        *,
+        input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        encoder: wgpu.GPUCommandEncoder | None = None,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[ItemsT]:
+        arrays = given(input=input, output=output)
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self,
+        *,
+        input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[ItemsT]:
+        arrays = given(input=input, output=output)
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
+
+
+class InputTotal(Primitive):
+    """Primitives of one input, whose output is one item."""
+
+    @explained()
+    def bind(
+        self,
+        *,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+    ) -> BoundPlan:
+        return self._bind(given(input=input, output=output)).bound
+
+    @explained()
+    def record(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> dict[str, Array]:
+        return self._record(given(input=input, output=output), encoder, trials, timing)
+
+    @explained()
+    def execute(
+        self,
+        *,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        encoder: wgpu.GPUCommandEncoder | None = None,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[Array]:
+        arrays = given(input=input, output=output)
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self,
+        *,
+        input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[Array]:
+        arrays = given(input=input, output=output)
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
+
+
+class TwoInputs(Primitive):
+    """Primitives of two inputs and one output of their kind."""
+
+    @explained()
+    def bind(
+        self,
+        *,
+        a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+    ) -> BoundPlan:
+        return self._bind(given(a=a, b=b, output=output)).bound
+
+    @explained()
+    def record(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> dict[str, ItemsT]:
+        return self._record(given(a=a, b=b, output=output), encoder, trials, timing)
+
+    @explained()
+    def execute(
+        self,
+        *,
+        a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        encoder: wgpu.GPUCommandEncoder | None = None,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[ItemsT]:
+        arrays = given(a=a, b=b, output=output)
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self,
+        *,
+        a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[ItemsT]:
+        arrays = given(a=a, b=b, output=output)
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
+
+
+class KeysValues(Primitive):
+    """Primitives of keys and values, which come out as keys and values."""
+
+    @explained()
+    def bind(
+        self,
+        *,
+        keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+    ) -> BoundPlan:
+        return self._bind(given(keys=keys, values=values, output_keys=output_keys, output_values=output_values)).bound
+
+    @explained()
+    def record(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> dict[str, ItemsT]:
+        return self._record(
+            given(keys=keys, values=values, output_keys=output_keys, output_values=output_values),
+            encoder,
+            trials,
+            timing,
+        )
+
+    @explained()
+    def execute(
+        self,
+        *,
+        keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        encoder: wgpu.GPUCommandEncoder | None = None,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[ItemsT]:
+        arrays = given(keys=keys, values=values, output_keys=output_keys, output_values=output_values)
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self,
+        *,
+        keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[ItemsT]:
+        arrays = given(keys=keys, values=values, output_keys=output_keys, output_values=output_values)
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)

@@ -1,0 +1,106 @@
+"""Calls that do not fit a signature: answered with the names that it has, before Python's bare TypeError."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from .errors import ArgumentError
+
+__all__ = ["LEFT_OUT", "explained", "given"]
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+class _LeftOut:
+    """What an argument is that a caller leaves out, where None says something else."""
+
+    def __repr__(self) -> str:
+        return "<left out>"
+
+
+# Of the type of None for type checkers: of Any, it would say what the other arguments of a call may be.
+LEFT_OUT: None = cast(None, _LeftOut())
+
+
+def given(**arguments: Any) -> dict[str, Any]:
+    """Return those arguments that were not left out."""
+    return {name: value for name, value in arguments.items() if value is not LEFT_OUT}
+
+
+def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT], FunctionT]:
+    """Make a function or a method answer arguments that it does not have with an ArgumentError.
+
+    Parameters
+    ----------
+    remedies : mapping from str to str, optional
+        What to do, by the name of an argument that callers may expect; ``{x}`` stands for the first argument.
+    """
+
+    def decorate(function: FunctionT) -> FunctionT:
+        parameters = list(inspect.signature(function).parameters.values())
+        most = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+        known = {p.name for p in parameters}
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        refused = set(remedies or ()) - known
+
+        def check(args: tuple[Any, ...], names: Any) -> None:
+            if len(args) > most or (names & refused if takes_any else not names <= known):
+                raise ArgumentError(_explanation(function, parameters, args, names, remedies or {}))
+
+        if inspect.iscoroutinefunction(function):
+
+            @wraps(function)
+            async def call(*args: Any, **kwargs: Any) -> Any:
+                check(args, kwargs.keys())
+                return await function(*args, **kwargs)
+
+        else:
+
+            @wraps(function)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                check(args, kwargs.keys())
+                return function(*args, **kwargs)
+
+        return cast(FunctionT, call)
+
+    return decorate
+
+
+def _explanation(
+    function: Callable[..., Any],
+    parameters: list[inspect.Parameter],
+    args: tuple[Any, ...],
+    names: Any,
+    remedies: Mapping[str, str],
+) -> str:
+    """Return what is wrong with a call, and what the function takes."""
+    is_method = parameters[0].name == "self"
+    own = parameters[1:] if is_method else parameters
+    if not is_method:
+        call = f"gw.{function.__name__}()"
+    elif function.__name__ == "__init__":
+        call = type(args[0]).__name__
+    else:
+        call = f"{args[0].name}.{function.__name__}()"
+    positional = [p.name for p in own if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    named = [p.name for p in own if p.kind is p.KEYWORD_ONLY]
+    if any(p.kind is p.VAR_KEYWORD for p in own):  # of a primitive that names its arguments when it is made
+        named = [argument.name for argument in args[0].arguments] + named
+    for name in names:
+        if name not in {*positional, *named}:
+            if name in remedies:
+                first = positional[0] if positional else "x"
+                return f"{call} has no argument {name!r}: {remedies[name].format(x=first)}"
+            near = get_close_matches(name, [*positional, *named], 1)
+            hint = f"did you mean {near[0]!r}? It" if near else "it"
+            return f"{call} has no argument {name!r}; {hint} takes {', '.join([*positional, *named])}"
+    count, plural = len(positional), "" if len(positional) == 1 else "s"
+    takes = f"{count} argument{plural} by position ({', '.join(positional)})" if count else "no argument by position"
+    return (
+        f"{call} takes {takes}, but was given {len(args) - is_method}; name {'the others' if count else 'them'}: "
+        f"{', '.join(f'{name}=' for name in named)}"
+    )
