@@ -376,4 +376,4 @@ def test_a_count_of_tune_is_written_as_any_other(monkeypatch):
     assert seen == [1 << 14] * 2
     refused = CliRunner().invoke(main, ["tune", "--max-n", "many"])
     assert refused.exit_code == 2
-    assert "'many' is not a count; write 1000" in refused.output
+    assert "'many' is not a count of at least 1; write 1000" in refused.output

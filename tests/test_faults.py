@@ -113,8 +113,9 @@ REFUSED = {
     "a time of 1e300 ns": (_each(lambda e: e["whole"]["series"]["gpu_span"]["samples_ns"].append(1e300)), "line 1, "),
     "a time of 1e30 ns": (_each(lambda e: e["kernels"][0]["samples_ns"].append(1e30)), "samples_ns"),
     "a time of 1e-320 ns": (_each(lambda e: e["kernels"][0]["samples_ns"].append(1e-320)), "1e-320"),
-    "an interval from 0": (
-        _each(lambda e: e["whole"]["series"]["gpu_span"]["summary"].update(ci_low_ns=0)), "series.gpu_span.summary",
+    "an interval that ends before it begins": (
+        _each(lambda e: e["whole"]["series"]["gpu_span"]["summary"].update(ci_low_ns=9e9, ci_high_ns=1.0)),
+        "series.gpu_span.summary",
     ),
     "a canary that takes no time": (_each(lambda e: e.update(canary_ns=[0, 0, 0, 0])), "canary_ns"),
     "a tick of 1e30 ns": (_each(lambda e: e.update(tick_period_ns=1e30)), "tick_period_ns"),

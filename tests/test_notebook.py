@@ -25,6 +25,22 @@ TIME = r"\d[\d.]* (ns|µs|ms|s)"
 
 #: Cells that follow README's, by what they show. The last line of a cell is shown, as notebooks do.
 CELLS = {
+    "own kernel": """saxpy = gw.Kernel(
+    device,
+    '''
+    @group(0) @binding(0) var<storage, read> x: array<f32>;
+    @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+    @group(0) @binding(2) var<uniform> alpha: f32;
+    @compute @workgroup_size(256) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+      if (id.x < arrayLength(&x)) { y[id.x] = alpha * x[id.x] + 1.0; }
+    }''',
+    bindings={"x": "read", "y": "read_write", "alpha": "uniform"},
+    workgroups=lambda n: -(-n["x"] // 256),
+    label="saxpy",
+)
+x = gw.asarray(np.arange(1_000_000, dtype=np.float32), device)
+run = saxpy.execute(x=x, y=gw.empty_like(x), alpha=2.0, enable_gpu_timing=True, trials=20)
+print(run.get_timing_result(), run.output.to_numpy()[:3])""",
     "timing result": "result = run.get_timing_result()\nresult",
     "imports": (
         "import json\n"
@@ -45,7 +61,7 @@ CELLS = {
     "table's type": "[type(table).__name__, len(table) > 0]",
     "measurement": (
         "gw.measure(saxpy, mode='hot', protocol=gw.SamplingProtocol(samples=20, warmup_s=0.05, max_warmup_s=0.1),\n"
-        "           x=x, y=gw.empty_like(x))"
+        "           x=x, y=gw.empty_like(x), alpha=2.0)"
     ),
     "benchmark": "gw.benchmark(lambda: saxpy.execute(enable_gpu_timing=True), n_warmup=1, n_iters=5)",
     "capabilities": "gw.capabilities(device)",
@@ -157,10 +173,12 @@ def test_no_cell_fails_or_writes_to_stderr(notebook):
 
 
 def test_readme_prints_what_it_shows(notebook):
-    first, second = (cell.outputs for cell in notebook.cells[: -len(CELLS)])
-    assert re.match(rf"TimingResult\(per trial of 10: scan {TIME}; GPU span {TIME}, CPU wall {TIME}\)\n", first[0].text)
-    assert first[0].text.endswith("[      1       2       3 ...  999998  999999 1000000]\n")
-    assert re.match(rf"TimingResult\(per trial of 20: saxpy {TIME}; .*\) \[1\. 3\. 5\.\]\n$", second[0].text)
+    functions, scan = (cell.outputs for cell in notebook.cells[: -len(CELLS)])
+    assert functions[0].text.startswith("499877311 999\n")
+    assert re.match(rf"TimingResult\(per trial of 10: scan {TIME}; GPU span {TIME}, CPU wall {TIME}\)\n", scan[0].text)
+    assert scan[0].text.endswith("[      1       2       3 ...  999998  999999 1000000]\n")
+    text = _printed(notebook, "own kernel")
+    assert re.match(rf"TimingResult\(per trial of 20: saxpy {TIME}; .*\) \[1\. 3\. 5\.\]\n$", text)
 
 
 @pytest.mark.parametrize("name", SHOWN_AS_HTML)

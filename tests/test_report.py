@@ -3,6 +3,7 @@
 import base64
 import gzip
 import hashlib
+import importlib
 import json
 import re
 import sys
@@ -565,7 +566,8 @@ def _report(*arguments):
     return CliRunner().invoke(main, ["report", *map(str, arguments)])
 
 
-def test_the_command(tmp_path):
+def test_the_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("gridwise_py.cli.report"), "PATIENCE_S", 0.0)
     (tmp_path / "sub").mkdir()
     write_results(tmp_path / "run.json", sweep())
     write_results(tmp_path / "sub" / "run.json", sweep(scale=1.5))

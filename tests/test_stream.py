@@ -117,7 +117,11 @@ def test_a_chunk_that_does_not_fit(device):
             list(results)
     with pytest.raises(gw.LengthError, match="a 10, b 9"):
         list(gw.stream(gw.VectorAdd(device), [(good, good[1:])]))
-    kernel = gw.Kernel(device, "", {"x": "read_write"}, 1)
+    text = (
+        "@group(0) @binding(0) var<storage, read_write> x: array<u32>;\n"
+        "@compute @workgroup_size(1) fn main() { x[0] = 1u; }"
+    )
+    kernel = gw.Kernel(device, text, {"x": "read_write"}, 1)
     with pytest.raises(gw.ArgumentError, match="these can: Reduce, Scan"):
         gw.stream(kernel, [good])
 

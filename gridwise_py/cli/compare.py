@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from .exit_codes import NOT_COMPARABLE, REGRESSION, WRONG_RESULT
-from .output import check_output, note, showing_progress, write_whole
+from .output import PATIENCE_S, check_output, note, showing_progress, write_whole
 
 __all__ = ["compare"]
 
@@ -81,7 +81,7 @@ def compare(
         out = former_out if out is None else out
     if out is not None:
         check_output(out, "--out", (old, new))
-    with showing_progress() as progress:
+    with showing_progress(PATIENCE_S) as progress:
         progress(f"reading {old.name}")
         before = read_results(old)
         progress(f"reading {new.name}")

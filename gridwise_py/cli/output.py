@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +16,19 @@ from .. import files
 from ..terminal import clean_lines, make_console
 from .exit_codes import BAD_INPUT
 
-__all__ = ["cannot_write", "check_new", "check_output", "note", "showing_progress", "table_console", "write_whole"]
+#: How long a command that reads and draws may be silent in a pipe.
+PATIENCE_S = 2.0
+
+__all__ = [
+    "PATIENCE_S",
+    "cannot_write",
+    "check_new",
+    "check_output",
+    "note",
+    "showing_progress",
+    "table_console",
+    "write_whole",
+]
 
 
 def note(text: str) -> None:
@@ -67,11 +80,15 @@ def table_console(piped_width: int) -> Any:
 
 
 @contextmanager
-def showing_progress() -> Iterator[Callable[[str], None]]:
-    """Yield a function that says on stderr what comes next: in place on a terminal, else on a line of its own."""
+def showing_progress(patience_s: float = 0.0) -> Iterator[Callable[[str], None]]:
+    """Yield a function that says on stderr which step comes next: in place on a terminal, else in a line.
+
+    Where stderr is no terminal, steps of the first `patience_s` seconds are not said: a quick command says nothing.
+    """
     console = make_console(stderr=True)
     if not console.is_terminal:
-        yield note
+        begin_s = time.monotonic()
+        yield lambda step: note(step) if time.monotonic() - begin_s >= patience_s else None
         return
     import textwrap
 

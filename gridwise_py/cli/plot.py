@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .output import check_output, note, showing_progress
+from .output import PATIENCE_S, check_output, note, showing_progress
 
 __all__ = ["plot"]
 
@@ -27,7 +27,7 @@ def plot(files: tuple[Path, ...], out: Path) -> None:
 
     check_output(out, "--out", files)
     documents = []
-    with showing_progress() as say:
+    with showing_progress(PATIENCE_S) as say:
         for file in files:
             say(f"reading {file.name}")
             documents.append(read_results(file))

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from .exit_codes import BAD_INPUT
-from .output import check_output, note, showing_progress, write_whole
+from .output import PATIENCE_S, check_output, note, showing_progress, write_whole
 
 __all__ = ["report"]
 
@@ -44,7 +44,7 @@ def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_lim
         note(f"gridwise: --out: {out.name}: a report ends in .html")
         sys.exit(BAD_INPUT)
     given = None if calibration is None else read_calibration(calibration)
-    with showing_progress() as say:
+    with showing_progress(PATIENCE_S) as say:
         say(f"reading {', '.join(file.name for file in files)}")
         sources = read_sources(files)
         say(f"drawing {out.name}")
