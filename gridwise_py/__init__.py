@@ -38,13 +38,15 @@ array([3, 2, 1], dtype=int32)
 import typing as _typing
 
 from . import namespace as _namespace
+from ._version import __version__ as __version__
 from .arguments import Argument
 from .array import Array, asarray, empty, empty_like
 from .bench.benchmark import BenchmarkResult, benchmark
 from .bench.measure import measure
 from .bench.measurement import Measurement
 from .bench.protocol import SamplingProtocol
-from .bench.results import read_results, to_dataframe
+from .bench.results import to_dataframe
+from .bench.results_reader import read_results
 from .binop import Add, BinOp, Max, Min, Multiply
 from .capabilities import Capabilities, LookbackVerdict
 from .chunked import ChunkedArray
@@ -86,8 +88,6 @@ from .run import Run
 from .stream import stream
 from .timing import TimingHelper, TimingSession
 from .timing_result import PerTrial, Span, TimingResult
-
-__version__ = "0.1.0"
 
 __all__ = [
     "DATATYPES",

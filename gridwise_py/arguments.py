@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import wgpu
@@ -22,15 +22,29 @@ from .timing import TimingSession
 from .trouble import device_error, is_trouble
 from .windows import binding_limit, part_of
 
-if TYPE_CHECKING:
-    from .primitive import Primitive
-
 __all__ = [
     "Argument", "Items", "ItemsT", "Ready", "bind_layout", "check_encoder", "check_overlaps", "check_session", "parts",
     "resolve", "signature", "watch", "watch_submission",
 ]  # fmt: skip
 
 Items: TypeAlias = Array | ChunkedArray
+
+
+class CallRules(Protocol):
+    """What a primitive says of the arguments of a call; `Primitive` has all of it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def device(self) -> wgpu.GPUDevice: ...
+    @property
+    def arguments(self) -> Sequence[Argument]: ...
+    def argument_datatype(self, name: str) -> Datatype | None: ...
+    def check_lengths(self, lengths: Mapping[str, int]) -> None: ...
+    def output_length(self, name: str, lengths: Mapping[str, int]) -> int | None: ...
+    def default_output(self, name: str, inputs: Mapping[str, Items]) -> Items | None: ...
+
+
 #: What goes in, and so what comes out.
 ItemsT = TypeVar("ItemsT", bound=Items)
 
@@ -154,7 +168,7 @@ def _check_array(
 
 
 def resolve(
-    primitive: Primitive, bound: Mapping[str, Items], arrays: Mapping[str, Any]
+    primitive: CallRules, bound: Mapping[str, Items], arrays: Mapping[str, Any]
 ) -> tuple[dict[str, Items], dict[str, Items]]:
     """Return the arguments as given by now (`bound` and `arrays`), and as used: outputs made or cut to size."""
     known = {argument.name: argument for argument in primitive.arguments}

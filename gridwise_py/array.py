@@ -10,10 +10,11 @@ import numpy as np
 import wgpu
 
 from ._wgpu_native import destroyed_flag, device_of, is_destroyed, submit
-from .context import context_of, step
+from .context import context_of
 from .datatype import STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
 from .device import default_device
 from .errors import ArgumentError, BufferUsageError, DatatypeError, ImplicitConversionError, LimitError
+from .observer import step
 from .process import in_thread
 from .trouble import device_errors
 
@@ -347,10 +348,10 @@ class Array(OnGpu):
                 found, lead = self._words()
                 found[lead : lead + self.nbytes] = words
                 words, first = found, first - lead
-            profiler = context_of(self._device).profiler
+            observer = context_of(self._device).observer
             with device_errors("copy_from()", self._device):
-                if profiler is not None:
-                    profiler._upload(self._buffer, first, words)
+                if observer is not None:
+                    observer.upload(self._buffer, first, words)
                 else:
                     self._device.queue.write_buffer(self._buffer, first, words)
         return self
@@ -375,7 +376,7 @@ class Array(OnGpu):
         if self._length:
             with device_errors("copy_from()", self._device):
                 encoder = self._device.create_command_encoder(label="gridwise copy")
-                with step(context_of(self._device).profiler, "copy_from", encoder, 2 * self.nbytes):
+                with step(context_of(self._device).observer, "copy_from", encoder, 2 * self.nbytes):
                     encoder.copy_buffer_to_buffer(
                         source.buffer, source.offset_bytes, self._buffer, self.offset_bytes, self.nbytes
                     )
@@ -420,13 +421,13 @@ def _checked_size(device: wgpu.GPUDevice, n: int, datatype: Datatype) -> int:
 def _make_buffer(
     device: wgpu.GPUDevice, n: int, datatype: Datatype, label: str, *, mapped: bool = False
 ) -> wgpu.GPUBuffer:
-    profiler = context_of(device).profiler
+    observer = context_of(device).observer
     size_bytes = _checked_size(device, n, datatype)
     with device_errors(f"an Array of {n} items of {datatype.name} ({size_bytes} bytes)", device):
         buffer = device.create_buffer(label=label or _LABEL, size=size_bytes, usage=_USAGE, mapped_at_creation=mapped)
     destroyed_flag(buffer, fresh=True)
-    if profiler is not None:
-        profiler._allocated(size_bytes)
+    if observer is not None:
+        observer.allocated(size_bytes)
     return buffer
 
 
@@ -599,14 +600,14 @@ def asarray(
         remedy = "use data.ravel(), or data.reshape(-1)" if items.ndim else "give a list of one number, [data]"
         raise ArgumentError(f"an Array has one dimension, the data has shape {items.shape}; {remedy}")
     device = device if device is not None else default_device()
-    profiler = context_of(device).profiler
-    buffer = _make_buffer(device, items.size, datatype, label, mapped=profiler is None)
+    observer = context_of(device).observer
+    buffer = _make_buffer(device, items.size, datatype, label, mapped=observer is None)
     words = np.ascontiguousarray(items).view(np.uint8)
     with device_errors(f"uploading {words.nbytes} bytes", device):
-        if profiler is None:
+        if observer is None:
             if items.size:
                 buffer.write_mapped(words)
             buffer.unmap()
         elif items.size:
-            profiler._upload(buffer, 0, words)
+            observer.upload(buffer, 0, words)
     return Array(buffer, datatype, items.size, device=device)

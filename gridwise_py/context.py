@@ -11,7 +11,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import wgpu
@@ -21,14 +21,13 @@ from .binop import BinOp
 from .capabilities import Capabilities, LookbackVerdict
 from .device import measure_capabilities
 from .errors import ArgumentError, GridwiseWarning
+from .executor import Executor
+from .observer import Observer, step
 from .process import check_process, note_gpu_use
 from .timing import TimingHelper
 from .trouble import device_end, device_errors, watch_errors
 
-if TYPE_CHECKING:
-    from .profiler import Profile
-
-__all__ = ["DeviceContext", "capabilities", "context_of", "step", "timing_helper"]
+__all__ = ["DeviceContext", "capabilities", "context_of", "timing_helper"]
 
 # Large enough that the copy, not the calls, is what takes time; larger ones gain nothing.
 _STAGING_BYTES = 32 << 20
@@ -70,7 +69,7 @@ class DeviceContext:
         #: Operators of users' own that were checked, with the datatype's name.
         self.checked_operators: set[tuple[BinOp, str]] = set()
         self._staging: wgpu.GPUBuffer | None = None
-        self.profiler: Profile | None = None  # while one is open
+        self.observer: Observer | None = None  # while one is open
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
         #: an event can tell it while later work, of other threads too, is under way.
         self.events_recorded: int = 0
@@ -100,11 +99,15 @@ class DeviceContext:
         return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
 
     @_Once
-    def executor(self):
+    def executor(self) -> Executor:
         """The device's one executor."""
-        from .executor import Executor
+        reference = weakref.ref(self)
 
-        return Executor(self.device)
+        def observer() -> Observer | None:
+            context = reference()
+            return None if context is None else context.observer
+
+        return Executor(self.device, observer)
 
     def number_event(self) -> int:
         """Return the number of an event that was submitted just now."""
@@ -134,23 +137,23 @@ class DeviceContext:
         ``queue.read_buffer`` copies several times; this maps once and copies once per part.
         """
         target = out.view(np.uint8).reshape(-1)
-        profiler = self.profiler
+        observer = self.observer
         with (
             self.lock,
             device_errors(f"reading {target.nbytes} bytes", self.device),
-            profiler._span("download", "transfer", bytes=target.nbytes) if profiler else contextlib.nullcontext(),
+            observer.span("download", "transfer", bytes=target.nbytes) if observer else contextlib.nullcontext(),
         ):
             staging = self._take_staging(min(_STAGING_BYTES, 1 << max(16, (target.nbytes - 1).bit_length())))
             for start in range(0, target.nbytes, staging.size):
                 size = min(staging.size, target.nbytes - start)
                 encoder = self.device.create_command_encoder(label="gridwise read")
-                with step(profiler, "copy to host", encoder, size):
+                with step(observer, "copy to host", encoder, size):
                     encoder.copy_buffer_to_buffer(buffer, offset_bytes + start, staging, 0, size)
-                with step(profiler, "submit"):
+                with step(observer, "submit"):
                     submit(self.device, [encoder.finish()], "read", waited_for=True)
-                with step(profiler, "wait"):
+                with step(observer, "wait"):
                     map_buffer(self.device, staging, "READ_NOSYNC", 0, size)
-                with step(profiler, "copy from staging"):
+                with step(observer, "copy from staging"):
                     target[start : start + size] = np.frombuffer(
                         staging.read_mapped(0, size, copy=False), dtype=np.uint8
                     )
@@ -171,20 +174,6 @@ class DeviceContext:
                 usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST,
             )
         return staging
-
-
-def step(
-    profiler: Profile | None,
-    name: str,
-    encoder: wgpu.GPUCommandEncoder | None = None,
-    moved_bytes: int | None = None,
-) -> contextlib.AbstractContextManager[Any]:
-    """Return what makes a step of the host a part of an open profile; with `encoder`, a copy that is recorded on it."""
-    if profiler is None:
-        return contextlib.nullcontext()
-    if encoder is None:
-        return profiler._span(name, "host")
-    return profiler._commands(encoder, name, "copy", moved_bytes)
 
 
 _creation_lock = threading.Lock()

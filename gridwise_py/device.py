@@ -250,7 +250,7 @@ def default_device() -> wgpu.GPUDevice:
 
 def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
     """Return what findings about a device hold for: adapter, driver, backend, and the versions that drive them."""
-    from . import __version__
+    from ._version import __version__
 
     info: Any = device.adapter.info
     return {

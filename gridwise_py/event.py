@@ -32,11 +32,11 @@ def synchronize(device: wgpu.GPUDevice | None = None) -> None:
     """
     device = device if device is not None else default_device()
     context = context_of(device)
-    recorded, profiler = context.events_recorded, context.profiler
-    if profiler is None:
+    recorded, observer = context.events_recorded, context.observer
+    if observer is None:
         wait_idle(device)
     else:
-        with profiler._span("wait", "host"):
+        with observer.span("wait", "host"):
             wait_idle(device)
     context.note_events_done(recorded)
 

@@ -10,15 +10,15 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import wgpu
 
 from ._wgpu_native import submit, wait_idle
-from .context import context_of
 from .errors import BufferUsageError, DeviceError
+from .observer import Observer
 from .pipelines import Pipeline, PipelineCache
 from .plan import BufferSpec, Copy, Fill, Kernel, Plan
 from .timing import TimingSession
@@ -195,8 +195,9 @@ class _PlanInstance:
 class Executor:
     """Makes and keeps wgpu objects for plans on one device."""
 
-    def __init__(self, device: wgpu.GPUDevice):
+    def __init__(self, device: wgpu.GPUDevice, observer: Callable[[], Observer | None] = lambda: None):
         self._device_reference = weakref.ref(device)
+        self._observer = observer
         self._lock = threading.RLock()
         self._plans: OrderedDict[Plan, _PlanInstance] = OrderedDict()
         self.pipelines: PipelineCache = PipelineCache(device)
@@ -352,9 +353,9 @@ class Executor:
 
     def make_buffer(self, label: str, spec: BufferSpec) -> wgpu.GPUBuffer:
         """Make a buffer that belongs to a plan, with its initial contents."""
-        profiler = context_of(self.device).profiler
-        if profiler is not None:
-            profiler._allocated(spec.size_bytes)
+        observer = self._observer()
+        if observer is not None:
+            observer.allocated(spec.size_bytes)
         if spec.words is None:
             return self.device.create_buffer(label=label, size=spec.size_bytes, usage=_OWN_USAGE[spec.role])
         return self.device.create_buffer_with_data(

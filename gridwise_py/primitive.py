@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import wgpu
 
@@ -31,6 +31,7 @@ from .datatype import DATATYPES, Datatype
 from .errors import ArgumentError, OverlapError, TimingUnavailable
 from .executor import BoundPlan, launch_blocking
 from .layout import Layout
+from .observer import Observer
 from .plan import Plan
 from .process import check_process, in_thread
 from .run import Measurement, Run, record_marked, submit, submit_blocking
@@ -39,9 +40,6 @@ from .timing import TimingSession
 from .timing_result import TimingResult
 from .trouble import device_error, device_errors
 from .windows import check_bindings
-
-if TYPE_CHECKING:
-    from .profiler import Profile
 
 __all__ = ["ASYNC_REMEDIES", "Primitive"]
 
@@ -271,10 +269,10 @@ class Primitive(ABC):
             check_session(self.name, timing, self.device)
         ready = self._bind(arrays, trials)
         watch_submission(encoder, ready, self.device)
-        profiler = self._context.profiler
+        observer = self._context.observer
         with device_errors(self.name, self.device):
-            if profiler is not None:
-                profiler._record_primitive(self.name, ready, encoder, trials, timing)
+            if observer is not None:
+                observer.record_primitive(self.name, ready, encoder, trials, timing)
             else:
                 ready.bound.encode(encoder, trials=trials, timing=timing)
         return ready.outputs
@@ -332,12 +330,12 @@ class Primitive(ABC):
         if encoder is not None:
             check_encoder(self.name, encoder, self.device)
         # Without a device there is no context; binding says so.
-        profiler = None if self._context is None else self._context.profiler
-        if profiler is not None:
-            with profiler._span(self.name, "primitive") as node:
+        observer = None if self._context is None else self._context.observer
+        if observer is not None:
+            with observer.span(self.name, "primitive") as node:
                 ready = self._bind(arrays, trials)
                 node.shapes = ready.shapes()
-                return self._run(ready, encoder, enable_gpu_timing, enable_cpu_timing, trials, profiler)
+                return self._run(ready, encoder, enable_gpu_timing, enable_cpu_timing, trials, observer)
         return self._run(self._bind(arrays, trials), encoder, enable_gpu_timing, enable_cpu_timing, trials, None)
 
     def _run(
@@ -347,10 +345,10 @@ class Primitive(ABC):
         enable_gpu_timing: bool,
         enable_cpu_timing: bool,
         trials: int,
-        profiler: Profile | None,
+        observer: Observer | None,
     ) -> Run[Any]:
         session = None
-        if enable_gpu_timing or (profiler is not None and profiler._times_kernels(encoder)):
+        if enable_gpu_timing or (observer is not None and observer.times_kernels(encoder)):
             if self._context.has_timestamps:
                 session = self._context.timing_helper.session()
             else:
@@ -364,15 +362,15 @@ class Primitive(ABC):
             elif self._launch_blocking:
                 submit_blocking(self.device, ready.bound, trials, session, cpu)
             else:
-                submit(self._device, ready.bound, trials, session, cpu, profiler)
+                submit(self._device, ready.bound, trials, session, cpu, observer)
         except BaseException as error:
             if session is not None and encoder is None and not session.is_submitted():
                 session.abandon()
             if isinstance(error, wgpu.GPUError):
                 raise device_error(error, self.name) from error
             raise
-        if profiler is not None:
-            profiler._kernels(ready.bound.plan, session, 0, trials, encoder)
+        if observer is not None:
+            observer.kernels(ready.bound.plan, session, 0, trials, encoder)
         measurement = Measurement(ready.bound.plan, session, trials, cpu or {}) if timed else None
         if measurement is not None:
             self._last_timed = measurement

@@ -64,9 +64,9 @@ class Profile:
         with _turn:
             if self._used:
                 raise ArgumentError("this profile was used before; make a new one: with gw.profile(device) as prof")
-            if self._context.profiler is not None:
+            if self._context.observer is not None:
                 raise ArgumentError("a profile is open on this device already; use prof.region(name) for parts of it")
-            self._used, self._context.profiler = True, self
+            self._used, self._context.observer = True, self
         try:
             if not self._context.has_timestamps:
                 self._context.warn_no_timestamps()
@@ -74,7 +74,7 @@ class Profile:
             self._stack()  # the lane of the thread that opens it comes first
         except BaseException:
             with _turn:
-                self._used, self._context.profiler = False, None
+                self._used, self._context.observer = False, None
             raise
         self._begin_ns = time.perf_counter_ns()
         return self
@@ -83,7 +83,7 @@ class Profile:
         with _turn:
             if not self._is_open:
                 return
-            self._context.profiler = None
+            self._context.observer = None
             self._end_ns = time.perf_counter_ns()
         self._align()
 
@@ -113,7 +113,7 @@ class Profile:
         name : str
         """
         self._check_open()
-        with self._span(name, "region"):
+        with self.span(name, "region"):
             yield
 
     def timestamp_writes(
@@ -170,7 +170,7 @@ class Profile:
             For the trace.
         """
         self._check_open()
-        with self._commands(encoder, name, "commands", moved_bytes):
+        with self.copies(encoder, name, "commands", moved_bytes):
             yield
 
     def key_averages(self, group_by_input_shape: bool = False) -> KeyAverages:
@@ -234,7 +234,7 @@ class Profile:
     # ---- what this library calls; another thread may have closed the profile meanwhile, and then nothing is recorded
 
     @contextlib.contextmanager
-    def _span(self, name: str, kind: str, **args: Any) -> Iterator[Node]:
+    def span(self, name: str, kind: str, **args: Any) -> Iterator[Node]:
         node = Node(name, kind, time.perf_counter_ns(), args=args)
         if not self._records:
             yield node
@@ -248,13 +248,13 @@ class Profile:
             node.end_ns = time.perf_counter_ns()
             stack.remove(node)
 
-    def _step(self, name: str, begin_ns: int, end_ns: int) -> None:
+    def past_step(self, name: str, begin_ns: int, end_ns: int) -> None:
         """Add a step of the host that has already happened."""
         if end_ns > begin_ns and self._records:
             self._stack()[-1].children.append(Node(name, "host", begin_ns, end_ns))
 
     @contextlib.contextmanager
-    def _commands(
+    def copies(
         self, encoder: wgpu.GPUCommandEncoder, name: str, kind: str, moved_bytes: int | None = None
     ) -> Iterator[None]:
         """Take in, as one, whatever is recorded on an encoder inside."""
@@ -275,7 +275,7 @@ class Profile:
             source[1].record(encoder)
         self._attach(GpuWork(name, kind, {"bytes": moved_bytes}, source))
 
-    def _kernels(
+    def kernels(
         self,
         plan: Plan,
         session: TimingSession | None,
@@ -294,43 +294,43 @@ class Profile:
             }  # fmt: skip
             self._attach(GpuWork(kernel.label, "kernel", args, None if session is None else (session, first + i)))
 
-    def _record_primitive(
+    def record_primitive(
         self, name: str, ready: Any, encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None
     ) -> None:
         """Record a primitive on a caller's encoder, with stamps, in the caller's session if there is one."""
-        with self._span(name, "primitive") as node:
+        with self.span(name, "primitive") as node:
             node.shapes = ready.shapes()
-            if timing is None and self._times_kernels(encoder):
+            if timing is None and self.times_kernels(encoder):
                 session = self._context.timing_helper.session()
                 record_marked(ready.bound, encoder, trials, session)
-                self._kernels(ready.bound.plan, session, 0, trials, encoder)
+                self.kernels(ready.bound.plan, session, 0, trials, encoder)
                 return
             first = 0 if timing is None else timing.span_count
             ready.bound.encode(encoder, trials=trials, timing=timing)
-            self._kernels(ready.bound.plan, timing, first, trials, encoder)
+            self.kernels(ready.bound.plan, timing, first, trials, encoder)
 
-    def _times_kernels(self, encoder: wgpu.GPUCommandEncoder | None) -> bool:
+    def times_kernels(self, encoder: wgpu.GPUCommandEncoder | None) -> bool:
         """Whether kernels get timestamps because of the profile; `encoder` as in `_is_taken`."""
         return self._context.has_timestamps and self._records and not self._is_taken(encoder)
 
-    def _allocated(self, size_bytes: int) -> None:
+    def allocated(self, size_bytes: int) -> None:
         if self._records:
             self._stack()[-1].allocated_bytes += size_bytes
 
-    def _upload(self, buffer: wgpu.GPUBuffer, offset_bytes: int, data: np.ndarray) -> None:
+    def upload(self, buffer: wgpu.GPUBuffer, offset_bytes: int, data: np.ndarray) -> None:
         """Upload through a staging buffer, so that the GPU's part can be timed by itself."""
         size = -(-data.nbytes // 4) * 4
-        with self._span("upload", "transfer", bytes=data.nbytes):
-            with self._span("copy to staging", "host"):
+        with self.span("upload", "transfer", bytes=data.nbytes):
+            with self.span("copy to staging", "host"):
                 staging = self.device.create_buffer(
                     label="gridwise upload", size=size, usage=wgpu.BufferUsage.COPY_SRC, mapped_at_creation=True
                 )
                 staging.write_mapped(data)
                 staging.unmap()
             encoder = self.device.create_command_encoder(label="gridwise upload")
-            with self._commands(encoder, "copy to GPU", "copy", size):
+            with self.copies(encoder, "copy to GPU", "copy", size):
                 encoder.copy_buffer_to_buffer(staging, 0, buffer, offset_bytes, size)
-            with self._span("submit", "host"):
+            with self.span("submit", "host"):
                 submit(self.device, [encoder.finish()], "upload")
 
     # ---- inside ----

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 import wgpu
 
@@ -14,13 +14,11 @@ from ._wgpu_native import wait_idle, wait_method
 from .arguments import ItemsT
 from .errors import ArgumentError, TimingUnavailable
 from .executor import BoundPlan
+from .observer import Observer
 from .plan import Plan
 from .process import in_thread
 from .timing import TimingSession
 from .timing_result import TimingResult
-
-if TYPE_CHECKING:
-    from .profiler import Profile
 
 __all__ = ["Measurement", "Run", "bracket", "record_marked", "submit", "submit_blocking"]
 
@@ -50,7 +48,7 @@ def submit(
     trials: int,
     session: TimingSession | None,
     cpu: dict[str, Any] | None,
-    profiler: Profile | None = None,
+    observer: Observer | None = None,
 ) -> None:
     """Encode and submit a plan; with `cpu`, bracket the submission and put the CPU's times there."""
     begin = time.perf_counter_ns()
@@ -61,9 +59,9 @@ def submit(
     if cpu is None:
         encoded = time.perf_counter_ns()
         submit_commands(device, commands, bound.title)
-        if profiler is not None:
-            profiler._step("encode", begin, encoded)
-            profiler._step("submit", encoded, time.perf_counter_ns())
+        if observer is not None:
+            observer.past_step("encode", begin, encoded)
+            observer.past_step("submit", encoded, time.perf_counter_ns())
     else:
         encoded = time.perf_counter_ns()
         t0, t1, t2 = bracket(device, lambda: submit_commands(device, commands, bound.title))
@@ -73,10 +71,10 @@ def submit(
             encode_time_ns=float(encoded - begin),
             wait_method=wait_method(device),
         )
-        if profiler is not None:
+        if observer is not None:
             steps = (("encode", begin, encoded), ("wait", encoded, t0), ("submit", t0, t1), ("wait", t1, t2))
             for step in steps:
-                profiler._step(*step)
+                observer.past_step(*step)
     if session is not None:
         session.submitted()
 

@@ -17,9 +17,10 @@ import wgpu
 
 from ._wgpu_native import map_buffer, submit, wait_idle
 from .array import Array, asarray, empty, refuse_masked
-from .context import context_of, step
+from .context import context_of
 from .datatype import Datatype
 from .errors import ArgumentError, DatatypeError, LengthError
+from .observer import step
 from .primitive import Primitive
 from .primitives import Reduce, Scan
 from .primitives.elementwise import Elementwise
@@ -305,16 +306,16 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.nd
         if chunk is _END:
             return False
         arrays = job.check(chunk)
-        with step(context.profiler, "copy to staging"), device_errors(f"stream of {job.primitive.name}", device):
+        with step(context.observer, "copy to staging"), device_errors(f"stream of {job.primitive.name}", device):
             staging.fill(job, arrays)
         return True
 
     def read(staging: _Staging) -> np.ndarray:
-        with step(context.profiler, "copy from staging"):
+        with step(context.observer, "copy from staging"):
             return staging.read(job)
 
     def wait(staging: _Staging) -> None:
-        with step(context.profiler, "wait"):
+        with step(context.observer, "wait"):
             wait_idle(device)
             staging.map(job)
 
@@ -357,19 +358,19 @@ def _submit(job: _Job, staging: _Staging) -> None:
     n, size = staging.items, job.datatype.itemsize_bytes
     if not n:
         return
-    profiler = context_of(job.device).profiler
+    observer = context_of(job.device).observer
     assert staging.upload is not None
-    with step(profiler, "encode"):
+    with step(observer, "encode"):
         encoder = job.device.create_command_encoder(label="gridwise stream")
-        with step(profiler, "copy to GPU", encoder, n * size * len(job.names)):
+        with step(observer, "copy to GPU", encoder, n * size * len(job.names)):
             for offset, array in zip(staging.offsets, job.inputs.values(), strict=True):
                 encoder.copy_buffer_to_buffer(staging.upload, offset, array.buffer, job.lead * size, n * size)
         result = job.record(encoder, n)
         if job.returns_items:
             assert staging.download is not None
-            with step(profiler, "copy to host", encoder, n * size):
+            with step(observer, "copy to host", encoder, n * size):
                 encoder.copy_buffer_to_buffer(result.buffer, result.offset_bytes, staging.download, 0, n * size)
         with device_errors(f"stream of {job.primitive.name}", job.device):
             commands = encoder.finish()
-    with step(profiler, "submit"), device_errors(f"stream of {job.primitive.name}", job.device):
+    with step(observer, "submit"), device_errors(f"stream of {job.primitive.name}", job.device):
         submit(job.device, [commands], f"stream of {job.primitive.name}")

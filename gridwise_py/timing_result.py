@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from .errors import TimingUnavailable
 from .html_table import html_table
 from .plan import Work
 from .quantities import format_time
 from .terminal import clean
-from .trace import ChromeTrace, add_timing_result
+from .trace import ChromeTrace, GpuSlice
 
-__all__ = ["PerTrial", "Span", "TimingResult"]
+__all__ = ["PerTrial", "Span", "TimingResult", "add_timing_result"]
 
 
 @dataclass(frozen=True)
@@ -188,3 +190,45 @@ class TimingResult:
 
 def _format_ns(time_ns: float | None) -> str:
     return format_time(time_ns, "not measured")
+
+
+def add_timing_result(trace: ChromeTrace, result: TimingResult, name: str = "", begin_ns: int = 0) -> int:
+    """Add a timed run; return when it ended, in ns.
+
+    The host's lane has encode, submit and wait one after another. The end of the last kernel is put where the wait
+    ended, since that is what the two clocks have in common.
+    """
+    spans = [span for span in result.spans if span.valid]
+    if not spans and result.cpu_total_time_ns is None:
+        raise TimingUnavailable(
+            "a trace needs times; call execute(enable_gpu_timing=True, enable_cpu_timing=True) for both lanes"
+        )
+    now = float(begin_ns)
+    host = result.cpu_total_time_ns is not None
+    if host:
+        lane = trace.lane("host", "host")
+        encode_ns, submit_ns = result.encode_time_ns or 0.0, result.submit_time_ns or 0.0
+        wait_ns = result.cpu_total_time_ns - submit_ns
+        for step, duration_ns in (("encode", encode_ns), ("submit", submit_ns), ("wait", wait_ns)):
+            if duration_ns:
+                trace.slice(lane, f"{step} {name}".strip(), now, duration_ns, {"wait_method": result.wait_method})
+            now += duration_ns
+    if spans:
+        if not host:
+            now += _whole_ns(tuple(spans))
+        anchor = (max(span.end_ticks for span in spans), round(now))
+        pieces = [
+            GpuSlice(span.label, span.begin_ticks, span.end_ticks, _kernel_args(result, i))
+            for i, span in enumerate(result.spans)
+            if span.valid
+        ]
+        trace.gpu_slices("GPU queue", pieces, spans[0].tick_period_ns, anchor)
+    return round(now)
+
+
+def _kernel_args(result: TimingResult, i: int) -> dict[str, Any]:
+    return {
+        "workgroups": list(result.workgroups[i]) if result.workgroups else None,
+        "trials": result.trials,
+        "primitive_bytes": None if result.work is None else result.work.moved_bytes,
+    }

@@ -7,18 +7,14 @@ microseconds that the format wants: a large count does not fit into a double exa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .errors import TimingUnavailable
 from .files import write_whole
 
-if TYPE_CHECKING:
-    from .timing_result import Span, TimingResult
-
-__all__ = ["APPROXIMATE", "ChromeTrace", "GpuSlice", "add_timing_result"]
+__all__ = ["APPROXIMATE", "ChromeTrace", "GpuSlice"]
 
 APPROXIMATE = (
     "approximate: WebGPU does not relate the GPU's clock to the CPU's. Lengths on each lane are right; where GPU lanes "
@@ -156,51 +152,3 @@ class ChromeTrace:
     def write(self, path: str | Path) -> None:
         """Write it as a file, whole or not at all."""
         write_whole(Path(path), json.dumps(self.to_dict(), allow_nan=False).encode())
-
-
-def add_timing_result(trace: ChromeTrace, result: TimingResult, name: str = "", begin_ns: int = 0) -> int:
-    """Add a timed run; return when it ended, in ns.
-
-    The host's lane has encode, submit and wait one after another. The end of the last kernel is put where the wait
-    ended, since that is what the two clocks have in common.
-    """
-    spans = [span for span in result.spans if span.valid]
-    if not spans and result.cpu_total_time_ns is None:
-        raise TimingUnavailable(
-            "a trace needs times; call execute(enable_gpu_timing=True, enable_cpu_timing=True) for both lanes"
-        )
-    now = float(begin_ns)
-    host = result.cpu_total_time_ns is not None
-    if host:
-        lane = trace.lane("host", "host")
-        encode_ns, submit_ns = result.encode_time_ns or 0.0, result.submit_time_ns or 0.0
-        wait_ns = result.cpu_total_time_ns - submit_ns
-        for step, duration_ns in (("encode", encode_ns), ("submit", submit_ns), ("wait", wait_ns)):
-            if duration_ns:
-                trace.slice(lane, f"{step} {name}".strip(), now, duration_ns, {"wait_method": result.wait_method})
-            now += duration_ns
-    if spans:
-        if not host:
-            now += span_ns(spans)
-        anchor = (max(span.end_ticks for span in spans), round(now))
-        pieces = [
-            GpuSlice(span.label, span.begin_ticks, span.end_ticks, _kernel_args(result, i))
-            for i, span in enumerate(result.spans)
-            if span.valid
-        ]
-        trace.gpu_slices("GPU queue", pieces, spans[0].tick_period_ns, anchor)
-    return round(now)
-
-
-def span_ns(spans: Sequence[Span]) -> float:
-    """Return the time from the first begin to the last end."""
-    ticks = max(span.end_ticks for span in spans) - min(span.begin_ticks for span in spans)
-    return ticks * spans[0].tick_period_ns
-
-
-def _kernel_args(result: TimingResult, i: int) -> dict[str, Any]:
-    return {
-        "workgroups": list(result.workgroups[i]) if result.workgroups else None,
-        "trials": result.trials,
-        "primitive_bytes": None if result.work is None else result.work.moved_bytes,
-    }

@@ -123,8 +123,8 @@ def look_after(pairs: int) -> list[str]:
     if not gc.isenabled():
         gc.enable()
         found.append("the garbage collector stays off")
-    if context.profiler is not None:
-        context.profiler = None
+    if context.observer is not None:
+        context.observer = None
         found.append("a profile stays open")
 
     def use() -> None:

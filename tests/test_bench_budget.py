@@ -16,7 +16,8 @@ import gridwise_py as gw
 from gridwise_py.bench import runner
 from gridwise_py.bench.axes import axis_hint, collect_axes
 from gridwise_py.bench.budget import CHOICES_OF_N, CostModel, Schedule, choose_n
-from gridwise_py.bench.results import read_results, result_entry
+from gridwise_py.bench.results import result_entry
+from gridwise_py.bench.results_reader import read_results
 from gridwise_py.bench.suite import (
     BENCH_PROTOCOL,
     DEFAULT_AXES,

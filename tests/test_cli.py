@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench.results import read_results
+from gridwise_py.bench.results_reader import read_results
 from gridwise_py.cli import main
 
 SHORT = ["--warmup-s", "0", "--sampling-s", "0", "--trials", "2"]

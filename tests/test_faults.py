@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 from gridwise_py.bench import results_writer
 from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.results import read_results, write_results
+from gridwise_py.bench.results import write_results
+from gridwise_py.bench.results_reader import read_results
 from gridwise_py.cli import main
 
 CEILINGS = {

@@ -14,7 +14,7 @@ from strategies import assert_same
 import gridwise_py as gw
 from gridwise_py.bench.case import Case, array_items
 from gridwise_py.bench.check import mismatch
-from gridwise_py.bench.results import read_results
+from gridwise_py.bench.results_reader import read_results
 from gridwise_py.bench.roofline import ceilings_of, points
 from gridwise_py.bench.suite import Sweep, plan_jobs
 from gridwise_py.cli import main

@@ -375,7 +375,7 @@ def test_an_error_closes_it(timed):
     prof = gw.profile(timed)
     with pytest.raises(ZeroDivisionError), prof, prof.region("fails"):
         raise ZeroDivisionError
-    assert context_of(timed).profiler is None
+    assert context_of(timed).observer is None
     assert _rows(prof)["fails", "region"].calls == 1
 
 
@@ -481,7 +481,7 @@ def test_a_call_during_which_the_profile_closes_works(timed, monkeypatch, job):
             patch.setattr(gw.Profile, "_records", moments)
             result = jobs[job]()
         np.testing.assert_array_equal(result, expected)
-        assert context_of(timed).profiler is None
+        assert context_of(timed).observer is None
         prof.key_averages()
         return moments.count
 
@@ -497,9 +497,9 @@ def test_a_call_that_is_under_way_when_the_profile_closes_is_recorded_whole(time
     prof = gw.profile(timed).__enter__()
     with prof.region("late"):
         prof.__exit__(None, None, None)
-        with prof._span("Scan", "primitive"):  # as a call that looked before the profile closed
+        with prof.span("Scan", "primitive"):  # as a call that looked before the profile closed
             pass
-    with prof._span("too late", "primitive"):
+    with prof.span("too late", "primitive"):
         pass
     assert {name for name, _ in _rows(prof)} == {"late", "Scan"}
 
@@ -510,7 +510,7 @@ def test_closing_twice_closes_no_other(timed):
         pass
     with second:
         first.__exit__(None, None, None)
-        assert context_of(timed).profiler is second
+        assert context_of(timed).observer is second
         gw.sum(gw.asarray(X, timed))
     assert ("Reduce", "primitive") in _rows(second)
     assert _rows(first) == {}
@@ -546,7 +546,7 @@ def test_a_profile_that_cannot_open_leaves_the_way_free(timed, monkeypatch):
         patch.setattr(gw.Profile, "_align", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             prof.__enter__()
-    assert context_of(timed).profiler is None
+    assert context_of(timed).observer is None
     with prof:
         gw.sum(gw.asarray(X, timed))
     assert ("Reduce", "primitive") in _rows(prof)

@@ -25,7 +25,6 @@ from gridwise_py.bench.results import (
     git_state,
     json_data,
     json_text,
-    read_results,
     result_entry,
     results_document,
     run_header,
@@ -33,7 +32,7 @@ from gridwise_py.bench.results import (
     without_paths,
     write_results,
 )
-from gridwise_py.bench.results_reader import SCHEMA_FILE, check_document
+from gridwise_py.bench.results_reader import SCHEMA_FILE, check_document, read_results
 from gridwise_py.bench.results_writer import ResultsWriter, final_path, partial_path, read_ticks, ticks_path
 
 ROOT = Path(__file__).resolve().parent.parent

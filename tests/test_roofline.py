@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.results import read_results, write_results
+from gridwise_py.bench.results import write_results
+from gridwise_py.bench.results_reader import read_results
 from gridwise_py.bench.roofline import ceilings_of, points, read_calibration
 from gridwise_py.bench.roofline_report import ceilings_text, plot_roofline
 from gridwise_py.cli import main

@@ -233,4 +233,4 @@ def test_the_trace_shows_it(device, require, tmp_path):
     assert order[:7] == ["copy to staging", "submit", "copy to staging", "wait", "submit", "copy to staging", "wait"]
     (queue,) = (found for name, found in lanes.items() if name.startswith("GPU queue"))
     assert [e["name"] for e in queue].count("copy to GPU") == 4
-    assert context_of(device).profiler is None
+    assert context_of(device).observer is None

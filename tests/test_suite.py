@@ -12,8 +12,7 @@ from gridwise_py.bench import suite as suites
 from gridwise_py.bench.axes import collect_axes
 from gridwise_py.bench.case import Case
 from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.results import read_results
-from gridwise_py.bench.results_reader import check_document
+from gridwise_py.bench.results_reader import check_document, read_results
 from gridwise_py.bench.results_writer import partial_path
 from gridwise_py.bench.runner import Request, RunProgress, run_jobs
 from gridwise_py.bench.suite import (

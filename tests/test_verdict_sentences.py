@@ -20,7 +20,7 @@ from gridwise_py import BadResultsFile
 from gridwise_py.bench.compare import compare
 from gridwise_py.bench.compare_render import comparison_remarks
 from gridwise_py.bench.names import entry_name
-from gridwise_py.bench.results import read_results
+from gridwise_py.bench.results_reader import read_results
 from gridwise_py.bench.verdict import Cause, VerdictKind
 
 RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results"

@@ -1,4 +1,4 @@
-"""Measures one case in a process of its own, so that one that brings its process down takes nothing along.
+"""Measures one case, here or in a process that it has alone: a case that crashes its process then ends nothing else.
 
 The parent calls `measure_isolated`; the child is ``python -m gridwise_py.bench.isolate OUT``, gets the case as JSON on
 its standard input, and writes the result to OUT.
@@ -16,15 +16,25 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import wgpu
+
 from .case import Case
+from .measure import measure_case
 from .measurement import Mode
 from .protocol import SamplingProtocol
+from .results import result_entry
 from .suite import Job
 
-__all__ = ["CHILD_TIMEOUT_S", "IsolationError", "measure_isolated"]
+__all__ = ["CHILD_TIMEOUT_S", "IsolationError", "measure_isolated", "measure_job"]
 
 #: A case that takes longer hangs.
 CHILD_TIMEOUT_S = 600.0
+
+
+def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) -> dict[str, Any]:
+    """Measure a job and return its entry for a results file."""
+    measured = measure_case(device, job.case, protocol, job.mode)
+    return result_entry(measured, position=job.position, round_number=job.round)
 
 
 class IsolationError(Exception):
@@ -82,7 +92,6 @@ def _ending(returncode: int) -> str:
 
 def _child(request: Mapping[str, Any], out: Path) -> None:
     from ..device import request_device
-    from .runner import measure_job
 
     job = Job(Case(**request["case"]), Mode(request["mode"]), request["position"], request["round"])
     entry = measure_job(request_device(request["adapter"]), job, SamplingProtocol(**request["protocol"]))

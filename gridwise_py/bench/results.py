@@ -34,7 +34,6 @@ __all__ = [
     "case_key",
     "host_context",
     "json_text",
-    "read_results",
     "result_entry",
     "results_document",
     "run_context",
@@ -302,19 +301,6 @@ def write_results(path: str | Path, document: Mapping[str, Any]) -> None:
 def array_sha256(array: np.ndarray) -> str:
     """Return the sha256 of an array's content, the same on every machine."""
     return hashlib.sha256(np.ascontiguousarray(array, dtype="<u8").tobytes()).hexdigest()
-
-
-def read_results(path: str | Path) -> dict[str, Any]:
-    """Return a results file as JSON data, checked against the schema.
-
-    Raises
-    ------
-    BadResultsFile
-        If it is cut off, of another tool, of a newer schema, or has a value that cannot be; the message says where.
-    """
-    from .results_reader import read
-
-    return read(Path(path))
 
 
 def to_dataframe(document: Mapping[str, Any], kind: str = "pandas") -> Any:

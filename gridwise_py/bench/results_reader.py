@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 
 from ..errors import BadResultsFile
 from .results import SCHEMA, SCHEMA_VERSION
+from .results_upgrade import from_version_1
 from .schema_validator import quick_validator
 
-__all__ = ["SCHEMA_FILE", "check_document", "check_part", "content_of", "parse", "parse_json", "read"]
+__all__ = ["SCHEMA_FILE", "check_document", "check_part", "content_of", "parse", "parse_json", "read", "read_results"]
 
 SCHEMA_FILE = Path(__file__).resolve().parent / "schema" / "gridwise.bench.schema.json"
 
@@ -26,6 +27,17 @@ _TIMED = ("gpu_span", "cpu_wall")
 
 # Strings are skipped: only a number or a word outside of them can be wrong.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[\d.eE+-]*')
+
+
+def read_results(path: str | Path) -> dict[str, Any]:
+    """Return a results file as JSON data, checked against the schema.
+
+    Raises
+    ------
+    BadResultsFile
+        If it is cut off, of another tool, of a newer schema, or has a value that cannot be; the message says where.
+    """
+    return read(Path(path))
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -130,8 +142,6 @@ def check_document(document: Any, name: str) -> dict[str, Any]:
             f"{version} is newer than {SCHEMA_VERSION}, the newest that this gridwise_py reads; update gridwise_py",
         )
     if version == 1:
-        from .results_upgrade import from_version_1
-
         try:
             document = from_version_1(document)
         except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:

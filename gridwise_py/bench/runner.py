@@ -18,17 +18,17 @@ from ..errors import ArgumentError, GridwiseError
 from .budget import CostModel, Schedule, choose_n
 from .calibration import Calibration, calibrate_run
 from .case import array_items
-from .isolate import IsolationError, measure_isolated
-from .measure import measure_case
+from .isolate import IsolationError, measure_isolated, measure_job
 from .measurement import Measurement, Mode
 from .probes import copy_item_ns
 from .protocol import SamplingProtocol
-from .results import case_key, json_data, read_results, result_entry, run_header
+from .results import case_key, json_data, result_entry, run_header
+from .results_reader import read_results
 from .results_writer import ResultsWriter, read_ticks
 from .shares import described, shares
 from .suite import YARDSTICK, Job
 
-__all__ = ["Request", "RunProgress", "UnwrittenResults", "measure_job", "run_jobs"]
+__all__ = ["Request", "RunProgress", "UnwrittenResults", "run_jobs"]
 
 # After these a device may be broken, and would fail all cases to come. By name: what measures may have caught it.
 _DEVICE_ERRORS = ("Device", "GPU")
@@ -100,12 +100,6 @@ class UnwrittenResults(Exception):
         super().__init__(str(error))
         self.document = document
         self.error = error
-
-
-def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) -> dict[str, Any]:
-    """Measure a job and return its entry for a results file."""
-    measured = measure_case(device, job.case, protocol, job.mode)
-    return result_entry(measured, position=job.position, round_number=job.round)
 
 
 def _identity(job: Job, protocol: SamplingProtocol, error: str | None = None) -> dict[str, Any]:

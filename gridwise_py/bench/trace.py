@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import TimingUnavailable
 from ..trace import ChromeTrace, GpuSlice
-from .results import read_results
+from .results_reader import read_results
 from .results_writer import read_ticks
 
 __all__ = ["export_results_trace", "results_trace"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .. import __version__
+from .._version import __version__
 from .bench import bench
 from .calibrate import calibrate
 from .compare import compare

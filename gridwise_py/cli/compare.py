@@ -71,7 +71,7 @@ def compare(
     """
     from ..bench.compare import compare as compare_documents
     from ..bench.compare_render import render, render_rich
-    from ..bench.results import read_results
+    from ..bench.results_reader import read_results
     from ..terminal import clean_lines
 
     if not threshold:
