@@ -35,9 +35,9 @@ class ChainedState:
     form : {"u64", "u32x2"}
     epoch_bits : int
     spin_limit : int
-        Looks in vain before a workgroup computes again what was not posted.
+        Unsuccessful polls after which a workgroup recomputes unpublished totals.
     stall_every : int
-        For tests: every so many words one is never posted; 0 for none.
+        For tests: every k-th word is never published; 0 for none.
     by_rmw : bool
         Whether words are read by a read-modify-write.
     """

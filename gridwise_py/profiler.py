@@ -156,7 +156,7 @@ class Profile:
 
     @contextlib.contextmanager
     def commands(self, encoder: wgpu.GPUCommandEncoder, name: str, *, moved_bytes: int | None = None) -> Iterator[None]:
-        """Take in, as one, whatever is recorded on your encoder inside: copies, passes of other libraries.
+        """Record all commands on your encoder inside the block as one entry: copies, passes of other libraries.
 
         What is recorded on the encoder inside is not counted again. Work inside that is submitted by itself, such as an
         upload or a primitive without ``encoder=``, is not a part of it, and has rows of its own.
@@ -257,7 +257,7 @@ class Profile:
     def copies(
         self, encoder: wgpu.GPUCommandEncoder, name: str, kind: str, moved_bytes: int | None = None
     ) -> Iterator[None]:
-        """Take in, as one, whatever is recorded on an encoder inside."""
+        """Record all commands on an encoder inside the block as one entry."""
         if not self._records or self._is_taken(encoder):
             yield
             return

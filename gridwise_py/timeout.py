@@ -1,4 +1,4 @@
-"""How long the GPU is waited for, and what was running when that was in vain."""
+"""How long to wait for the GPU, and the last submissions, for the message of a timeout."""
 
 from __future__ import annotations
 

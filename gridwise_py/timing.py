@@ -83,7 +83,7 @@ class TimingHelper:
     def __init__(self, device: wgpu.GPUDevice):
         if "timestamp-query" not in device.features:
             raise TimingUnavailable(
-                "this device was made without the feature 'timestamp-query', so GPU times cannot be had; "
+                "this device was made without the feature 'timestamp-query', so GPU times are not available; "
                 "request_device() of gridwise_py asks for it where the adapter has it"
             )
         # A weak reference: the device owns the helper.

@@ -95,7 +95,7 @@ class TimingResult:
     encode_time_ns : float or None
         Recording and finishing the commands on the CPU, before `cpu_total_time_ns` begins.
     wait_method : str or None
-        How it was waited for the idle queue; ``"read_buffer"`` makes CPU times coarse.
+        How the library waited for the idle queue; ``"read_buffer"`` makes CPU times coarse.
     spans : tuple of Span
         The timestamps, in ticks.
     warnings : tuple of str

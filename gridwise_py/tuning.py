@@ -227,12 +227,12 @@ def fixed_shapes(
         fixed = getattr(shape, name)
         if wish is not None and integer(name, wish) != fixed:
             raise ArgumentError(
-                f"{name}={wish} beside {asked}, whose order of additions is fixed with {name}={fixed}; leave out one "
-                f"of the two"
+                f"{name}={wish} together with {asked}, whose order of additions is fixed with {name}={fixed}; leave out "
+                f"one of the two"
             )
     objection = _objection(shape, capabilities, None)
     if objection is not None:
-        raise ArgumentError(f"{asked} cannot be had on {capabilities.adapter!r}: {objection}")
+        raise ArgumentError(f"{asked} is unsupported on {capabilities.adapter!r}: {objection}")
     return Shapes(((None, shape),), "fixed")
 
 

@@ -40,7 +40,7 @@ def test_benchmark_counts_the_spans_that_are_no_times(device):
     assert result.median_ns == 7.0
     text = repr(result)
     assert text.startswith("BenchmarkResult(GPU span of 3 of 9 calls: median 7 ns, mean 7 ns")
-    assert "GPU spans that are no time: 1 equal, 1 longer_than_wall, 2 reversed, 2 zero" in text
+    assert "invalid GPU spans: 1 equal, 1 longer_than_wall, 2 reversed, 2 zero" in text
 
 
 def test_benchmark_of_a_clock_that_never_works_says_so(device):
@@ -49,7 +49,7 @@ def test_benchmark_of_a_clock_that_never_works_says_so(device):
     assert result.gpu_span.invalid == {"zero": 4}
     assert result.median_ns == result.cpu_wall.median_ns
     assert repr(result).startswith("BenchmarkResult(CPU wall of 4 calls: median ")
-    assert "GPU spans that are no time: 4 zero" in repr(result)
+    assert "invalid GPU spans: 4 zero" in repr(result)
 
 
 def test_benchmark_of_calls_without_a_flaw_says_nothing_of_it(device):

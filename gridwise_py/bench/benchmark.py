@@ -38,7 +38,7 @@ class BenchmarkResult:
         whose timestamps are no time are counted in its ``invalid``.
     n_warmup, n_iters : int
     wait_method : str
-        How it was waited; see docs/timing.md.
+        How the library waited; see docs/timing.md.
     """
 
     cpu_wall: Series
@@ -73,7 +73,7 @@ class BenchmarkResult:
         calls = f"{self.n_iters}" if used.count == self.n_iters else f"{used.count} of {self.n_iters}"
         invalid = {} if self.gpu_span is None else self.gpu_span.invalid
         classes = ", ".join(f"{count} {name}" for name, count in invalid.items())
-        discarded = f"; GPU spans that are no time: {classes}" if classes else ""
+        discarded = f"; invalid GPU spans: {classes}" if classes else ""
         return (
             f"BenchmarkResult({clock} of {calls} calls: median {format_time(self.median_ns)}, mean "
             f"{format_time(self.mean_ns)}, standard deviation {format_time(self.std_ns)}{discarded})"

@@ -92,12 +92,12 @@ class Stopping:
     """The rule for when enough samples were taken.
 
     It looks closely only when the samples have grown by an eighth since, so that asking after each sample costs
-    little: O(n log n) in all. It notes what it saw; shorter samples than before begin anew.
+    little: O(n log n) in all. It keeps what it saw; a shorter series than before starts over.
 
     Attributes
     ----------
     min_samples : int
-        No other reason than the timeout and `max_samples` holds before.
+        Until then only the timeout and `max_samples` can stop sampling.
     max_samples : int
     timeout_s : float
     relative_interval : float

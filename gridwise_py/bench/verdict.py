@@ -91,7 +91,7 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         "measure again after a longer warm-up",
     ),
     Cause.LOAD_MOVED: (
-        "the adapter, a CPU, changed its speed all through a run, as it does beside other work",
+        "the CPU adapter changed its speed during a whole run, as it does when other work runs",
         f"{_IN_ROUNDS}, on a machine with less other work",
     ),
     Cause.SINGLE_ROUND: (

@@ -29,13 +29,13 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--datatype",
     type=AxisValues("datatype", ("u32", "i32", "f32", "u64", "i64", "f64", "f16")),
-    help="Of those that a PRIMITIVE has.  [default: u32,f32]",
+    help="Datatypes; those that a PRIMITIVE lacks are skipped.  [default: u32,f32]",
 )
 @click.option("--op", type=AxisValues("op", ("add", "min", "max", "multiply")), help="[default: add]")
 @click.option(
     "--mode", type=AxisValues("mode", ("cold", "hot", "batch", "latency")),
     help="How trials run. batch: many in a pass, for means and short kernels; hot: one by one, to compare a change; "
-    "cold: with caches emptied before; latency: one per submission, what a caller waits.  [default: batch]",
+    "cold: with caches emptied before; latency: one per submission, as long as a caller waits.  [default: batch]",
 )  # fmt: skip
 @click.option(
     "-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS",
@@ -47,31 +47,43 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Cases and protocol of a suite: quick, full, or a TOML file. PRIMITIVEs and axes narrow it.",
 )
 @click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Dispatches per sample.")
-@click.option("--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Per case, at least.")
-@click.option("--sampling-s", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Per case, at most.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the data and the order.")
+@click.option(
+    "--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Least warm-up time of a case."
+)
+@click.option(
+    "--sampling-s", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Most sampling time of a case."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the data and of the order of cases.",
+)
 @click.option(
     "--order", type=click.Choice(("random", "given")), default="random", show_default=True,
-    help="Of cases. Random spreads a drift of the machine over all of them; given is for finding what a case does to "
-    "the one behind it.",
+    help="Order of cases. random spreads a drift of the machine over all cases; given shows how a case affects the "
+    "next.",
 )  # fmt: skip
 @click.option(
     "--rounds", type=click.IntRange(min=1), default=1, show_default=True,
-    help="Visits of each case. 3 or more where the machine is busy or shared.",
+    help="How often each case is measured. Use 3 or more on a busy or shared machine.",
 )  # fmt: skip
 @click.option(
     "--isolate", is_flag=True,
-    help="Each case in a separate process, so that a driver that crashes spoils one case only. Slower.",
+    help="Run each case in a separate process, so that a crash fails only that case. Slower.",
 )  # fmt: skip
 @click.option(
     "--budget-s", type=click.FloatRange(min=1), default=60.0, show_default=True,
-    help="On a CPU adapter, where no n is given: the time in which all should end, which chooses n.",
+    help="Target time of the whole run on a CPU adapter; it chooses n if none is given.",
 )  # fmt: skip
 @adapter_option
 @click.option("--json", "json_path", type=_FILE, help="Write results here, and many timestamps in NAME.ticks.npz.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of --json if it is there.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the table and what failed: no progress, no explanations.")
-@click.option("--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Go on with this file.")
+@click.option(
+    "--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Continue this partial file."
+)
 @click.pass_context
 def bench(ctx: click.Context, /, **options: Any) -> None:
     """Run PRIMITIVEs, check them against numpy, and show what each kernel took.

@@ -28,12 +28,12 @@ _SYNCHRONISING = {
 
 @click.command(short_help="Check the clock; measure floors and ceilings.")
 @adapter_option
-@click.option("--refresh", is_flag=True, help="Measure again, whatever is known from before.")
+@click.option("--refresh", is_flag=True, help="Measure again, even if results are kept.")
 @format_option
 def calibrate(adapter: str | None, refresh: bool, form: str) -> None:
     """Check the unit of GPU times, and measure floors, ceilings and what synchronising costs.
 
-    What was found is kept for the user, until adapter, driver or version change.
+    The results are kept until adapter, driver or version change.
     """
     from .. import request_device
     from ..bench.calibration import calibrate as run

@@ -41,15 +41,19 @@ _PATH = click.Path(path_type=Path)
 @click.command(short_help="Judge a results file against an older one.")
 @click.argument("old", type=_PATH)
 @click.argument("new", type=_PATH)
-@click.option("--threshold", type=Share(), default="2%", show_default=True, help="Smaller differences are «the same».")
-@click.option("--gate", type=Share(), default="5%", show_default=True, help="A row slower by more ends with 1.")
+@click.option(
+    "--threshold", type=Share(), default="2%", show_default=True, help="Differences below this count as same."
+)
+@click.option(
+    "--gate", type=Share(), default="5%", show_default=True, help="Exit with 1 if a row is slower by more than this."
+)
 @click.option(
     "--format",
     "form",
     type=click.Choice(["table", "markdown", "json", "junit"]),
     default="table",
     show_default=True,
-    help="How the comparison is written.",
+    help="Output format.",
 )
 @click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
 @click.option(

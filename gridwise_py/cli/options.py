@@ -131,7 +131,7 @@ def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--format table|json``, of what is printed, as ``form``; the flag ``--json`` of before warns."""
     words = {"type": click.Choice(["table", "json"]), "default": "table", "show_default": True}
-    command = click.option("--format", "form", help="Of what is printed.", **words)(command)
+    command = click.option("--format", "form", help="Output format.", **words)(command)
     return click.option(
         "--json",
         is_flag=True,

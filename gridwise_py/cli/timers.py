@@ -21,11 +21,23 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command(short_help="Show how timers lie about a GPU.")
 @adapter_option
 @click.option("--repeats", type=click.IntRange(min=1), default=20, show_default=True, help="Samples with warm-up.")
-@click.option("--cold-repeats", type=click.IntRange(min=1), default=3, show_default=True, help="And without.")
-@click.option("--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Of the same work.")
-@click.option("--idle-s", type=click.FloatRange(min=0), default=0.5, show_default=True, help="Before a cold sample.")
-@click.option("--scale", type=click.FloatRange(min=0, min_open=True, max=10), default=1.0, help="Factor on the items.")
-@click.option("--no-torch", is_flag=True, help="Leave PyTorch out, where it is installed.")
+@click.option(
+    "--cold-repeats", type=click.IntRange(min=1), default=3, show_default=True, help="Samples without warm-up."
+)
+@click.option(
+    "--warmup-s",
+    type=click.FloatRange(min=0),
+    default=0.3,
+    show_default=True,
+    help="Warm-up time before the first warm sample.",
+)
+@click.option(
+    "--idle-s", type=click.FloatRange(min=0), default=0.5, show_default=True, help="Pause before each cold sample."
+)
+@click.option(
+    "--scale", type=click.FloatRange(min=0, min_open=True, max=10), default=1.0, help="Factor for the number of items."
+)
+@click.option("--no-torch", is_flag=True, help="Leave out PyTorch's timers if it is installed.")
 @click.option("--json", "json_path", type=_FILE, help="Write the samples here.")
 @click.option("--overwrite", is_flag=True, help="Replace the file of --json if it is there.")
 @click.option("--plot", "plot_path", type=_FILE, help="Write a picture: .png, .svg or .pdf. Needs matplotlib.")

@@ -16,11 +16,13 @@ __all__ = ["tune"]
 
 @click.command(short_help="Search the fastest shapes of kernels for this adapter.")
 @adapter_option
-@click.option("--kernels", metavar="NAME,…", help="What to search; by default all.")
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(min=3), help="Turns of all candidates.")
+@click.option("--kernels", metavar="NAME,…", help="Kernels to tune; all by default.")
+@click.option(
+    "--rounds", default=5, show_default=True, type=click.IntRange(min=3), help="How often each candidate is measured."
+)
 @click.option("--max-n", type=Count(), help="Items of the largest input, such as 2^20.")
-@click.option("--show", is_flag=True, help="Show what is kept for this adapter, and search nothing.")
-@click.option("--clear", is_flag=True, help="Forget what is kept for this adapter, and search nothing.")
+@click.option("--show", is_flag=True, help="Show the results kept for this adapter, and measure nothing.")
+@click.option("--clear", is_flag=True, help="Delete the results kept for this adapter, and measure nothing.")
 @format_option
 def tune(
     adapter: str | None, kernels: str | None, rounds: int, max_n: int | None, show: bool, clear: bool, form: str
