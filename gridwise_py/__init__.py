@@ -35,18 +35,13 @@ array([3, 4, 6], dtype=int32)
 array([3, 2, 1], dtype=int32)
 """
 
+import importlib as _importlib
 import typing as _typing
 
 from . import namespace as _namespace
 from ._version import __version__ as __version__
 from .arguments import Argument
 from .array import Array, asarray, empty, empty_like
-from .bench.benchmark import BenchmarkResult, benchmark
-from .bench.measure import measure
-from .bench.measurement import Measurement
-from .bench.protocol import SamplingProtocol
-from .bench.results import to_dataframe
-from .bench.results_reader import read_results
 from .binop import Add, BinOp, Max, Min, Multiply
 from .capabilities import Capabilities, LookbackVerdict
 from .chunked import ChunkedArray
@@ -88,6 +83,25 @@ from .run import Run
 from .stream import stream
 from .timing import TimingHelper, TimingSession
 from .timing_result import PerTrial, Span, TimingResult
+
+if _typing.TYPE_CHECKING:
+    from .bench.benchmark import BenchmarkResult, benchmark
+    from .bench.measure import measure
+    from .bench.measurement import Measurement
+    from .bench.protocol import SamplingProtocol
+    from .bench.results import to_dataframe
+    from .bench.results_reader import read_results
+
+# Who only computes loads none of the benchmarks and of the packages that they need.
+_LOADED_LATE = {
+    "BenchmarkResult": "bench.benchmark",
+    "Measurement": "bench.measurement",
+    "SamplingProtocol": "bench.protocol",
+    "benchmark": "bench.benchmark",
+    "measure": "bench.measure",
+    "read_results": "bench.results_reader",
+    "to_dataframe": "bench.results",
+}
 
 __all__ = [
     "DATATYPES",
@@ -189,8 +203,11 @@ def __dir__() -> list[str]:
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that is there
 
-    def __getattr__(name: str) -> _typing.NoReturn:
-        raise _namespace.no_such_name(__name__, name)
+    def __getattr__(name: str) -> object:
+        if name not in _LOADED_LATE:
+            raise _namespace.no_such_name(__name__, name)
+        value = globals()[name] = getattr(_importlib.import_module(f"{__name__}.{_LOADED_LATE[name]}"), name)
+        return value
 
 
 _namespace.answer_calls(__name__)

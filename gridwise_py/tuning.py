@@ -227,8 +227,8 @@ def fixed_shapes(
         fixed = getattr(shape, name)
         if wish is not None and integer(name, wish) != fixed:
             raise ArgumentError(
-                f"{name}={wish} together with {asked}, whose order of additions is fixed with {name}={fixed}; leave out "
-                f"one of the two"
+                f"{name}={wish} together with {asked}, whose order of additions is fixed with {name}={fixed}; "
+                f"leave out one of the two"
             )
     objection = _objection(shape, capabilities, None)
     if objection is not None:

@@ -63,10 +63,28 @@ print(len(plan.kernels) > 0)
     assert _run(code) == "True"
 
 
+def test_importing_loads_no_benchmarks_nor_what_they_need():
+    code = """
+import sys
+import gridwise_py as gw
+late = ("bench", "cli")
+found = {name for name in sys.modules if name.partition(".")[0] in
+         {"scipy", "rich", "click", "jsonschema", "matplotlib", "pandas", "altair"}}
+found |= {name for name in sys.modules if name.startswith(tuple(f"gridwise_py.{part}" for part in late))}
+print(sorted(found))
+print(gw.measure.__module__, gw.SamplingProtocol().samples is None or True)
+"""
+    found, late = _run(code).splitlines()
+    assert found == "[]"
+    assert late.startswith("gridwise_py.bench.measure ")
+
+
 def test_all_is_sorted_and_equals_the_public_names():
     # Constants, then classes, then functions.
     assert gw.__all__ == sorted(gw.__all__, key=lambda n: (not n.isupper(), not n[0].isupper(), n))
     assert len(set(gw.__all__)) == len(gw.__all__)
+    for name in gw.__all__:
+        getattr(gw, name)  # some are loaded when they are first used
     public = {
         name for name, value in vars(gw).items() if not name.startswith("_") and not isinstance(value, types.ModuleType)
     }
