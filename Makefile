@@ -75,9 +75,10 @@ lock:  ## requirements-ci.lock anew, from constraints.txt
 	@$(SETUP) tools
 	$(BIN)/python scripts/make_lock.py $(BIN)/uv
 
-lint:  ## ruff: faults and layout
+lint:  ## ruff: faults and layout; import-linter: which way imports run
 	@$(SETUP) dev
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports
 	$(BIN)/ruff format --check .
 
 format:  ## ruff: mend what it can

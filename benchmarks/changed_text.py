@@ -10,7 +10,7 @@ from unittest import mock
 
 import click
 
-from gridwise_py import builder
+from gridwise_py.planning import builder
 
 Change = tuple[str | re.Pattern[str], str | Callable[[re.Match[str]], str]]
 

@@ -28,7 +28,7 @@ from gridwise_py.bench import documents as doc
 from gridwise_py.bench.canary import clock_log_ratio
 from gridwise_py.bench.results import result_entry, run_context, write_results
 from gridwise_py.bench.verdict import Pair, Verdict, VerdictKind, judge_all
-from gridwise_py.shaders import compose
+from gridwise_py.planning.shaders import compose
 
 RESULTS = Path(__file__).resolve().parent / "results" / "false_verdicts.json"
 MORE = 1.05

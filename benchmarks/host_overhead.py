@@ -20,7 +20,7 @@ import numpy as np
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py._wgpu_native import wait_idle
+from gridwise_py.backend.wgpu_native import wait_idle
 from gridwise_py.bench.results import run_context, write_results
 
 N = 1 << 10

@@ -25,7 +25,7 @@ import wgpu
 import gridwise_py as gw
 from gridwise_py.bench.observers import observe
 from gridwise_py.bench.results import run_context, write_results
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 
 ROUNDS = 5
 N = 1000

@@ -20,7 +20,7 @@ import gridwise_py as gw
 from gridwise_py.bench.interleave import checker, interleaved, samples_ns
 from gridwise_py.bench.probes import fma_gflops
 from gridwise_py.bench.results import run_context, write_results
-from gridwise_py.matmul_shape import MatMulShape, matmul_shapes_for
+from gridwise_py.tuning.matmul_shapes import MatMulShape, matmul_shapes_for
 
 GPU = (
     "128x128x8/8x8/1/8,128x128x16/8x8/1/8,128x128x16/8x8/1/4,128x128x8/8x8/2/8,128x128x16/8x8/2/8,128x64x16/8x8/1/8,"

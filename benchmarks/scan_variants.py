@@ -35,8 +35,8 @@ import wgpu
 from changed_text import changed_texts, more_params
 
 import gridwise_py as gw
-from gridwise_py.builder import PlanBuilder
-from gridwise_py.layout import Layout
+from gridwise_py.planning.builder import PlanBuilder
+from gridwise_py.planning.layout import Layout
 
 SCAN_TILE = "  tile_scan(sum.before);\n"
 TILE_SUM = "  let sum = tile_sum();\n"

@@ -19,8 +19,8 @@ from compare_items import Differences
 
 import gridwise_py as gw
 from gridwise_py.bench.results import run_context, write_results
-from gridwise_py.chained_state import STATES
 from gridwise_py.cli.options import AxisList
+from gridwise_py.planning.lookback_state import STATES
 
 STRATEGIES = {"scan": ("lookback", "reduce_then_scan"), "sort": ("onesweep", "reduce_then_scan")}
 DEFAULTS = {"scan": ([1 << 20, 1 << 24], "100000,10000"), "sort": ([1 << 22], "2000")}

@@ -1,7 +1,7 @@
 """Kernels in other shapes and variants, back to back and in turns: what one change costs or gains.
 
 Usage:
-    python benchmarks/variants.py shapes [--n 2^16,2^18,2^20,2^22]      # candidates of gridwise_py/tuning.py
+    python benchmarks/variants.py shapes [--n 2^16,2^18,2^20,2^22]      # candidates of gridwise_py/tuning/shapes.py
     python benchmarks/variants.py shapes --kernels sort,sort_pairs      # and of sorts, which are not tuned
     python benchmarks/variants.py variants [--n 2^20,2^24,2^28]         # of reduce, the look-back scan and sort
     python benchmarks/variants.py variants --kernels scan_forms         # and of scans in other forms (scan_variants.py)
@@ -33,8 +33,8 @@ from gridwise_py.bench.results import run_context, write_results
 from gridwise_py.bench.tune import TUNED_KERNELS, make_for
 from gridwise_py.bench.verdict import Pair, judge_all
 from gridwise_py.cli.options import AxisList
-from gridwise_py.sort_shape import sort_shapes_for
-from gridwise_py.tuning import candidates_for, shapes_for
+from gridwise_py.tuning.shapes import candidates_for, shapes_for
+from gridwise_py.tuning.sort_shapes import sort_shapes_for
 
 POST_EARLY = "  if (is_leader()) { state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }\n"
 SERIAL_TOTALS = """  var before = identity();
@@ -80,7 +80,7 @@ Variant = tuple[Callable[[], Any], dict[str, Any]] | tuple[Callable[[], Any], di
 AS_IT_IS: Variant = (contextlib.nullcontext, {})
 CHECKED: Variant = (lambda: mock.patch.dict(os.environ, {"GRIDWISE_SHADER_CHECKS": "1"}), {})
 TOTALS_BY_LANES: Variant = (lambda: changed_text(SERIAL_TOTALS, PARALLEL_TOTALS), {})
-RMW: Variant = (lambda: mock.patch("gridwise_py.chained_state.reads_by_rmw", return_value=True), {})
+RMW: Variant = (lambda: mock.patch("gridwise_py.planning.lookback_state.reads_by_rmw", return_value=True), {})
 # Other shapes for the fixed order of additions, without the seals.
 WITHOUT_SUBGROUPS: dict[str, Variant] = {
     f"without subgroups, {size} x {vecs}": (

@@ -40,14 +40,6 @@ import typing as _typing
 
 from . import namespace as _namespace
 from ._version import __version__ as __version__
-from .arguments import Argument
-from .array import Array, asarray, empty, empty_like
-from .binop import Add, BinOp, Max, Min, Multiply
-from .capabilities import Capabilities, LookbackVerdict
-from .chunked import ChunkedArray
-from .context import capabilities, timing_helper
-from .datatype import DATATYPES, STORAGE_DATATYPES, Datatype
-from .device import AdapterDescription, default_device, list_adapters, request_device
 from .errors import (
     AdapterError,
     ArgumentError,
@@ -71,18 +63,26 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
-from .event import Event, synchronize
 from .functions import add, argsort, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
-from .layout import Layout, Operand
-from .plan import Plan, Work
-from .primitive import Primitive
+from .planning.layout import Layout, Operand
+from .planning.plan import Plan, Work
 from .primitives import ArgSort, Copy, Kernel, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
-from .profile_report import KeyAverage, KeyAverages
-from .profiler import Profile, profile
-from .run import Run
-from .stream import stream
-from .timing import TimingHelper, TimingSession
-from .timing_result import PerTrial, Span, TimingResult
+from .primitives.base import Primitive
+from .profiling.profile import Profile, profile
+from .profiling.report import KeyAverage, KeyAverages
+from .runtime.arguments import Argument
+from .runtime.array import Array, asarray, empty, empty_like
+from .runtime.chunked_array import ChunkedArray
+from .runtime.context import capabilities, timing_helper
+from .runtime.device import AdapterDescription, default_device, list_adapters, request_device
+from .runtime.event import Event, synchronize
+from .runtime.run import Run
+from .streaming import stream
+from .timing.queries import TimingHelper, TimingSession
+from .timing.result import PerTrial, Span, TimingResult
+from .types.capabilities import Capabilities, LookbackVerdict
+from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype
+from .types.operators import Add, BinOp, Max, Min, Multiply
 
 if _typing.TYPE_CHECKING:
     from .bench.benchmark import BenchmarkResult, benchmark
@@ -208,6 +208,3 @@ if not _typing.TYPE_CHECKING:  # a type checker would take every name for one th
             raise _namespace.no_such_name(__name__, name)
         value = globals()[name] = getattr(_importlib.import_module(f"{__name__}.{_LOADED_LATE[name]}"), name)
         return value
-
-
-_namespace.answer_calls(__name__)

@@ -9,19 +9,19 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from .arguments import Items, ItemsT
-from .array import Array, asarray, host_array
-from .binop import Add, BinOpLike, Max, Min, Multiply, as_binop
-from .chunked import ChunkedArray
-from .context import context_of
-from .datatype import VALUE_DATATYPES, Datatype, as_datatype
-from .device import default_device
+from .call_errors import explained
 from .errors import ArgumentError, BufferUsageError, DatatypeError, LengthError
-from .primitive import Primitive
 from .primitives import ArgSort, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
+from .primitives.base import Primitive
 from .primitives.matmul import matrix_size
 from .primitives.scan import ScanKind
-from .signatures import explained
+from .runtime.arguments import Items, ItemsT
+from .runtime.array import Array, asarray, host_array
+from .runtime.chunked_array import ChunkedArray
+from .runtime.context import context_of
+from .runtime.device import default_device
+from .types.datatype import VALUE_DATATYPES, Datatype, as_datatype
+from .types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
 
 __all__ = ["add", "argsort", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"]
 

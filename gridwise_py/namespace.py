@@ -1,15 +1,8 @@
-"""What the package answers to names that it does not have, or that are modules of its own."""
+"""What the package answers to names of numpy that it does not have."""
 
 from __future__ import annotations
 
-import sys
-from difflib import get_close_matches
-from types import ModuleType
-from typing import Any, NoReturn
-
-from .errors import ArgumentError
-
-__all__ = ["INSTEAD", "answer_calls", "no_such_name"]
+__all__ = ["INSTEAD", "no_such_name"]
 
 _UPLOAD = "make it with numpy and upload it: gw.asarray(np.{name}(…, dtype=np.float32))"
 _OWN = "write it as a gw.Kernel (docs/numpy-and-cupy.md), or use numpy"
@@ -38,26 +31,3 @@ def no_such_name(package: str, name: str) -> AttributeError:
     """Return what to raise for a name that the package does not have; Python itself finds similar names."""
     remedy = f": {INSTEAD[name].format(name=name)}" if name in INSTEAD else ""
     return AttributeError(f"module {package!r} has no attribute {name!r}{remedy}")
-
-
-class _Module(ModuleType):
-    """A module that says what to call where it is called."""
-
-    def __call__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        package, _, name = self.__name__.rpartition(".")
-        public = sys.modules[package].__all__
-        same = [word for word in public if word.casefold() == name]
-        near = same or get_close_matches(name, public, 1)
-        meant = INSTEAD.get(name) or (f"did you mean gw.{near[0]}?" if near else "dir(gw) has the public names")
-        raise ArgumentError(f"{self.__name__} is an internal module and no function; {meant}")
-
-
-def answer_calls(package: str) -> None:
-    """Make the modules of a package answer a call with the function that was meant.
-
-    A module of another class is documented Python ("customizing module attribute access"); importing it, and all that
-    is in it, stays as it was.
-    """
-    for name, module in list(sys.modules.items()):
-        if name.rpartition(".")[0] == package and type(module) is ModuleType:
-            module.__class__ = _Module

@@ -13,11 +13,11 @@ import numpy as np
 import gridwise_py as gw
 from gridwise_py.bench.kernels import own_plan
 from gridwise_py.bench.probes import Triad
-from gridwise_py.chained_state import STATES
-from gridwise_py.lookback import probe_plan
-from gridwise_py.operator_check import check_plan
-from gridwise_py.plan import Shader
+from gridwise_py.planning.lookback_state import STATES
+from gridwise_py.planning.plan import Shader
 from gridwise_py.primitives import REGISTRY
+from gridwise_py.runtime.lookback_selftest import probe_plan
+from gridwise_py.runtime.operator_check import check_plan
 
 BARE = gw.Capabilities()
 FULL = gw.Capabilities(

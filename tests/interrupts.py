@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 
 LIBRARY = str(Path(gw.__file__).parent)
 HANG_S = 120.0

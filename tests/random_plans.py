@@ -34,7 +34,7 @@ from test_sort import keys_of, order_of
 
 import gridwise_py as gw
 from gridwise_py.bench.results import run_context, write_results
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 
 FAMILIES = ("vector_add", "copy", "reduce", "scan", "sort", "matmul")
 _U64 = {"shader-int64", "shader-int64-atomic-all-ops"}

@@ -11,7 +11,7 @@ import numpy as np
 import tint
 
 import gridwise_py as gw
-from gridwise_py.shaders import prologue
+from gridwise_py.planning.shaders import prologue
 
 __all__ = ["SWIFTSHADER", "Job", "replay"]
 

@@ -20,7 +20,7 @@ from strategies import MODES, assert_same, mode_for, reduce_reference, scan_refe
 from test_sort import keys_of, order_of
 
 import gridwise_py as gw
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 
 COMPUTED = tuple(gw.DATATYPES)
 OPERATORS = ("add", "min", "max", "multiply")

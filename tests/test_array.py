@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.context import DeviceContext
+from gridwise_py.runtime.context import DeviceContext
 
 DTYPES = [np.uint32, np.int32, np.float32]
 USAGE = wgpu.BufferUsage

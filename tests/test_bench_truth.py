@@ -13,8 +13,8 @@ from gridwise_py.bench.measurement import Mode
 from gridwise_py.bench.protocol import SamplingProtocol
 from gridwise_py.bench.sampling import Sampler, WarmUp
 from gridwise_py.bench.series import Samples
-from gridwise_py.timing import MAX_PAIRS
-from gridwise_py.timing_result import Span, TimingResult
+from gridwise_py.timing.queries import MAX_PAIRS
+from gridwise_py.timing.result import Span, TimingResult
 
 X = np.arange(1000, dtype=np.uint32)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.binop import as_binop
+from gridwise_py.types.operators import as_binop
 
 BUILTIN = [gw.Add, gw.Min, gw.Max, gw.Multiply]
 COMBINE = "fn combine(a: T, b: T) -> T { return a + b; }"

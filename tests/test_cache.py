@@ -8,9 +8,10 @@ import types
 
 import pytest
 
-from gridwise_py import cache, lookback
 from gridwise_py.bench import calibration
-from gridwise_py.tuned import TUNING_FORMAT, TUNING_KIND, load_tuning
+from gridwise_py.runtime import lookback_selftest as lookback
+from gridwise_py.storage import cache
+from gridwise_py.tuning.store import TUNING_FORMAT, TUNING_KIND, load_tuning
 
 KEY = {"adapter": "some GPU", "driver": "1.2"}
 

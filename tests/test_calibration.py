@@ -22,8 +22,8 @@ from gridwise_py.bench.calibration import (
 from gridwise_py.bench.kernels import bind_own
 from gridwise_py.bench.probes import TickCheck, cache_knee_bytes
 from gridwise_py.cli import main
-from gridwise_py.context import context_of
-from gridwise_py.device import device_key
+from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.device import device_key
 
 SMALL = 1 << 17
 
@@ -126,7 +126,7 @@ def test_the_triad_computes_what_it_says(device):
 
 def test_the_flops_of_the_fma_kernel_are_those_that_it_does(device):
     """64 operations a round, none left out; with factors that make its sums negative it stores them."""
-    from gridwise_py.shaders import compose
+    from gridwise_py.planning.shaders import compose
 
     text = compose("fma.wgsl")
     assert text.count("= fma(") * 4 * 2 == probes._FMA_FLOPS_PER_ROUND

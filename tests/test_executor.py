@@ -13,12 +13,13 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py import builder, executor, pipelines
-from gridwise_py.arguments import Argument
-from gridwise_py.context import context_of
-from gridwise_py.executor import BufferRange, Executor
-from gridwise_py.plan import BufferSpec, Copy, Fill, Plan, Work
+from gridwise_py.planning import builder
+from gridwise_py.planning.plan import BufferSpec, Copy, Fill, Plan, Work
 from gridwise_py.primitives import REGISTRY
+from gridwise_py.runtime import executor, pipelines
+from gridwise_py.runtime.arguments import Argument
+from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.executor import BufferRange, Executor
 
 X = np.random.default_rng(3).integers(0, 1000, 100_003, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)
@@ -466,8 +467,8 @@ def test_launch_blocking_raises_at_the_step_that_failed(device, monkeypatch):
     monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "1")
     scan = gw.Scan(device, strategy="reduce_then_scan")
     scan.execute(input=x)
-    from gridwise_py import executor
-    from gridwise_py.trouble import watch_errors
+    from gridwise_py.backend.device_errors import watch_errors
+    from gridwise_py.runtime import executor
 
     waits = []
 
@@ -544,7 +545,7 @@ def test_with_the_checks_every_index_finds_its_own_element(fresh_device, monkeyp
 
 
 def test_a_users_text_is_never_trusted(fresh_device, monkeypatch):
-    from gridwise_py import _wgpu_native
+    from gridwise_py.backend import wgpu_native as _wgpu_native
 
     monkeypatch.setattr(
         _wgpu_native,

@@ -415,7 +415,7 @@ def test_every_encoding_can_show_a_comparison(run, encoding, form):
 def test_what_an_encoding_lacks_keeps_its_meaning():
     import io
 
-    from gridwise_py.terminal import make_tolerant
+    from gridwise_py.display.terminal import make_tolerant
 
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")

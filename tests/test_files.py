@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-from gridwise_py import files
-from gridwise_py.files import check_writable, is_stream, whole_file, write_whole
+from gridwise_py.storage import files
+from gridwise_py.storage.files import check_writable, is_stream, whole_file, write_whole
 
 posix = pytest.mark.skipif(os.name != "posix", reason="links, pipes and permissions as POSIX has them")
 
@@ -87,7 +87,7 @@ def test_a_device_stays_one(tmp_path):
 @posix
 def test_the_output_of_the_process_is_written_in_its_place(tmp_path):
     code = (
-        "import pathlib; from gridwise_py.files import write_whole\n"
+        "import pathlib; from gridwise_py.storage.files import write_whole\n"
         "print('before'); write_whole(pathlib.Path('/dev/stdout'), b'file\\n'); print('after')"
     )
     out = tmp_path / "out"

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from strategies import AFFINE_F32, KINDS, STRATEGIES, exact_items, items, strategy_options
 
 import gridwise_py as gw
-from gridwise_py.chained_state import STATES
+from gridwise_py.planning.lookback_state import STATES
 
 LAYOUT = {"input": 5000, "output": 1}
 EDGES = [0, 1, 2, 3, 4, 5, 4 * 256 - 1, TILE - 1, TILE, TILE + 1, 3 * TILE + 6]
@@ -466,7 +466,7 @@ def test_work_and_dispatches_of_compensated_sums():
 
 
 def test_another_length_compiles_nothing(device):
-    from gridwise_py.context import context_of
+    from gridwise_py.runtime.context import context_of
 
     for primitive in (_reduce(device), _compensated(device), _scan(device), _compensated_scan(device)):
         compiled = None

@@ -17,7 +17,7 @@ from strategies import (
 )
 
 import gridwise_py as gw
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 
 REDUCTIONS = {"sum": gw.sum, "prod": gw.prod, "min": gw.min, "max": gw.max}
 OP_OF = {"sum": "add", "prod": "multiply", "min": "min", "max": "max"}

@@ -21,9 +21,9 @@ from rich.table import Table
 
 import gridwise_py as gw
 from gridwise_py.cli import main
-from gridwise_py.operator_text import scoped
-from gridwise_py.terminal import clean, clean_lines, make_console
-from gridwise_py.wgsl_text import declarations, tokens
+from gridwise_py.display.terminal import clean, clean_lines, make_console
+from gridwise_py.types.operator_text import scoped
+from gridwise_py.types.wgsl_text import declarations, tokens
 
 PACKAGE = Path(gw.__file__).resolve().parent
 COMBINE = "fn combine(a: T, b: T) -> T { return a + b; }"

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.arguments import Argument
-from gridwise_py.context import context_of
-from gridwise_py.plan import Binding, BufferSpec, Kernel, Plan, Shader, Work
-from gridwise_py.shaders import sha256
+from gridwise_py.planning.plan import Binding, BufferSpec, Kernel, Plan, Shader, Work
+from gridwise_py.planning.shaders import sha256
+from gridwise_py.runtime.arguments import Argument
+from gridwise_py.runtime.context import context_of
 
 SCALE = """
 override FACTOR: f32 = 2.0;

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 
 SCRIPT = Path(__file__).resolve().parent.parent / "benchmarks" / "leaks.py"
 X = np.arange(1000, dtype=np.uint32)

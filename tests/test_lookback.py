@@ -18,8 +18,8 @@ from strategies import (
 )
 
 import gridwise_py as gw
-from gridwise_py.context import context_of
-from gridwise_py.plan import Kernel
+from gridwise_py.planning.plan import Kernel
+from gridwise_py.runtime.context import context_of
 
 STATES = ("u64", "u32x2")
 

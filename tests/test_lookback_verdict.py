@@ -9,13 +9,14 @@ from _cases import CPU, FULL
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py import builder, lookback, shaders
 from gridwise_py.bench.results import run_context
-from gridwise_py.capabilities import LookbackVerdict
 from gridwise_py.cli import main
-from gridwise_py.context import context_of
-from gridwise_py.executor import Executor
-from gridwise_py.lookback import lookback_verdict
+from gridwise_py.planning import builder, shaders
+from gridwise_py.runtime import lookback_selftest as lookback
+from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.executor import Executor
+from gridwise_py.runtime.lookback_selftest import lookback_verdict
+from gridwise_py.types.capabilities import LookbackVerdict
 
 SAFE = LookbackVerdict(coherent=True, progress=True, needs_tickets=False, recovers=True, duration_ns=1e8)
 TICKETS = dataclasses.replace(SAFE, needs_tickets=True)

@@ -18,8 +18,8 @@ from gridwise_py.bench.results_reader import read_results
 from gridwise_py.bench.roofline import ceilings_of, points
 from gridwise_py.bench.suite import Sweep, plan_jobs
 from gridwise_py.cli import main
-from gridwise_py.context import context_of
-from gridwise_py.matmul_shape import MatMulShape, matmul_shapes_for
+from gridwise_py.runtime.context import context_of
+from gridwise_py.tuning.matmul_shapes import MatMulShape, matmul_shapes_for
 
 DTYPES = {"f32": np.float32, "f16": np.float16}
 #: By name: options, and the tile, whose boundaries the sizes go around.

@@ -17,7 +17,7 @@ from gridwise_py.bench.kernels import bind_canary, bind_flush
 from gridwise_py.bench.measure import measure_case
 from gridwise_py.bench.measurement import Mode, StopReason
 from gridwise_py.bench.sampling import Sampler
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 
 X = np.random.default_rng(7).integers(0, 1000, 20_011, dtype=np.uint32)
 
@@ -363,7 +363,7 @@ def test_cold_start_is_told_once(timed, fresh_device):
 
 
 def test_a_cold_start_is_told_where_another_kernel_makes_room(timed, fresh_device, monkeypatch):
-    monkeypatch.setattr("gridwise_py.executor._MAX_PIPELINES", 1)
+    monkeypatch.setattr("gridwise_py.runtime.executor._MAX_PIPELINES", 1)
     for workgroup_size in (64, 128, 64):
         copy = gw.Copy(fresh_device, workgroup_size=workgroup_size)
         assert gw.measure(copy, protocol=_protocol(), input=X).cold_start_ns is not None
@@ -418,7 +418,7 @@ def test_nothing_is_read_within_a_window(timed, device, scan, monkeypatch):
     read = context.read_buffer
     monkeypatch.setattr(sampling, "bracket", watched)
     monkeypatch.setattr(context, "read_buffer", lambda *a: pytest.fail("read") if open_window else read(*a))
-    from gridwise_py import timing
+    from gridwise_py.timing import queries as timing
 
     words = timing.read_words
     monkeypatch.setattr(timing, "read_words", lambda *a: pytest.fail("read") if open_window else words(*a))

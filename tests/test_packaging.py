@@ -86,7 +86,7 @@ def test_the_wheel_works_alone_in_an_empty_folder(wheel, tmp_path):
         archive.extractall(installed)
     code = (
         "import gridwise_py as gw\n"
-        "from gridwise_py.shaders import shader_directory\n"
+        "from gridwise_py.planning.shaders import shader_directory\n"
         "lengths = {'input': 9, 'output': 9}\n"
         "plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype='u32')\n"
         "assert plan.kernels\n"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py import run as run_module
-from gridwise_py._wgpu_native import queue_is_idle
+from gridwise_py.backend.wgpu_native import queue_is_idle
+from gridwise_py.runtime import run as run_module
 
 X = np.random.default_rng(3).integers(0, 99, 200_003, dtype=np.uint32)
 
@@ -61,7 +61,7 @@ def test_nothing_waits_unasked(device, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(run_module, "wait_idle", must_not)
-        patch.setattr("gridwise_py.event.wait_idle", must_not)
+        patch.setattr("gridwise_py.runtime.event.wait_idle", must_not)
         for _ in range(5):
             scan.execute(input=x)
             gw.Event(device, enable_timing=False).record()
@@ -110,7 +110,7 @@ def test_reading_too_early(device, require, monkeypatch):
     gw.Copy(device).execute(input=gw.asarray(X, device))
     end.record()
     with monkeypatch.context() as patch:
-        patch.setattr("gridwise_py.event.queue_is_idle", lambda _device: False)  # as if the GPU were still at work
+        patch.setattr("gridwise_py.runtime.event.queue_is_idle", lambda _device: False)  # still at work
         with pytest.raises(gw.TimingNotReady, match=r"call event\.synchronize\(\)"):
             start.elapsed_time(end)
     end.synchronize()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.plan import (
+from gridwise_py.planning.plan import (
     Binding,
     BufferSpec,
     Copy,
@@ -21,7 +21,7 @@ from gridwise_py.plan import (
     pack_words,
     workgroup_grid,
 )
-from gridwise_py.shaders import sha256
+from gridwise_py.planning.shaders import sha256
 
 SIZES = [0, 1, 3, 4096, 100_003]
 

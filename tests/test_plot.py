@@ -14,7 +14,7 @@ from gridwise_py.bench.lines import places, result_lines
 from gridwise_py.bench.measurement import Mode
 from gridwise_py.bench.plot import COLOURS, KERNEL_COLOURS, STYLE, _fit, plot_results, write_title
 from gridwise_py.bench.results import write_results
-from gridwise_py.quantities import format_time, format_uncertainty
+from gridwise_py.display.quantities import format_time, format_uncertainty
 
 pytest.importorskip("matplotlib")
 

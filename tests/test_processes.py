@@ -8,7 +8,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from gridwise_py import process
+from gridwise_py.backend import fork_guard as process
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -115,7 +115,7 @@ def test_locks_that_were_held_at_the_fork_hang_nobody(device):
     """Another thread holds every lock of the library while the process forks."""
     code = _USE + """
 from gridwise_py import context, device as device_module
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 held, done = threading.Event(), threading.Event()
 def hold():
     mine = context_of(device)

@@ -12,8 +12,8 @@ import wgpu
 from _trace import load
 
 import gridwise_py as gw
-from gridwise_py.context import context_of
-from gridwise_py.profile_report import KeyAverage, KeyAverages
+from gridwise_py.profiling.report import KeyAverage, KeyAverages
+from gridwise_py.runtime.context import context_of
 
 X = np.random.default_rng(1).integers(0, 99, 300_007, dtype=np.uint32)
 MINE = """

@@ -4,7 +4,6 @@ import dataclasses
 import importlib.util
 import pkgutil
 import re
-import sys
 import types
 from pathlib import Path
 
@@ -108,24 +107,17 @@ def test_the_first_screen_of_help_shows_the_way():
         assert words in text
 
 
-def test_a_call_of_a_module_names_what_was_meant():
-    for call, meant in ((lambda: gw.array([1, 2, 3]), "gw.asarray"), (lambda: gw.event(), "gw.Event")):
-        with pytest.raises(gw.ArgumentError, match=rf"internal module.*{re.escape(meant)}"):
-            call()
+def test_functions_are_found_where_modules_have_their_name():
+    from gridwise_py import capabilities, stream
 
-
-def test_modules_are_imported_as_ever():
-    import gridwise_py.array
-    from gridwise_py import array, stream
-
-    assert gridwise_py.array is array is sys.modules["gridwise_py.array"]
-    assert array.Array is gw.Array
-    assert isinstance(array, types.ModuleType)
-    assert importlib.import_module("gridwise_py.datatype").as_datatype("u32") is gw.DATATYPES["u32"]
-    # Functions that have the name of their module come first in the package, and the module is found by its path.
-    assert callable(gw.capabilities)
     assert stream is gw.stream
-    assert importlib.import_module("gridwise_py.capabilities").Capabilities is gw.Capabilities
+    assert capabilities is gw.capabilities
+    assert importlib.import_module("gridwise_py.types.capabilities").Capabilities is gw.Capabilities
+
+
+def test_a_name_of_numpy_that_is_missing_says_what_takes_its_place():
+    with pytest.raises(AttributeError, match=r"gw\.asarray"):
+        gw.array([1, 2, 3])
 
 
 @pytest.mark.parametrize("name", INSTEAD)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridwise_py.quantities import (
+from gridwise_py.display.quantities import (
     format_count,
     format_number,
     format_percent,

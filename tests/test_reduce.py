@@ -27,7 +27,7 @@ from strategies import (
 )
 
 import gridwise_py as gw
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 
 FACTORS = {"op": OPERATORS, "datatype": DATATYPES, "mode": MODES, "shape": tuple(SHAPES)}
 NORMAL = pairwise(FACTORS)

@@ -28,7 +28,7 @@ from gridwise_py.bench.report_vega import vegalite_version
 from gridwise_py.bench.results import write_results
 from gridwise_py.bench.verdict import VerdictKind
 from gridwise_py.cli import main
-from gridwise_py.quantities import format_time, format_uncertainty
+from gridwise_py.display.quantities import format_time, format_uncertainty
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")

@@ -8,7 +8,7 @@ from _report import hostile_document, source, sweep
 from chromium import browser, find_chromium
 
 from gridwise_py.bench.report import _DARK_COLOURS, report_html
-from gridwise_py.quantities import format_time
+from gridwise_py.display.quantities import format_time
 
 pytestmark = pytest.mark.browser
 pytest.importorskip("altair")

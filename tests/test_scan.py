@@ -30,8 +30,8 @@ from strategies import (
 )
 
 import gridwise_py as gw
-from gridwise_py.context import context_of
-from gridwise_py.lookback import lookback_verdict
+from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.lookback_selftest import lookback_verdict
 
 FACTORS = {
     "op": OPERATORS,

@@ -7,9 +7,9 @@ import pytest
 from _cases import cases, texts
 
 import gridwise_py as gw
-from gridwise_py import shaders
-from gridwise_py.builder import parameter_words
-from gridwise_py.shaders import (
+from gridwise_py.planning import shaders
+from gridwise_py.planning.builder import parameter_words
+from gridwise_py.planning.shaders import (
     compose,
     dump,
     numbered,

@@ -6,8 +6,8 @@ import re
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.capabilities import SubgroupMode
-from gridwise_py.sort_shape import sort_shapes_for
+from gridwise_py.tuning.sort_shapes import sort_shapes_for
+from gridwise_py.types.capabilities import SubgroupMode
 
 NATIVE, NONE, EMULATED = SubgroupMode("native", 32), SubgroupMode("none", 1), SubgroupMode("emulated", 64)
 U32, U64 = gw.DATATYPES["u32"], gw.STORAGE_DATATYPES["u64"]

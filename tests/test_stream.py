@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from strategies import AFFINE
 
 import gridwise_py as gw
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 
-stream_module = importlib.import_module("gridwise_py.stream")
+stream_module = importlib.import_module("gridwise_py.streaming")
 RNG = np.random.default_rng(8)
 
 LENGTHS = (5, 0, 1, 100_003, 7, 250_001, 3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 
 THREADS = 4
 CALLS = 25
@@ -110,7 +110,7 @@ def test_events_of_a_thread_are_ready_after_synchronize_whatever_others_submit(d
 
 def test_an_event_is_done_when_a_later_one_is(device, monkeypatch):
     """Without threads: what is submitted after the wait does not count."""
-    monkeypatch.setattr("gridwise_py.event.queue_is_idle", lambda _device: False)  # as if there were always more work
+    monkeypatch.setattr("gridwise_py.runtime.event.queue_is_idle", lambda _device: False)  # always more work
     first, second, third = (gw.Event(device, enable_timing=False) for _ in range(3))
     for event in (first, second):
         event.record()

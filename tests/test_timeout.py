@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py import _wgpu_native, timeout
-from gridwise_py._wgpu_native import map_buffer, wait_idle, wait_method
+from gridwise_py.backend import timeout
+from gridwise_py.backend import wgpu_native as _wgpu_native
+from gridwise_py.backend.wgpu_native import map_buffer, wait_idle, wait_method
 
 X = np.arange(10_000, dtype=np.uint32)
 LIMIT_S = 0.02
@@ -45,7 +46,7 @@ def never_idle(impatient, monkeypatch):
     run = scan.execute(input=x, output=output, enable_gpu_timing=timed, enable_cpu_timing=not timed)
     with monkeypatch.context() as patch:
         patch.setattr(_wgpu_native, "queue_is_idle", lambda _device: False)
-        patch.setattr("gridwise_py.event.queue_is_idle", lambda _device: False)
+        patch.setattr("gridwise_py.runtime.event.queue_is_idle", lambda _device: False)
         _limit(impatient, LIMIT_S)
         yield impatient, scan, x, run, event
     # And once it does get idle, all that was asked for in vain is there.

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py import timing
+from gridwise_py.timing import queries as timing
 
 X = np.random.default_rng(4).integers(0, 1000, 200_003, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)

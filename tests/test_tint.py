@@ -15,7 +15,7 @@ from replay import Job, replay
 from strategies import assert_same
 
 import gridwise_py as gw
-from gridwise_py.shaders import numbered, prologue
+from gridwise_py.planning.shaders import numbered, prologue
 
 pytestmark = pytest.mark.tint
 

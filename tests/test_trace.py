@@ -12,8 +12,8 @@ import gridwise_py as gw
 from gridwise_py.bench.measurement import Mode
 from gridwise_py.bench.results import write_results
 from gridwise_py.bench.trace import results_trace
-from gridwise_py.timing_result import Span
-from gridwise_py.trace import ChromeTrace, GpuSlice
+from gridwise_py.timing.chrome_trace import ChromeTrace, GpuSlice
+from gridwise_py.timing.result import Span
 
 FAR = (1 << 63) + 12345  # a float64 has steps of 2048 here
 

@@ -10,9 +10,9 @@ import pytest
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py import device as device_module
-from gridwise_py import trouble
-from gridwise_py.context import context_of
+from gridwise_py.backend import device_errors as trouble
+from gridwise_py.runtime import device as device_module
+from gridwise_py.runtime.context import context_of
 
 X = np.arange(10_000, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)

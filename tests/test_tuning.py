@@ -9,17 +9,18 @@ from _cases import BARE, CPU, FULL
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py import cache, tuned
 from gridwise_py.bench import tune as tune_module
 from gridwise_py.bench.check import Mismatch
 from gridwise_py.bench.measurement import Measurement, Mode, Series
 from gridwise_py.bench.results import run_context
 from gridwise_py.bench.tune import TUNED_KERNELS, tune
-from gridwise_py.capabilities import SubgroupMode
 from gridwise_py.cli import main
-from gridwise_py.device import device_key
-from gridwise_py.tuned import load_tuning
-from gridwise_py.tuning import KERNELS, Shape, candidates_for, shapes_for
+from gridwise_py.runtime.device import device_key
+from gridwise_py.storage import cache
+from gridwise_py.tuning import store as tuned
+from gridwise_py.tuning.shapes import KERNELS, Shape, candidates_for, shapes_for
+from gridwise_py.tuning.store import load_tuning
+from gridwise_py.types.capabilities import SubgroupMode
 
 ROOMY = dataclasses.replace(
     FULL, limits={"max-compute-invocations-per-workgroup": 1024, "max-compute-workgroup-size-x": 1024}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import DATATYPES, SHAPES, assert_same, edge_sizes, exact_items, items, lengths
 
 import gridwise_py as gw
-from gridwise_py.context import context_of
+from gridwise_py.runtime.context import context_of
 
 
 def _run(add, device, a, b, **options):

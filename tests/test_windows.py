@@ -22,8 +22,9 @@ from strategies import (
 )
 
 import gridwise_py as gw
-from gridwise_py.builder import PlanBuilder
-from gridwise_py.windows import windows_of
+from gridwise_py.planning.builder import PlanBuilder
+from gridwise_py.planning.windows import windows_of
+from gridwise_py.runtime.context import context_of
 
 SMALL = {**SHAPES["middle"], "subgroups": "none"}  # tiles of 256 items
 TILE = 256
@@ -488,7 +489,7 @@ def test_another_length_in_windows_compiles_nothing(device):
     for n in (2 * WINDOW, 3 * WINDOW + 4, 8 * WINDOW - 8):
         scan.execute(input=x[:n])
         reduce.execute(input=x[:n])
-        counts.append(gw.context.context_of(device).executor.pipelines.compiled)
+        counts.append(context_of(device).executor.pipelines.compiled)
     assert counts[0] == counts[1] == counts[2]
 
 

@@ -31,7 +31,7 @@ from gridwise_py.bench.check import mismatch
 from gridwise_py.bench.results import run_context, write_results
 from gridwise_py.bench.statistics import summarize
 from gridwise_py.cli.options import AxisList
-from gridwise_py.quantities import format_time
+from gridwise_py.display.quantities import format_time
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "torch_peer.json"
 CALLS_AT_ONCE = 50  # as many as our mode hot has trials in a submission

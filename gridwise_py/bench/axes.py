@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..datatype import STORAGE_DATATYPES
 from ..errors import ArgumentError
+from ..types.datatype import STORAGE_DATATYPES
 from .distributions import DISTRIBUTIONS
 from .measurement import MODES
 

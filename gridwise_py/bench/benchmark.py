@@ -9,15 +9,15 @@ from typing import Any
 
 import wgpu
 
-from .._wgpu_native import wait_idle, wait_method
-from ..array import OnGpu
-from ..device import _default
+from ..backend.wgpu_native import wait_idle, wait_method
+from ..display.html_table import html_table
+from ..display.quantities import format_time
 from ..errors import ArgumentError, DatatypeError
-from ..html_table import html_table
-from ..quantities import format_time
-from ..run import Run, bracket
-from ..timing import TimingSession
-from ..timing_result import Span, TimingResult
+from ..runtime.array import OnGpu
+from ..runtime.device import _default
+from ..runtime.run import Run, bracket
+from ..timing.queries import TimingSession
+from ..timing.result import Span, TimingResult
 from .classify import WALL_SLACK
 from .measurement import SampleClass, Series
 from .series import make_series

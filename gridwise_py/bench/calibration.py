@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from .. import cache
-from .._wgpu_native import wait_method
-from ..context import context_of
-from ..device import device_key
+from ..backend.wgpu_native import wait_method
 from ..errors import TimingUnavailable
+from ..runtime.context import context_of
+from ..runtime.device import device_key
+from ..storage import cache
 from . import probes
 from .canary import CLOCK_TOLERANCE
 from .probes import TickCheck

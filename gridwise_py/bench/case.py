@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import wgpu
 
-from .._wgpu_native import wait_idle
-from ..binop import Multiply, as_binop
+from ..backend.wgpu_native import wait_idle
 from ..errors import LimitError
-from ..primitive import Primitive
 from ..primitives import REGISTRY
-from ..primitives.operator_primitive import OperatorPrimitive
+from ..primitives.base import Primitive
+from ..primitives.operator import OperatorPrimitive
 from ..primitives.sort import SortPrimitive
+from ..types.operators import Multiply, as_binop
 from .distributions import UNIFORM, random_items
 from .names import case_name
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..primitive import Primitive
+from ..primitives.base import Primitive
 from .error_bounds import error_bound
 
 __all__ = ["Mismatch", "differences", "mismatch"]

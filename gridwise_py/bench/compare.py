@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..display.quantities import format_time, format_uncertainty
 from ..errors import ArgumentError
-from ..quantities import format_time, format_uncertainty
 from . import documents as doc
 from .canary import clock_log_ratio
 from .names import entry_name

@@ -11,8 +11,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from ..quantities import format_number, format_percent
-from ..terminal import clean, make_console
+from ..display.quantities import format_number, format_percent
+from ..display.terminal import clean, make_console
 from .compare import Comparison, Row
 from .text_table import Column, TextTable
 from .verdict import Cause, Verdict, VerdictKind

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..quantities import relative_uncertainty
+from ..display.quantities import relative_uncertainty
 from .canary import CanaryTime, settled
 
 Document = Mapping[str, Any]

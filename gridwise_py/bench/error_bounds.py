@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..binop import BinOp
-from ..primitive import Primitive
+from ..primitives.base import Primitive
 from ..primitives.reduce import fold
+from ..types.operators import BinOp
 
 __all__ = ["ErrorBound", "error_bound"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..array import Array, asarray, empty
-from ..datatype import DATATYPES
 from ..errors import ArgumentError
-from ..primitive import Primitive
+from ..primitives.base import Primitive
+from ..runtime.array import Array, asarray, empty
+from ..types.datatype import DATATYPES
 from .check import Mismatch, differences
 from .distributions import UNIFORM, random_items
 from .measure import measure

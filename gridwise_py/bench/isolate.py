@@ -91,7 +91,7 @@ def _ending(returncode: int) -> str:
 
 
 def _child(request: Mapping[str, Any], out: Path) -> None:
-    from ..device import request_device
+    from ..runtime.device import request_device
 
     job = Job(Case(**request["case"]), Mode(request["mode"]), request["position"], request["round"])
     entry = measure_job(request_device(request["adapter"]), job, SamplingProtocol(**request["protocol"]))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import wgpu
 
-from ..context import context_of
-from ..executor import BoundPlan, BufferRange
-from ..own_kernels import bind_own, own_plan
+from ..runtime.context import context_of
+from ..runtime.executor import BoundPlan, BufferRange
+from ..runtime.internal_kernels import bind_own, own_plan
 
 __all__ = ["bind_canary", "bind_flush", "bind_own", "own_plan"]
 

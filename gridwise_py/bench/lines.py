@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..quantities import format_time, format_uncertainty
+from ..display.quantities import format_time, format_uncertainty
 from .documents import case_key, tick_step_ns, timed_summary, uncertainty, whole_summary
 from .names import entry_name
 

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 import wgpu
 
-from .._wgpu_native import submit, wait_idle, wait_method
-from ..arguments import parts
-from ..array import Array, asarray
-from ..context import context_of
+from ..backend.wgpu_native import submit, wait_idle, wait_method
+from ..display.quantities import format_time
 from ..errors import ArgumentError, DatatypeError, GridwiseError, OverlapError, TimingUnavailable
-from ..primitive import Primitive
-from ..quantities import format_time
+from ..primitives.base import Primitive
+from ..runtime.arguments import parts
+from ..runtime.array import Array, asarray
+from ..runtime.context import context_of
 from .calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
 from .canary import is_slower
 from .case import Case

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ..html_table import html_table
-from ..quantities import format_count, format_number, format_time, format_uncertainty, relative_uncertainty
-from ..terminal import clean
+from ..display.html_table import html_table
+from ..display.quantities import format_count, format_number, format_time, format_uncertainty, relative_uncertainty
+from ..display.terminal import clean
 from .check import Mismatch
 
 __all__ = ["MODES", "Measurement", "Mode", "SampleClass", "Series", "StopReason", "Summary"]

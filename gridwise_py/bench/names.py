@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..quantities import format_count
+from ..display.quantities import format_count
 from .distributions import UNIFORM
 from .measurement import Mode
 

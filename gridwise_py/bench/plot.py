@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..display.quantities import format_count
+from ..display.terminal import clean
 from ..errors import ArgumentError
-from ..files import whole_file
-from ..quantities import format_count
-from ..terminal import clean
+from ..storage.files import whole_file
 from .documents import moved_bytes, timed_summary, whole_summary
 from .lines import YARDSTICK, Line, clock_of, gpu_text, places, result_lines, yardsticks
 from .rounds import pooled

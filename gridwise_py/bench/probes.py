@@ -10,16 +10,16 @@ from typing import ClassVar
 import numpy as np
 import wgpu
 
-from .._wgpu_native import wait_idle
-from ..arguments import Argument
-from ..array import Array, asarray
-from ..context import context_of
-from ..executor import BoundPlan
-from ..own_kernels import bind_nothing, bind_own
-from ..primitive import Primitive
+from ..backend.wgpu_native import wait_idle
 from ..primitives import Copy
+from ..primitives.base import Primitive
 from ..primitives.elementwise import Elementwise
-from ..run import bracket
+from ..runtime.arguments import Argument
+from ..runtime.array import Array, asarray
+from ..runtime.context import context_of
+from ..runtime.executor import BoundPlan
+from ..runtime.internal_kernels import bind_nothing, bind_own
+from ..runtime.run import bracket
 from .classify import classify
 
 __all__ = [

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..quantities import format_time
+from ..display.quantities import format_time
 from .names import entry_name
 from .series import CLOCK_MOVED, LEFT_OUT
 

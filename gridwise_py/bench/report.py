@@ -19,8 +19,8 @@ from typing import Any
 
 import gridwise_py
 
+from ..display.terminal import clean
 from ..errors import ArgumentError
-from ..terminal import clean
 from .compare import compare
 from .documents import is_cpu
 from .lines import YARDSTICK, result_lines, yardsticks

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..quantities import format_count, format_number, format_percent, format_time
-from ..terminal import clean
+from ..display.quantities import format_count, format_number, format_percent, format_time
+from ..display.terminal import clean
 from .compare import Comparison
 from .documents import mode, moved_bytes, timed_summary, whole_summary
 from .lines import YARDSTICK, Line, clock_of, gpu_text, places, time_text, timed_text

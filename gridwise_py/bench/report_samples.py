@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..quantities import format_count
-from ..terminal import clean
+from ..display.quantities import format_count
+from ..display.terminal import clean
 from . import documents as doc
 from .lines import timed_text
 from .names import entry_name

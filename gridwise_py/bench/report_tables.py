@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..quantities import format_count, format_number, format_percent, format_time
-from ..terminal import clean
+from ..display.quantities import format_count, format_number, format_percent, format_time
+from ..display.terminal import clean
 from .compare import Comparison, Rank
 from .compare_render import (
     HEADINGS,

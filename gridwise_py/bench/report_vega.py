@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from ..display.quantities import format_count
 from ..errors import ArgumentError
-from ..quantities import format_count
 
 __all__ = [
     "ALL", "GREY", "SECONDS", "SHAPES", "Datasets", "Spec", "again", "arrows", "chosen", "dash", "fitted", "javascript",

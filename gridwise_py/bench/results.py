@@ -22,10 +22,10 @@ import wgpu
 
 import gridwise_py
 
-from .._wgpu_native import wait_method
-from ..context import capabilities, context_of
+from ..backend.wgpu_native import wait_method
 from ..errors import ArgumentError
-from ..files import write_whole
+from ..runtime.context import capabilities, context_of
+from ..storage.files import write_whole
 from .measurement import Measurement, Mode, Series
 
 __all__ = [

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadResultsFile
-from ..files import check_writable, is_stream, whole_file
+from ..storage.files import check_writable, is_stream, whole_file
 from .results import array_sha256, json_text
 
 __all__ = [

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..display.quantities import format_percent, format_time
 from ..errors import ArgumentError, BadResultsFile
-from ..quantities import format_percent, format_time
 from .documents import moved_bytes
 from .names import entry_name
 from .results_reader import check_part, content_of, parse_json

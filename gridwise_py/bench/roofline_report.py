@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..display.quantities import format_count, format_number, format_percent, format_time
 from ..errors import ArgumentError
-from ..quantities import format_count, format_number, format_percent, format_time
 from .plot import COLOURS, MARKERS, STYLE, as_written, label_log_axis, load_figure, save_figure, write_title
 from .roofline import Ceilings, Point
 from .text_table import Column, TextTable

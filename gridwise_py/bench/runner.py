@@ -11,10 +11,10 @@ from typing import Any
 
 import wgpu
 
-from ..context import context_of
-from ..datatype import STORAGE_DATATYPES, as_datatype
-from ..device import request_device
 from ..errors import ArgumentError, GridwiseError
+from ..runtime.context import context_of
+from ..runtime.device import request_device
+from ..types.datatype import STORAGE_DATATYPES, as_datatype
 from .budget import CostModel, Schedule, choose_n
 from .calibration import Calibration, calibrate_run
 from .case import array_items

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import wgpu
 
-from .._wgpu_native import submit, wait_idle
-from ..context import context_of
+from ..backend.wgpu_native import submit, wait_idle
 from ..errors import ArgumentError
-from ..executor import BoundPlan
-from ..run import bracket
-from ..timing import MAX_PAIRS, TimingSession
+from ..runtime.context import context_of
+from ..runtime.executor import BoundPlan
+from ..runtime.run import bracket
+from ..timing.queries import MAX_PAIRS, TimingSession
 from .canary import CanaryTime, canary_time, is_slower
 from .kernels import bind_canary
 from .measurement import Mode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..datatype import MATMUL_DATATYPES, STORAGE_DATATYPES, as_datatype
+from ..types.datatype import MATMUL_DATATYPES, STORAGE_DATATYPES, as_datatype
 from .calibration import Calibration
 from .case import array_items
 from .measurement import Mode

@@ -9,13 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ..quantities import (
-    format_count,
-    format_number,
-    format_percent,
-    format_time,
-    format_uncertainty,
-)
+from ..display.quantities import format_count, format_number, format_percent, format_time, format_uncertainty
 from .case import array_items
 from .documents import tick_step_ns, uncertainty
 from .measurement import Mode

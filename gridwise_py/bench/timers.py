@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ..array import Array, asarray, empty_like
-from ..context import context_of
-from ..device import request_device
 from ..errors import TimingUnavailable
-from ..event import Event, synchronize
 from ..primitives import VectorAdd
+from ..runtime.array import Array, asarray, empty_like
+from ..runtime.context import context_of
+from ..runtime.device import request_device
+from ..runtime.event import Event, synchronize
 from .peers import TorchAdd, cuda_torch
 from .results import run_context
 from .statistics import summarize

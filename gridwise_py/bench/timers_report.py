@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from ..quantities import format_count, format_time
+from ..display.quantities import format_count, format_time
 from .plot import COLOURS, STYLE, load_figure, save_figure, time_axis, write_title
 from .text_table import Column, TextTable
 

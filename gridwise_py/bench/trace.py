@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TimingUnavailable
-from ..trace import ChromeTrace, GpuSlice
+from ..timing.chrome_trace import ChromeTrace, GpuSlice
 from .results_reader import read_results
 from .results_writer import read_ticks
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from .. import cache
-from ..capabilities import Capabilities
-from ..context import context_of
-from ..device import device_key
 from ..errors import ArgumentError
-from ..primitive import Primitive
 from ..primitives import Reduce, Scan, VectorAdd
-from ..tuned import TUNING_FORMAT, TUNING_KIND
-from ..tuning import Rows, Shape, candidates_for, shapes_for
+from ..primitives.base import Primitive
+from ..runtime.context import context_of
+from ..runtime.device import device_key
+from ..storage import cache
+from ..tuning.shapes import Rows, Shape, candidates_for, shapes_for
+from ..tuning.store import TUNING_FORMAT, TUNING_KIND
+from ..types.capabilities import Capabilities
 from .interleave import checker, interleaved, random_arguments, samples_ns
 from .measurement import Measurement
 from .protocol import SamplingProtocol

@@ -11,14 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from .measurement import Series
-from .resampling import (
-    autocorrelation_time,
-    block_length,
-    bootstrap_medians,
-    interquartile_mean,
-    resample,
-    widened,
-)
+from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
 
 __all__ = ["Cause", "Evidence", "Limits", "Pair", "Verdict", "VerdictKind", "decide", "judge", "judge_all"]
 

@@ -95,7 +95,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     from ..bench.axes import axis_hint
     from ..bench.runner import Request
     from ..bench.suite import in_rounds, need_datatypes, plan_jobs, with_n
-    from ..device import list_adapters
+    from ..runtime.device import list_adapters
 
     json_path, resume = options["json_path"], options["resume"]
     if resume is not None and json_path is None:
@@ -213,7 +213,7 @@ def _one_adapter(
     from ..bench.runner import RunProgress, UnwrittenResults, run_jobs
     from ..bench.suite import YARDSTICK
     from ..bench.table import results_table
-    from ..terminal import make_console
+    from ..display.terminal import make_console
     from .progress import BenchProgress
 
     partial = json_path and partial_path(without_link(json_path))

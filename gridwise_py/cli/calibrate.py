@@ -51,7 +51,7 @@ def _show(found: Any) -> None:
     from rich.markup import escape
 
     from ..bench.text_table import Column, TextTable
-    from ..quantities import format_number, format_time
+    from ..display.quantities import format_number, format_time
 
     console = table_console(120)
     check = found.tick_check

@@ -76,7 +76,7 @@ def compare(
     from ..bench.compare import compare as compare_documents
     from ..bench.compare_render import render, render_rich
     from ..bench.results_reader import read_results
-    from ..terminal import clean_lines
+    from ..display.terminal import clean_lines
 
     if not threshold:
         raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
@@ -112,7 +112,7 @@ def compare(
 
 def _table_console(**options: Any) -> Any:
     """Return a console as wide as the terminal; in a pipe as wide as COLUMNS says, or wide enough for most rows."""
-    from ..terminal import make_console
+    from ..display.terminal import make_console
 
     console = make_console(**options)
     return console if console.is_terminal or "COLUMNS" in os.environ else make_console(width=_PIPE_WIDTH, **options)

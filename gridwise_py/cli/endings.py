@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ..terminal import make_tolerant
+from ..display.terminal import make_tolerant
 from .exit_codes import BAD_INPUT, INTERRUPTED, NO_ADAPTER, NO_READER
 from .output import note
 

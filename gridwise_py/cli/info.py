@@ -21,7 +21,7 @@ def info(adapter: str | None, form: str) -> None:
     import gridwise_py as gw
 
     from ..bench.text_table import Column, TextTable
-    from ..lookback import lookback_verdict
+    from ..runtime.lookback_selftest import lookback_verdict
 
     adapters = gw.list_adapters()
     device = gw.request_device(adapter)

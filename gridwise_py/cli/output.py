@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 import click
 
-from .. import files
-from ..terminal import clean_lines, make_console
+from ..display.terminal import clean_lines, make_console
+from ..storage import files
 from .exit_codes import BAD_INPUT
 
 #: How long a command that reads and draws may be silent in a pipe.

@@ -22,7 +22,7 @@ from ..bench.budget import Schedule
 from ..bench.runner import RunProgress
 from ..bench.suite import Job
 from ..bench.table import result_line
-from ..quantities import format_count
+from ..display.quantities import format_count
 
 __all__ = ["LINE_EVERY_S", "BenchProgress", "format_duration"]
 

@@ -58,7 +58,7 @@ def timers(
     from ..bench.results_writer import check_results_path, partial_path, without_link
     from ..bench.timers import WORKLOADS, run_timers
     from ..bench.timers_report import plot_timers, timers_table
-    from ..files import is_stream
+    from ..storage.files import is_stream
 
     for option, path in (("--json", json_path), ("--plot", plot_path)):
         if path is not None:

@@ -32,9 +32,10 @@ def tune(
     Every candidate is checked against numpy and measured in turns with the default. It wins only if it is faster beyond
     noise. The winners are kept until adapter, driver or version change; GRIDWISE_TUNING=off ignores them.
     """
-    from .. import cache, request_device
-    from ..device import device_key
-    from ..tuned import TUNING_FORMAT, TUNING_KIND
+    from .. import request_device
+    from ..runtime.device import device_key
+    from ..storage import cache
+    from ..tuning.store import TUNING_FORMAT, TUNING_KIND
 
     if show and clear:
         raise click.UsageError("--show and --clear exclude each other")
@@ -59,7 +60,7 @@ def tune(
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration):
         shown = None  # a spoilt file is as good as none
     if shown is None:
-        from ..terminal import clean_lines
+        from ..display.terminal import clean_lines
 
         click.echo(clean_lines(f"nothing is kept for {key['adapter']} ({key['driver']}): the default shapes are used"))
     else:
@@ -68,7 +69,7 @@ def tune(
 
 def _shown(choices: Sequence[dict[str, Any]]) -> tuple[list[tuple[str, ...]], list[str]]:
     """Return the rows of the table, and the shapes whose results were wrong."""
-    from ..quantities import format_count, format_percent, format_time
+    from ..display.quantities import format_count, format_percent, format_time
 
     rows = []
     for choice in choices:
@@ -94,7 +95,7 @@ def _show(key: dict[str, str], rows: Sequence[tuple[str, ...]], wrong: Sequence[
     from rich.markup import escape
 
     from ..bench.text_table import Column, TextTable
-    from ..tuned import tuning_allowed
+    from ..tuning.store import tuning_allowed
 
     console = table_console(120)
     console.print(f"[bold]{escape(key['adapter'])}[/bold] ({escape(key['driver'])})")

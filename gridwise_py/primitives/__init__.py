@@ -1,8 +1,8 @@
 """The primitives, one algorithm per file."""
 
-from ..primitive import Primitive
+from .base import Primitive
 from .copy import Copy
-from .kernel import Kernel
+from .custom_kernel import Kernel
 from .matmul import MatMul
 from .reduce import Reduce
 from .scan import Scan

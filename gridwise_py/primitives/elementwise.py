@@ -7,16 +7,16 @@ from typing import ClassVar
 
 import wgpu
 
-from ..builder import PlanBuilder
-from ..capabilities import Capabilities
-from ..datatype import ComputeDatatypeLike, Datatype, as_datatype
 from ..errors import LengthError
-from ..layout import Layout
-from ..options import optional_integers
-from ..plan import Plan, Work
-from ..primitive import Primitive
-from ..tuning import shapes_for
-from ..windows import windows_of
+from ..planning.builder import PlanBuilder
+from ..planning.layout import Layout
+from ..planning.plan import Plan, Work
+from ..planning.windows import windows_of
+from ..tuning.shapes import shapes_for
+from ..types.capabilities import Capabilities
+from ..types.datatype import ComputeDatatypeLike, Datatype, as_datatype
+from ..types.options import optional_integers
+from .base import Primitive
 
 __all__ = ["Elementwise"]
 

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 import wgpu
 
-from ..arguments import Argument
-from ..builder import PlanBuilder
-from ..capabilities import Capabilities
-from ..datatype import MATMUL_DATATYPES, Datatype, MatMulDatatypeLike, as_datatype
 from ..errors import ArgumentError, LengthError, LimitError
-from ..layout import Layout
-from ..matmul_shape import MatMulShape, matmul_shapes_for
-from ..options import optional_integers
-from ..plan import Plan, Work
+from ..planning.builder import PlanBuilder
+from ..planning.layout import Layout
+from ..planning.plan import Plan, Work
+from ..runtime.arguments import Argument
+from ..tuning.matmul_shapes import MatMulShape, matmul_shapes_for
+from ..types.capabilities import Capabilities
+from ..types.datatype import MATMUL_DATATYPES, Datatype, MatMulDatatypeLike, as_datatype
+from ..types.options import optional_integers
 from .typed import TwoInputs
 
 __all__ = ["MatMul", "matrix_size"]

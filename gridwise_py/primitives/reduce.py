@@ -8,18 +8,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import wgpu
 
-from ..arguments import Argument
-from ..binop import Add, BinOp, BinOpLike
-from ..builder import PlanBuilder
-from ..capabilities import Capabilities, SubgroupsLike
-from ..chained_state import ChainedState
-from ..datatype import ComputeDatatypeLike
-from ..kernel_constants import RAW_OUTPUT
-from ..layout import Layout
-from ..options import optional_integers
-from ..plan import Copy, Plan, Work
-from ..tuning import Shape
-from .operator_primitive import BlockWindow, OperatorPrimitive, blocks_of
+from ..planning.builder import PlanBuilder
+from ..planning.kernel_constants import RAW_OUTPUT
+from ..planning.layout import Layout
+from ..planning.lookback_state import ChainedState
+from ..planning.plan import Copy, Plan, Work
+from ..runtime.arguments import Argument
+from ..tuning.shapes import Shape
+from ..types.capabilities import Capabilities, SubgroupsLike
+from ..types.datatype import ComputeDatatypeLike
+from ..types.operators import Add, BinOp, BinOpLike
+from ..types.options import optional_integers
+from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .typed import InputTotal
 
 __all__ = ["Reduce"]

@@ -10,21 +10,21 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import wgpu
 
-from ..arguments import Argument
-from ..binop import Add, BinOp, BinOpLike
-from ..builder import PlanBuilder
-from ..capabilities import Capabilities, SubgroupsLike
-from ..chained_state import ChainedState
-from ..datatype import ComputeDatatypeLike
 from ..errors import ArgumentError, OverlapError
-from ..kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
-from ..layout import Layout
-from ..lookback import look_back_choice
-from ..options import optional_integers
-from ..plan import Plan, Work
-from ..tuning import Shape, look_back_tiles
-from ..windows import windows_of
-from .operator_primitive import BlockWindow, OperatorPrimitive, blocks_of
+from ..planning.builder import PlanBuilder
+from ..planning.kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
+from ..planning.layout import Layout
+from ..planning.lookback_state import ChainedState
+from ..planning.plan import Plan, Work
+from ..planning.windows import windows_of
+from ..runtime.arguments import Argument
+from ..runtime.lookback_selftest import look_back_choice
+from ..tuning.shapes import Shape, look_back_tiles
+from ..types.capabilities import Capabilities, SubgroupsLike
+from ..types.datatype import ComputeDatatypeLike
+from ..types.operators import Add, BinOp, BinOpLike
+from ..types.options import optional_integers
+from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .typed import InputOutput
 
 __all__ = ["Scan", "ScanKind"]

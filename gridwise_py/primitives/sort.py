@@ -9,10 +9,17 @@ from typing import ClassVar
 import numpy as np
 import wgpu
 
-from ..arguments import Argument, Items
-from ..builder import PlanBuilder
-from ..capabilities import Capabilities, SubgroupMode, SubgroupsLike
-from ..datatype import (
+from ..call_errors import explained
+from ..errors import ArgumentError, LengthError
+from ..planning.builder import PlanBuilder
+from ..planning.layout import Layout, Operand
+from ..planning.plan import Plan, Work
+from ..runtime.arguments import Argument, Items
+from ..runtime.lookback_selftest import look_back_choice
+from ..tuning.shapes import Shapes
+from ..tuning.sort_shapes import sort_shapes_for
+from ..types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
+from ..types.datatype import (
     DATATYPES,
     STORAGE_DATATYPES,
     VALUE_DATATYPES,
@@ -21,16 +28,9 @@ from ..datatype import (
     ValueDatatypeLike,
     as_datatype,
 )
-from ..errors import ArgumentError, LengthError
-from ..layout import Layout, Operand
-from ..lookback import look_back_choice
-from ..options import integer, optional_integers
-from ..plan import Plan, Work
-from ..primitive import Primitive
-from ..signatures import explained
-from ..sort_shape import sort_shapes_for
-from ..tuning import Shapes
-from .sort_plan import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of
+from ..types.options import integer, optional_integers
+from .base import Primitive
+from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of
 from .typed import InputOutput, KeysValues
 
 __all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive", "key_codes"]

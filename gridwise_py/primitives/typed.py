@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import wgpu
 
-from ..arguments import Items, ItemsT
-from ..array import Array
-from ..executor import BoundPlan
-from ..primitive import ASYNC_REMEDIES, Primitive
-from ..run import Run
-from ..signatures import LEFT_OUT, explained, given
-from ..timing import TimingSession
+from ..call_errors import LEFT_OUT, explained, given
+from ..runtime.arguments import Items, ItemsT
+from ..runtime.array import Array
+from ..runtime.executor import BoundPlan
+from ..runtime.run import Run
+from ..timing.queries import TimingSession
+from .base import ASYNC_REMEDIES, Primitive
 
 __all__ = ["InputOutput", "InputTotal", "KeysValues", "TwoInputs"]
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arguments import Argument
+from ..runtime.arguments import Argument
 from .elementwise import Elementwise
 from .typed import TwoInputs
 

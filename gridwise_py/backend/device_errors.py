@@ -1,0 +1,186 @@
+"""What wgpu raises or only logs when a device is in trouble, as exceptions of this library."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import threading
+import weakref
+from collections.abc import Iterator
+
+import wgpu
+
+from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, GridwiseError
+from .fork_guard import inherited
+
+__all__ = [
+    "DeviceEnd",
+    "check_not_lost",
+    "device_end",
+    "device_error",
+    "device_errors",
+    "is_lost",
+    "is_trouble",
+    "lacks_memory",
+    "lost_error",
+    "watch_errors",
+]
+
+# wgpu 0.32 raises a GPUValidationError for each of them; only the text tells.
+_LOST = ("device is lost", "device lost")
+_NO_MEMORY = ("not enough memory", "out of memory")
+
+
+def is_trouble(error: Exception) -> bool:
+    """Whether an error of wgpu is about the device's state, and not about what was asked of it."""
+    return lacks_memory(error) or any(words in str(error).casefold() for words in _LOST)
+
+
+def lacks_memory(error: Exception) -> bool:
+    """Whether an error of wgpu says that the device has no memory for what was asked."""
+    return isinstance(error, wgpu.GPUOutOfMemoryError) or any(words in str(error).casefold() for words in _NO_MEMORY)
+
+
+def device_error(error: Exception, doing: str) -> DeviceError:
+    """Return what to raise from an error of wgpu.
+
+    Parameters
+    ----------
+    error : wgpu.GPUError
+    doing : str
+        What failed, for the message.
+    """
+    text = " ".join(str(error).split())
+    if any(words in text.casefold() for words in _LOST):
+        return lost_error(text, doing)
+    if is_trouble(error):
+        return DeviceMemoryError(
+            f"{doing}: the device has no memory for it ({text}). Nothing was changed; drop Arrays that are not needed "
+            f"(or call destroy() on them), work on parts (gw.stream), or take an adapter with more memory"
+        )
+    return DeviceError(f"{doing}: {text}")
+
+
+@contextlib.contextmanager
+def device_errors(doing: str, device: wgpu.GPUDevice | None = None) -> Iterator[None]:
+    """Turn what wgpu raises inside into exceptions of this library.
+
+    With `device`, also the RuntimeError or AttributeError that wgpu-py raises where another thread destroys the device.
+    """
+    try:
+        yield
+    except wgpu.GPUError as error:
+        raise device_error(error, doing) from error
+    except Exception as error:
+        if device is not None and not isinstance(error, GridwiseError) and is_lost(device, doing):
+            raise lost_error(str(error), doing) from error
+        raise
+
+
+class DeviceEnd:
+    """Stands in for the method `destroy` of one device and takes note of the call, without keeping the device alive.
+
+    wgpu-py does not tell that a device was destroyed. A submission to it ends the process, and a wait for it either
+    returns as if all were well or never ends.
+
+    Attributes
+    ----------
+    lock : threading.RLock
+        While it is held, no thread destroys the device through Python.
+    reached : bool
+        Whether the device was destroyed.
+    """
+
+    __slots__ = ("_device", "lock", "reached")
+
+    def __init__(self, device: wgpu.GPUDevice):
+        self._device = weakref.ref(device)
+        self.lock: threading.RLock = threading.RLock()
+        self.reached: bool = False
+
+    def __call__(self) -> None:
+        device = self._device()
+        if device is not None and not inherited():  # the device is the parent's, and so may be the lock
+            with self.lock:
+                self.reached = True
+                type(device).destroy(device)
+
+
+def device_end(device: wgpu.GPUDevice) -> DeviceEnd:
+    """Return what takes note of the end of a device, from the first call of this on."""
+    end = device.__dict__.get("_gridwise_end")
+    if end is None:
+        end = device.__dict__.setdefault("_gridwise_end", DeviceEnd(device))
+        device.destroy = end
+    return end
+
+
+def check_not_lost(device: wgpu.GPUDevice, doing: str = "waiting for the GPU") -> None:
+    """Raise DeviceLostError if a device was destroyed, or if wgpu has logged a loss and it is this one's."""
+    losses, end = watch_errors().losses, device_end(device)
+    if end.reached:
+        with end.lock:  # a destroy that is under way is done after this
+            pass
+    elif not losses or device.__dict__.get("_gridwise_losses") == losses:
+        return
+    # The log does not say of which device, but on a lost one nothing can be made.
+    with device_errors(doing):
+        device.create_buffer(label="gridwise lost?", size=4, usage=wgpu.BufferUsage.COPY_DST)
+    device.__dict__["_gridwise_losses"] = losses
+
+
+def is_lost(device: wgpu.GPUDevice, doing: str = "asking for the device") -> bool:
+    """Whether `check_not_lost` finds that a device is lost."""
+    try:
+        check_not_lost(device, doing)
+    except DeviceError as error:
+        return isinstance(error, DeviceLostError)
+    return False
+
+
+def lost_error(text: str, doing: str) -> DeviceLostError:
+    """Return what to raise for a device that is lost; `text` says how it was noticed."""
+    said = watch_errors().last_loss
+    logged = f"; wgpu logged: {' '.join(said.split())}" if said else ""
+    return DeviceLostError(
+        f"{doing}: the device was lost or destroyed ({text}{logged}). Its Arrays are gone; make a new device with "
+        f"request_device() and upload again"
+    )
+
+
+class _ErrorWatch(logging.Handler):
+    """Keeps the last errors that wgpu only logs (device loss, errors outside calls)."""
+
+    def __init__(self) -> None:
+        super().__init__(level=logging.ERROR)
+        self._lock_messages = threading.Lock()
+        self._messages: list[str] = []
+        self.losses = 0
+        self.last_loss = ""  # wgpu-py does not say of which device
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with self._lock_messages:
+            message = record.getMessage()
+            self._messages.append(message)
+            # Two lines for each loss; wgpu-py hides the second one after ten times.
+            if message == "DEVICE LOST!":
+                self.losses += 1
+                self.last_loss = self.last_loss or message
+            elif "device was lost" in message:
+                self.last_loss = message
+            del self._messages[:-20]
+
+    def take(self) -> list[str]:
+        """Return the messages since the last call."""
+        with self._lock_messages:
+            messages, self._messages = self._messages, []
+        return messages
+
+
+@functools.lru_cache(maxsize=1)
+def watch_errors() -> _ErrorWatch:
+    """Return the process's watch on wgpu's logger, installing it at the first call."""
+    watch = _ErrorWatch()
+    logging.getLogger("wgpu").addHandler(watch)
+    return watch

@@ -1,0 +1,78 @@
+"""Processes and threads: whether this process can use a GPU at all (a fork of a user cannot), and work in a thread."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..errors import ForkError
+
+__all__ = ["check_process", "in_thread", "inherited", "note_gpu_use"]
+
+R = TypeVar("R")
+
+_used = False  # this library has looked for adapters, or has seen a device, in this process
+_inherited = False  # the process was forked from one that had used the GPU
+
+
+def note_gpu_use() -> None:
+    """Take note that from here on a fork of this process cannot use the GPU."""
+    global _used
+    _used = True
+
+
+def check_process() -> None:
+    """Raise where this process was forked from one that had used a GPU.
+
+    A driver's threads do not live on in a fork, and its locks stay as they were. On lavapipe what is submitted there is
+    never run: a wait for it hangs, and one without anything to wait for returns as if all were well.
+
+    Raises
+    ------
+    ForkError
+    """
+    if _inherited:
+        raise ForkError(
+            "this process was forked from one that had used the GPU, and drivers do not work in a fork. Start workers "
+            "with multiprocessing.get_context('spawn'), or fork before the parent first uses the GPU and make the "
+            "device in the child"
+        )
+
+
+def inherited() -> bool:
+    """Whether `check_process` would raise."""
+    return _inherited
+
+
+async def in_thread(function: Callable[[], R]) -> R:
+    """Return what a function returns, without blocking the event loop meanwhile."""
+    import asyncio  # late, since few need it
+
+    return await asyncio.to_thread(function)
+
+
+def _keep_what_was_inherited() -> None:
+    """Have the parent's wgpu objects never released here: the driver would wait for threads that are gone."""
+    api = sys.modules.get("wgpu.backends.wgpu_native._api")
+    for value in list(vars(api).values()) if api is not None else ():
+        if isinstance(value, type) and "_release" in vars(value):
+            value._release = lambda _self: None
+
+
+def _instance_exists() -> bool:
+    """Whether anybody has used wgpu; its one instance per process is made at the first search for adapters."""
+    helpers = sys.modules.get("wgpu.backends.wgpu_native._helpers")
+    return getattr(helpers, "_the_instance", None) is not None
+
+
+def _after_fork_in_child() -> None:
+    global _inherited
+    if _inherited or _used or _instance_exists():
+        _inherited = True
+        _keep_what_was_inherited()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,73 @@
+"""Whether what was recorded on somebody else's encoder has been submitted: detected, not assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import wgpu
+
+from .device_errors import device_errors
+from .wgpu_native import EncoderFate, encoder_fate, map_buffer, submit
+
+__all__ = ["Mark", "look", "mark_of", "read_words"]
+
+
+class Mark:
+    """A word that is 1 once an encoder was submitted. Get it with `mark_of`; all that is on the encoder shares it."""
+
+    __slots__ = ("buffer", "fate", "seen")
+
+    def __init__(self, device: wgpu.GPUDevice, encoder: wgpu.GPUCommandEncoder):
+        usage = wgpu.BufferUsage
+        one = device.__dict__.get("_gridwise_one")
+        if one is None:
+            one = device.__dict__["_gridwise_one"] = device.create_buffer_with_data(
+                label="gridwise one", data=np.ones(1, dtype=np.uint32), usage=usage.COPY_SRC
+            )
+        self.buffer: wgpu.GPUBuffer = device.create_buffer(
+            label="gridwise mark", size=4, usage=usage.COPY_SRC | usage.COPY_DST
+        )
+        encoder.copy_buffer_to_buffer(one, 0, self.buffer, 0, 4)
+        self.fate: EncoderFate = encoder_fate(encoder)
+        self.seen: bool = False
+
+
+def mark_of(device: wgpu.GPUDevice, encoder: wgpu.GPUCommandEncoder) -> Mark:
+    """Return the mark of an encoder of `device`, recording it at the first call."""
+    mark = encoder.__dict__.get("_gridwise_mark")
+    if mark is None:
+        mark = encoder.__dict__["_gridwise_mark"] = Mark(device, encoder)
+    return mark
+
+
+def look(device: wgpu.GPUDevice, marks: Iterable[Mark]) -> None:
+    """Find out which marks were submitted; waits for the end of what was."""
+    unseen = list({id(mark): mark for mark in marks if not mark.seen}.values())
+    if unseen:
+        words = read_words(device, [mark.buffer for mark in unseen])
+        for mark, word in zip(unseen, words, strict=True):
+            mark.seen = bool(word)
+
+
+def read_words(
+    device: wgpu.GPUDevice, buffers: Sequence[wgpu.GPUBuffer], encoder: wgpu.GPUCommandEncoder | None = None
+) -> np.ndarray:
+    """Return small buffers as uint32, one after another, after what `encoder` holds."""
+    with device_errors("reading from the GPU", device):
+        encoder = encoder or device.create_command_encoder(label="gridwise read")
+        staging = device.create_buffer(
+            label="gridwise read",
+            size=sum(buffer.size for buffer in buffers),
+            usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST,
+        )
+        offset = 0
+        for buffer in buffers:
+            encoder.copy_buffer_to_buffer(buffer, 0, staging, offset, buffer.size)
+            offset += buffer.size
+        submit(device, [encoder.finish()], "read", waited_for=True)
+        map_buffer(device, staging, "READ_NOSYNC")
+        words = np.frombuffer(staging.read_mapped(copy=False), dtype=np.uint32).copy()
+        staging.unmap()
+        staging.destroy()
+        return words

@@ -1,0 +1,106 @@
+"""How long to wait for the GPU, and the last submissions, for the message of a timeout."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import ArgumentError, DeviceTimeoutError
+
+__all__ = ["checked_timeout_s", "note_submission", "set_timeout_s", "timed_out", "timeout_s", "wait_until_idle"]
+
+_VARIABLE = "GRIDWISE_TIMEOUT_S"
+_KEPT = 8  # names of submissions per device
+
+# Asking without a pause for that long keeps CPU times of short work fine; after that, a sixteenth of the time waited so
+# far is slept, so that a wait is at most 6 % too long.
+_BUSY_S = 0.002
+_LONGEST_PAUSE_S = 0.01
+
+
+def checked_timeout_s(value: Any, name: str) -> float | None:
+    """Return a number of seconds; None for infinity and for what is not given.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no number over 0.
+    """
+    if value is None or value == "":
+        return None
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if isinstance(value, bool) or not seconds > 0:
+        raise ArgumentError(f"{name}={value!r} must be a number of seconds over 0; leave it out to wait without end")
+    return seconds if seconds < math.inf else None
+
+
+def timeout_s(device: Any) -> float | None:
+    """Return how long is waited for a device: what it was made with, else what the environment says now."""
+    if "_gridwise_timeout_s" in device.__dict__:
+        return device.__dict__["_gridwise_timeout_s"]
+    return checked_timeout_s(os.environ.get(_VARIABLE), _VARIABLE)
+
+
+def set_timeout_s(device: Any, seconds: float | None) -> None:
+    """Fix how long is waited for a device; None for without end."""
+    device.__dict__["_gridwise_timeout_s"] = seconds
+
+
+def note_submission(device: Any, what: str) -> None:
+    """Keep the name of what is submitted, for the message of a wait in vain."""
+    try:
+        device.__dict__["_gridwise_submissions"].append(what)
+    except KeyError:
+        device.__dict__.setdefault("_gridwise_submissions", deque(maxlen=_KEPT)).append(what)
+
+
+def timed_out(device: Any, limit_s: float) -> DeviceTimeoutError:
+    """Return what to raise after waiting in vain."""
+    last = ", ".join(device.__dict__.get("_gridwise_submissions", ())) or "none of this library"
+    return DeviceTimeoutError(
+        f"the GPU is still at work after {limit_s:g} s ({device.adapter.info['device']}). The last submissions, the "
+        f"newest at the end: {last}. Nothing is lost: wait again, with a larger {_VARIABLE} or "
+        f"request_device(timeout_s=) if the work needs its time, or make a new device if it hangs"
+    )
+
+
+def wait_until_idle(
+    device: Any, limit_s: float, is_idle: Callable[[], bool | None], wait: Callable[[], object]
+) -> None:
+    """Ask until a device is idle.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    limit_s : float
+    is_idle : callable
+        Tells without waiting; None where that cannot be told.
+    wait : callable
+        Waits without end. Where `is_idle` cannot tell, it is called in a thread, which is left behind in the end.
+
+    Raises
+    ------
+    DeviceTimeoutError
+    """
+    begin = time.monotonic()
+    while not (idle := is_idle()):
+        waited = time.monotonic() - begin
+        if idle is None:
+            thread = threading.Thread(target=wait, name="gridwise wait", daemon=True)
+            thread.start()
+            thread.join(limit_s)
+            if not thread.is_alive():
+                return
+            waited = limit_s
+        if waited >= limit_s:
+            raise timed_out(device, limit_s)
+        if waited > _BUSY_S:
+            time.sleep(min(waited / 16, _LONGEST_PAUSE_S, limit_s - waited))

@@ -1,0 +1,431 @@
+"""Everything that touches what wgpu-py keeps private, each with its reason and its way round.
+
+wgpu-py 0.32 has no working public call for four things that this library cannot do without: waiting until the
+queue is idle, the length of a timestamp's tick, shader modules without run-time checks, and knowing that a buffer
+was destroyed. A fifth thing is for speed: the types of its C structures. Nothing else in this package uses a private
+name of wgpu-py, but `process`, which keeps a fork from releasing what is its parent's.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import wgpu
+
+from ..errors import ArgumentError, BufferUsageError, GridwiseError
+from ..planning.shaders import shader_error
+from .device_errors import check_not_lost, device_end, device_error, device_errors, is_lost, is_trouble, lost_error
+from .fork_guard import check_process, inherited
+from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
+
+__all__ = [
+    "EncoderFate",
+    "create_shader_module",
+    "destroyed_flag",
+    "device_of",
+    "encoder_fate",
+    "guard_queue",
+    "is_destroyed",
+    "look_types_up",
+    "map_buffer",
+    "queue_is_idle",
+    "submit",
+    "tick_period_ns",
+    "wait_idle",
+    "wait_method",
+    "write_timestamp",
+]
+
+_WAIT_PUBLIC = "on_submitted_work_done"
+_WAIT_POLL = "device_poll"
+_WAIT_READ = "read_buffer"
+_WAIT_TIMED = "timed_poll"
+
+_LOOK_AGAIN_S = 0.5  # how often a wait for a buffer asks whether the device is still there
+
+
+def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
+    # queue.on_submitted_work_done_sync raises TypeError in 0.32.0 (wgpu-py #834); it is the right call where it works.
+    try:
+        device.queue.on_submitted_work_done_sync()
+    except Exception:
+        pass
+    else:
+        return _WAIT_PUBLIC, device.queue.on_submitted_work_done_sync
+    poll = getattr(device, "_poll_wait", None)
+    if poll is not None:
+        return _WAIT_POLL, poll
+    scratch = device.create_buffer(
+        label="gridwise wait", size=4, usage=wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+    )
+    return _WAIT_READ, lambda: device.queue.read_buffer(scratch)
+
+
+def wait_method(device: wgpu.GPUDevice) -> str:
+    """Return how `wait_idle` waits.
+
+    One of ``"on_submitted_work_done"``, ``"device_poll"``, ``"read_buffer"``, which costs over 130 µs and makes walls
+    coarse, and ``"timed_poll"``, where a timeout was set.
+    """
+    return _wait(device)[0]
+
+
+def wait_idle(device: wgpu.GPUDevice) -> None:
+    """Return when everything that was submitted to the device's queue is done.
+
+    Raises
+    ------
+    DeviceTimeoutError
+        If a timeout was set for the device, and was over before.
+    DeviceLostError
+        If the device was destroyed, or wgpu has logged that it was lost.
+    """
+    check_process()
+    try:  # not device_errors(), which costs a microsecond of what is timed here
+        _wait(device)[1]()
+    except (RuntimeError, AttributeError) as error:  # of wgpu-py, on a device that another thread destroys
+        if isinstance(error, GridwiseError) or not is_lost(device):
+            raise
+        raise lost_error(str(error), "waiting for the GPU") from error
+    check_not_lost(device)
+
+
+def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
+    try:
+        return device.__dict__["_gridwise_wait"]
+    except KeyError:
+        limit_s = timeout_s(device)
+        set_timeout_s(device, limit_s)  # the environment is read once per device
+        method, wait = _choose_wait(device) if limit_s is None else (_WAIT_TIMED, _timed_wait(device, limit_s))
+        return device.__dict__.setdefault("_gridwise_wait", (method, wait))
+
+
+def _timed_wait(device: wgpu.GPUDevice, limit_s: float) -> Callable[[], Any]:
+    reference = weakref.ref(device)  # the device will hold the function
+
+    def wait() -> None:
+        waited_for = reference()
+        assert waited_for is not None
+        wait_until_idle(waited_for, limit_s, lambda: queue_is_idle(waited_for), lambda: _choose_wait(waited_for)[1]())
+
+    return wait
+
+
+def map_buffer(
+    device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: str, offset: int = 0, size: int | None = None
+) -> None:
+    """Map a buffer, after what was submitted before.
+
+    Raises
+    ------
+    DeviceTimeoutError
+        As `wait_idle`. The buffer may then be on its way to be mapped: drop it.
+    DeviceLostError
+        If the device is destroyed before or meanwhile.
+    """
+    check_process()
+    method, wait = _wait(device)
+    limit_s = timeout_s(device) if method == _WAIT_TIMED else None
+    if limit_s is not None:
+        wait()
+    with device_errors("reading from the GPU", device):
+        promise = buffer.map_async(mode, offset, size)
+        mapped = getattr(promise, "_thread_event", None)
+        if mapped is not None:
+            _wait_for(device, mapped, limit_s)
+        promise.sync_wait()
+
+
+def _wait_for(device: wgpu.GPUDevice, event: Any, limit_s: float | None) -> None:
+    """Wait for a `threading.Event` of wgpu-py's, which is never set once the device is destroyed."""
+    begin = time.monotonic()
+    while True:
+        left_s = math.inf if limit_s is None else begin + limit_s - time.monotonic()
+        if event.wait(max(0.0, min(left_s, _LOOK_AGAIN_S))):
+            return
+        check_not_lost(device)
+        # Another thread may have submitted more since, which wgpu-py's poll waits for, too.
+        if limit_s is not None and left_s <= _LOOK_AGAIN_S:
+            raise timed_out(device, limit_s)
+
+
+def submit(
+    device: wgpu.GPUDevice, commands: Sequence[wgpu.GPUCommandBuffer], what: str, *, waited_for: bool = False
+) -> None:
+    """Submit; `what` names it in messages.
+
+    A driver may block in a submission as long as earlier ones are at work (lavapipe, Mesa 22.3.6). So one that will be
+    `waited_for` in any case comes after a wait that ends, where there is a timeout.
+    """
+    if waited_for and _wait(device)[0] == _WAIT_TIMED:
+        wait_idle(device)
+    note_submission(device, what)
+    end = device_end(device)
+    with end.lock:
+        if end.reached:  # wgpu would end the process
+            check_not_lost(device, what)
+        device.queue.submit(commands)
+
+
+def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
+    """Whether everything that was submitted is done, without waiting; None where that cannot be told.
+
+    Raises
+    ------
+    DeviceLostError
+        As `wait_idle`.
+    """
+    check_process()
+    check_not_lost(device)
+    try:
+        from wgpu.backends.wgpu_native import ffi, lib
+
+        # wgpu-py drops the answer of its own poll. A byte comes back, in a register that holds more.
+        return bool(lib.wgpuDevicePoll(device._internal, False, ffi.NULL) & 1)
+    except (ImportError, AttributeError):
+        return None
+
+
+def write_timestamp(encoder: wgpu.GPUCommandEncoder, query_set: wgpu.GPUQuerySet, index: int) -> None:
+    """Take a timestamp at this place of an encoder; the device has ``timestamp-query-inside-encoders``."""
+    from wgpu.backends.wgpu_native.extras import write_timestamp as write
+
+    write(encoder, query_set, index)
+
+
+def tick_period_ns(device: wgpu.GPUDevice) -> float:
+    """Return the nanoseconds per tick of a timestamp; resolved queries are ticks, whatever WebGPU says."""
+    try:
+        from wgpu.backends.wgpu_native import lib
+
+        return float(lib.wgpuQueueGetTimestampPeriod(device.queue._internal))
+    except (ImportError, AttributeError):
+        # A backend that follows the WebGPU specification resolves to nanoseconds.
+        return 1.0
+
+
+def create_shader_module(device: wgpu.GPUDevice, *, label: str, code: str, trusted: bool) -> wgpu.GPUShaderModule:
+    """Compile WGSL; `trusted` leaves out the run-time checks of loops and indices.
+
+    Raises
+    ------
+    ShaderError
+        With the compiler's message.
+    """
+    try:
+        if trusted:
+            module = _create_trusted(device, label, code)
+            if module is not None:
+                return module
+        return device.create_shader_module(label=label, code=code)
+    except (wgpu.GPUError, ValueError) as error:  # ValueError: wgpu-py takes the text for GLSL
+        if is_trouble(error):
+            raise device_error(error, f"compiling {label!r}") from error
+        raise shader_error(f"shader {label!r} does not compile", code, str(error)) from error
+
+
+def _create_trusted(device: wgpu.GPUDevice, label: str, code: str) -> wgpu.GPUShaderModule | None:
+    # wgpu-py has no wrapper for modules without run-time checks. libf is lib with wgpu-py's error check around each
+    # call: without it a broken text would only be logged.
+    try:
+        from wgpu.backends.wgpu_native import _api, ffi, lib
+
+        create = _api.libf.wgpuDeviceCreateShaderModuleTrusted
+        source = _api.new_struct_p("WGPUShaderSourceWGSL *", code=_api.to_c_string_view(code))
+        source[0].chain.sType = lib.WGPUSType_ShaderSourceWGSL
+        descriptor = _api.new_struct_p(
+            "WGPUShaderModuleDescriptor *",
+            nextInChain=ffi.cast("WGPUChainedStruct *", source),
+            label=_api.to_c_string_view(label),
+        )
+    except (ImportError, AttributeError):
+        return None  # another version of wgpu-py: the checked module is right, too, only slower
+    internal = create(device._internal, descriptor, 0)
+    return _api.GPUShaderModule(label, internal, device)
+
+
+def device_of(thing: wgpu.GPUBuffer | wgpu.GPUCommandEncoder) -> wgpu.GPUDevice | None:
+    """Return the device that a buffer or an encoder was made on, or None where that cannot be told."""
+    return getattr(thing, "_device", None)
+
+
+def destroyed_flag(buffer: wgpu.GPUBuffer, *, fresh: bool = False) -> list[bool]:
+    """Return a list whose one item tells whether `destroy` was called on a buffer since the first call of this.
+
+    wgpu-py does not tell, and submitting a destroyed buffer aborts the process (wgpu-native 29). So the first
+    call puts a note-taking `destroy` on the buffer, and finds out whether it was destroyed before by trying to bind
+    it, which only a buffer with the usage STORAGE allows.
+
+    Parameters
+    ----------
+    buffer : wgpu.GPUBuffer
+    fresh : bool, default False
+        The buffer was made just now: spare the try.
+    """
+    flag = buffer.__dict__.get("_gridwise_destroyed")
+    if flag is None:
+        flag = buffer.__dict__["_gridwise_destroyed"] = [not fresh and not _can_be_bound(buffer)]
+        buffer.destroy = _NotingDestroy(buffer, flag)
+    return flag
+
+
+def _can_be_bound(buffer: wgpu.GPUBuffer) -> bool:
+    device = device_of(buffer)
+    if device is None or not buffer.usage & wgpu.BufferUsage.STORAGE or buffer.size < 4:
+        return True  # nothing can be found out
+    layout = device.__dict__.get("_gridwise_probe_layout")
+    if layout is None:
+        entry = {"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "read-only-storage"}}
+        with device_errors("looking at a buffer"):
+            layout = device.__dict__["_gridwise_probe_layout"] = device.create_bind_group_layout(entries=[entry])
+    try:
+        device.create_bind_group(
+            layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]
+        )
+    except wgpu.GPUError as error:
+        if is_trouble(error):
+            raise device_error(error, "looking at a buffer") from error
+        return False
+    return True
+
+
+class _NotingDestroy:
+    """Stands in for the method `destroy` of one buffer, without keeping the buffer alive."""
+
+    def __init__(self, buffer: wgpu.GPUBuffer, flag: list[bool]):
+        self._buffer = weakref.ref(buffer)
+        self._flag = flag
+
+    def __call__(self) -> None:
+        self._flag[0] = True
+        buffer = self._buffer()
+        if buffer is not None and not inherited():  # the memory is the parent's
+            type(buffer).destroy(buffer)
+
+
+def is_destroyed(buffer: wgpu.GPUBuffer) -> bool:
+    """Whether `destroy` was called on a buffer since this library first saw it; see `destroyed_flag`."""
+    return destroyed_flag(buffer)[0]
+
+
+class EncoderFate:
+    """Whether what was recorded on an encoder can still be submitted.
+
+    It can as long as somebody holds the encoder, or the command buffer that it was finished into, and as long as no
+    buffer of it was destroyed; wgpu-py has no link from the one to the other, so a `finish` of the encoder's own takes
+    note.
+    """
+
+    def __init__(self, encoder: wgpu.GPUCommandEncoder):
+        self._needed: dict[int, tuple[tuple[list[bool], str], ...]] = {}
+        self._encoder = weakref.ref(encoder)
+        self._commands: weakref.ref[wgpu.GPUCommandBuffer] | None = None
+        finish = type(encoder).finish
+
+        def noting_finish(*args: Any, **kwargs: Any) -> wgpu.GPUCommandBuffer:
+            target = self._encoder()
+            assert target is not None
+            commands = finish(target, *args, **kwargs)
+            self._commands = weakref.ref(commands)
+            commands.__dict__["_gridwise_fate"] = self
+            return commands
+
+        encoder.finish = noting_finish
+
+    def can_be_submitted(self) -> bool:
+        """Whether somebody still could."""
+        if self._commands is not None:
+            return self._commands() is not None
+        return self._encoder() is not None
+
+    def needs(self, buffers: tuple[tuple[list[bool], str], ...]) -> None:
+        """Take note of what commands use: the `destroyed_flag` of each buffer, and its name in messages."""
+        self._needed[id(buffers)] = buffers
+
+    def check_buffers(self) -> None:
+        """Raise BufferUsageError if a buffer that is needed was destroyed."""
+        for destroyed, what in (buffer for buffers in self._needed.values() for buffer in buffers):
+            if destroyed[0]:
+                raise BufferUsageError(
+                    f"the buffer of {what} was destroyed after it was recorded on an encoder; record again with an "
+                    f"Array that lives until the submission. Nothing was submitted"
+                )
+
+
+def guard_queue(device: wgpu.GPUDevice) -> None:
+    """Have a caller's own submissions refused where wgpu would end the process.
+
+    That is so for commands of this library whose buffers were destroyed since, for commands that were submitted before,
+    and for a destroyed device.
+    """
+    if "submit" in device.queue.__dict__:
+        return
+    queue, owner = weakref.ref(device.queue), weakref.ref(device)
+
+    def guarded_submit(command_buffers: Sequence[wgpu.GPUCommandBuffer]) -> None:
+        target, of_device = queue(), owner()
+        assert target is not None
+        assert of_device is not None, "a queue outlived its device"
+        commands = list(command_buffers)
+        for command in commands:
+            fate = command.__dict__.get("_gridwise_fate")
+            if fate is not None:
+                fate.check_buffers()
+            if "_gridwise_submitted" in command.__dict__:
+                raise ArgumentError(
+                    "a command buffer is submitted once: this one was submitted before; record and finish again"
+                )
+        end = device_end(of_device)
+        with end.lock:
+            if end.reached:
+                check_not_lost(of_device, "queue.submit()")
+            type(target).submit(target, commands)
+        for command in commands:
+            command.__dict__["_gridwise_submitted"] = True
+
+    device.queue.submit = guarded_submit
+
+
+def encoder_fate(encoder: wgpu.GPUCommandEncoder) -> EncoderFate:
+    """Return the fate of an encoder, one per encoder."""
+    fate = encoder.__dict__.get("_gridwise_fate")
+    if fate is None:
+        fate = encoder.__dict__["_gridwise_fate"] = EncoderFate(encoder)
+    return fate
+
+
+def look_types_up() -> bool:
+    """Have the types of wgpu's C structures looked up by their name instead of parsed; return whether it works.
+
+    cffi parses the name of a type when it meets it first, and reads the names of all other types anew each time: 12 to
+    30 ms for each of some 40, over half a second in the first calls of a process. Almost all are a name with a star or
+    brackets behind, which cffi has in a table. Anything else is parsed as before, and so is all where cffi or wgpu-py
+    keep these things elsewhere. The native backend must have been loaded.
+    """
+    try:
+        from cffi import model
+
+        parser = sys.modules["wgpu.backends.wgpu_native"].ffi._parser
+        declarations, parse = parser._declarations, parser.parse_type
+    except (ImportError, KeyError, AttributeError):
+        return False
+    if "parse_type" in vars(parser):
+        return True
+
+    def parse_type(text: str) -> Any:
+        found = re.fullmatch(r"(WGPU\w+)(?:( \*)|\[(\d*)\])", text)
+        known = declarations.get(f"typedef {found[1]}") if found else None
+        if found is None or known is None or not isinstance(known[0], model.StructType):
+            return parse(text)
+        if found[2]:
+            return model.PointerType(*known)
+        return model.ArrayType(known[0], int(found[3]) if found[3] else None)
+
+    parser.parse_type = parse_type
+    return True

@@ -1,0 +1,250 @@
+"""Builds plans: the one place that knows how a kernel's parameters, bindings and text fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..errors import LimitError, ShaderError
+from ..types.capabilities import Capabilities
+from . import accessors
+from .bindings import BoundChunks, BoundPart, PartKey, bound_parts, part_key
+from .layout import Layout, Operand
+from .plan import Binding, BufferSpec, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
+from .shaders import compose, parameter_fields, sha256
+from .windows import binding_limit
+
+__all__ = ["PlanBuilder"]
+
+
+@lru_cache(maxsize=512)
+def _shader(name: str, trusted: bool, features: tuple[str, ...], context: tuple) -> tuple[str, Shader, tuple[str, ...]]:
+    """Return the sha256 of a text, the text, and the fields of its parameters."""
+    text = compose(name, **{key: _thaw(value) for key, value in context})
+    return sha256(text), Shader(text, trusted, features), parameter_fields(name, text)
+
+
+class _Frozen(tuple):
+    """A dict as a hashable tuple of pairs."""
+
+
+def _freeze(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return _Frozen((key, _freeze(item)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(_freeze(item) for item in value)
+    return value
+
+
+def _thaw(value: Any) -> Any:
+    if isinstance(value, _Frozen):
+        return {key: _thaw(item) for key, item in value}
+    if isinstance(value, tuple):
+        return [_thaw(item) for item in value]
+    return value
+
+
+class PlanBuilder:
+    """Collects buffers and kernels, then gives a `Plan`.
+
+    Parameters
+    ----------
+    primitive : str
+        Name of the primitive.
+    layout : Layout
+        Its arguments.
+    capabilities : Capabilities
+        Whose limits the plan must keep.
+    """
+
+    def __init__(self, primitive: str, layout: Layout, capabilities: Capabilities):
+        self._primitive = primitive
+        self._capabilities = capabilities
+        self._buffers: dict[str, BufferSpec] = {}
+        self._steps: list[Step] = []
+        self._siblings: list[Kernel] = []
+        self._shaders: dict[str, Shader] = {}
+        for operand in (part for argument in layout.values() for part in argument.parts if part.length):
+            known = self._buffers.get(operand.buffer)
+            size_bytes = max(operand.begin_bytes + operand.size_bytes, known.size_bytes if known else 0)
+            self._buffers[operand.buffer] = BufferSpec(operand.buffer, "argument", size_bytes)
+
+    def scratch(self, name: str, items: int, item_bytes: int = 4, *, in_chunks: bool = False) -> Operand:
+        """Add temporary memory of `items` items, zeroed once, and return it as an operand.
+
+        With `in_chunks` it may be larger than a buffer: it then lies in several.
+        """
+        size_bytes = -(-max(items * item_bytes, 16) // 16) * 16
+        limit = self._capabilities.limits["max-buffer-size"]
+        if size_bytes > limit and in_chunks:
+            step = limit // 16 * 16 // item_bytes
+            firsts = range(0, items, step)
+            chunks = [self.scratch(f"{name}_{i}", min(step, items - at), item_bytes) for i, at in enumerate(firsts)]
+            return Operand(items, "", vec4=False, item_bytes=item_bytes, chunks=tuple(chunks))
+        if size_bytes > limit:
+            raise LimitError(
+                f"{self._primitive}: temporary memory {name!r} needs {size_bytes} bytes, but the device's "
+                f"max-buffer-size is {limit} bytes; split the input into smaller parts"
+            )
+        self._buffers[name] = BufferSpec(name, "scratch", size_bytes)
+        return Operand(items, name, 0, True, size_bytes, item_bytes)
+
+    def constant(self, name: str, words: tuple[int, ...]) -> str:
+        """Add a buffer with fixed contents and return its name."""
+        self._buffers[name] = BufferSpec(name, "constant", 4 * len(words), words)
+        return name
+
+    def step(self, step: Step) -> None:
+        """Add a step that is not a kernel."""
+        self._steps.append(step)
+
+    def kernel(
+        self,
+        label: str,
+        shader: str,
+        *,
+        reads: Mapping[str, Operand],
+        writes: Mapping[str, Operand],
+        params: Mapping[str, int],
+        workgroups: int,
+        constants: Mapping[str, int],
+        context: Mapping[str, Any],
+        atomics: Mapping[str, tuple[str, str]] | None = None,
+        trusted: bool = True,
+        features: tuple[str, ...] = (),
+        sibling: bool = False,
+    ) -> None:
+        """Add a dispatch of a shader file.
+
+        Parameters
+        ----------
+        label, shader : str
+            Name for people, and file name.
+        reads, writes : mapping from str to Operand
+            What ``load_NAME`` and ``store_NAME`` reach in the text. Operands that share a buffer share a binding,
+            unless they were given parts of it. What is larger than a binding may be gets several, its segments, and
+            what lies in chunks one or more for each.
+        params : mapping from str to int
+            Values of the fields of `Params` that the file declares; ``NAME_offset`` of each operand is added.
+        workgroups : int
+            How many; spread over three dimensions.
+        constants : mapping from str to int
+            Values of overrides.
+        context : mapping
+            Values for the template.
+        atomics : mapping from str to (str, str), optional
+            Further variables of the text, with the scratch buffer that each stands for, and their WGSL types.
+        trusted : bool
+            Whether the text holds no user's WGSL.
+        features : tuple of str
+            wgpu features that the text needs.
+        sibling : bool
+            Do not dispatch it: other lengths need its pipeline, with the same names of parameters.
+        """
+        operands = {**reads, **writes}
+        parts, chunks = bound_parts(self._primitive, operands, set(writes), self._capabilities)
+        if sibling and (chunks or any(part.segments > 1 for part in parts.values())):
+            return  # lengths that want another shape want other bindings, too
+        bindings = [Binding(0, "", "uniform")]
+        declarations: list[str] = []
+        for (buffer, begin, _), part in parts.items():
+            for segment in range(part.segments):
+                index = len(bindings)
+                whole = begin == 0 and part.segments == 1 and part.size_bytes == self._buffers[buffer].size_bytes
+                place = () if whole else (begin + segment * part.segment_bytes, part.bytes_of(segment))
+                bindings.append(Binding(index, buffer, part.access, *place))
+                kind = f"array<{part.element}>"
+                declarations.append(accessors.declaration(index, part.access, part.var_of(segment), kind))
+        for index, (var, (buffer, element)) in enumerate((atomics or {}).items(), len(bindings)):
+            bindings.append(Binding(index, buffer, "read_write"))
+            declarations.append(accessors.declaration(index, "read_write", var, element))
+        self._check_bindings(label, len(declarations), parts, chunks)
+        values = {**params, **{f"{name}_offset": operand.offset for name, operand in operands.items()}}
+        reached = {
+            name: chunks[operand.chunks] if operand.chunks else parts[part_key(operand)]
+            for name, operand in operands.items()
+        }
+        named = [
+            accessors.Accessors(name, part.place, item_bytes, name in writes, part.items(item_bytes))
+            for (name, part), item_bytes in zip(reached.items(), (o.item_bytes for o in operands.values()), strict=True)
+        ]
+        places = [part.place for part in (*parts.values(), *chunks.values())]
+        values_of_text = {
+            **context,
+            "bindings": accessors.bindings(declarations, places, named, by_segment="by_segment" in context),
+            "operand_names": list(operands),
+            "segments": {each.name: len(each.segments) for each in named},
+        }
+        frozen = tuple((name, _freeze(value)) for name, value in values_of_text.items())
+        key, text, fields = _shader(shader, trusted, features, frozen)
+        words = parameter_words(shader, fields, values)
+        self._shaders[key] = text
+        if sibling:
+            self._siblings.append(Kernel(label, key, tuple(bindings), (0, 0, 0), dict(constants)))
+            return
+        params_name = f"params_{len(self._steps)}"
+        self._buffers[params_name] = BufferSpec(params_name, "params", 4 * len(words), words)
+        bindings[0] = Binding(0, params_name, "uniform")
+        self._steps.append(Kernel(label, key, tuple(bindings), self._grid(workgroups, label), dict(constants)))
+
+    def _check_bindings(
+        self, label: str, count: int, parts: Mapping[PartKey, BoundPart], chunks: Mapping[Any, BoundChunks]
+    ) -> None:
+        most = self._capabilities.limits["max-storage-buffers-per-shader-stage"]
+        if count <= most:
+            return
+        large = [f"{key[0]} of {part.size_bytes} bytes" for key, part in parts.items() if part.segments > 1]
+        has = ", ".join([*large, *(f"arguments of {part.segments} chunks" for part in chunks.values())])
+        limit = binding_limit(self._capabilities)
+        remedy = "use fewer chunks" if chunks else "use a device with more"
+        raise LimitError(
+            f"{self._primitive}: kernel {label!r} needs {count} storage bindings"
+            + (f" (bindings are of at most {limit} bytes, and it has {has})" if has else "")
+            + f", but the device's max-storage-buffers-per-shader-stage is {most}; "
+            + ("split the data into smaller parts" if large else remedy)
+        )
+
+    def _grid(self, workgroups: int, label: str) -> tuple[int, int, int]:
+        limit = self._capabilities.limits["max-compute-workgroups-per-dimension"]
+        try:
+            return workgroup_grid(workgroups, limit)
+        except ValueError as error:
+            raise LimitError(
+                f"kernel {label!r} needs {workgroups} workgroups, but max-compute-workgroups-per-dimension is {limit}"
+            ) from error
+
+    def build(self, work: Work, parameters: Mapping[str, Any]) -> Plan:
+        """Return the plan."""
+        used = {b.buffer for s in self._steps if isinstance(s, Kernel) for b in s.bindings}
+        used |= {name for s in self._steps if not isinstance(s, Kernel) for name in _names(s)}
+        return Plan(
+            self._primitive,
+            tuple(spec for name, spec in self._buffers.items() if name in used),
+            tuple(self._steps),
+            self._shaders,
+            work,
+            parameters,
+            tuple(self._siblings),
+        )
+
+
+def parameter_words(shader: str, fields: Sequence[str], values: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the words of the uniform buffer, in the order of the fields that the file declares.
+
+    Raises
+    ------
+    ShaderError
+        If the file declares a field that has no value, or lacks one that has.
+    """
+    if set(fields) != set(values):
+        missing, unknown = sorted(set(fields) - set(values)), sorted(set(values) - set(fields))
+        raise ShaderError(
+            f"shader {shader!r} and its plan disagree on Params: the plan gives no {', '.join(missing) or '–'}, "
+            f"and the file declares no {', '.join(unknown) or '–'}; change struct Params, or the plan's params="
+        )
+    return pack_words([values[name] for name in fields])
+
+
+def _names(step: Step) -> tuple[str, ...]:
+    return tuple(getattr(step, name) for name in ("buffer", "source", "destination") if hasattr(step, name))

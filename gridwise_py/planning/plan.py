@@ -1,0 +1,295 @@
+"""Plans: what a primitive will do, as plain data.
+
+A primitive turns its configuration, the lengths of its arguments and the capabilities of a device into a
+`Plan`. A plan needs no device to be made, read, compared or written to JSON; only the executor turns one into
+wgpu objects. Shader texts are kept without the prologue that a target needs (`gridwise_py.planning.shaders.prologue`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+__all__ = ["Binding", "BufferSpec", "Copy", "Fill", "Kernel", "Plan", "Shader", "Work", "pack_words", "workgroup_grid"]
+
+Role = Literal["argument", "scratch", "params", "constant"]
+Access = Literal["uniform", "read", "read_write"]
+
+
+@dataclass(frozen=True)
+class BufferSpec:
+    """A buffer that a plan uses.
+
+    Attributes
+    ----------
+    name : str
+    role : {"argument", "scratch", "params", "constant"}
+        Who owns it. An argument comes from the caller; scratch, params and constants are made by the executor.
+    size_bytes : int
+        Its smallest size.
+    words : tuple of int, optional
+        Initial contents, as 32-bit words (params and constants). Scratch starts as zeros and keeps what
+        earlier dispatches left in it.
+    """
+
+    name: str
+    role: Role
+    size_bytes: int
+    words: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One ``@group(0) @binding(index)`` of a kernel: a buffer, or `size_bytes` of it from `offset_bytes` on."""
+
+    index: int
+    buffer: str
+    access: Access
+    offset_bytes: int = 0
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Shader:
+    """A composed WGSL text without prologue.
+
+    `trusted` texts are this library's own, whose indices and loops are proven in bounds, so that the run-time
+    checks of wgpu can be left out. A user's text never is.
+    """
+
+    text: str
+    trusted: bool
+    features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A dispatch of one compute shader.
+
+    Attributes
+    ----------
+    label : str
+        What a person calls it in a table of times.
+    shader : str
+        Key into `Plan.shaders`: the sha256 of the text.
+    bindings : tuple of Binding
+    workgroups : tuple of int
+        Workgroup counts (x, y, z).
+    constants : mapping from str to int
+        Values of WGSL overrides.
+    entry_point : str
+    """
+
+    label: str
+    shader: str
+    bindings: tuple[Binding, ...]
+    workgroups: tuple[int, int, int]
+    constants: Mapping[str, int] = field(default_factory=dict)
+    entry_point: str = "main"
+
+    def __hash__(self) -> int:
+        return hash((self.label, self.shader, self.bindings, self.workgroups))
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Zeroes `size_bytes` of `buffer`, from `offset_bytes` on."""
+
+    buffer: str
+    offset_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Copies `size_bytes` between buffers."""
+
+    source: str
+    source_offset_bytes: int
+    destination: str
+    destination_offset_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the job needs at least, whatever the algorithm: the bound that times are judged against.
+
+    Attributes
+    ----------
+    items : int
+        Input items.
+    read_bytes, write_bytes : int
+        Each input read once, each output written once.
+    flops : int
+        Operator applications at least.
+    """
+
+    items: int
+    read_bytes: int
+    write_bytes: int
+    flops: int = 0
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes read and bytes written."""
+        return self.read_bytes + self.write_bytes
+
+
+Step = Kernel | Fill | Copy
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a host has to do for one call of a primitive.
+
+    Attributes
+    ----------
+    primitive : str
+    buffers : tuple of BufferSpec
+    steps : tuple of Kernel, Fill, Copy
+        In order; each sees what the ones before it wrote.
+    shaders : mapping from str to Shader
+        By the sha256 of the text.
+    work : Work
+    parameters : mapping
+        The choices that were made (strategy, subgroups, tile), for reports.
+    siblings : tuple of Kernel
+        What the primitive dispatches for other lengths. This plan never does, but their pipelines are made together
+        with its own, so that a new length compiles nothing.
+    """
+
+    primitive: str
+    buffers: tuple[BufferSpec, ...]
+    steps: tuple[Step, ...]
+    shaders: Mapping[str, Shader]
+    work: Work
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    siblings: tuple[Kernel, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shaders", MappingProxyType(dict(self.shaders)))
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        names = [spec.name for spec in self.buffers]
+        if len(set(names)) != len(names):
+            raise ValueError(f"buffer names of plan {self.primitive!r} are not unique: {names}")
+        for name in self._names_used():
+            if name not in names:
+                raise ValueError(f"plan {self.primitive!r} uses buffer {name!r}, but has only {names}")
+        for kernel in self.kernels + self.siblings:
+            if kernel.shader not in self.shaders:
+                raise ValueError(f"kernel {kernel.label!r} has no shader {kernel.shader!r} in its plan")
+
+    def __hash__(self) -> int:
+        return hash((self.primitive, self.buffers, self.steps))
+
+    def _names_used(self) -> set[str]:
+        names: set[str] = set()
+        for step in self.steps:
+            if isinstance(step, Kernel):
+                names.update(b.buffer for b in step.bindings)
+            elif isinstance(step, Fill):
+                names.add(step.buffer)
+            else:
+                names.update((step.source, step.destination))
+        return names
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The dispatches among the steps."""
+        return tuple(step for step in self.steps if isinstance(step, Kernel))
+
+    @property
+    def features(self) -> frozenset[str]:
+        """wgpu features that a device needs for it."""
+        return frozenset(f for shader in self.shaders.values() for f in shader.features)
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Temporary memory that it needs beside its arguments."""
+        return sum(spec.size_bytes for spec in self.buffers if spec.role != "argument")
+
+    def buffer(self, name: str) -> BufferSpec:
+        """Return the buffer of that name."""
+        return next(spec for spec in self.buffers if spec.name == name)
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Write the plan as JSON, from which `from_json` makes an equal one."""
+        data = {
+            "primitive": self.primitive,
+            "buffers": [asdict(spec) for spec in self.buffers],
+            "steps": [_step_to_dict(step) for step in self.steps],
+            "shaders": {key: asdict(shader) for key, shader in self.shaders.items()},
+            "siblings": [_step_to_dict(kernel) for kernel in self.siblings],
+            "work": asdict(self.work),
+            "parameters": dict(self.parameters),
+        }
+        return json.dumps(data, indent=indent, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Read what `to_json` wrote."""
+        data = json.loads(text)
+        return cls(
+            primitive=data["primitive"],
+            buffers=tuple(
+                BufferSpec(**{**spec, "words": None if spec["words"] is None else tuple(spec["words"])})
+                for spec in data["buffers"]
+            ),
+            steps=tuple(_step_from_dict(step) for step in data["steps"]),
+            shaders={
+                key: Shader(shader["text"], shader["trusted"], tuple(shader["features"]))
+                for key, shader in data["shaders"].items()
+            },
+            work=Work(**data["work"]),
+            parameters=data["parameters"],
+            siblings=tuple(_step_from_dict(kernel) for kernel in data.get("siblings", ())),
+        )
+
+
+_STEP_KINDS: dict[str, type] = {"kernel": Kernel, "fill": Fill, "copy": Copy}
+
+
+def _step_to_dict(step: Step) -> dict[str, Any]:
+    kind = next(kind for kind, cls in _STEP_KINDS.items() if isinstance(step, cls))
+    return {"kind": kind, **asdict(step)}
+
+
+def _step_from_dict(data: Mapping[str, Any]) -> Step:
+    values = {key: value for key, value in data.items() if key != "kind"}
+    if data["kind"] == "kernel":
+        values["bindings"] = tuple(Binding(**b) for b in values["bindings"])
+        values["workgroups"] = tuple(values["workgroups"])
+    return _STEP_KINDS[data["kind"]](**values)
+
+
+def workgroup_grid(count: int, limit: int) -> tuple[int, int, int]:
+    """Spread `count` workgroups over three dimensions of at most `limit` each.
+
+    The grid may hold more workgroups than `count`; kernels leave those idle. The surplus is less than one
+    row of x.
+
+    Raises
+    ------
+    ValueError
+        If three dimensions do not suffice.
+    """
+    if count <= limit:
+        return (count, 1, 1)
+    rows = -(-count // limit)
+    if rows <= limit:
+        return (-(-count // rows), rows, 1)
+    layers = -(-rows // limit)
+    if layers > limit:
+        raise ValueError(f"{count} workgroups do not fit in three dimensions of {limit}")
+    rows = -(-rows // layers)
+    return (-(-count // (rows * layers)), rows, layers)
+
+
+def pack_words(values: Sequence[int]) -> tuple[int, ...]:
+    """Return 32-bit words for a uniform buffer, padded to a multiple of 16 bytes."""
+    words = [int(value) & 0xFFFFFFFF for value in values]
+    return tuple(words + [0] * (-len(words) % 4))

@@ -1,0 +1,263 @@
+"""Find, compose and specialise WGSL.
+
+A shader file is readable WGSL with Jinja2 directives on lines that start with ``//$``. Types come in through an
+``alias``, numbers that need no new text through ``override``. What a target compiler wants at the head of a
+text (``enable subgroups;``, say, which Tint demands and naga refuses) is in `prologue`, never in a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import warnings
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import GridwiseWarning, ShaderError
+from .kernel_constants import KERNEL_CONSTANTS
+
+if TYPE_CHECKING:
+    import jinja2
+
+__all__ = [
+    "compose",
+    "dump",
+    "numbered",
+    "parameter_fields",
+    "prologue",
+    "refuse_element_pointers",
+    "sha256",
+    "shader_directory",
+    "shader_error",
+]
+
+
+@lru_cache(maxsize=1)
+def shader_directory() -> Path:
+    """Return the folder with the WGSL files: in the wheel inside the package, in a checkout at the top."""
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / "_shaders", package.parent / "shaders"):
+        if folder.is_dir():
+            return folder
+    raise ShaderError(f"no shader files: neither {package / '_shaders'} nor {package.parent / 'shaders'} exists")
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    import jinja2  # a third of this package's import time, and not needed until a plan is made
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(shader_directory()),
+        undefined=jinja2.StrictUndefined,
+        line_statement_prefix="//$",
+        # Jinja's own block delimiters are not wanted in WGSL; these cannot occur in it.
+        block_start_string="<%%%",
+        block_end_string="%%%>",
+        comment_start_string="<###",
+        comment_end_string="###>",
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # WGSL, not HTML
+    )
+    environment.globals["constants"] = KERNEL_CONSTANTS
+    return environment
+
+
+def compose(name: str, **context: Any) -> str:
+    """Compose the shader file `name` (for example ``"scan.wgsl"``) with the values of `context`.
+
+    Returns
+    -------
+    str
+        The text, without prologue.
+
+    Raises
+    ------
+    ShaderError
+        If the file is missing, is malformed, or uses a value that `context` lacks. Names the file and line.
+    """
+    import jinja2
+
+    try:
+        text = _environment().get_template(name).render(**context)
+    except jinja2.TemplateNotFound as error:
+        raise ShaderError(f"shader {name!r} needs {error.name!r}, which is not in {shader_directory()}") from error
+    except jinja2.TemplateSyntaxError as error:
+        raise ShaderError(f"shader {error.filename or name}, line {error.lineno}: {error.message}") from error
+    except (jinja2.UndefinedError, TypeError) as error:
+        # A TypeError where a value that was not given is used as a number.
+        raise ShaderError(
+            f"shader {name!r} uses a value that was not given: {error}; given were {sorted(context)}"
+        ) from error
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+_PARAMS = re.compile(r"\bstruct\s+Params\s*\{(.*?)\}", re.DOTALL)
+
+
+def parameter_fields(name: str, text: str) -> tuple[str, ...]:
+    """Return the names of the fields of `Params`, in the order in which a composed text declares them.
+
+    Raises
+    ------
+    ShaderError
+        If the text declares no `Params`, or a field that is not a u32.
+    """
+    declared = _PARAMS.search(re.sub(r"//[^\n]*", "", text))
+    if declared is None:
+        raise ShaderError(f"shader {name!r} declares no struct Params, which its plan fills")
+    fields = [field.partition(":") for field in declared[1].split(",") if field.strip()]
+    others = [field.strip() for field, _, kind in fields if kind.strip() != "u32"]
+    if others:
+        raise ShaderError(f"shader {name!r}: fields of Params must be u32, but {', '.join(others)} are not")
+    return tuple(field.strip() for field, _, _ in fields)
+
+
+def sha256(text: str) -> str:
+    """Return the hexadecimal sha256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def prologue(target: str, text: str) -> str:
+    """Return the lines that `target` wants before `text`.
+
+    Parameters
+    ----------
+    target : {"naga", "tint"}
+        naga is what wgpu-native uses, Tint what Chromium uses.
+    text : str
+        The text that follows, which tells what it needs.
+    """
+    if target == "naga":
+        return ""
+    if target != "tint":
+        raise ValueError(f"target {target!r} is unknown; known are naga, tint")
+    lines = []
+    if re.search(r"\bsubgroup\w*\(|@builtin\((subgroup_\w+|num_subgroups)\)", text):
+        # Subgroup operations run under conditions that are uniform by construction, which Tint cannot see.
+        lines += ["enable subgroups;", "diagnostic(off, subgroup_uniformity);"]
+    return "".join(line + "\n" for line in lines)
+
+
+def numbered(text: str) -> str:
+    """Return `text` with line numbers, for error messages."""
+    lines = text.splitlines()
+    width = len(str(len(lines)))
+    return "\n".join(f"{i:>{width}} | {line}" for i, line in enumerate(lines, 1))
+
+
+# Around an operator's text in lib/operator.wgsl.
+_OPERATOR = re.compile(r"^// ---- the user's text\n(.*?)^// ---- end of the user's text$", re.MULTILINE | re.DOTALL)
+_PLACE = re.compile(r"┌─ \S*?:(\d+):(\d+)")
+_GUTTER = re.compile(r"^( *)(\d+)(?= │)", re.MULTILINE)
+_CALLS = re.compile(r"\A(?:\w[\w ]*\n+)?Caused by:\n(?:  In \w+.*\n)+\n*")
+_LINES_SHOWN = 30
+_LINES_AROUND = 5
+
+
+def shader_error(what: str, text: str, compiler: str) -> ShaderError:
+    """Return the error about a text: the compiler's words, and the lines that they are about.
+
+    In the text of an operator lines are numbered as its author counts them.
+
+    Parameters
+    ----------
+    what : str
+        What failed, for people.
+    text : str
+        What was compiled.
+    compiler : str
+        What the compiler said.
+    """
+    said = _CALLS.sub("", compiler.strip()).strip()
+    found = _OPERATOR.search(text)
+    numbers = [int(number) for _, number in _GUTTER.findall(said)]
+    place = _PLACE.search(said)
+    if found is None:
+        return _with_remedy(f"{what}: {said}\n\n{_excerpt(text, int(place[1]) if place else None)}", text)
+    before, lines = text.count("\n", 0, found.start(1)), found[1].count("\n")
+    if numbers and all(before < number <= before + lines for number in numbers):
+        said = _GUTTER.sub(lambda m: f"{int(m[2]) - before:>{len(m[0])}}", said)
+        said = _PLACE.sub(lambda m: f"┌─ the operator's text:{int(m[1]) - before}:{m[2]}", said)
+    else:
+        said = f"{said}\n\n(These lines are the library's, around the text of the operator.)"
+    return _with_remedy(f"{what}: {said}\n\nThe text of the operator:\n{numbered(found[1])}", text)
+
+
+def _excerpt(text: str, line: int | None) -> str:
+    """Return a short text, or of a long one the lines around a line, with their numbers."""
+    lines = numbered(text).splitlines()
+    if len(lines) <= _LINES_SHOWN:
+        return "\n".join(lines)
+    return "" if line is None else "\n".join(lines[max(0, line - 1 - _LINES_AROUND) : line + _LINES_AROUND])
+
+
+def _with_remedy(message: str, text: str) -> ShaderError:
+    return ShaderError(
+        f"{message.rstrip()}\n\nThe whole text that was compiled is in the exception's attribute text; "
+        f"GRIDWISE_DUMP_SHADERS=folder writes every text to a file.",
+        text,
+    )
+
+
+def dump(label: str, text: str) -> None:
+    """Write `text` into the folder that ``GRIDWISE_DUMP_SHADERS`` names, if it names one; warn where that fails."""
+    folder = os.environ.get("GRIDWISE_DUMP_SHADERS")
+    if not folder:
+        return
+    path = Path(folder)
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", label)[:100]  # file systems take names of some 250 characters
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        (path / f"{stem}-{sha256(text)[:12]}.wgsl").write_text(text, encoding="utf-8")
+    except OSError as error:
+        warnings.warn(
+            f"the shader {label!r} is not written to GRIDWISE_DUMP_SHADERS={folder!r}, which must be a folder that can "
+            f"be written to ({error}); it is compiled and run all the same",
+            GridwiseWarning,
+            stacklevel=2,
+        )
+
+
+_POINTER_PARAMETER = re.compile(r"\bfn\s+\w+\s*\([^)]*\bptr\s*<")
+_ADDRESS_OF = re.compile(r"(?:(?P<call>\w*)\s*\(|[,=(]|\breturn\b)\s*&(?!&)")
+_TAKES_ELEMENTS = re.compile(r"atomic\w+|workgroupUniformLoad|arrayLength")
+
+
+def refuse_element_pointers(label: str, text: str) -> None:
+    """Refuse a text that may pass the address of an element or member to a function.
+
+    naga 29 panics on it, which aborts the process. Built-in functions are safe, and so is any text without a
+    function that takes a pointer.
+
+    Raises
+    ------
+    ShaderError
+        With the expression.
+    """
+    bare = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+    if not _POINTER_PARAMETER.search(bare):
+        return
+    for match in _ADDRESS_OF.finditer(bare):
+        place = _expression(bare, match.end())
+        if not _TAKES_ELEMENTS.fullmatch(match["call"] or "") and ("[" in place or "." in place):
+            raise shader_error(
+                f"shader {label!r}",
+                text,
+                f"takes the address of an element or member (&{place.strip()}) and has a function with a pointer "
+                f"parameter, on which the shader compiler (naga 29) would abort this process; pass the whole variable, "
+                f"or a value, instead",
+            )
+
+
+def _expression(text: str, start: int) -> str:
+    """Return the expression that begins at `start`: up to a comma, a semicolon or the parenthesis that closes it."""
+    depth = 0
+    for end in range(start, len(text)):
+        depth += (text[end] in "([") - (text[end] in ")]")
+        if depth < 0 or (depth == 0 and text[end] in ",;"):
+            return text[start:end]
+    return text[start:]

@@ -1,0 +1,381 @@
+"""Plans of radix sorts: the digits, the shape of the kernels, and the dispatches of both strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from ..errors import ArgumentError, LimitError
+from ..planning.builder import PlanBuilder
+from ..planning.kernel_constants import BINS, CONTROL_WORDS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT, ROUTES_FIRST_BIN
+from ..planning.layout import Operand
+from ..planning.plan import Fill
+from ..tuning.shapes import Shapes
+from ..tuning.sort_shapes import SortShape
+from ..types.capabilities import Capabilities, SubgroupMode
+from ..types.datatype import DATATYPES, Datatype
+from ..types.operators import Add, operator_context
+
+__all__ = ["ONESWEEP", "REDUCE_THEN_SCAN", "SortConfig", "SortStrategy", "add_sort", "digits_of"]
+
+ONESWEEP, REDUCE_THEN_SCAN = "onesweep", "reduce_then_scan"
+SortStrategy: TypeAlias = Literal["onesweep", "reduce_then_scan"]
+_PLACES = ("input", "output", "temporary")
+_MAX_ITEMS = 1 << 30  # a state word has 30 bits for a number of keys
+_LEAST_CHUNKS = 4  # of a block of the histogram
+# Looks of the last workgroup for counts of others, which have all added theirs. Each look has loops of its own, and
+# lavapipe ends all loops of an invocation after 65,535 iterations.
+_HISTOGRAM_SPINS = 256
+
+
+def digits_of(datatype: Datatype, begin_bit: int, end_bit: int | None) -> tuple[int, ...]:
+    """Return the digits of a bit range, lowest first, each packed: first bit, width and word.
+
+    Raises
+    ------
+    ArgumentError
+        If the range does not lie in the key.
+    """
+    bits = 8 * datatype.itemsize_bytes
+    end_bit = bits if end_bit is None else end_bit
+    if not 0 <= begin_bit <= end_bit <= bits:
+        raise ArgumentError(
+            f"bits {begin_bit} to {end_bit} do not lie in a key of {datatype}; give 0 <= begin_bit <= end_bit <= {bits}"
+        )
+    found = []
+    # A key of 16 bits is the upper half of its word.
+    lead = 16 if bits == 16 else 0
+    for word in range(-(-bits // 32)):
+        first, end = max(begin_bit + lead - 32 * word, 0), min(end_bit + lead - 32 * word, 32)
+        while first < end:
+            width = min(8, end - first)
+            found.append(first | width << DIGIT_WIDTH_SHIFT | word << DIGIT_WORD_SHIFT)
+            first += width
+    return tuple(found) or (0,)
+
+
+@dataclass(frozen=True)
+class SortConfig:
+    """What a sort does and how, whatever its arguments.
+
+    Attributes
+    ----------
+    key : Datatype
+    descending : bool
+    value_words : int
+        32-bit words of a value; 0 without values.
+    generated : bool
+        Whether the values are the positions of the keys, and are not read.
+    digits : tuple of int
+        As `digits_of` gives them.
+    strategy : {"onesweep", "reduce_then_scan"}
+    mode : SubgroupMode
+    shape : SortShape
+    capabilities : Capabilities
+    tickets : bool
+    spin_limit, stall_every : int
+    """
+
+    key: Datatype
+    descending: bool
+    value_words: int
+    generated: bool
+    digits: tuple[int, ...]
+    strategy: str
+    mode: SubgroupMode
+    shape: SortShape
+    capabilities: Capabilities
+    tickets: bool
+    spin_limit: int
+    stall_every: int
+
+    @property
+    def key_words(self) -> int:
+        """32-bit words of a key in registers."""
+        return -(-self.key.itemsize_bytes // 4)
+
+    def digits_for(self, in_place: bool) -> tuple[int, ...]:
+        """Return the digits of the passes; in place their number is even, so that the last one writes the input."""
+        return self.digits + (0,) * (len(self.digits) % 2 if in_place else 0)
+
+    def context(self, **more: Any) -> dict[str, Any]:
+        """Return values for the templates of all kernels."""
+        return {
+            **operator_context(Add, DATATYPES["u32"], self.mode),
+            "key_words": self.key_words,
+            "key_bytes": self.key.itemsize_bytes,
+            "key_kind": self.key.dtype.kind,
+            "descending": self.descending,
+            "encodes": self.descending or self.key.dtype.kind != "u" or self.key.itemsize_bytes == 2,
+            **more,
+        }
+
+    def tile_context(self, *, all_held: bool, **more: Any) -> dict[str, Any]:
+        """Return values for the templates of kernels that rank tiles: keys in registers, and `all_held` values, too."""
+        moved = [{"name": "keys", "words": self.key_words, "generated": False}]
+        if self.value_words:
+            moved.append({"name": "values", "words": self.value_words, "generated": self.generated})
+        return self.context(
+            ballots=True,
+            items=self.shape.items,
+            parts=self.shape.parts,
+            rows=self.shape.workgroup_size // 32,
+            stage_words=self.shape.stage_words,
+            moved=moved,
+            held=moved if all_held else moved[:1],
+            by_segment=True,
+            takes_turns=self.mode.kind == "emulated"
+            or (self.mode.kind == "native" and self.capabilities.subgroup_min_size < 32),
+            **more,
+        )
+
+
+class _Sort:
+    """The dispatches of one sort; with `sibling` only the pipelines, for other lengths."""
+
+    def __init__(
+        self,
+        builder: PlanBuilder,
+        config: SortConfig,
+        keys: Mapping[str, Operand],
+        values: Mapping[str, Operand],
+        *,
+        sibling: bool,
+    ):
+        self.builder, self.config, self.sibling = builder, config, sibling
+        self.n = keys["input"].length
+        self.operands = {
+            **{f"keys_{place}": operand for place, operand in keys.items()},
+            **{f"values_{place}": operand for place, operand in values.items()},
+        }
+        self.in_place = keys["input"] == keys.get("output")
+        self.digits = config.digits_for(self.in_place)
+        self.features = ("subgroup",) if config.mode.kind == "native" else ()
+
+    def add(
+        self,
+        label: str,
+        shader: str,
+        *,
+        params: Mapping[str, int],
+        workgroups: int,
+        context: Mapping[str, Any],
+        reads: Mapping[str, Operand] | None = None,
+        writes: Mapping[str, Operand] | None = None,
+        workgroup_size: int | None = None,
+        **more: Any,
+    ) -> None:
+        """Add a kernel."""
+        constants = {"WORKGROUP_SIZE": workgroup_size or self.config.shape.workgroup_size}
+        self.builder.kernel(
+            label,
+            shader,
+            reads=reads or {},
+            writes=writes or {},
+            params={"n": self.n, **params, "identity_bits": 0},
+            workgroups=workgroups,
+            constants={**constants, **more.pop("constants", {})},
+            context=context,
+            features=self.features,
+            sibling=self.sibling,
+            **more,
+        )
+
+    def small(self) -> None:
+        """Sort in one workgroup."""
+        tiled = {name: replace(operand, vec4=False) for name, operand in self.operands.items()}
+        self.add(
+            "sort", "sort_small.wgsl",
+            reads={name: o for name, o in tiled.items() if name.endswith("_input")},
+            writes={name: o for name, o in tiled.items() if name.endswith("_output")},
+            params={f"digit_{i}": digit for i, digit in enumerate(self.digits)},
+            workgroups=1,
+            context=self.config.tile_context(
+                all_held=True, places=_PLACES[:1], passes=len(self.digits), fix_when_ranked=True,
+                stored=[name.removesuffix("_output") for name in tiled if name.endswith("_output")],
+            ),
+        )  # fmt: skip
+
+    def large(self) -> dict[str, Any]:
+        """Sort in passes over the whole input, and return what a plan reports."""
+        config, builder, shape = self.config, self.builder, self.config.shape
+        if "keys_output" not in self.operands:
+            self.operands["keys_output"] = builder.scratch(
+                "sorted_keys", self.n, config.key.itemsize_bytes, in_chunks=True
+            )
+        temporary = self.n if len(self.digits) > 1 else 1
+        for what, item_bytes in (("keys", config.key.itemsize_bytes), ("values", 4 * config.value_words)):
+            if item_bytes:
+                self.operands[f"{what}_temporary"] = builder.scratch(
+                    f"temporary_{what}", temporary, item_bytes, in_chunks=True
+                )
+        routes = builder.scratch("routes", ROUTES_FIRST_BIN + BINS * len(self.digits))
+        self.histogram(routes)
+        tiles = -(-self.n // shape.tile_items)
+        per_block = min(-(-tiles // shape.max_blocks), shape.max_tiles_per_block)
+        blocks = -(-tiles // per_block)
+        if config.strategy == ONESWEEP:
+            states = builder.scratch("states", CONTROL_WORDS + tiles * BINS)
+        else:
+            counts, offsets = (builder.scratch(name, blocks * BINS) for name in ("counts", "offsets"))
+        # The passes share their pipelines, which are named but once.
+        for index, digit in enumerate(self.digits[:1] if self.sibling else self.digits):
+            params = {
+                "route_index": index,
+                "bins_index": ROUTES_FIRST_BIN + BINS * index,
+                "tiles": tiles,
+                "digit": digit,
+            }
+            if config.strategy == ONESWEEP:
+                if config.stall_every and not self.sibling:
+                    # One bit of epoch tells a pass from the one before only where every tile has posted.
+                    builder.step(Fill("states", 0, states.size_bytes))
+                self.move(index, params, tiles, {"routes": routes}, lookback=True)
+            else:
+                params |= {"blocks": blocks, "tiles_per_block": per_block}
+                self.count_blocks(
+                    index, params | {"block_items": per_block * shape.tile_items}, routes, counts, offsets
+                )
+                self.move(index, params, blocks, {"routes": routes, "offsets": offsets}, lookback=False)
+        return {"tiles": tiles, "blocks": blocks if config.strategy == REDUCE_THEN_SCAN else tiles}
+
+    def histogram(self, routes: Operand) -> None:
+        """Count all digits."""
+        config, shape = self.config, self.config.shape
+        chunk = shape.count_workgroup_size * shape.count_items
+        # A block adds 256 counts of every digit to those of all: that must not be more work than its keys.
+        block_items = max(_LEAST_CHUNKS, -(-self.n // (shape.count_blocks * chunk))) * chunk
+        blocks = -(-self.n // block_items)
+        self.builder.scratch("sums", CONTROL_WORDS + BINS * len(self.digits))
+        self.add(
+            "histogram", "sort_histogram.wgsl",
+            reads={"keys_input": self.operands["keys_input"]},
+            writes={"routes": replace(routes, vec4=False)},
+            params={
+                "blocks": blocks, "block_items": block_items,
+                **{f"digit_{i}": digit for i, digit in enumerate(self.digits)},
+            },
+            workgroups=blocks,
+            workgroup_size=shape.count_workgroup_size,
+            constants={"SPIN_LIMIT": min(config.spin_limit, _HISTOGRAM_SPINS), "STALL_EVERY": config.stall_every},
+            atomics={"sums": ("sums", "array<atomic<u32>>")},
+            context=config.context(
+                digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],
+                vec4=config.key.itemsize_bytes == 4, tickets=False,
+                copies=shape.count_copies, chunk_items=shape.count_items,
+            ) | {"control": "sums"},
+        )  # fmt: skip
+
+    def count_blocks(
+        self, index: int, params: Mapping[str, int], routes: Operand, counts: Operand, offsets: Operand
+    ) -> None:
+        """Count one digit, by block, and turn the counts into offsets."""
+        config, shape = self.config, self.config.shape
+        keys = {name: operand for name, operand in self.operands.items() if name.startswith("keys_")}
+        self.add(
+            f"count {index}", "sort_count.wgsl",
+            reads={**keys, "routes": routes},
+            writes={"counts": replace(counts, vec4=False)},
+            params={k: v for k, v in params.items() if k != "digit"} | {"digit_0": params["digit"]},
+            workgroups=params["blocks"],
+            workgroup_size=shape.count_workgroup_size,
+            context=config.context(
+                digits=1, histogram=False, places=_PLACES, vec4=config.key.itemsize_bytes == 4,
+                copies=shape.count_copies, chunk_items=shape.count_items,
+            ),
+        )  # fmt: skip
+        self.add(
+            f"offsets {index}", "sort_offsets.wgsl",
+            reads={"routes": routes, "counts": counts},
+            writes={"offsets": replace(offsets, vec4=False)},
+            params=params,
+            workgroups=BINS,
+            # As many invocations as there can be blocks: on a CPU a workgroup costs what its invocations cost.
+            workgroup_size=min(shape.count_workgroup_size, max(shape.max_blocks, config.mode.size)),
+            context=config.context(),
+        )  # fmt: skip
+
+    def move(
+        self, index: int, params: Mapping[str, int], workgroups: int, tables: Mapping[str, Operand], *, lookback: bool
+    ) -> None:
+        """Move all items by one digit."""
+        config = self.config
+        tiled = {name: replace(operand, vec4=False) for name, operand in self.operands.items()}
+        more: dict[str, Any] = {}
+        if lookback:
+            more["constants"] = {
+                "EPOCH_BITS": 1, "SPIN_LIMIT": config.spin_limit, "STALL_EVERY": config.stall_every
+            }  # fmt: skip
+            more["atomics"] = {"states": ("states", "array<atomic<u32>>")}
+        self.add(
+            f"pass {index}", "sort_pass_lookback.wgsl" if lookback else "sort_pass_offsets.wgsl",
+            reads={name: o for name, o in tiled.items() if name.endswith("_input")} | dict(tables),
+            writes={name: o for name, o in tiled.items() if not name.endswith("_input")},
+            params=params,
+            workgroups=workgroups,
+            context=config.tile_context(
+                all_held=False, places=_PLACES, look=config.shape.look, fix_when_ranked=False,
+                fixes=["", "_fixed"] if config.key.dtype.kind == "f" else [""],
+                tickets=config.tickets, read_by_rmw=config.capabilities.is_cpu,
+            ) | {"control": "states"},
+            **more,
+        )  # fmt: skip
+
+
+def add_sort(
+    builder: PlanBuilder, configs: Shapes[SortConfig], keys: Mapping[str, Operand], values: Mapping[str, Operand]
+) -> dict[str, Any]:
+    """Add the kernels of a sort to a plan.
+
+    Parameters
+    ----------
+    builder : PlanBuilder
+    configs : Shapes of SortConfig
+        By the number of keys.
+    keys, values : mapping from {"input", "output"} to Operand
+        `keys` has no output where only the values are wanted, `values` has no input where they are generated, and is
+        empty without values.
+
+    Returns
+    -------
+    dict
+        The choices that were made.
+
+    Raises
+    ------
+    LimitError
+        If there are too many keys for the state.
+    """
+    n = keys["input"].length
+    if n >= _MAX_ITEMS:
+        raise LimitError(f"sort: {n} keys, but one sort takes at most {_MAX_ITEMS - 1}; sort parts and merge them")
+    # Whatever n is, the pipelines of other lengths are made along: a new n compiles nothing. They come first, since the
+    # names of scratch buffers are the same for all.
+    largest = configs.rows[-1][1]
+    is_small = n <= largest.shape.tile_items
+    config = largest if is_small else configs.at(n)
+    small = _Sort(builder, largest, keys, values, sibling=not is_small)
+    parameters = {
+        "strategy": "one workgroup" if is_small else config.strategy,
+        "shape": configs.source,
+        "subgroups": str(config.mode),
+        "workgroup_size": config.shape.workgroup_size,
+        "items_per_invocation": config.shape.items,
+        "passes": len(small.digits),
+        "in_place": small.in_place,
+    }
+    if not n:
+        return parameters
+    for _, other in configs.rows:
+        if is_small or other is not config:
+            _Sort(builder, other, keys, values, sibling=True).large()
+    small.small()
+    if is_small:
+        return parameters
+    parameters |= _Sort(builder, config, keys, values, sibling=False).large()
+    if config.strategy == ONESWEEP:
+        parameters |= {
+            "tickets": config.tickets, "spin_limit": config.spin_limit, "look_back_window": config.shape.look
+        }  # fmt: skip
+    return parameters

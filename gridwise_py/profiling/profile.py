@@ -1,0 +1,424 @@
+"""Profile: what the CPU and the GPU did in a block of code, by region, primitive and kernel; as ``torch.profiler``."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import platform
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ..backend.wgpu_native import submit, wait_idle
+from ..display.quantities import format_time
+from ..display.terminal import clean
+from ..errors import ArgumentError
+from ..planning.plan import Plan
+from ..runtime.context import context_of
+from ..runtime.device import default_device
+from ..runtime.event import Event
+from ..runtime.run import record_marked
+from ..timing.chrome_trace import ChromeTrace, GpuSlice
+from ..timing.queries import TimingSession
+from .nodes import GpuWork, Node
+from .report import KeyAverages, averages
+
+__all__ = ["Profile", "profile"]
+
+_ANCHORS = 5
+# Threads that open and close profiles at the same moment take turns.
+_turn = threading.Lock()
+
+
+class Profile:
+    """What was done on a device while it was open; made by `profile`.
+
+    A call of another thread that is under way when the profile closes is recorded to its end. Calls that begin later
+    are not recorded, and work as without a profile. Closing a profile a second time changes nothing.
+
+    Attributes
+    ----------
+    device : wgpu.GPUDevice
+    """
+
+    def __init__(self, device: wgpu.GPUDevice):
+        self.device = device
+        self._context = context_of(device)
+        # One per thread, for what is outside of all regions. Not by the thread's number: later threads get it again.
+        self._roots: list[Node] = []
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._used = False
+        self._begin_ns: int | None = None
+        self._end_ns: int | None = None
+        self._anchor: tuple[int, int, float] | None = None  # ticks, host ns, uncertainty in ns
+
+    # ---- opening and closing ----
+
+    def __enter__(self) -> Profile:
+        with _turn:
+            if self._used:
+                raise ArgumentError("this profile was used before; make a new one: with gw.profile(device) as prof")
+            if self._context.observer is not None:
+                raise ArgumentError("a profile is open on this device already; use prof.region(name) for parts of it")
+            self._used, self._context.observer = True, self
+        try:
+            if not self._context.has_timestamps:
+                self._context.warn_no_timestamps()
+            self._align()
+            self._stack()  # the lane of the thread that opens it comes first
+        except BaseException:
+            with _turn:
+                self._used, self._context.observer = False, None
+            raise
+        self._begin_ns = time.perf_counter_ns()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        with _turn:
+            if not self._is_open:
+                return
+            self._context.observer = None
+            self._end_ns = time.perf_counter_ns()
+        self._align()
+
+    def _align(self) -> None:
+        """Find a moment on both clocks: a stamp that was taken between two readings of the CPU's."""
+        if not self._context.has_timestamps:
+            return
+        for _ in range(_ANCHORS):
+            event = Event(self.device)
+            wait_idle(self.device)
+            before = time.perf_counter_ns()
+            event.record()
+            wait_idle(self.device)
+            after = time.perf_counter_ns()
+            span = event.stamps()
+            if span.valid and (self._anchor is None or (after - before) / 2 < self._anchor[2]):
+                self._anchor = (span.begin_ticks, (before + after) // 2, (after - before) / 2)
+
+    # ---- what users call ----
+
+    @contextlib.contextmanager
+    def region(self, name: str) -> Iterator[None]:
+        """Name a part of the code; regions nest, and hold what is executed in them.
+
+        Parameters
+        ----------
+        name : str
+        """
+        self._check_open()
+        with self.span(name, "region"):
+            yield
+
+    def timestamp_writes(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        label: str,
+        *,
+        workgroups: Sequence[int] | None = None,
+        moved_bytes: int | None = None,
+    ) -> dict[str, object] | None:
+        """Take in a pass of your own: give the result to ``begin_compute_pass`` or ``begin_render_pass``.
+
+        Parameters
+        ----------
+        encoder : wgpu.GPUCommandEncoder
+            On which the pass will be, and which you submit.
+        label : str
+        workgroups : sequence of int, optional
+        moved_bytes : int, optional
+            What it reads and writes, for the trace.
+
+        Returns
+        -------
+        dict or None
+            For the argument ``timestamp_writes``; None where the device has no timestamps, and inside of `commands` on
+            the same encoder, which takes the pass in already.
+        """
+        self._check_open()
+        if self._is_taken(encoder):
+            return None
+        args = {"workgroups": None if workgroups is None else list(workgroups), "bytes": moved_bytes}
+        writes, source = None, None
+        if self._context.has_timestamps:
+            session = self._context.timing_helper.session()
+            writes = session.span(label)
+            session.mark(encoder)
+            source = (session, 0)
+        self._attach(GpuWork(label, "pass", args, source))
+        return writes
+
+    @contextlib.contextmanager
+    def commands(self, encoder: wgpu.GPUCommandEncoder, name: str, *, moved_bytes: int | None = None) -> Iterator[None]:
+        """Record all commands on your encoder inside the block as one entry: copies, passes of other libraries.
+
+        What is recorded on the encoder inside is not counted again. Work inside that is submitted by itself, such as an
+        upload or a primitive without ``encoder=``, is not a part of it, and has rows of its own.
+
+        Parameters
+        ----------
+        encoder : wgpu.GPUCommandEncoder
+            With no pass open; you submit it.
+        name : str
+        moved_bytes : int, optional
+            For the trace.
+        """
+        self._check_open()
+        with self.copies(encoder, name, "commands", moved_bytes):
+            yield
+
+    def key_averages(self, group_by_input_shape: bool = False) -> KeyAverages:
+        """Return calls and times by name; waits for the end of the work.
+
+        Parameters
+        ----------
+        group_by_input_shape : bool, default False
+            Whether calls with different shapes are different rows.
+        """
+        self._collect()
+        records = [record for root in self._all_roots() for record in root.records()]
+        return averages(records, self.device, group_by_input_shape)
+
+    def export_chrome_trace(self, path: str | Path) -> None:
+        """Write a Chrome trace, for ui.perfetto.dev: a lane per host thread, and one for the GPU's queue.
+
+        Where the GPU's lane lies against the host's is approximate; ``otherData`` says by how much.
+        """
+        self._collect()
+        assert self._begin_ns is not None
+        capabilities = self._context.capabilities
+        uncertain_ns = None if self._anchor is None else self._anchor[2]
+        trace = ChromeTrace(
+            self._begin_ns,
+            {
+                "adapter": capabilities.adapter,
+                "driver": capabilities.driver,
+                "clock_alignment_uncertainty_ns": uncertain_ns,
+                "python": platform.python_version(),
+            },
+        )
+        pieces: list[tuple[GpuSlice, float]] = []
+        for root in self._all_roots():
+            if not root.children and not root.gpu:
+                continue
+            lane = trace.lane("host", root.name)
+            for node in root.children:
+                node.add_to(trace, lane)
+            pieces += root.gpu_slices(lane)
+        if pieces:
+            assert self._anchor is not None
+            queue = f"GPU queue (clock alignment approximate, ± {uncertain_ns / 1e3:.0f} µs)"
+            process = f"GPU {capabilities.adapter}"
+            trace.gpu_slices(queue, [piece for piece, _ in pieces], pieces[0][1], self._anchor[:2], process=process)
+        trace.write(path)
+
+    def __repr__(self) -> str:
+        state = "not used"
+        if self._begin_ns is not None:
+            end_ns = self._end_ns if self._end_ns is not None else time.perf_counter_ns()
+            state = f"{'open' if self._is_open else 'closed'}, {format_time(end_ns - self._begin_ns)}"
+        count = sum(len(root.children) for root in self._all_roots())
+        entries = f"{count} {'entry' if count == 1 else 'entries'}"
+        return f"Profile({clean(self._context.capabilities.adapter)}, {state}, {entries})"
+
+    def _repr_html_(self) -> str | None:
+        # Reading waits for the end of the work, which is for its user to ask for while it is open.
+        return None if self._begin_ns is None or self._is_open else self.key_averages()._repr_html_()
+
+    # ---- what this library calls; another thread may have closed the profile meanwhile, and then nothing is recorded
+
+    @contextlib.contextmanager
+    def span(self, name: str, kind: str, **args: Any) -> Iterator[Node]:
+        node = Node(name, kind, time.perf_counter_ns(), args=args)
+        if not self._records:
+            yield node
+            return
+        stack = self._stack()
+        stack[-1].children.append(node)
+        stack.append(node)
+        try:
+            yield node
+        finally:
+            node.end_ns = time.perf_counter_ns()
+            stack.remove(node)
+
+    def past_step(self, name: str, begin_ns: int, end_ns: int) -> None:
+        """Add a step of the host that has already happened."""
+        if end_ns > begin_ns and self._records:
+            self._stack()[-1].children.append(Node(name, "host", begin_ns, end_ns))
+
+    @contextlib.contextmanager
+    def copies(
+        self, encoder: wgpu.GPUCommandEncoder, name: str, kind: str, moved_bytes: int | None = None
+    ) -> Iterator[None]:
+        """Record all commands on an encoder inside the block as one entry."""
+        if not self._records or self._is_taken(encoder):
+            yield
+            return
+        source = None
+        if self._context.has_timestamps:
+            source = (Event(self.device), Event(self.device))
+            source[0].record(encoder)
+        taken = self._taken()
+        taken.append(encoder)
+        try:
+            yield
+        finally:
+            taken.pop()
+        if source is not None:
+            source[1].record(encoder)
+        self._attach(GpuWork(name, kind, {"bytes": moved_bytes}, source))
+
+    def kernels(
+        self,
+        plan: Plan,
+        session: TimingSession | None,
+        first: int,
+        trials: int,
+        encoder: wgpu.GPUCommandEncoder | None,
+    ) -> None:
+        """Take in the kernels of a plan, whose spans in the session begin at `first`; `encoder` as in `_is_taken`."""
+        if self._is_taken(encoder):
+            return
+        for i, kernel in enumerate(plan.kernels):
+            bound = sum(plan.buffer(b.buffer).size_bytes for b in kernel.bindings)
+            args = {
+                "workgroups": list(kernel.workgroups), "trials": trials, "primitive": plan.primitive,
+                "bytes": plan.work.moved_bytes, "bound_bytes": bound,
+            }  # fmt: skip
+            self._attach(GpuWork(kernel.label, "kernel", args, None if session is None else (session, first + i)))
+
+    def record_primitive(
+        self, name: str, ready: Any, encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None
+    ) -> None:
+        """Record a primitive on a caller's encoder, with stamps, in the caller's session if there is one."""
+        with self.span(name, "primitive") as node:
+            node.shapes = ready.shapes()
+            if timing is None and self.times_kernels(encoder):
+                session = self._context.timing_helper.session()
+                record_marked(ready.bound, encoder, trials, session)
+                self.kernels(ready.bound.plan, session, 0, trials, encoder)
+                return
+            first = 0 if timing is None else timing.span_count
+            ready.bound.encode(encoder, trials=trials, timing=timing)
+            self.kernels(ready.bound.plan, timing, first, trials, encoder)
+
+    def times_kernels(self, encoder: wgpu.GPUCommandEncoder | None) -> bool:
+        """Whether kernels get timestamps because of the profile; `encoder` as in `_is_taken`."""
+        return self._context.has_timestamps and self._records and not self._is_taken(encoder)
+
+    def allocated(self, size_bytes: int) -> None:
+        if self._records:
+            self._stack()[-1].allocated_bytes += size_bytes
+
+    def upload(self, buffer: wgpu.GPUBuffer, offset_bytes: int, data: np.ndarray) -> None:
+        """Upload through a staging buffer, so that the GPU's part can be timed by itself."""
+        size = -(-data.nbytes // 4) * 4
+        with self.span("upload", "transfer", bytes=data.nbytes):
+            with self.span("copy to staging", "host"):
+                staging = self.device.create_buffer(
+                    label="gridwise upload", size=size, usage=wgpu.BufferUsage.COPY_SRC, mapped_at_creation=True
+                )
+                staging.write_mapped(data)
+                staging.unmap()
+            encoder = self.device.create_command_encoder(label="gridwise upload")
+            with self.copies(encoder, "copy to GPU", "copy", size):
+                encoder.copy_buffer_to_buffer(staging, 0, buffer, offset_bytes, size)
+            with self.span("submit", "host"):
+                submit(self.device, [encoder.finish()], "upload")
+
+    # ---- inside ----
+
+    @property
+    def _is_open(self) -> bool:
+        return self._begin_ns is not None and self._end_ns is None
+
+    @property
+    def _records(self) -> bool:
+        """Whether this thread's calls are recorded: while it is open, and to the end of a span that began then."""
+        return self._is_open or len(getattr(self._local, "stack", ())) > 1
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise ArgumentError("this profile is not open; use it inside of `with gw.profile(device) as prof:`")
+
+    def _stack(self) -> list[Node]:
+        """Return this thread's spans that have not ended, below them its root."""
+        stack = getattr(self._local, "stack", None)
+        if stack is None:
+            with self._lock:
+                root = Node(self._lane_name(), "root", time.perf_counter_ns())
+                self._roots.append(root)
+            stack = self._local.stack = [root]
+        return stack
+
+    def _lane_name(self) -> str:
+        if not self._roots:
+            return "host"
+        name, known = f"host, {threading.current_thread().name}", {root.name for root in self._roots}
+        # Threads may share a name; on one lane their spans would overlap.
+        return next(unique for i in itertools.count(1) if (unique := name if i == 1 else f"{name} ({i})") not in known)
+
+    def _all_roots(self) -> list[Node]:
+        with self._lock:
+            return list(self._roots)
+
+    def _taken(self) -> list[wgpu.GPUCommandEncoder]:
+        """Return the encoders on which this thread is inside of `commands`."""
+        if not hasattr(self._local, "taken"):
+            self._local.taken = []
+        return self._local.taken
+
+    def _is_taken(self, encoder: wgpu.GPUCommandEncoder | None) -> bool:
+        """Whether work on an encoder is a part of `commands` already; None stands for an encoder of the work's own."""
+        return any(taken is encoder for taken in self._taken())
+
+    def _attach(self, work: GpuWork) -> None:
+        if self._records:
+            self._stack()[-1].gpu.append(work)
+
+    def _collect(self) -> None:
+        if self._begin_ns is None:
+            raise ArgumentError("nothing was profiled yet; use it as `with gw.profile(device) as prof:`")
+        if self._context.has_timestamps:
+            self._context.timing_helper.collect()
+
+
+def profile(device: wgpu.GPUDevice | None = None) -> Profile:
+    """Return a profile of a device, for ``with``: what is done on the device inside is timed, by region and kernel.
+
+    Primitives, their kernels, uploads and downloads join by themselves. Name parts of your code with
+    ``prof.region(name)``; bring in passes of your own with ``prof.timestamp_writes`` or ``prof.commands``.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+
+    Returns
+    -------
+    Profile
+
+    Notes
+    -----
+    While it is open, each kernel has a pass of its own with timestamps, and uploads go through a staging buffer of
+    their own, so that each can be timed: calls take the CPU longer (benchmarks/profile_overhead.py measures how much).
+    Without a profile, a call does nothing more than look whether there is one.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> with gw.profile(device) as prof:
+    ...     with prof.region("prefix sums"):
+    ...         y = gw.cumsum(np.ones(1000, dtype=np.uint32), device=device)
+    >>> [row.calls for row in prof.key_averages() if row.name == "Scan"]
+    [1]
+    """
+    return Profile(device if device is not None else default_device())

@@ -1,0 +1,613 @@
+"""Array: a typed view of a GPU buffer."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from typing import Any, NoReturn
+
+import numpy as np
+import wgpu
+
+from ..backend.device_errors import device_errors
+from ..backend.fork_guard import in_thread
+from ..backend.wgpu_native import destroyed_flag, device_of, is_destroyed, submit
+from ..errors import ArgumentError, BufferUsageError, DatatypeError, ImplicitConversionError, LimitError
+from ..types.datatype import STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
+from .context import context_of
+from .device import default_device
+from .observer import step
+
+__all__ = ["Array", "asarray", "empty", "empty_like"]
+
+_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+
+
+_LABEL = "gridwise array"  # of a buffer that its maker gave none
+
+
+def checked_count(value: Any, name: str, least: int = 0) -> int:
+    """Return an integer of Python or numpy as a Python int, which does not overflow.
+
+    Raises
+    ------
+    ArgumentError
+        If it is something else, a float or a bool for example, or below `least`.
+    """
+    try:
+        count = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        count = None
+    if count is None or count < least:
+        raise ArgumentError(f"{name} must be an integer of at least {least}, not {value!r}")
+    return count
+
+
+def count_items(n: int) -> str:
+    """Return ``"1 item"`` or ``"5 items"``."""
+    return f"{n} item{'' if n == 1 else 's'}"
+
+
+class OnGpu(ABC):
+    """What all arrays on the GPU share: items are copied to the host only where a call says so."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of items."""
+
+    @abstractmethod
+    def __getitem__(self, key: slice) -> Any:
+        """Return a view of a range of items."""
+
+    @abstractmethod
+    def to_numpy(self) -> np.ndarray:
+        """Copy the items from the GPU."""
+
+    def item(self, index: int | None = None) -> int | float:
+        """Copy one item from the GPU, as a Python number; waits for the work that was submitted before.
+
+        Parameters
+        ----------
+        index : int, optional
+            Which; a negative one counts from the end. May be left out where there is only one item.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such item, or several and no index.
+        """
+        if index is None:
+            if self.size != 1:
+                raise ArgumentError(
+                    f"item() without an index is for an array of 1 item, but {self!r} has {self.size}; say which: "
+                    f"item(0) is the first, item(-1) the last; tolist() and to_numpy() copy all"
+                )
+            index = 0
+        place = checked_count(index, "index", -self.size)
+        if place >= self.size:
+            raise ArgumentError(f"index {place} is not in {self!r}, which has {count_items(self.size)}")
+        place %= self.size
+        return self[place : place + 1].to_numpy().item()
+
+    def tolist(self) -> list[int] | list[float]:
+        """Copy the items from the GPU into a list of Python numbers."""
+        return self.to_numpy().tolist()
+
+    def _name(self) -> str:
+        return f"{'an' if type(self) is Array else 'a'} {type(self).__name__}"
+
+    def _refuse(self, what: str, remedy: str = "call .to_numpy()") -> NoReturn:
+        raise ImplicitConversionError(
+            f"{self._name()} lies on the GPU and is not converted to {what} implicitly, since a hidden copy would "
+            f"spoil timings; {remedy}"
+        )
+
+    def _refuse_number(self, what: str) -> NoReturn:
+        if self.size == 1:
+            self._refuse(what, "call .item()")
+        self._refuse(what, f"it has {self.size} items: call .item(0) for the first, or .to_numpy() for all")
+
+    def __dlpack__(self, **_kwargs: Any) -> NoReturn:
+        self._refuse(
+            "another library's tensor", "wgpu has no DLPack: copy through the host, torch.from_numpy(x.to_numpy())"
+        )
+
+    def __dlpack_device__(self) -> NoReturn:
+        self.__dlpack__()
+
+    def __copy__(self) -> Any:
+        return self[:]
+
+    def __reduce_ex__(self, _protocol: Any) -> NoReturn:
+        raise ImplicitConversionError(
+            f"{self._name()} lies on the GPU and is neither pickled nor deep-copied. To send it, pickle x.to_numpy() "
+            f"and upload that with gridwise_py.asarray; for a copy on the GPU, run "
+            f"gridwise_py.Copy(x.device, x.datatype).execute(input=x).output"
+        )
+
+    def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        self._refuse("a numpy array")
+
+    def __array_ufunc__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        self._refuse("a numpy array")
+
+    def __contains__(self, _item: object) -> NoReturn:
+        self._refuse("a container")
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("an iterator")
+
+    def __bool__(self) -> NoReturn:
+        self._refuse("a bool")
+
+    def __float__(self) -> NoReturn:
+        self._refuse_number("a float")
+
+    def __int__(self) -> NoReturn:
+        self._refuse_number("an int")
+
+
+def slice_bounds(key: Any, length: int, kind: str) -> tuple[int, int]:
+    """Return first item and length of a slice; raise for what is none, or has another step."""
+    if not isinstance(key, slice):
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            raise ImplicitConversionError(
+                f"an item of {kind} is not read implicitly: array.item({key}) copies it from the GPU, "
+                f"array[{key}:{'' if key == -1 else key + 1}] is a view of it, and array.to_numpy() copies all"
+            )
+        raise ImplicitConversionError(
+            f"{kind} is not indexed by {key!r}: slices with step 1 are views; for anything else copy the items first, "
+            f"array.to_numpy()[…]"
+        )
+    try:
+        start, stop, step = key.indices(length)
+    except TypeError as error:
+        raise DatatypeError(f"{kind} cannot be sliced by {key!r}: {error}") from error
+    if step != 1:
+        raise ArgumentError(f"slices of {kind} have step 1, not {step}; copy with to_numpy()[::{step}]")
+    return start, max(0, stop - start)
+
+
+class Array(OnGpu):
+    """A one-dimensional, typed view of a GPU buffer.
+
+    Make one with `asarray`, `empty` or `empty_like`, or from a buffer of your own. Slices are views: they share the
+    buffer, and may start at any item.
+
+    Parameters
+    ----------
+    buffer : wgpu.GPUBuffer
+        Needs the usage STORAGE for kernels, COPY_SRC for `to_numpy`.
+    datatype : Datatype, str or numpy dtype
+    length : int, optional
+        Items; by default as many as the buffer holds from `offset` on.
+    offset : int, default 0
+        First item.
+    device : wgpu.GPUDevice, optional
+        The buffer's device, by default as wgpu tells it.
+    """
+
+    __slots__ = ("__weakref__", "_buffer", "_datatype", "_device", "_length", "_offset")
+
+    def __init__(
+        self,
+        buffer: wgpu.GPUBuffer,
+        datatype: Datatype | str | Any,
+        length: int | None = None,
+        offset: int = 0,
+        *,
+        device: wgpu.GPUDevice | None = None,
+    ):
+        if not isinstance(buffer, wgpu.GPUBuffer):
+            raise DatatypeError(f"buffer must be a wgpu.GPUBuffer, not {type(buffer).__name__}")
+        self._buffer = buffer
+        self._datatype = as_datatype(datatype, STORAGE_DATATYPES)
+        capacity = buffer.size // self._datatype.itemsize_bytes
+        # Python's ints: sums of numpy's would wrap.
+        offset = checked_count(offset, "offset")
+        length = max(0, capacity - offset) if length is None else checked_count(length, "length")
+        if offset + length > capacity:
+            raise ArgumentError(
+                f"items {offset} to {offset + length} do not lie in a buffer of {capacity} items ({buffer.size} bytes)"
+            )
+        self._offset = offset
+        self._length = length
+        owner = device_of(buffer)
+        if owner is not None and device is not None and owner is not device:
+            raise BufferUsageError(
+                f"the buffer was made on another device (device {owner.uid} on {owner.adapter.info['device']}) than "
+                f"device= (device {device.uid} on {device.adapter.info['device']}); copy it through numpy"
+            )
+        owner = owner if owner is not None else device
+        if owner is None:
+            raise ArgumentError("the buffer does not tell its device; give device=")
+        self._device = owner
+        destroyed_flag(buffer)  # from here on the buffer takes note of its end
+
+    @property
+    def buffer(self) -> wgpu.GPUBuffer:
+        """The buffer that holds the items."""
+        return self._buffer
+
+    @property
+    def datatype(self) -> Datatype:
+        """The datatype of the items."""
+        return self._datatype
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The numpy dtype of the items."""
+        return self._datatype.dtype
+
+    @property
+    def offset(self) -> int:
+        """First item in the buffer."""
+        return self._offset
+
+    @property
+    def offset_bytes(self) -> int:
+        """First byte in the buffer."""
+        return self._offset * self._datatype.itemsize_bytes
+
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        return self._length
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(size,)``."""
+        return (self._length,)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions: 1."""
+        return 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the items."""
+        return self._length * self._datatype.itemsize_bytes
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device of the buffer."""
+        return self._device
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, key: slice) -> Array:
+        start, length = slice_bounds(key, self._length, "an Array")
+        return Array(self._buffer, self._datatype, length, self._offset + start, device=self._device)
+
+    def to_numpy(self) -> np.ndarray:
+        """Copy the items from the GPU; waits for the work that was submitted before.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (size,), dtype of the Array.
+
+        Raises
+        ------
+        BufferUsageError
+            If the buffer is destroyed or mapped, or lacks COPY_SRC.
+        """
+        self._check_usable("COPY_SRC", "to_numpy()")
+        if not self._length:
+            return np.empty(0, dtype=self.dtype)
+        if self._is_whole_words():
+            out = np.empty(self._length, dtype=self.dtype)
+            context_of(self._device).read_buffer(self._buffer, self.offset_bytes, out)
+            return out
+        words, lead = self._words()
+        return words[lead : lead + self.nbytes].view(self.dtype).copy()
+
+    def _is_whole_words(self) -> bool:
+        """Whether the items are whole words of 4 bytes, as which buffers are copied."""
+        return self.offset_bytes % 4 == 0 and self.nbytes % 4 == 0
+
+    def _words(self) -> tuple[np.ndarray, int]:
+        """Return the bytes of all words that the items touch, and where the items begin in them."""
+        first = self.offset_bytes // 4 * 4
+        words = np.empty(-(-(self.offset_bytes + self.nbytes - first) // 4) * 4, dtype=np.uint8)
+        context_of(self._device).read_buffer(self._buffer, first, words)
+        return words, self.offset_bytes - first
+
+    async def to_numpy_async(self) -> np.ndarray:
+        """As `to_numpy`, without blocking the event loop."""
+        return await in_thread(self.to_numpy)
+
+    def copy_from(self, data: np.ndarray | Array) -> Array:
+        """Copy `data` into this view and return the view.
+
+        Parameters
+        ----------
+        data : numpy.ndarray or Array
+            Shape (size,), dtype of the Array. A numpy array is uploaded; a view of f16 that shares a word of 4 bytes
+            with other items is read first, which waits for the GPU. An Array must lie on the same device, in another
+            buffer, and is copied on the GPU, without waiting.
+        """
+        if isinstance(data, OnGpu):
+            return self._copy_on_gpu(data)
+        data = host_array(data)
+        if data.dtype != self.dtype or data.shape != self.shape:
+            raise DatatypeError(
+                f"cannot copy a numpy array of {data.dtype} and shape {data.shape} into an Array of {self.dtype} and "
+                f"shape {self.shape}; convert with astype, or slice"
+            )
+        self._check_usable("COPY_DST", "copy_from()")
+        if self._length:
+            words, first = np.ascontiguousarray(data).view(np.uint8), self.offset_bytes
+            if not self._is_whole_words():
+                self._check_usable("COPY_SRC", "copy_from()")
+                found, lead = self._words()
+                found[lead : lead + self.nbytes] = words
+                words, first = found, first - lead
+            observer = context_of(self._device).observer
+            with device_errors("copy_from()", self._device):
+                if observer is not None:
+                    observer.upload(self._buffer, first, words)
+                else:
+                    self._device.queue.write_buffer(self._buffer, first, words)
+        return self
+
+    def _copy_on_gpu(self, source: OnGpu) -> Array:
+        remedy = f"gridwise_py.Copy(x.device, '{self._datatype.name}').execute(input=x, output=y) copies any view"
+        if not isinstance(source, Array):
+            raise DatatypeError(f"copy_from() takes a numpy array or an Array, not {source!r}; {remedy}")
+        if source.datatype != self._datatype or source.size != self._length:
+            raise DatatypeError(f"cannot copy {source!r} into {self!r}: datatype and size must be the same")
+        if source.device is not self._device:
+            raise BufferUsageError(
+                f"cannot copy {source!r} into {self!r}, which lies on another device; copy through the host: "
+                f"y.copy_from(x.to_numpy())"
+            )
+        if source.buffer is self._buffer:
+            raise BufferUsageError(f"copy_from() cannot copy within one buffer, which WebGPU does not allow; {remedy}")
+        if not (self._is_whole_words() and source._is_whole_words()):
+            raise ArgumentError(f"copy_from() copies whole words of 4 bytes from Array to Array; {remedy}")
+        source._check_usable("COPY_SRC", "copy_from()")
+        self._check_usable("COPY_DST", "copy_from()")
+        if self._length:
+            with device_errors("copy_from()", self._device):
+                encoder = self._device.create_command_encoder(label="gridwise copy")
+                with step(context_of(self._device).observer, "copy_from", encoder, 2 * self.nbytes):
+                    encoder.copy_buffer_to_buffer(
+                        source.buffer, source.offset_bytes, self._buffer, self.offset_bytes, self.nbytes
+                    )
+                submit(self._device, [encoder.finish()], "copy_from()")
+        return self
+
+    def destroy(self) -> None:
+        """Free the buffer's memory now; every view of it becomes unusable."""
+        self._buffer.destroy()
+
+    def _check_usable(self, usage: str, call: str) -> None:
+        if is_destroyed(self._buffer):
+            raise BufferUsageError(f"{call}: the buffer of {self!r} was destroyed; make a new Array")
+        if self._buffer.map_state != "unmapped":
+            raise BufferUsageError(f"{call}: the buffer of {self!r} is mapped; call buffer.unmap() first")
+        if not self._buffer.usage & getattr(wgpu.BufferUsage, usage):
+            raise BufferUsageError(
+                f"{call}: the buffer of {self!r} lacks the usage {usage}; create it with "
+                f"usage=wgpu.BufferUsage.{usage} | …"
+            )
+
+    def __repr__(self) -> str:
+        view = f", offset={self._offset}" if self._offset else ""
+        label = f", label={self._buffer.label!r}" if self._buffer.label not in ("", _LABEL) else ""
+        end = ", destroyed" if is_destroyed(self._buffer) else ""
+        where = self._device.adapter.info["device"]
+        return f"Array({self._datatype.name}, {count_items(self._length)}{view}{label}, on {where}{end})"
+
+
+def _checked_size(device: wgpu.GPUDevice, n: int, datatype: Datatype) -> int:
+    # A multiple of 16, so that every length can be bound as vec4.
+    size_bytes = max(16, -(-n * datatype.itemsize_bytes // 16) * 16)
+    limit = device.limits["max-buffer-size"]
+    if size_bytes > limit:
+        raise LimitError(
+            f"{n} items of {datatype.name} need {size_bytes} bytes, but the device's max-buffer-size is {limit} bytes; "
+            f"use several buffers, as gw.ChunkedArray does"
+        )
+    return size_bytes
+
+
+def _make_buffer(
+    device: wgpu.GPUDevice, n: int, datatype: Datatype, label: str, *, mapped: bool = False
+) -> wgpu.GPUBuffer:
+    observer = context_of(device).observer
+    size_bytes = _checked_size(device, n, datatype)
+    with device_errors(f"an Array of {n} items of {datatype.name} ({size_bytes} bytes)", device):
+        buffer = device.create_buffer(label=label or _LABEL, size=size_bytes, usage=_USAGE, mapped_at_creation=mapped)
+    destroyed_flag(buffer, fresh=True)
+    if observer is not None:
+        observer.allocated(size_bytes)
+    return buffer
+
+
+def empty(
+    n: int,
+    datatype: KeyDatatypeLike | None = None,
+    device: wgpu.GPUDevice | None = None,
+    *,
+    dtype: KeyDatatypeLike | None = None,
+    label: str = "",
+) -> Array:
+    """Return an Array of `n` items with unspecified contents.
+
+    Parameters
+    ----------
+    n : int
+    datatype : Datatype, str or numpy dtype, default "u32"
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+    dtype : optional
+        Another name of `datatype`, as numpy has it.
+    label : str, optional
+        Of the buffer, for debuggers.
+
+    Raises
+    ------
+    ArgumentError
+        If `n` is no length, or both names of the datatype are given.
+    LimitError
+        If it is larger than the device's largest buffer.
+    """
+    if datatype is not None and dtype is not None:
+        raise ArgumentError(f"dtype={dtype!r} and datatype={datatype!r} are two names of one thing; give one of them")
+    asked = datatype if dtype is None else dtype
+    datatype = as_datatype("u32" if asked is None else asked, STORAGE_DATATYPES)
+    if isinstance(n, (tuple, list)):
+        raise ArgumentError(f"an Array has one dimension, the shape asked for is {n!r}; give its length, an integer")
+    n = checked_count(n, "n")
+    device = device if device is not None else default_device()
+    buffer = _make_buffer(device, n, datatype, label)
+    return Array(buffer, datatype, n, device=device)
+
+
+def empty_like(array: Array | np.ndarray, device: wgpu.GPUDevice | None = None) -> Array:
+    """Return an uninitialised Array of the length and datatype of `array`, on its device."""
+    if isinstance(array, Array):
+        return empty(array.size, array.datatype, device or array.device)
+    items = host_array(array)
+    return empty(items.size, datatype_of(items), device)
+
+
+def refuse_masked(data: Any) -> None:
+    """Raise DatatypeError for an array with masked items, whose mask would be lost."""
+    if np.ma.is_masked(data):
+        raise DatatypeError(
+            "data has masked items, and an Array has no mask; give data.filled(value) or data.compressed()"
+        )
+
+
+def host_array(data: Any) -> np.ndarray:
+    """Return what numpy makes of data on the host; raise DatatypeError where a mask would be lost."""
+    refuse_masked(data)
+    return np.asarray(data)
+
+
+def datatype_of(items: np.ndarray) -> Datatype:
+    """Return the datatype of a numpy array that is to be uploaded.
+
+    Raises
+    ------
+    DatatypeError
+        If an Array cannot hold it; the message says how to convert it, where that makes sense.
+    """
+    dtype = items.dtype
+    if not dtype.isnative:
+        raise DatatypeError(
+            f"data is of {dtype.str}, whose bytes are in the other order than this machine's; "
+            f"convert it: x.astype(x.dtype.newbyteorder('='))"
+        )
+    if dtype.kind in "biufO":
+        return as_datatype(dtype, STORAGE_DATATYPES)
+    parts = "; take x.real and x.imag, as two arrays" if dtype.kind == "c" else ""
+    raise DatatypeError(f"data is of {dtype}, but an Array holds real numbers: {', '.join(STORAGE_DATATYPES)}{parts}")
+
+
+def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
+    """Return a sequence of Python numbers as a numpy array; raise DatatypeError for what the datatype cannot hold."""
+    try:
+        found = np.array(data)
+        with np.errstate(over="ignore"):
+            items = np.array(data, dtype=wanted.dtype)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise DatatypeError(f"data cannot be held as {wanted}: {error}") from error
+    if found.dtype.kind == "O":  # integers of more than 64 bits, perhaps
+        strange = [x for x in found.ravel() if not isinstance(x, (int, np.integer))]
+    else:
+        strange = [] if found.dtype.kind in "biuf" else found.ravel()[:1].tolist()
+    if strange:
+        raise DatatypeError(
+            f"data cannot be held as {wanted}: {strange[0]!r} is {type(strange[0]).__name__}, no number"
+        )
+    if found.dtype.kind == "f":
+        if wanted.dtype.kind == "f":
+            lost = np.isfinite(found) & ~np.isfinite(items)
+            remedy = "it is beyond the largest number; take a datatype with a larger range"
+        else:
+            lost = items.astype(np.float64) != found
+            remedy = (
+                f"it is no whole number; round first, numpy.rint(data).astype(numpy.{wanted.numpy_name}), or take f32"
+            )
+        if lost.any():
+            raise DatatypeError(f"data cannot be held as {wanted}: it has {found[lost][0]}, and {remedy}")
+    return items
+
+
+def asarray(
+    data: Any, device: wgpu.GPUDevice | None = None, *, dtype: KeyDatatypeLike | None = None, label: str = ""
+) -> Array:
+    """Return an Array with the items of `data`.
+
+    Parameters
+    ----------
+    data : numpy.ndarray, Array, wgpu.GPUBuffer, or sequence
+        A numpy array, or what numpy takes for one (a tensor on the CPU, a pandas Series), is uploaded; so is a
+        sequence of Python numbers, which needs `dtype`, since numpy would take 64 bits. An Array is returned as it
+        is. A GPUBuffer is viewed, and needs `dtype`.
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+    dtype : optional
+        Datatype, its name, or a numpy dtype. Numpy arrays are not converted: a dtype that differs is an error. Python
+        numbers may be rounded to a float datatype, but to no integer one.
+
+    Raises
+    ------
+    DatatypeError
+        If the items are of no supported datatype, cannot be held as `dtype`, or are masked.
+    ArgumentError
+        If `data` has more than one dimension, or lies on another device.
+    """
+    wanted = None if dtype is None else as_datatype(dtype, STORAGE_DATATYPES)
+    if isinstance(data, wgpu.GPUBuffer):
+        if wanted is None:
+            raise DatatypeError("a GPUBuffer does not know its datatype; give dtype=, for example dtype='u32'")
+        return Array(data, wanted, device=device)
+    if isinstance(data, Array):
+        if device is not None and data.device is not device:
+            raise BufferUsageError(
+                f"{data!r} lies on another device; copy it through numpy: gw.asarray(x.to_numpy(), device)"
+            )
+        if wanted is not None and wanted != data.datatype:
+            raise DatatypeError(f"{data!r} is not of {wanted}; convert with to_numpy().astype(…)")
+        return data
+    refuse_masked(data)
+    if hasattr(data, "__array__"):
+        items = np.asarray(data)
+        datatype = datatype_of(items)
+        if wanted is not None and wanted != datatype:
+            raise DatatypeError(
+                f"data is of {items.dtype}, but dtype={wanted} was asked for; convert it first: "
+                f"{'data' if isinstance(data, np.ndarray) else 'numpy.asarray(data)'}.astype(numpy.{wanted.numpy_name})"
+            )
+    elif wanted is not None:
+        items, datatype = _from_numbers(data, wanted), wanted
+    else:
+        raise DatatypeError(
+            f"data is a {type(data).__name__}, which does not say its datatype, and the 64 bits that numpy would take "
+            f"are nobody's choice; give dtype=, for example gridwise_py.asarray([1, 2, 3], dtype='u32')"
+        )
+    if items.ndim != 1:
+        remedy = "use data.ravel(), or data.reshape(-1)" if items.ndim else "give a list of one number, [data]"
+        raise ArgumentError(f"an Array has one dimension, the data has shape {items.shape}; {remedy}")
+    device = device if device is not None else default_device()
+    observer = context_of(device).observer
+    buffer = _make_buffer(device, items.size, datatype, label, mapped=observer is None)
+    words = np.ascontiguousarray(items).view(np.uint8)
+    with device_errors(f"uploading {words.nbytes} bytes", device):
+        if observer is None:
+            if items.size:
+                buffer.write_mapped(words)
+            buffer.unmap()
+        elif items.size:
+            observer.upload(buffer, 0, words)
+    return Array(buffer, datatype, items.size, device=device)

@@ -1,0 +1,223 @@
+"""ChunkedArray: several Arrays that act as one, for more items than a buffer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ..backend.fork_guard import in_thread
+from ..errors import ArgumentError, BufferUsageError, DatatypeError
+from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from .array import Array, OnGpu, asarray, checked_count, count_items, datatype_of, empty, host_array, slice_bounds
+from .device import default_device
+
+__all__ = ["ChunkedArray"]
+
+_WHOLE_ITEMS = 1 << 14  # default chunks are a multiple of this: whole tiles of every kernel
+
+
+class ChunkedArray(OnGpu):
+    """Arrays of one datatype on one device that act as one long array, one after the other.
+
+    Primitives take it where they take an `Array`, but for the result of a `Reduce`, and so do the one-shot functions.
+    It may be larger than the largest buffer of the device. A `Kernel`, whose text is yours, needs one `Array`. What
+    goes to any place of an array, a sort or a matrix product, chooses among the chunks at each access: have few.
+
+    Parameters
+    ----------
+    chunks : sequence of Array
+        At least one. Of any lengths, views and empty ones, too; they are not copied.
+
+    Raises
+    ------
+    ArgumentError
+        If there is none.
+    DatatypeError
+        If one is no Array, or of another datatype.
+    BufferUsageError
+        If they lie on several devices.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.ChunkedArray.from_numpy(np.arange(10, dtype=np.uint32), chunk_items=4, device=device)
+    >>> x
+    ChunkedArray(u32, 10 items in 3 chunks, on llvmpipe (LLVM 15.0.6, 256 bits))
+    >>> gw.cumsum(x).to_numpy()
+    array([ 0,  1,  3,  6, 10, 15, 21, 28, 36, 45], dtype=uint32)
+    """
+
+    __slots__ = ("__weakref__", "_chunks")
+
+    def __init__(self, chunks: Sequence[Array]):
+        found = tuple(chunks) if isinstance(chunks, (list, tuple)) else (chunks,)
+        if not found:
+            raise ArgumentError("a ChunkedArray needs at least one Array, which may be empty")
+        for number, chunk in enumerate(found):
+            if not isinstance(chunk, Array):
+                raise DatatypeError(
+                    f"chunk {number} is {type(chunk).__name__}, but must be an Array; upload it with gw.asarray, or "
+                    f"use ChunkedArray.from_numpy"
+                )
+            if chunk.datatype != found[0].datatype:
+                raise DatatypeError(
+                    f"chunk {number} is of {chunk.datatype}, but chunk 0 of {found[0].datatype}; convert with astype"
+                )
+            if chunk.device is not found[0].device:
+                raise BufferUsageError(f"chunk {number} lies on another device than chunk 0; copy it through numpy")
+        self._chunks: tuple[Array, ...] = found
+
+    @classmethod
+    def from_numpy(
+        cls, data: np.ndarray, *, chunk_items: int | None = None, device: wgpu.GPUDevice | None = None
+    ) -> ChunkedArray:
+        """Upload a numpy array.
+
+        Parameters
+        ----------
+        data : numpy.ndarray
+            Shape (n,).
+        chunk_items : int, optional
+            Items of each chunk but the last; by default nearly as many as a binding of the device holds, so that each
+            chunk is reached by one dispatch.
+        device : wgpu.GPUDevice, optional
+        """
+        items = host_array(data)
+        if items.ndim != 1:
+            raise ArgumentError(f"a ChunkedArray has one dimension, the data has shape {items.shape}; use data.ravel()")
+        datatype = datatype_of(items)
+        device = device if device is not None else default_device()
+        step = _chunk_items(chunk_items, datatype, device)
+        return cls([asarray(items[first : first + step], device) for first in range(0, max(items.size, 1), step)])
+
+    @classmethod
+    def empty(
+        cls,
+        n: int,
+        datatype: Datatype | str | Any = "u32",
+        device: wgpu.GPUDevice | None = None,
+        *,
+        chunk_items: int | None = None,
+    ) -> ChunkedArray:
+        """Return `n` items with unspecified contents, in chunks as those of `from_numpy`."""
+        n = checked_count(n, "n")
+        datatype = as_datatype(datatype, STORAGE_DATATYPES)
+        device = device if device is not None else default_device()
+        step = _chunk_items(chunk_items, datatype, device)
+        return cls([empty(min(step, n - first), datatype, device) for first in range(0, max(n, 1), step)])
+
+    @classmethod
+    def empty_like(cls, other: ChunkedArray) -> ChunkedArray:
+        """Return uninitialised chunks of the same lengths, on the same device."""
+        return cls([empty(chunk.size, chunk.datatype, chunk.device) for chunk in other.chunks])
+
+    @property
+    def chunks(self) -> tuple[Array, ...]:
+        """The arrays, in order."""
+        return self._chunks
+
+    @property
+    def datatype(self) -> Datatype:
+        """The datatype of the items."""
+        return self._chunks[0].datatype
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The numpy dtype of the items."""
+        return self.datatype.dtype
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device of the buffers."""
+        return self._chunks[0].device
+
+    @property
+    def size(self) -> int:
+        """Number of items of all chunks."""
+        return sum(chunk.size for chunk in self._chunks)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(size,)``."""
+        return (self.size,)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions: 1."""
+        return 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the items."""
+        return sum(chunk.nbytes for chunk in self._chunks)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, key: slice) -> ChunkedArray:
+        first, length = slice_bounds(key, self.size, "a ChunkedArray")
+        found: list[Array] = []
+        for chunk in self._chunks:
+            if length > 0 and first < chunk.size:
+                found.append(chunk[first : first + length])
+                length -= found[-1].size
+            first = max(0, first - chunk.size)
+        return ChunkedArray(found or [self._chunks[0][:0]])
+
+    def to_numpy(self) -> np.ndarray:
+        """Copy the items from the GPU into one numpy array, shape (size,); as `Array.to_numpy`."""
+        self._check_usable("COPY_SRC", "to_numpy()")
+        out, first = np.empty(self.size, dtype=self.dtype), 0
+        for chunk in self._chunks:
+            out[first : first + chunk.size] = chunk.to_numpy()
+            first += chunk.size
+        return out
+
+    async def to_numpy_async(self) -> np.ndarray:
+        """As `to_numpy`, without blocking the event loop."""
+        return await in_thread(self.to_numpy)
+
+    def copy_from(self, data: np.ndarray) -> ChunkedArray:
+        """Upload `data`, shape (size,) and of the same dtype, into the chunks, and return this."""
+        if isinstance(data, OnGpu):
+            raise DatatypeError(
+                f"copy_from() of a ChunkedArray takes a numpy array, not {data!r}; on the GPU, "
+                f"gridwise_py.Copy(x.device, '{self.datatype.name}').execute(input=x, output=y) copies"
+            )
+        data = host_array(data)
+        if data.dtype != self.dtype or data.shape != self.shape:
+            raise DatatypeError(
+                f"cannot copy a numpy array of {data.dtype} and shape {data.shape} into a ChunkedArray of {self.dtype} "
+                f"and shape {self.shape}; convert with astype, or slice"
+            )
+        self._check_usable("COPY_DST", "copy_from()")
+        first = 0
+        for chunk in self._chunks:
+            chunk.copy_from(data[first : first + chunk.size])
+            first += chunk.size
+        return self
+
+    def destroy(self) -> None:
+        """Free the memory of all chunks now."""
+        for chunk in self._chunks:
+            chunk.destroy()
+
+    def _check_usable(self, usage: str, call: str) -> None:
+        for chunk in self._chunks:
+            chunk._check_usable(usage, call)
+
+    def __repr__(self) -> str:
+        count, where = len(self._chunks), self.device.adapter.info["device"]
+        chunks = f"{count} chunk{'' if count == 1 else 's'}"
+        return f"ChunkedArray({self.datatype.name}, {count_items(self.size)} in {chunks}, on {where})"
+
+
+def _chunk_items(wanted: int | None, datatype: Datatype, device: wgpu.GPUDevice) -> int:
+    if wanted is None:
+        largest = min(device.limits["max-storage-buffer-binding-size"], device.limits["max-buffer-size"])
+        return max(_WHOLE_ITEMS, largest // datatype.itemsize_bytes // _WHOLE_ITEMS * _WHOLE_ITEMS)
+    return checked_count(wanted, "chunk_items", 1)

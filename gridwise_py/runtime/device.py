@@ -1,0 +1,338 @@
+"""Find adapters, make devices, and measure what they can do."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ..backend.device_errors import device_end, device_errors, is_lost, watch_errors
+from ..backend.fork_guard import check_process, note_gpu_use
+from ..backend.submission_marks import read_words
+from ..backend.timeout import checked_timeout_s, set_timeout_s
+from ..backend.wgpu_native import create_shader_module, look_types_up, submit, tick_period_ns
+from ..display.html_table import html_table
+from ..errors import AdapterError
+from ..timing.queries import TimingHelper
+from ..tuning.store import load_tuning
+from ..types.capabilities import Capabilities
+
+__all__ = [
+    "AdapterDescription",
+    "default_device",
+    "device_key",
+    "list_adapters",
+    "measure_capabilities",
+    "request_device",
+]
+
+# Every optional feature that some kernel or measurement can use.
+_USEFUL_FEATURES = (
+    "timestamp-query",
+    "timestamp-query-inside-encoders",
+    "timestamp-query-inside-passes",
+    "subgroup",
+    "subgroup-barrier",
+    "shader-int64",
+    "shader-int64-atomic-min-max",
+    "shader-int64-atomic-all-ops",
+    "shader-f16",
+    "immediates",
+)
+
+# By PCI vendor: NVIDIA's subgroups have 32 lanes, AMD's 32 or 64. wgpu-py 0.32 reports 4 to 128 for every adapter.
+_VENDORS_SUBGROUP_MIN_SIZE = {0x10DE: 32, 0x1002: 32}
+_TYPE_ORDER = ("DiscreteGPU", "IntegratedGPU", "Unknown", "CPU")
+
+
+@dataclass(frozen=True)
+class AdapterDescription:
+    """An adapter of this machine, as `list_adapters` returns them.
+
+    Attributes
+    ----------
+    index : int
+        What `request_device` takes.
+    name, type, backend, vendor, driver : str
+    features : tuple of str
+    """
+
+    index: int
+    name: str
+    type: str
+    backend: str
+    vendor: str
+    driver: str
+    features: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"[{self.index}] {self.name} ({self.type}, {self.backend}, {self.driver})"
+
+    def __repr__(self) -> str:
+        return f"AdapterDescription({self})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("type", self.type), ("backend", self.backend), ("vendor", self.vendor), ("driver", self.driver),
+            ("features", ", ".join(self.features)),
+        ]  # fmt: skip
+        return html_table(f"[{self.index}] {self.name}", (), rows, texts=(0, 1))
+
+
+def _type_rank(adapter: wgpu.GPUAdapter) -> int:
+    kind = adapter.info["adapter_type"]
+    return _TYPE_ORDER.index(kind) if kind in _TYPE_ORDER else _TYPE_ORDER.index("Unknown")
+
+
+_environment_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def _without_wayland() -> Iterator[None]:
+    """Let the search for adapters find no Wayland server where there cannot be one.
+
+    The search asks for one through libwayland, which prints four lines that begin with "error:" where XDG_RUNTIME_DIR
+    is unset: in containers, ssh sessions and CI. It could not connect then anyway. A socket path that cannot exist has
+    the same outcome without the lines, and hides no error of a driver.
+
+    C libraries alone see the path, and only for the time of the search. ``os.environ`` stays as it is.
+    """
+    absolute = any(os.environ.get(name, "").startswith("/") for name in ("XDG_RUNTIME_DIR", "WAYLAND_DISPLAY"))
+    if absolute or "WAYLAND_SOCKET" in os.environ or not sys.platform.startswith(("linux", "freebsd")):
+        yield
+        return
+    with _environment_lock:
+        before = os.environ.get("WAYLAND_DISPLAY")
+        try:
+            os.putenv("WAYLAND_DISPLAY", "/dev/null/no-wayland")
+            yield
+        finally:
+            if before is None:
+                os.unsetenv("WAYLAND_DISPLAY")
+            else:
+                os.putenv("WAYLAND_DISPLAY", before)
+
+
+def _adapters(include_opengl: bool) -> list[wgpu.GPUAdapter]:
+    check_process()
+    note_gpu_use()
+    with _without_wayland():
+        adapters = wgpu.gpu.enumerate_adapters_sync()
+    look_types_up()
+    # OpenGL shows the same hardware again, without subgroups and with worse timestamps.
+    visible = [a for a in adapters if include_opengl or a.info["backend_type"] != "OpenGL"]
+    return sorted(visible, key=_type_rank)
+
+
+def _describe(index: int, adapter: wgpu.GPUAdapter) -> AdapterDescription:
+    info = adapter.info
+    return AdapterDescription(
+        index,
+        info["device"],
+        info["adapter_type"],
+        info["backend_type"],
+        info["vendor"],
+        info["description"],
+        tuple(sorted(adapter.features)),
+    )
+
+
+def list_adapters(*, include_opengl: bool = False) -> list[AdapterDescription]:
+    """Return the adapters of this machine: discrete GPUs first, then integrated ones, CPUs last.
+
+    Parameters
+    ----------
+    include_opengl : bool, default False
+        Also list adapters of the OpenGL backend, which mostly repeat the others.
+    """
+    return [_describe(i, a) for i, a in enumerate(_adapters(include_opengl))]
+
+
+def _choose(adapters: list[wgpu.GPUAdapter], wanted: int | str | None) -> wgpu.GPUAdapter:
+    listing = "\n".join(f"  {_describe(i, a)}" for i, a in enumerate(adapters))
+    if not adapters:
+        raise AdapterError(
+            "no GPU adapter was found. Install a Vulkan driver (a software one on Debian and Ubuntu: "
+            "apt-get install mesa-vulkan-drivers), or look at adapters of the OpenGL backend with "
+            "list_adapters(include_opengl=True)"
+        )
+    if wanted is None:
+        return adapters[0]
+    if isinstance(wanted, str) and wanted.strip().lstrip("-").isdigit():
+        wanted = int(wanted)
+    if isinstance(wanted, bool) or not isinstance(wanted, (int, str)):
+        raise AdapterError(f"adapter={wanted!r} must be an index or a part of a name; there are:\n{listing}")
+    if isinstance(wanted, int):
+        if 0 <= wanted < len(adapters):
+            return adapters[wanted]
+        raise AdapterError(f"adapter {wanted} does not exist; there are:\n{listing}")
+    needle = wanted.strip().casefold()
+    for i, adapter in enumerate(adapters):
+        if needle and needle in str(_describe(i, adapter)).casefold():
+            return adapter
+    raise AdapterError(f"no adapter has {wanted!r} in its name; there are:\n{listing}")
+
+
+def request_device(
+    adapter: int | str | wgpu.GPUAdapter | None = None,
+    *,
+    include_opengl: bool = False,
+    label: str = "gridwise",
+    timeout_s: float | None = None,
+) -> wgpu.GPUDevice:
+    """Make a device with every optional feature that this library can use, and the adapter's limits.
+
+    Parameters
+    ----------
+    adapter : int, str or wgpu.GPUAdapter, optional
+        An index of `list_adapters`, a part of its line (case does not matter), or an adapter. By default what the
+        environment variable ``GRIDWISE_ADAPTER`` says, else the first of `list_adapters`.
+    include_opengl : bool, default False
+        Whether adapters of the OpenGL backend can be chosen; indices count them, too, then.
+    label : str
+        The device's label.
+    timeout_s : float, optional
+        How long to wait for the GPU before `DeviceTimeoutError` is raised. By default what the environment variable
+        ``GRIDWISE_TIMEOUT_S`` says when the device is first waited for, else without end.
+
+    Returns
+    -------
+    wgpu.GPUDevice
+
+    Raises
+    ------
+    AdapterError
+        If there is no such adapter; the message lists what there is.
+    ForkError
+        If the process was forked from one that had used the GPU.
+    """
+    check_process()
+    limit_s = checked_timeout_s(timeout_s, "timeout_s")
+    watch_errors()
+    if not isinstance(adapter, wgpu.GPUAdapter):
+        wanted = adapter if adapter is not None else os.environ.get("GRIDWISE_ADAPTER") or None
+        adapter = _choose(_adapters(include_opengl), wanted)
+    features = [f for f in _USEFUL_FEATURES if f in adapter.features]
+    # wgpu-py gives a device the adapter's limits unless told otherwise, unlike WebGPU in a browser.
+    device = adapter.request_device_sync(label=label, required_features=features)
+    missing = set(features) - set(device.features)
+    if missing:
+        raise AdapterError(f"adapter {adapter.info['device']!r} refused features it lists: {sorted(missing)}")
+    device_end(device)
+    if timeout_s is not None:
+        set_timeout_s(device, limit_s)
+    return device
+
+
+_default_lock = threading.Lock()
+_default: list[wgpu.GPUDevice] = []
+
+
+def default_device() -> wgpu.GPUDevice:
+    """Return the device that functions on numpy arrays use.
+
+    It is made at the first call, and again at the first call after it was lost.
+    """
+    check_process()  # before the lock, which may be held for ever by a thread that the fork left behind
+    with _default_lock:
+        if not _default or is_lost(_default[0]):
+            _default[:] = [request_device()]
+        return _default[0]
+
+
+def device_key(device: wgpu.GPUDevice) -> dict[str, str]:
+    """Return what findings about a device hold for: adapter, driver, backend, and the versions that drive them."""
+    from .._version import __version__
+
+    info: Any = device.adapter.info
+    return {
+        "adapter": str(info["device"]),
+        "adapter_type": str(info["adapter_type"]),
+        "backend": str(info["backend_type"]),
+        "vendor": str(info["vendor"]),
+        "driver": str(info["description"]),
+        "wgpu": wgpu.__version__,
+        "gridwise_py": __version__,
+    }
+
+
+_PROBE = """
+@group(0) @binding(0) var<storage, read_write> sizes: array<u32>;
+@compute @workgroup_size(128)
+fn main(@builtin(subgroup_size) size: u32, @builtin(local_invocation_index) i: u32) {
+  if (i == 0u) { sizes[0] = size; }
+}
+"""
+
+
+def _probe_subgroup_size(device: wgpu.GPUDevice) -> int | None:
+    """Run a kernel that says how large its subgroups are; what the adapter says is not to be believed."""
+    if "subgroup" not in device.features:
+        return None
+    module = create_shader_module(device, label="gridwise subgroup probe", code=_PROBE, trusted=False)
+    pipeline = device.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "main"})
+    buffer = device.create_buffer(size=4, usage=wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC)
+    group = device.create_bind_group(
+        layout=pipeline.get_bind_group_layout(0),
+        entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}],
+    )
+    encoder = device.create_command_encoder(label="gridwise subgroup probe")
+    compute = encoder.begin_compute_pass()
+    compute.set_pipeline(pipeline)
+    compute.set_bind_group(0, group)
+    compute.dispatch_workgroups(1)
+    compute.end()
+    size = int(read_words(device, [buffer], encoder)[0])
+    return size if 4 <= size <= 128 else None
+
+
+def _probe_tick_step_ns(helper: TimingHelper) -> float | None:
+    """Return the largest step of which all differences between some timestamps are multiples."""
+    session = helper.session()
+    encoder = helper.device.create_command_encoder(label="gridwise tick probe")
+    for _ in range(32):
+        encoder.begin_compute_pass(timestamp_writes=session.span("empty")).end()
+    submit(helper.device, [encoder.finish()], "tick probe")
+    session.submitted()
+    ticks = np.unique(session.ticks())
+    differences = [int(d) for d in np.diff(ticks) if d]
+    return math.gcd(*differences) * helper.tick_period_ns if differences else None
+
+
+def measure_capabilities(device: wgpu.GPUDevice, helper: TimingHelper | None) -> Capabilities:
+    """Measure what a device can do; a few milliseconds.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+        Any, also one that was not made by `request_device`.
+    helper : TimingHelper or None
+        The device's, if it has timestamps.
+    """
+    info: Any = device.adapter.info
+    timed = helper is not None
+    with device_errors("measuring the device", device):
+        subgroup_size = _probe_subgroup_size(device)
+        tick_step_ns = _probe_tick_step_ns(helper) if helper is not None else None
+    return Capabilities(
+        adapter=info["device"],
+        adapter_type=info["adapter_type"],
+        backend=info["backend_type"],
+        vendor=info["vendor"],
+        driver=info["description"],
+        features=frozenset(device.features),
+        limits=dict(device.limits),
+        subgroup_size=subgroup_size,
+        subgroup_min_size=_VENDORS_SUBGROUP_MIN_SIZE.get(info["vendor_id"], 4),
+        tick_period_ns=tick_period_ns(device) if timed else None,
+        tuning=load_tuning(device_key(device)),
+        tick_step_ns=tick_step_ns,
+    )

@@ -1,0 +1,328 @@
+"""Event: a mark in the GPU's work, and the time at which the GPU came by; for any wgpu work."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import wgpu
+
+from ..backend.device_errors import device_errors
+from ..backend.fork_guard import check_process
+from ..backend.submission_marks import Mark, look, mark_of
+from ..backend.wgpu_native import device_of, queue_is_idle, submit, wait_idle
+from ..errors import ArgumentError, BufferUsageError, TimingNotReady, TimingUnavailable
+from ..timing.queries import TimingSession
+from ..timing.result import Span
+from .arguments import check_encoder
+from .context import context_of
+from .device import default_device
+from .internal_kernels import bind_nothing
+
+__all__ = ["Event", "synchronize"]
+
+
+def synchronize(device: wgpu.GPUDevice | None = None) -> None:
+    """Wait until everything that was submitted to a device is done, as ``torch.cuda.synchronize``.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+    """
+    device = device if device is not None else default_device()
+    context = context_of(device)
+    recorded, observer = context.events_recorded, context.observer
+    if observer is None:
+        wait_idle(device)
+    else:
+        with observer.span("wait", "host"):
+            wait_idle(device)
+    context.note_events_done(recorded)
+
+
+class Event:
+    """A mark in the work of a device's queue, as ``torch.cuda.Event``.
+
+    It times any wgpu work, not only that of this library: record one before it, one after it, and ask for the time
+    between them.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    enable_timing : bool, default True
+        Whether the time is taken. Without it the event only tells whether the GPU came by, and costs no query.
+    blocking : bool, default False
+        Accepted for code that was written for torch; `synchronize` waits in the driver either way.
+    interprocess, external : bool, default False
+        Refused: WebGPU shares no events with other processes, and captures no graphs.
+
+    Raises
+    ------
+    TimingUnavailable
+        If `enable_timing` and the device was made without ``timestamp-query``.
+
+    Notes
+    -----
+    The time is taken by stamps between passes where the device has ``timestamp-query-inside-encoders``, else by those
+    of a pass of one workgroup that does nothing. The time between two events is from the last stamp of the first to
+    the first stamp of the second, so that what recording costs the GPU is not in it. Queries belong to the device's
+    `TimingHelper`: any number of events can be alive, and one that is dropped gives its queries back.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.ones(1000, dtype=np.float32), device)
+    >>> start, end = gw.Event(device), gw.Event(device)
+    >>> start.record()
+    >>> total = gw.sum(x)
+    >>> end.record()
+    >>> end.synchronize()
+    >>> start.elapsed_time(end) > 0
+    True
+    """
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice,
+        enable_timing: bool = True,
+        blocking: bool = False,
+        interprocess: bool = False,
+        external: bool = False,
+    ):
+        context = context_of(device)
+        if interprocess:
+            raise ArgumentError(
+                "interprocess=True: WebGPU has no handles by which another process could see an event; send the "
+                "time itself, after elapsed_time()"
+            )
+        if external:
+            raise ArgumentError(
+                "external=True is about the capture of CUDA graphs, which WebGPU has not; record the event on the "
+                "encoder that holds the sequence: event.record(encoder)"
+            )
+        # TimingUnavailable already here, and not after the work.
+        self._helper = context.timing_helper if enable_timing else None
+        self._device_reference = weakref.ref(device)
+        self.blocking: bool = bool(blocking)
+        self._session: TimingSession | None = None
+        self._mark: Mark | None = None  # of a caller's encoder
+        self._recorded = False
+        self._done = False
+        self._number: int | None = None  # if it submitted itself
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device on whose queue it is recorded."""
+        check_process()
+        device = self._device_reference()
+        if device is None:
+            raise ArgumentError("the device of this event is gone")
+        return device
+
+    @property
+    def enable_timing(self) -> bool:
+        """Whether it takes the time."""
+        return self._helper is not None
+
+    def record(self, encoder: wgpu.GPUCommandEncoder | None = None) -> None:
+        """Put the mark behind everything that was submitted, or at this place of an encoder.
+
+        Parameters
+        ----------
+        encoder : wgpu.GPUCommandEncoder, optional
+            With no pass open. You submit it; until then the event has not happened. By default the event submits an
+            encoder of its own, and does not wait. An event that is recorded again forgets the time before.
+
+        Raises
+        ------
+        ArgumentError
+            If `encoder` is something else, such as a pass, or is finished.
+        BufferUsageError
+            If it is of another device.
+        """
+        device = self.device
+        if encoder is not None:
+            if device_of(encoder) not in (None, device):
+                raise BufferUsageError(
+                    "the encoder is of another device than this event; make an event with the encoder's device, since "
+                    "the clocks of two devices have nothing to do with each other"
+                )
+            check_encoder("event.record()", encoder, device)
+        with device_errors("event.record()", device):
+            target = encoder if encoder is not None else device.create_command_encoder(label="gridwise event")
+        session = self._helper.session() if self._helper is not None else None
+        if session is not None:
+            try:
+                with device_errors("event.record()", device):
+                    self._stamp(target, session)
+            except BaseException:
+                if encoder is None:
+                    session.abandon()
+                else:  # a stamp may be on the encoder, and is then written when it is submitted
+                    session.mark(encoder)
+                raise
+        if encoder is None:
+            with device_errors("event.record()", device):
+                submit(device, [target.finish()], "event")
+            if session is not None:
+                session.submitted()
+        elif session is not None:
+            session.mark(encoder)
+        # Only now: a call that failed leaves the event as it was.
+        self._session, self._done, self._recorded, self._number = session, False, True, None
+        self._mark = None if encoder is None else mark_of(device, encoder)
+        if encoder is None:
+            self._number = context_of(device).number_event()
+
+    def _stamp(self, encoder: wgpu.GPUCommandEncoder, session: TimingSession) -> None:
+        assert self._helper is not None
+        if self._helper.stamps_encoders:
+            session.stamp(encoder, "event")
+        else:
+            bind_nothing(self.device).encode(encoder, timing=session)
+
+    def _submitted(self) -> bool:
+        """Whether the mark is in the queue, or has been; waits for the queue where only the GPU knows."""
+        if self._mark is not None:
+            look(self.device, [self._mark])
+        return self._recorded and (self._mark is None or self._mark.seen)
+
+    def _check_recorded(self, wanted: str) -> None:
+        if not self._recorded:
+            raise TimingNotReady(f"{wanted}: this event was never recorded; call event.record() first")
+
+    def _check_submitted(self, wanted: str) -> None:
+        self._check_recorded(wanted)
+        if not self._submitted():
+            raise TimingNotReady(
+                f"{wanted}: this event is on an encoder that was not submitted; call "
+                f"device.queue.submit([encoder.finish()]) first"
+            )
+
+    def synchronize(self) -> None:
+        """Wait until the GPU came by. A device has one queue, so what was submitted later is waited for, too.
+
+        Raises
+        ------
+        TimingNotReady
+            If it was never recorded, or is on an encoder that was not submitted: the wait would never end.
+        """
+        if not self._done:
+            self._check_submitted("synchronize()")
+            synchronize(self.device)
+            self._done = True
+
+    def query(self) -> bool:
+        """Return whether the GPU came by, without waiting; False for an event that was never recorded.
+
+        While the GPU is at work, later work counts, too: True comes when the queue is empty, or after `synchronize`,
+        of this event or of any that was recorded later.
+        """
+        if self._done or not self._recorded:
+            return self._done
+        if (self._session is not None and self._session.is_read) or (
+            self._number is not None and self._number <= context_of(self.device).events_done
+        ):
+            self._done = True
+        else:
+            idle = queue_is_idle(self.device)
+            if idle is None:
+                wait_idle(self.device)  # of a wgpu-py that cannot tell without waiting
+            # Where nothing is under way, a look at the mark of a caller's encoder waits for nobody.
+            self._done = idle is not False and self._submitted()
+        return self._done
+
+    def _span(self, wanted: str) -> Span:
+        """Return both stamps; the GPU has come by."""
+        self._check_recorded(wanted)
+        if self._helper is None or self._session is None:
+            raise TimingUnavailable(f"{wanted}: this event takes no time; make it with enable_timing=True")
+        if not self.query():
+            self._check_submitted(wanted)
+            raise TimingNotReady(f"{wanted}: the GPU has not come by this event; call event.synchronize() first")
+        if not self._session.is_read:
+            self._helper.collect()  # of all events at once: one by one, each would cost a submission
+        return self._session.spans()[0]
+
+    def elapsed_ns(self, end: Event) -> float:
+        """Return the nanoseconds from this event to `end`; negative if `end` came first, 0 for the same event.
+
+        Raises
+        ------
+        TimingNotReady
+            If one of them was not recorded or submitted, or the GPU has not come by yet; the message says what to call.
+        TimingUnavailable
+            If one of them was made with ``enable_timing=False``, or the GPU gave no time.
+        ArgumentError
+            If they are of different devices, whose clocks have nothing to do with each other.
+        """
+        if not isinstance(end, Event):
+            raise ArgumentError(f"end must be an Event, not {type(end).__name__}")
+        if end.device is not self.device:
+            raise ArgumentError(
+                "the two events are of different devices, whose clocks have nothing to do with each other; time each "
+                "device by two events of its own, or both by time.perf_counter_ns() around synchronize()"
+            )
+        a, b = self._span("elapsed time, start"), end._span("elapsed time, end")
+        for name, span in (("start", a), ("end", b)):
+            if not span.valid:
+                raise TimingUnavailable(
+                    f"elapsed time: the stamps of the {name} event are no time ({span.begin_ticks} and "
+                    f"{span.end_ticks} ticks: the counter was reset, or never written); record the events again"
+                )
+        if end is self:
+            return 0.0
+        # From the last stamp of the one to the first of the other, whichever came first.
+        ticks = b.begin_ticks - a.end_ticks if b.begin_ticks >= a.begin_ticks else b.end_ticks - a.begin_ticks
+        return ticks * a.tick_period_ns
+
+    def elapsed_time(self, end: Event) -> float:
+        """Return the milliseconds from this event to `end`, as torch does; see `elapsed_ns`."""
+        return self.elapsed_ns(end) * 1e-6
+
+    def stamps(self) -> Span:
+        """Return both of its stamps, in ticks; waits until the GPU came by.
+
+        Raises
+        ------
+        TimingNotReady
+            If it was never recorded, or is on an encoder that was not submitted.
+        TimingUnavailable
+            If it was made with ``enable_timing=False``.
+        """
+        if not self._done:
+            self._check_submitted("stamps()")
+            wait_idle(self.device)
+            self._done = True
+        return self._span("stamps()")
+
+    def wait(self, queue: Any = None) -> None:
+        """Let work that is submitted from now on wait for this event, on the GPU. Blocks nobody.
+
+        A device has one queue, which keeps the order of submissions: so there is nothing to do, once the event is
+        submitted.
+
+        Parameters
+        ----------
+        queue : wgpu.GPUQueue or wgpu.GPUDevice, optional
+            Of the event's own device. WebGPU has no second queue and no stream.
+
+        Raises
+        ------
+        ArgumentError
+            For the queue of another device: WebGPU cannot wait across devices.
+        TimingNotReady
+            If the event was never recorded, or is on an encoder that was not submitted.
+        """
+        if queue is not None and queue is not self.device and queue is not self.device.queue:
+            raise ArgumentError(
+                f"wait() takes this device's queue, not {queue!r}: a WebGPU device has one queue and no streams, and "
+                f"cannot wait for another device; call event.synchronize(), then submit to the other device"
+            )
+        self._check_submitted("wait()")
+
+    def __repr__(self) -> str:
+        state = "done" if self._done else "recorded" if self._recorded else "not recorded"
+        return f"Event({state}{'' if self.enable_timing else ', without time'})"

@@ -1,0 +1,363 @@
+"""Turns plans into wgpu commands. The only module that makes bind groups and scratch buffers, and asks for pipelines.
+
+What was made is kept with its plan: a repeated call with the same shapes finds all of it, allocates nothing and
+composes no text. With the plans that were not used for longest go their pipelines, and the texts of these.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import wgpu
+
+from ..backend.device_errors import device_errors, is_trouble, lacks_memory, watch_errors
+from ..backend.wgpu_native import submit, wait_idle
+from ..errors import BufferUsageError, DeviceError
+from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
+from ..timing.queries import TimingSession
+from .observer import Observer
+from .pipelines import Pipeline, PipelineCache
+
+__all__ = ["BoundPlan", "BufferRange", "Executor"]
+
+_USAGE = wgpu.BufferUsage
+_OWN_USAGE = {
+    "scratch": _USAGE.STORAGE | _USAGE.COPY_SRC | _USAGE.COPY_DST,
+    "params": _USAGE.UNIFORM | _USAGE.COPY_DST,
+    "constant": _USAGE.STORAGE | _USAGE.COPY_SRC | _USAGE.COPY_DST,
+}
+_MAX_PLANS = 256
+_MAX_PIPELINES = 256
+# Of the plans' own buffers; a sort's are as large as what it sorts, and wgpu does not say how much memory a GPU has.
+_MAX_OWN_BYTES = 2 << 30
+_MAX_BINDINGS = 16
+
+
+def launch_blocking() -> bool:
+    """Whether ``GRIDWISE_LAUNCH_BLOCKING=1`` asks to wait and check after each dispatch."""
+    return os.environ.get("GRIDWISE_LAUNCH_BLOCKING", "") not in ("", "0")
+
+
+@dataclass(frozen=True)
+class BufferRange:
+    """The part of a caller's buffer that a plan's argument is bound to."""
+
+    buffer: wgpu.GPUBuffer
+    offset_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class _Dispatch:
+    label: str
+    pipeline: wgpu.GPUComputePipeline
+    group: wgpu.GPUBindGroup
+    workgroups: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class _Transfer:
+    """A fill (no source) or a copy, on real buffers."""
+
+    # Weak, as in a bind group: a cached plan must not keep the caller's buffers.
+    source: weakref.ref[wgpu.GPUBuffer] | None
+    source_offset_bytes: int
+    destination: weakref.ref[wgpu.GPUBuffer]
+    destination_offset_bytes: int
+    size_bytes: int
+
+
+class BoundPlan:
+    """A plan with real buffers: ready to be encoded any number of times."""
+
+    __slots__ = ("__weakref__", "_own", "labels", "plan", "steps", "title")
+
+    def __init__(self, plan: Plan, steps: list[_Dispatch | _Transfer], own: tuple[wgpu.GPUBuffer, ...] = ()):
+        self.plan: Plan = plan
+        self._own = own  # kept alive
+        self.steps: list[_Dispatch | _Transfer] = steps
+        self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, _Dispatch))
+        self.title: str = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
+
+    def encode(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> None:
+        """Record the plan, each dispatch `trials` times.
+
+        With `timing`, each kernel gets a pass of its own, with timestamps; without, neighbouring dispatches share
+        one pass.
+        """
+        compute = None
+        for step in self.steps:
+            if isinstance(step, _Transfer):
+                if compute is not None:
+                    compute.end()
+                    compute = None
+                _transfer(encoder, step)
+                continue
+            if compute is None or timing is not None:
+                if compute is not None:
+                    compute.end()
+                if timing is None:
+                    compute = encoder.begin_compute_pass(label=step.label)
+                else:
+                    compute = encoder.begin_compute_pass(label=step.label, timestamp_writes=timing.span(step.label))
+            compute.set_pipeline(step.pipeline)
+            compute.set_bind_group(0, step.group)
+            x, y, z = step.workgroups
+            for _ in range(trials):
+                compute.dispatch_workgroups(x, y, z)
+        if compute is not None:
+            compute.end()
+
+    def run_blocking(self, device: wgpu.GPUDevice, *, trials: int, timing: TimingSession | None) -> None:
+        """Submit step by step and wait after each, so that an error surfaces at the step that made it."""
+        watch = watch_errors()
+        watch.take()
+        for step in self.steps:
+            encoder = device.create_command_encoder(label="gridwise blocking")
+            BoundPlan(self.plan, [step]).encode(encoder, trials=trials, timing=timing)
+            label = step.label if isinstance(step, _Dispatch) else "transfer"
+            submit(device, [encoder.finish()], f"{self.plan.primitive}, step {label!r}")
+            wait_idle(device)
+            errors = watch.take()
+            if errors:
+                raise DeviceError(f"{self.plan.primitive}, step {label!r} failed: {'; '.join(errors)}")
+
+
+def _transfer(encoder: wgpu.GPUCommandEncoder, step: _Transfer) -> None:
+    destination = step.destination()
+    source = None if step.source is None else step.source()
+    assert destination is not None, "the caller holds the arguments of a call while it is encoded"
+    if source is None:
+        encoder.clear_buffer(destination, step.destination_offset_bytes, step.size_bytes)
+    else:
+        encoder.copy_buffer_to_buffer(
+            source,
+            step.source_offset_bytes,
+            destination,
+            step.destination_offset_bytes,
+            step.size_bytes,
+        )
+
+
+@dataclass(frozen=True)
+class _Binding:
+    """A bound plan in the cache, and what drops it when a caller's buffer goes."""
+
+    bound: BoundPlan
+    finalizers: tuple[weakref.finalize, ...]
+
+    def detach(self) -> None:
+        for finalizer in self.finalizers:
+            finalizer.detach()
+
+
+def _drop(bindings: OrderedDict[tuple, _Binding], key: tuple) -> None:
+    """Forget a binding, and have the buffers of it that live on forget it, too."""
+    binding = bindings.pop(key, None)
+    if binding is not None:
+        binding.detach()
+
+
+class _PlanInstance:
+    """A plan on a device: pipelines, and the buffers that belong to the plan and not to the caller."""
+
+    def __init__(self, executor: Executor, plan: Plan):
+        self.plan = plan
+        self.pipelines = [executor.pipelines.find(plan, kernel) for kernel in plan.kernels]
+        # Kept for plans of other lengths.
+        self._siblings = [executor.pipelines.find(plan, kernel) for kernel in plan.siblings]
+        self.own = {
+            spec.name: executor.make_buffer(f"{plan.primitive} {spec.name}", spec)
+            for spec in plan.buffers
+            if spec.role != "argument"
+        }
+        self.own_bytes = sum(buffer.size for buffer in self.own.values())
+        self.bindings: OrderedDict[tuple, _Binding] = OrderedDict()
+
+    def release(self) -> None:
+        """Have the callers' buffers forget this plan, which their finalizers would keep for as long as they live."""
+        for key in tuple(self.bindings):
+            _drop(self.bindings, key)
+
+
+class Executor:
+    """Makes and keeps wgpu objects for plans on one device."""
+
+    def __init__(self, device: wgpu.GPUDevice, observer: Callable[[], Observer | None] = lambda: None):
+        self._device_reference = weakref.ref(device)
+        self._observer = observer
+        self._lock = threading.RLock()
+        self._plans: OrderedDict[Plan, _PlanInstance] = OrderedDict()
+        self.pipelines: PipelineCache = PipelineCache(device)
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device."""
+        device = self._device_reference()
+        assert device is not None, "an executor outlived its device"
+        return device
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many objects of each kind are kept."""
+        return {
+            "modules": self.pipelines.modules,
+            "pipelines": len(self.pipelines),
+            "plans": len(self._plans),
+            "bindings": sum(len(instance.bindings) for instance in self._plans.values()),
+            "own_bytes": sum(instance.own_bytes for instance in self._plans.values()),
+        }
+
+    def clear(self) -> None:
+        """Forget everything; it is made again when needed."""
+        with self._lock:
+            while self._plans:
+                self._forget(next(iter(self._plans)))
+
+    def _forget(self, plan: Plan) -> int:
+        """Let a plan go, and return how many bytes it had of its own."""
+        instance = self._plans.pop(plan)
+        instance.release()
+        return instance.own_bytes
+
+    def _make(self, plan: Plan) -> _PlanInstance:
+        """Make a plan's objects; what is kept only in case it is needed again is not in the way of them."""
+        try:
+            return _PlanInstance(self, plan)
+        except wgpu.GPUError as error:
+            if not self._plans or not lacks_memory(error):
+                raise
+        # Behind the handler: in it the error keeps alive what was made in vain.
+        self.clear()
+        wait_idle(self.device)
+        return _PlanInstance(self, plan)
+
+    def _add(self, plan: Plan) -> _PlanInstance:
+        """Make a plan's objects, and let others go, the least recently used first, until all bounds are kept."""
+        instance = self._plans[plan] = self._make(plan)
+        while len(self._plans) > _MAX_PLANS or (len(self._plans) > 1 and len(self.pipelines) > _MAX_PIPELINES):
+            self._forget(next(iter(self._plans)))
+        total = self.counts["own_bytes"]
+        for other, old in tuple(self._plans.items())[:-1]:
+            # Those below their share are never too much, and may have pipelines that nothing else keeps.
+            if total > _MAX_OWN_BYTES and old.own_bytes > _MAX_OWN_BYTES // _MAX_PLANS:
+                total -= self._forget(other)
+        return instance
+
+    def pipelines_of(self, plan: Plan) -> list[Pipeline]:
+        """Return the pipelines of a plan, compiling what is missing. They are kept for as long as the caller does.
+
+        Raises
+        ------
+        ShaderError
+            If a text does not compile.
+        """
+        with self._lock, device_errors(f"{plan.primitive}, compiling"):
+            return [self.pipelines.find(plan, kernel) for kernel in plan.kernels]
+
+    def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
+        """Return `plan` on the given buffers, making what is missing.
+
+        Parameters
+        ----------
+        plan : Plan
+        arguments : mapping from str to BufferRange
+            For each of the plan's buffers with the role "argument".
+
+        Raises
+        ------
+        ShaderError
+            If a text does not compile.
+        BufferUsageError
+            If wgpu refuses a buffer, such as one that was destroyed before this library saw it.
+        """
+        key = tuple((name, r.buffer.uid, r.offset_bytes, r.size_bytes) for name, r in sorted(arguments.items()))
+        with self._lock, device_errors(f"{plan.primitive}, binding", self.device):
+            instance = self._plans.get(plan)
+            if instance is None:
+                instance = self._add(plan)
+            else:
+                self._plans.move_to_end(plan)
+            binding = instance.bindings.get(key)
+            if binding is None:
+                bound = self._make_binding(instance, arguments)
+                # A bind group keeps its buffers' memory: it goes when the caller drops one of them.
+                finalizers = tuple(
+                    weakref.finalize(r.buffer, _drop, instance.bindings, key) for r in arguments.values()
+                )
+                for finalizer in finalizers:
+                    finalizer.atexit = False
+                binding = instance.bindings[key] = _Binding(bound, finalizers)
+                while len(instance.bindings) > _MAX_BINDINGS:
+                    instance.bindings.popitem(last=False)[1].detach()
+            else:
+                instance.bindings.move_to_end(key)
+            return binding.bound
+
+    def _make_binding(self, instance: _PlanInstance, arguments: Mapping[str, BufferRange]) -> BoundPlan:
+        ranges = {name: (buffer, 0, buffer.size) for name, buffer in instance.own.items()} | {
+            name: (r.buffer, r.offset_bytes, r.size_bytes) for name, r in arguments.items()
+        }
+        steps: list[_Dispatch | _Transfer] = []
+        pipelines = iter(instance.pipelines)
+        for step in instance.plan.steps:
+            if isinstance(step, Kernel):
+                steps.append(self._dispatch(step, next(pipelines), ranges))
+            elif isinstance(step, Fill):
+                buffer, offset, _ = ranges[step.buffer]
+                steps.append(_Transfer(None, 0, weakref.ref(buffer), offset + step.offset_bytes, step.size_bytes))
+            else:
+                assert isinstance(step, Copy)
+                source, source_offset, _ = ranges[step.source]
+                destination, offset, _ = ranges[step.destination]
+                steps.append(
+                    _Transfer(
+                        weakref.ref(source),
+                        source_offset + step.source_offset_bytes,
+                        weakref.ref(destination),
+                        offset + step.destination_offset_bytes,
+                        step.size_bytes,
+                    )
+                )
+        return BoundPlan(instance.plan, steps, tuple(instance.own.values()))
+
+    def _dispatch(self, kernel: Kernel, pipeline: Pipeline, ranges) -> _Dispatch:
+        entries = []
+        for binding in kernel.bindings:
+            buffer, offset, size = ranges[binding.buffer]
+            if binding.size_bytes is not None:
+                offset, size = offset + binding.offset_bytes, binding.size_bytes
+            entries.append({"binding": binding.index, "resource": {"buffer": buffer, "offset": offset, "size": size}})
+        try:
+            group = self.device.create_bind_group(label=kernel.label, layout=pipeline.layout.group, entries=entries)
+        except wgpu.GPUError as error:
+            if is_trouble(error):
+                raise
+            raise BufferUsageError(
+                f"kernel {kernel.label!r} cannot be bound to its buffers "
+                f"({', '.join(b.buffer for b in kernel.bindings)}): {error}"
+            ) from error
+        return _Dispatch(kernel.label, pipeline.compute, group, kernel.workgroups)
+
+    def make_buffer(self, label: str, spec: BufferSpec) -> wgpu.GPUBuffer:
+        """Make a buffer that belongs to a plan, with its initial contents."""
+        observer = self._observer()
+        if observer is not None:
+            observer.allocated(spec.size_bytes)
+        if spec.words is None:
+            return self.device.create_buffer(label=label, size=spec.size_bytes, usage=_OWN_USAGE[spec.role])
+        return self.device.create_buffer_with_data(
+            label=label, data=np.array(spec.words, dtype=np.uint32), usage=_OWN_USAGE[spec.role]
+        )

@@ -1,0 +1,43 @@
+"""Kernels of this library that are no primitives: ``shaders/NAME.wgsl`` with one writable buffer, and no arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import wgpu
+
+from ..planning.plan import Binding, BufferSpec, Kernel, Plan, Shader, Work
+from ..planning.shaders import compose, sha256
+from .context import context_of
+from .executor import BoundPlan
+
+__all__ = ["bind_nothing", "bind_own", "own_plan"]
+
+
+@lru_cache(maxsize=64)
+def _own_plan(name: str, size_bytes: int, workgroups: int, constants: tuple[tuple[str, int], ...], owned: bool) -> Plan:
+    text = compose(f"{name}.wgsl")
+    key = sha256(text)
+    spec = BufferSpec("buffer", "scratch" if owned else "argument", size_bytes)
+    kernel = Kernel(name, key, (Binding(0, "buffer", "read_write"),), (workgroups, 1, 1), dict(constants))
+    return Plan(name, (spec,), (kernel,), {key: Shader(text, trusted=True)}, Work(0, 0, 0))
+
+
+def own_plan(
+    name: str, size_bytes: int, workgroups: int = 1, constants: Mapping[str, int] | None = None, *, owned: bool = True
+) -> Plan:
+    """Return the plan of ``shaders/NAME.wgsl``, which has one writable buffer of `size_bytes`."""
+    return _own_plan(name, size_bytes, workgroups, tuple(sorted((constants or {}).items())), owned)
+
+
+def bind_own(
+    device: wgpu.GPUDevice, name: str, size_bytes: int, workgroups: int = 1, constants: Mapping[str, int] | None = None
+) -> BoundPlan:
+    """Return such a kernel, ready to be encoded; its buffer is small and stays with the device."""
+    return context_of(device).executor.bind(own_plan(name, size_bytes, workgroups, constants), {})
+
+
+def bind_nothing(device: wgpu.GPUDevice) -> BoundPlan:
+    """Return a kernel of one workgroup that does nothing: an empty pass has no times on Metal."""
+    return bind_own(device, "canary", 256, constants={"ROUNDS": 0})

@@ -1,0 +1,164 @@
+"""The self-test of look-back: whether workgroups of one dispatch can wait for each other on a device.
+
+WGSL promises neither that a workgroup makes progress while another waits for it, nor when one sees what another wrote.
+Kernels with look-back are right all the same, by a fallback, where words are not torn; but they are slow where the
+fallback is the rule. So a device is tried before it is trusted, and the verdict is kept on disk.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ..backend.wgpu_native import submit, wait_idle
+from ..errors import DeviceTimeoutError, GridwiseError
+from ..planning.builder import PlanBuilder
+from ..planning.layout import Layout
+from ..planning.lookback_state import ChainedState
+from ..planning.plan import Plan, Work
+from ..storage import cache
+from ..types.capabilities import Capabilities, LookbackVerdict
+from .context import context_of
+from .device import device_key
+from .executor import BufferRange, Executor
+
+__all__ = ["look_back_choice", "lookback_verdict", "probe_plan"]
+
+_FORMAT = 1  # of the file
+_KIND = "lookback"
+# More workgroups than any GPU runs at once, so that some wait for others that have not started.
+_TILES = 8192
+_DISPATCHES = 32
+_STALLED_DISPATCHES = 4
+_SPIN_LIMIT = 256
+# Where tiles never post, every wait is in vain; a short one keeps the test short.
+_STALLED_SPIN_LIMIT = 16
+_STALL_EVERY = 5
+# By tiles: so many may be computed again; a busy machine is no reason to give up half the speed.
+_AGAIN_AT_MOST = 0.01
+
+
+def probe_plan(
+    capabilities: Capabilities, state: str, *, tickets: bool, stall_every: int = 0, spin_limit: int = _SPIN_LIMIT
+) -> Plan:
+    """Return the plan of one dispatch of the self-test.
+
+    Its argument ``counts`` is of three words, to which it adds the tiles whose sum was wrong, those that were computed
+    again for want of a post, and those that finished.
+    """
+    layout = Layout.separate(counts=3)
+    builder = PlanBuilder("lookback probe", layout, capabilities)
+    words = ChainedState.choose(capabilities, state, None, spin_limit, stall_every).add_to(builder, _TILES)
+    builder.kernel(
+        "lookback probe", "lookback_probe.wgsl", reads={}, writes={},
+        params={"tiles": _TILES}, workgroups=_TILES,
+        constants=words["constants"] | {"WORKGROUP_SIZE": 64},
+        context={"tickets": tickets, **{name: words[name] for name in ("control", "state", "read_by_rmw")}},
+        atomics=words["atomics"] | {"counts": ("counts", "array<atomic<u32>>")},
+        features=words["features"],
+    )  # fmt: skip
+    return builder.build(Work(0, 0, 0), {"tickets": tickets})
+
+
+def _count(device: wgpu.GPUDevice, executor: Executor, plan: Plan, dispatches: int) -> tuple[int, int, int]:
+    size = plan.buffer("counts").size_bytes
+    usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
+    counts = device.create_buffer(label="gridwise lookback probe", size=size, usage=usage)
+    encoder = device.create_command_encoder(label="gridwise lookback probe")
+    executor.bind(plan, {"counts": BufferRange(counts, 0, size)}).encode(encoder, trials=dispatches)
+    submit(device, [encoder.finish()], "self-test of look-back")
+    wait_idle(device)
+    found = np.zeros(3, dtype=np.uint32)
+    context_of(device).read_buffer(counts, 0, found)
+    wrong, again, finished = (int(count) for count in found)
+    return wrong, again, finished
+
+
+def _test(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
+    begin = time.perf_counter_ns()
+    capabilities = context_of(device).capabilities
+    executor = Executor(device)  # of its own, so that nothing of the test is kept
+    coherent, progress, tickets = True, False, False
+    for tickets in (False, True):
+        plan = probe_plan(capabilities, state, tickets=tickets)
+        wrong, again, finished = _count(device, executor, plan, _DISPATCHES)
+        coherent = coherent and wrong == 0 and finished == _DISPATCHES * _TILES
+        progress = again <= _AGAIN_AT_MOST * _DISPATCHES * _TILES
+        if progress:
+            break
+    plan = probe_plan(capabilities, state, tickets=tickets, stall_every=_STALL_EVERY, spin_limit=_STALLED_SPIN_LIMIT)
+    wrong, again, finished = _count(device, executor, plan, _STALLED_DISPATCHES)
+    recovers = wrong == 0 and again > 0 and finished == _STALLED_DISPATCHES * _TILES
+    duration_ns = float(time.perf_counter_ns() - begin)
+    return LookbackVerdict(coherent, progress, progress and tickets, recovers, duration_ns)
+
+
+def _load(key: dict[str, str]) -> LookbackVerdict | None:
+    data: Any = cache.load(_KIND, key, _FORMAT)
+    try:
+        verdict = LookbackVerdict(**data["verdict"])
+        answers = (verdict.coherent, verdict.progress, verdict.needs_tickets, verdict.recovers)
+        if verdict.duration_ns is not None:
+            cache.positive(verdict.duration_ns)
+    except (TypeError, KeyError, ValueError, OverflowError):
+        return None
+    good = all(type(answer) is bool for answer in answers) and isinstance(verdict.error, str | None)
+    return verdict if good else None
+
+
+def lookback_verdict(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
+    """Return whether workgroups can wait for each other on a device: from memory, disk, or by a test.
+
+    The test takes some 100 ms.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+        Any, also one that was not made by `request_device`.
+    state : {"u64", "u32x2"}
+        Form of the state words (`ChainedState`) that the caller will use.
+    """
+    known = context_of(device).lookback_verdicts
+    with context_of(device).lock:
+        if state not in known:
+            key = device_key(device) | {"state": state}
+            found = _load(key)
+            if found is None:
+                try:
+                    found = _test(device, state)
+                except DeviceTimeoutError:  # it was asked for, and says nothing about look-back
+                    raise
+                except (GridwiseError, wgpu.GPUError) as error:
+                    found = LookbackVerdict(False, False, False, False, error=f"{type(error).__name__}: {error}")
+                # A wait in vain or an error may be an accident of a busy machine: another process tries again.
+                if found.safe or (found.error is None and not found.coherent):
+                    cache.save(_KIND, key, _FORMAT, {"verdict": asdict(found)})
+            known[state] = found
+        return known[state]
+
+
+def look_back_choice(capabilities: Capabilities, device: wgpu.GPUDevice | None, state: str | None) -> tuple[bool, bool]:
+    """Return whether a primitive may look back over other workgroups' tiles, and whether it must then take tickets.
+
+    `Capabilities.lookback` decides, else a test of the device; where there is neither, GPUs are taken for safe, and CPU
+    adapters are not. Primitives ask here when they are made, and a plan follows from the answer.
+
+    Parameters
+    ----------
+    capabilities : Capabilities
+    device : wgpu.GPUDevice or None
+    state : {"u64", "u32x2"} or None
+        Form of the state words; None for a primitive that will not look back, whose device is not tested for it.
+    """
+    verdict = None
+    if state is not None:
+        verdict = capabilities.lookback
+        if verdict is None and device is not None:
+            verdict = lookback_verdict(device, state)
+    # lavapipe starts in the middle of the grid, whatever a busy machine made of the test.
+    needs_tickets = capabilities.is_cpu or (verdict is not None and verdict.needs_tickets)
+    return (not capabilities.is_cpu if verdict is None else verdict.safe), needs_tickets

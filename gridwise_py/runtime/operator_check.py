@@ -1,0 +1,255 @@
+"""Checks an operator of a user's own before it is used: the laws by its numpy twin, and its WGSL against the twin."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ..backend.device_errors import device_errors
+from ..backend.wgpu_native import submit, wait_idle
+from ..errors import ArgumentError, GridwiseError, GridwiseWarning
+from ..planning.builder import PlanBuilder
+from ..planning.layout import Layout
+from ..planning.plan import Plan, Work
+from ..types.capabilities import Capabilities
+from ..types.datatype import Datatype
+from ..types.operators import BinOp, operator_context
+from .context import context_of
+from .executor import BufferRange
+
+__all__ = ["check_operator", "check_plan"]
+
+# Items of almost any operator: what is wrong for them is an error.
+_SMALL = (0, 1, 2, 3, 6, 77)
+# An operator may have no use for these, one that packs two numbers into an item, say: what is wrong is a warning.
+_OTHER: dict[str, tuple[float, ...]] = {
+    "u32": (255, 65539, 2**31 - 1, 2**31 + 5, 2**32 - 1),
+    "i32": (-1, -5, 65539, 2**31 - 1, -(2**31)),
+    "f32": (0.5, -1.0, -2.5, 1e-3, 65539.0, 1e15, -1e15),
+}
+# Of floats: what the twin may lose by rounding, and what WGSL's built-in functions may be off by.
+_ROUNDING = 1e-4
+_IMPRECISION = 1e-3
+_MOST_KNOWN = 1024
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """An operator on a datatype, and the values that it is tried with."""
+
+    op: BinOp
+    datatype: Datatype
+    small: np.ndarray
+    other: np.ndarray
+    identity: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identity", self.op.identity_for(self.datatype))
+
+    def numpy(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return what the twin gives, in the datatype."""
+        try:
+            with np.errstate(all="ignore"):
+                found = np.asarray(self.op.numpy(a, b))
+                if found.shape == a.shape:
+                    return found.astype(self.datatype.dtype)
+        except Exception as error:
+            raise ArgumentError(
+                f"numpy= of BinOp {self.op.name!r} raised {type(error).__name__}: {error}; it must work on two numpy "
+                f"arrays of {self.datatype.dtype}, item by item"
+            ) from error
+        raise ArgumentError(
+            f"numpy= of BinOp {self.op.name!r} gave shape {found.shape} for two arrays of shape {a.shape}; it must "
+            f"work item by item"
+        )
+
+    def close(self, a: np.ndarray, b: np.ndarray, tolerance: np.ndarray | float = 0.0) -> np.ndarray:
+        """Return which items are the same, or of floats within a tolerance."""
+        if self.datatype.dtype.kind != "f":
+            return a == b
+        with np.errstate(all="ignore"):
+            near = np.abs(a.astype(np.float64) - b.astype(np.float64)) <= tolerance
+        return (a == b) | (np.isnan(a) & np.isnan(b)) | near
+
+    def only(self, other: np.ndarray) -> _Trial:
+        """Return the same with fewer of the other values."""
+        return _Trial(self.op, self.datatype, self.small, other)
+
+
+def check_operator(op: BinOp, datatype: Datatype, device: wgpu.GPUDevice | None) -> None:
+    """Check an operator of a user's own, once per datatype and device; see the notes of `BinOp`.
+
+    Raises
+    ------
+    ArgumentError
+        If a law does not hold, or the WGSL text gives something else than the numpy twin.
+    ShaderError
+        If the WGSL text does not compile.
+    """
+    if op.builtin or op.check is False:
+        return
+    trial = _lawful(op, datatype)
+    if device is None:
+        return
+    known = context_of(device).checked_operators
+    if (op, datatype.name) in known:
+        return
+    _check_on(device, trial)
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+    known.add((op, datatype.name))
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
+def _lawful(op: BinOp, datatype: Datatype) -> _Trial:
+    """Check an operator's laws by its numpy twin; return it with those values for which they hold."""
+    dtype = datatype.dtype
+    chosen = isinstance(op.check, Sequence)
+    small = np.array([op.number(value, datatype, "check") for value in op.check] if chosen else _SMALL, dtype=dtype)
+    trial = _Trial(op, datatype, small, np.array(() if chosen else _OTHER[datatype.name], dtype=dtype))
+    _keeps(trial, trial.small, ArgumentError)
+    trial = trial.only(trial.other[_keeps(trial, trial.other, GridwiseWarning)])
+    for values, kind in ((trial.small, ArgumentError), (trial.other, GridwiseWarning)):
+        if op.commutative:
+            _check_order(trial, values, kind)
+        _check_grouping(trial, values, kind)
+    return trial
+
+
+def _keeps(trial: _Trial, values: np.ndarray, kind: type[Exception]) -> np.ndarray:
+    """Return which values the identity leaves as they are; complain about the others."""
+    identity = np.full_like(values, trial.identity)
+    a, b = np.concatenate([identity, values]), np.concatenate([values, identity])
+    found = trial.numpy(a, b)
+    both = np.concatenate([values, values])
+    kept = trial.close(found, both, _ROUNDING * np.abs(both.astype(np.float64)))
+    _complain(trial, kind, kept, lambda i: (
+        f"its identity {trial.identity} changes a value: numpy({a[i]}, {b[i]}) is {found[i]}. "
+        f"Give the e for which numpy(e, x) and numpy(x, e) are x"
+    ))  # fmt: skip
+    return kept[: values.size] & kept[values.size :]
+
+
+def _check_order(trial: _Trial, values: np.ndarray, kind: type[Exception]) -> None:
+    a, b = _combinations(values, 2)
+    one, other = trial.numpy(a, b), trial.numpy(b, a)
+    _complain(trial, kind, trial.close(one, other, _ROUNDING * _scale(one, a, b)), lambda i: (
+        f"numpy({a[i]}, {b[i]}) is {one[i]}, but numpy({b[i]}, {a[i]}) is "
+        f"{other[i]}. Give commutative=False, which keeps the order of the items"
+    ))  # fmt: skip
+
+
+def _check_grouping(trial: _Trial, values: np.ndarray, kind: type[Exception]) -> None:
+    # Large and small floats beside each other are absorbed, whatever the operator.
+    if kind is GridwiseWarning and trial.datatype.dtype.kind == "f":
+        return
+    a, b, c = _combinations(values, 3)
+    one, other = trial.numpy(trial.numpy(a, b), c), trial.numpy(a, trial.numpy(b, c))
+    _complain(trial, kind, trial.close(one, other, _ROUNDING * _scale(one, a, b, c)), lambda i: (
+        f"it is not associative: of {a[i]}, {b[i]} and {c[i]}, numpy(numpy(a, b), c) is "
+        f"{one[i]}, but numpy(a, numpy(b, c)) is {other[i]}"
+    ))  # fmt: skip
+
+
+def check_plan(op: BinOp, datatype: Datatype, capabilities: Capabilities, n: int) -> Plan:
+    """Return the plan that combines n pairs of items, n being a multiple of 4; see shaders/operator_check.wgsl."""
+    layout = Layout.separate(a=n, b=n, output=2 * n)
+    builder = PlanBuilder("operator_check", layout, capabilities)
+    builder.kernel(
+        "operator_check", "operator_check.wgsl",
+        reads={"a": layout["a"], "b": layout["b"]}, writes={"output": layout["output"]},
+        params={"n": n, "identity_bits": op.accumulator(datatype).identity_bits},
+        context=operator_context(op, datatype, capabilities.subgroup_mode(False)),
+        workgroups=-(-n // 256), constants={}, trusted=False,
+    )  # fmt: skip
+    return builder.build(Work(n, 0, 0), {})
+
+
+def _check_on(device: wgpu.GPUDevice, trial: _Trial) -> None:
+    """Compare what the WGSL text gives on a device with the numpy twin."""
+    values = np.concatenate([trial.small, trial.other, np.array([trial.identity], dtype=trial.datatype.dtype)])
+    a, b = _combinations(values, 2)
+    padding = -a.size % 4
+    pairs = [np.concatenate([items, np.full(padding, trial.identity, items.dtype)]) for items in (a, b)]
+    got = _combined(device, trial, *pairs)
+    wanted = trial.numpy(a, b)
+    is_identity = np.arange(values.size) == values.size - 1
+    special = np.logical_or(*_combinations(is_identity, 2))
+    unsure = np.logical_or(*_combinations(np.isin(values, trial.other) & ~is_identity, 2))
+    # An identity may be as large as floats go: it is no measure of what may be lost.
+    scale = _scale(wanted, *(np.where(x == trial.identity, 0, x) for x in (a, b)))
+    for found in (got[: a.size], got[a.size + padding :][: a.size]):
+        right = trial.close(found, wanted, _IMPRECISION * scale)
+
+        def describe(i: int, found: np.ndarray = found) -> str:
+            why = (
+                ". Kernels combine the identity with items and with itself, so the text must bear it: return the other "
+                "argument where one is the identity, or give an identity that needs no such case"
+            )
+            return (
+                f"its WGSL gives combine({a[i]}, {b[i]}) = {found[i]}, but numpy= gives "
+                f"{wanted[i]}{why if special[i] else ''}"
+            )
+
+        _complain(trial, ArgumentError, right | unsure, describe)
+        _complain(trial, GridwiseWarning, right | ~unsure, describe)
+        if not right.all():
+            return
+
+
+def _combined(device: wgpu.GPUDevice, trial: _Trial, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return what the WGSL text makes of pairs: four at a time, and then one by one."""
+    context = context_of(device)
+    plan = check_plan(trial.op, trial.datatype, context.capabilities, a.size)
+    usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
+    what = f"check of BinOp {trial.op.name!r}"
+    with device_errors(what):
+        buffers = {
+            name: device.create_buffer_with_data(label=f"gridwise operator check {name}", data=data, usage=usage)
+            for name, data in (("a", a), ("b", b), ("output", np.zeros(2 * a.size, a.dtype)))
+        }
+        encoder = device.create_command_encoder(label="gridwise operator check")
+        ranges = {name: BufferRange(buffer, 0, buffer.size) for name, buffer in buffers.items()}
+        context.executor.bind(plan, ranges).encode(encoder)
+        submit(device, [encoder.finish()], what)
+        wait_idle(device)
+    found = np.empty(2 * a.size, dtype=a.dtype)
+    context.read_buffer(buffers["output"], 0, found)
+    return found
+
+
+def _combinations(values: np.ndarray, repeat: int) -> tuple[np.ndarray, ...]:
+    """Return all pairs or triples of values, as arrays of first, second and third ones."""
+    places = np.array(list(itertools.product(range(values.size), repeat=repeat)), dtype=np.intp).reshape(-1, repeat)
+    return tuple(values[places].T)
+
+
+def _scale(*arrays: np.ndarray) -> np.ndarray:
+    """Return the magnitudes that a rounding error is measured by, of 1 at least."""
+    found = np.maximum.reduce([np.abs(x.astype(np.float64)) for x in arrays])
+    return np.where(np.isfinite(found), np.maximum(found, 1.0), 1.0)
+
+
+def _complain(trial: _Trial, kind: type[Exception], right: np.ndarray, describe: Callable[[int], str]) -> None:
+    """Raise or warn about the first thing that is not right."""
+    if right.all():
+        return
+    message = f"BinOp {trial.op.name!r} on {trial.datatype}: {describe(int(np.flatnonzero(~right)[0]))}."
+    if issubclass(kind, GridwiseError):
+        raise kind(
+            f"{message} If your data have no such values, say which they may have by check=[…]; check=False leaves the "
+            f"check out"
+        )
+    warnings.warn(
+        f"{message} Results are wrong if your data have such values. If not, say which they may have by check=[…]; "
+        f"check=False leaves the check out",
+        GridwiseWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,194 @@
+"""Run: one call of ``execute`` and what it measured; and the CPU bracket around a submission."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any, Generic
+
+import wgpu
+
+from ..backend.fork_guard import in_thread
+from ..backend.wgpu_native import submit as submit_commands
+from ..backend.wgpu_native import wait_idle, wait_method
+from ..errors import ArgumentError, TimingUnavailable
+from ..planning.plan import Plan
+from ..timing.queries import TimingSession
+from ..timing.result import TimingResult
+from .arguments import ItemsT
+from .executor import BoundPlan
+from .observer import Observer
+
+__all__ = ["Measurement", "Run", "bracket", "record_marked", "submit", "submit_blocking"]
+
+
+def bracket(device: wgpu.GPUDevice, submit: Callable[[], Any]) -> tuple[int, int, int]:
+    """Wait for an idle queue, submit, wait again; return the times before, between and after, in ns.
+
+    The garbage collector is off meanwhile: a collection would count as the GPU's time.
+    """
+    collecting = gc.isenabled()
+    try:
+        gc.disable()  # in here: an interrupt may come as soon as it returns
+        wait_idle(device)
+        before = time.perf_counter_ns()
+        submit()
+        between = time.perf_counter_ns()
+        wait_idle(device)
+        return before, between, time.perf_counter_ns()
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def submit(
+    device: wgpu.GPUDevice,
+    bound: BoundPlan,
+    trials: int,
+    session: TimingSession | None,
+    cpu: dict[str, Any] | None,
+    observer: Observer | None = None,
+) -> None:
+    """Encode and submit a plan; with `cpu`, bracket the submission and put the CPU's times there."""
+    begin = time.perf_counter_ns()
+    # Its passes carry the labels; one more here would cost every call another 3 µs.
+    encoder = device.create_command_encoder()
+    bound.encode(encoder, trials=trials, timing=session)
+    commands = [encoder.finish()]
+    if cpu is None:
+        encoded = time.perf_counter_ns()
+        submit_commands(device, commands, bound.title)
+        if observer is not None:
+            observer.past_step("encode", begin, encoded)
+            observer.past_step("submit", encoded, time.perf_counter_ns())
+    else:
+        encoded = time.perf_counter_ns()
+        t0, t1, t2 = bracket(device, lambda: submit_commands(device, commands, bound.title))
+        cpu.update(
+            cpu_total_time_ns=float(t2 - t0),
+            submit_time_ns=float(t1 - t0),
+            encode_time_ns=float(encoded - begin),
+            wait_method=wait_method(device),
+        )
+        if observer is not None:
+            steps = (("encode", begin, encoded), ("wait", encoded, t0), ("submit", t0, t1), ("wait", t1, t2))
+            for step in steps:
+                observer.past_step(*step)
+    if session is not None:
+        session.submitted()
+
+
+def submit_blocking(
+    device: wgpu.GPUDevice, bound: BoundPlan, trials: int, session: TimingSession | None, cpu: dict[str, Any] | None
+) -> None:
+    """As `submit`, but step by step, waiting after each."""
+    t0, _, t2 = bracket(device, lambda: bound.run_blocking(device, trials=trials, timing=session))
+    if cpu is not None:
+        cpu.update(cpu_total_time_ns=float(t2 - t0), wait_method=wait_method(device))
+    if session is not None:
+        session.submitted()
+
+
+def record_marked(
+    bound: BoundPlan, encoder: wgpu.GPUCommandEncoder, trials: int, session: TimingSession | None
+) -> None:
+    """Encode a plan on a caller's encoder, with a mark behind it by which its submission is seen."""
+    try:
+        bound.encode(encoder, trials=trials, timing=session)
+    finally:
+        # Also after a failure: passes that were recorded will write their queries if the encoder is submitted.
+        if session is not None:
+            session.mark(encoder)
+
+
+class Measurement:
+    """What a timed call left to be read: timestamps on the GPU, and the CPU's times. Holds no arrays."""
+
+    __slots__ = ("_cpu", "_plan", "_result", "_session", "_trials")
+
+    def __init__(self, plan: Plan, session: TimingSession | None, trials: int, cpu: dict[str, Any]):
+        self._plan = plan
+        self._session = session
+        self._trials = trials
+        self._cpu = cpu
+        self._result: TimingResult | None = None
+
+    def result(self) -> TimingResult:
+        """Return the times; waits for the end of the work."""
+        if self._result is None:
+            spans = tuple(self._session.spans()) if self._session is not None else ()
+            warnings = tuple(
+                f"timestamps of {span.label!r} are not a time (begin {span.begin_ticks}, end {span.end_ticks} ticks)"
+                for span in spans
+                if not span.valid
+            )
+            kernels = self._plan.kernels
+            self._result = TimingResult(
+                tuple(kernel.label for kernel in kernels),
+                self._trials,
+                spans,
+                warnings=warnings,
+                workgroups=tuple(kernel.workgroups for kernel in kernels),
+                work=self._plan.work,
+                **self._cpu,
+            )
+            self._session = None
+        return self._result
+
+
+class Run(Generic[ItemsT]):
+    """One call of ``execute``, which returns it.
+
+    Attributes
+    ----------
+    outputs : dict from str to Array or ChunkedArray
+    encoder : wgpu.GPUCommandEncoder or None
+        The encoder that was recorded on; None where the primitive had its own and has submitted it.
+    plan : Plan
+        What was run.
+    """
+
+    __slots__ = ("_measurement", "encoder", "outputs", "plan")
+
+    def __init__(
+        self,
+        plan: Plan,
+        outputs: dict[str, ItemsT],
+        encoder: wgpu.GPUCommandEncoder | None,
+        measurement: Measurement | None,
+    ):
+        self.plan: Plan = plan
+        self.outputs: dict[str, ItemsT] = outputs
+        self.encoder: wgpu.GPUCommandEncoder | None = encoder
+        self._measurement = measurement
+
+    @property
+    def output(self) -> ItemsT:
+        """The output (the first, where there are several)."""
+        if not self.outputs:
+            raise ArgumentError(f"{self.plan.primitive} has no output: it writes none of its arguments")
+        return next(iter(self.outputs.values()))
+
+    def get_timing_result(self) -> TimingResult:
+        """Return what this call measured; waits for the end of its work.
+
+        Raises
+        ------
+        TimingNotReady
+            If it was recorded on the caller's encoder, which has not been submitted.
+        TimingUnavailable
+            If no timing was asked for.
+        """
+        if self._measurement is None:
+            raise TimingUnavailable(
+                "this run was not timed; call execute(enable_gpu_timing=True) or execute(enable_cpu_timing=True)"
+            )
+        return self._measurement.result()
+
+    async def get_timing_result_async(self) -> TimingResult:
+        """As `get_timing_result`, without blocking the event loop."""
+        return await in_thread(self.get_timing_result)
+
+    def __repr__(self) -> str:
+        return f"Run({self.plan.primitive}, {', '.join(f'{k}={v!r}' for k, v in self.outputs.items())})"

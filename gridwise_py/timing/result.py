@@ -1,0 +1,234 @@
+"""What a timed run measured: plain numbers, without any GPU."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..display.html_table import html_table
+from ..display.quantities import format_time
+from ..display.terminal import clean
+from ..errors import TimingUnavailable
+from ..planning.plan import Work
+from .chrome_trace import ChromeTrace, GpuSlice
+
+__all__ = ["PerTrial", "Span", "TimingResult", "add_timing_result"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """The begin and the end of a pass.
+
+    Ticks are unsigned 64-bit counts; they are subtracted as integers and only then scaled, since a float64
+    does not hold a large count exactly.
+    """
+
+    label: str
+    begin_ticks: int
+    end_ticks: int
+    tick_period_ns: float
+
+    @property
+    def valid(self) -> bool:
+        """Whether it can be a time: neither stamp is missing, and the end is not before the begin."""
+        return self.begin_ticks != 0 and self.end_ticks != 0 and self.end_ticks >= self.begin_ticks
+
+    @property
+    def ns(self) -> float | None:
+        """Its length in nanoseconds; None where it is not valid."""
+        return (self.end_ticks - self.begin_ticks) * self.tick_period_ns if self.valid else None
+
+
+def _whole_ns(spans: tuple[Span, ...]) -> float | None:
+    if not spans or not all(span.valid for span in spans):
+        return None
+    first = min(span.begin_ticks for span in spans)
+    last = max(span.end_ticks for span in spans)
+    return (last - first) * spans[0].tick_period_ns
+
+
+def _gaps_ns(spans: tuple[Span, ...]) -> list[float] | None:
+    if not spans or not all(span.valid for span in spans):
+        return None
+    return [
+        (after.begin_ticks - before.end_ticks) * after.tick_period_ns for before, after in itertools.pairwise(spans)
+    ]
+
+
+@dataclass(frozen=True)
+class PerTrial:
+    """The numbers of a `TimingResult`, each divided by its number of trials.
+
+    Attributes
+    ----------
+    gpu_total_time_ns : list of float or None
+        The GPU time of each kernel, in dispatch order: a list, not the time of the whole primitive, which is
+        `gpu_span_ns`. The name is that of the JavaScript original (``gpuTotalTimeNS``).
+    gpu_span_ns : float or None
+        From the begin of the first kernel to the end of the last.
+    cpu_total_time_ns : float or None
+        The whole primitive on the CPU's clock.
+    """
+
+    gpu_total_time_ns: list[float | None] | None
+    gpu_span_ns: float | None
+    cpu_total_time_ns: float | None
+
+
+@dataclass(frozen=True)
+class TimingResult:
+    """What a timed run measured. Totals are over all trials; what was not measured is None.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        A name per kernel, in dispatch order.
+    trials : int
+        How often each kernel was dispatched, one after the other within its pass.
+    cpu_total_time_ns : float or None
+        From just before the submission to an idle queue, on the CPU's clock; the queue was idle before. The
+        whole primitive, encoding not included.
+    submit_time_ns : float or None
+        The part of it that the call to submit took.
+    encode_time_ns : float or None
+        Recording and finishing the commands on the CPU, before `cpu_total_time_ns` begins.
+    wait_method : str or None
+        How the library waited for the idle queue; ``"read_buffer"`` makes CPU times coarse.
+    spans : tuple of Span
+        The timestamps, in ticks.
+    warnings : tuple of str
+        What makes numbers doubtful, such as a timestamp that went backwards.
+    workgroups : tuple of tuple of int
+        Workgroup counts of each kernel's dispatch; empty where they are not known.
+    work : Work or None
+        What the primitive had to do at least, once.
+    """
+
+    labels: tuple[str, ...]
+    trials: int
+    spans: tuple[Span, ...] = ()
+    cpu_total_time_ns: float | None = None
+    submit_time_ns: float | None = None
+    encode_time_ns: float | None = None
+    wait_method: str | None = None
+    warnings: tuple[str, ...] = field(default=())
+    workgroups: tuple[tuple[int, int, int], ...] = ()
+    work: Work | None = None
+
+    @property
+    def gpu_total_time_ns(self) -> list[float | None] | None:
+        """A list: the GPU time of each kernel in dispatch order, over all trials; None where a stamp was not valid.
+
+        The time of the whole primitive is `gpu_span_ns`.
+        """
+        return [span.ns for span in self.spans] if self.spans else None
+
+    @property
+    def gpu_span_ns(self) -> float | None:
+        """From the begin of the first kernel to the end of the last, gaps included, over all trials."""
+        return _whole_ns(self.spans)
+
+    @property
+    def gaps_ns(self) -> list[float] | None:
+        """From the end of each kernel's pass to the begin of the next."""
+        return _gaps_ns(self.spans)
+
+    @property
+    def tick_period_ns(self) -> float | None:
+        """Nanoseconds per tick."""
+        return self.spans[0].tick_period_ns if self.spans else None
+
+    @property
+    def per_trial(self) -> PerTrial:
+        """The same numbers, divided by `trials`."""
+
+        def divide(value: float | None) -> float | None:
+            return None if value is None else value / self.trials
+
+        gpu = self.gpu_total_time_ns
+        return PerTrial(
+            None if gpu is None else [divide(value) for value in gpu],
+            divide(self.gpu_span_ns),
+            divide(self.cpu_total_time_ns),
+        )
+
+    def export_chrome_trace(self, path: str | Path) -> None:
+        """Write a Chrome trace, for ui.perfetto.dev: the host's encode, submit and wait, and the kernels.
+
+        Where the GPU's lane lies against the host's is approximate: the end of the last kernel is put where the wait
+        ended.
+
+        Raises
+        ------
+        TimingUnavailable
+            If nothing was timed.
+        """
+        trace = ChromeTrace()
+        add_timing_result(trace, self)
+        trace.write(path)
+
+    def _rows(self) -> list[tuple[str, float | None]]:
+        gpu = self.per_trial.gpu_total_time_ns or [None] * len(self.labels)
+        return list(zip(self.labels, gpu, strict=True))
+
+    def __repr__(self) -> str:
+        kernels = ", ".join(f"{clean(label)} {_format_ns(value)}" for label, value in self._rows())
+        per = self.per_trial
+        return (
+            f"TimingResult(per trial of {self.trials}: {kernels or 'no kernels'}; "
+            f"GPU span {_format_ns(per.gpu_span_ns)}, CPU wall {_format_ns(per.cpu_total_time_ns)})"
+        )
+
+    def _repr_html_(self) -> str:
+        per = self.per_trial
+        rows = [*self._rows(), ("GPU span", per.gpu_span_ns), ("CPU wall", per.cpu_total_time_ns)]
+        caption = f"per trial, {self.trials} trial{'s' if self.trials != 1 else ''}"
+        return html_table(caption, (), [(label, _format_ns(value)) for label, value in rows], notes=self.warnings)
+
+
+def _format_ns(time_ns: float | None) -> str:
+    return format_time(time_ns, "not measured")
+
+
+def add_timing_result(trace: ChromeTrace, result: TimingResult, name: str = "", begin_ns: int = 0) -> int:
+    """Add a timed run; return when it ended, in ns.
+
+    The host's lane has encode, submit and wait one after another. The end of the last kernel is put where the wait
+    ended, since that is what the two clocks have in common.
+    """
+    spans = [span for span in result.spans if span.valid]
+    if not spans and result.cpu_total_time_ns is None:
+        raise TimingUnavailable(
+            "a trace needs times; call execute(enable_gpu_timing=True, enable_cpu_timing=True) for both lanes"
+        )
+    now = float(begin_ns)
+    host = result.cpu_total_time_ns is not None
+    if host:
+        lane = trace.lane("host", "host")
+        encode_ns, submit_ns = result.encode_time_ns or 0.0, result.submit_time_ns or 0.0
+        wait_ns = result.cpu_total_time_ns - submit_ns
+        for step, duration_ns in (("encode", encode_ns), ("submit", submit_ns), ("wait", wait_ns)):
+            if duration_ns:
+                trace.slice(lane, f"{step} {name}".strip(), now, duration_ns, {"wait_method": result.wait_method})
+            now += duration_ns
+    if spans:
+        if not host:
+            now += _whole_ns(tuple(spans))
+        anchor = (max(span.end_ticks for span in spans), round(now))
+        pieces = [
+            GpuSlice(span.label, span.begin_ticks, span.end_ticks, _kernel_args(result, i))
+            for i, span in enumerate(result.spans)
+            if span.valid
+        ]
+        trace.gpu_slices("GPU queue", pieces, spans[0].tick_period_ns, anchor)
+    return round(now)
+
+
+def _kernel_args(result: TimingResult, i: int) -> dict[str, Any]:
+    return {
+        "workgroups": list(result.workgroups[i]) if result.workgroups else None,
+        "trials": result.trials,
+        "primitive_bytes": None if result.work is None else result.work.moved_bytes,
+    }

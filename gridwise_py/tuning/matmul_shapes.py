@@ -1,0 +1,131 @@
+"""The shapes of the matrix product's kernel, in one place, each row with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..errors import ArgumentError
+from ..types.capabilities import Capabilities
+from ..types.options import integer
+from .shapes import Shapes
+
+__all__ = ["MatMulShape", "matmul_shapes_for"]
+
+
+@dataclass(frozen=True)
+class MatMulShape:
+    """The shape of the kernel of a matrix product.
+
+    Attributes
+    ----------
+    tile_m, tile_n : int
+        Rows and columns of the output that a workgroup computes.
+    tile_k : int
+        Steps along k that go through workgroup memory at once.
+    thread_m, thread_n : int
+        Rows and columns of the output that an invocation computes.
+    stages : int
+        1, or 2: whether the next step is written to workgroup memory while this one is read, which takes twice as much
+        of it, and one barrier less per step.
+    unroll : int
+        Steps along k that are written out.
+    """
+
+    tile_m: int
+    tile_n: int
+    tile_k: int
+    thread_m: int
+    thread_n: int
+    stages: int
+    unroll: int
+
+    @property
+    def workgroup_size(self) -> int:
+        """Invocations."""
+        return (self.tile_m // self.thread_m) * (self.tile_n // self.thread_n)
+
+    @property
+    def storage_bytes(self) -> int:
+        """Workgroup memory."""
+        return 4 * self.stages * self.tile_k * (self.tile_m + self.tile_n)
+
+    def tiles(self, m: int, n: int) -> tuple[int, int]:
+        """Return rows and columns of tiles."""
+        return -(-m // self.tile_m), -(-n // self.tile_n)
+
+
+# Large: 8 × 8 sums are 64 multiply-adds for four vec4 from workgroup memory, and fit into 128 registers with all else,
+# so that two workgroups share a multiprocessor of an H200 (65,536 registers) and one works while the other waits at a
+# barrier. Workgroup memory is 16 KiB, what every device has.
+# Smaller outputs: 132 multiprocessors want a workgroup each at least. Tiles of 128 are that many from 2^21 items of the
+# output on, tiles of 64 from 2^19; below, tiles of 32. With few workgroups the two stages save a barrier's wait.
+# On a CPU every barrier costs, and invocations are done eight at a time: large tiles in many registers (lavapipe on 2
+# cores, 512³: 64 × 64 × 32 with 8 × 8 4.4 GFLOP/s, 32 × 32 × 16 with 4 × 4 1.9).
+_GPU = (
+    (1 << 19, MatMulShape(32, 32, 16, 4, 4, 2, 8)),
+    (1 << 21, MatMulShape(64, 64, 16, 8, 4, 2, 8)),
+    (None, MatMulShape(128, 128, 16, 8, 8, 1, 16)),
+)
+_CPU = (
+    (1 << 14, MatMulShape(32, 32, 16, 4, 4, 1, 4)),
+    (None, MatMulShape(64, 64, 16, 4, 8, 1, 4)),
+)
+
+
+def matmul_shapes_for(capabilities: Capabilities, **wishes: int | None) -> Shapes[MatMulShape]:
+    """Return the shapes by the number of items of the output, with the caller's wishes worked in.
+
+    Parameters
+    ----------
+    capabilities : Capabilities
+    **wishes : int or None
+        Attributes of `MatMulShape`; with any of them there is one shape for all outputs, else that of large ones.
+
+    Raises
+    ------
+    ArgumentError
+        If a wish makes no sense, or is over the device's limits.
+    """
+    table = _CPU if capabilities.is_cpu else _GPU
+    wished = {name: integer(name, value) for name, value in wishes.items() if value is not None}
+    if not wished:
+        return Shapes(table)
+    shape = replace(table[-1][1], **wished)
+    if "unroll" not in wished:
+        shape = replace(shape, unroll=min(shape.unroll, shape.tile_k))
+    objection = _objection(shape, capabilities)
+    if objection is not None:
+        raise ArgumentError(f"MatMul: {objection}")
+    return Shapes(((None, shape),), "argument")
+
+
+def _objection(shape: MatMulShape, capabilities: Capabilities) -> str | None:
+    """Return why a device cannot run a shape."""
+    limits = capabilities.limits
+    for name, least, most in (
+        ("tile_m", 16, 256), ("tile_n", 16, 256), ("tile_k", 4, 64), ("thread_m", 4, 16), ("thread_n", 4, 16),
+        ("unroll", 1, 64),
+    ):  # fmt: skip
+        value = getattr(shape, name)
+        if not least <= value <= most or value & (value - 1):
+            return f"{name}={value} must be a power of two from {least} to {most}"
+    if shape.stages not in (1, 2):
+        return f"stages={shape.stages} must be 1 or 2"
+    if shape.unroll > shape.tile_k:
+        return f"unroll={shape.unroll} must be at most tile_k={shape.tile_k}"
+    for tile, thread in (("tile_m", "thread_m"), ("tile_n", "thread_n")):
+        if getattr(shape, thread) > getattr(shape, tile):
+            return f"{thread}={getattr(shape, thread)} must be at most {tile}={getattr(shape, tile)}"
+    invocations = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
+    if shape.workgroup_size > invocations:
+        return (
+            f"tiles of {shape.tile_m} × {shape.tile_n} in parts of {shape.thread_m} × {shape.thread_n} need "
+            f"{shape.workgroup_size} invocations, but max-compute-invocations-per-workgroup allows {invocations}"
+        )
+    storage_bytes = limits["max-compute-workgroup-storage-size"]
+    if shape.storage_bytes > storage_bytes:
+        return (
+            f"the tiles need {shape.storage_bytes} bytes of workgroup memory, but max-compute-workgroup-storage-size "
+            f"is {storage_bytes} bytes; use a smaller tile_k, or stages=1"
+        )
+    return None

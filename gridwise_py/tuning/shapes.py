@@ -1,0 +1,284 @@
+"""The shapes of kernels, in one place, each row with its reason.
+
+Chosen by what can be measured (kind of adapter, limits), never by a name. The notebook behind the figures is
+docs/performance.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Generic, TypeAlias, TypeVar
+
+from ..errors import ArgumentError
+from ..types.capabilities import Capabilities, SubgroupMode
+from ..types.options import integer
+
+__all__ = [
+    "KERNELS",
+    "Shape",
+    "Shapes",
+    "candidates_for",
+    "fixed_shapes",
+    "has_blocks",
+    "look_back_tiles",
+    "shapes_for",
+]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The shape of a kernel.
+
+    Attributes
+    ----------
+    workgroup_size : int
+        Invocations.
+    vecs : int
+        vec4 loads per invocation and tile.
+    max_blocks : int
+        Most workgroups of kernels that give each workgroup a block of tiles.
+    """
+
+    workgroup_size: int
+    vecs: int
+    max_blocks: int = 0
+
+    @property
+    def tile_items(self) -> int:
+        """Items that a workgroup does at once."""
+        return self.workgroup_size * self.vecs * 4
+
+
+Rows: TypeAlias = tuple[tuple[int | None, Shape], ...]
+AnyShape = TypeVar("AnyShape")
+
+
+@dataclass(frozen=True)
+class Shapes(Generic[AnyShape]):
+    """The shapes of a kernel by the number of items: the pipelines of all of them are made together.
+
+    Attributes
+    ----------
+    rows : tuple of (int or None, Shape)
+        Up to so many items this shape; None in the last row. (Or whatever else goes by the number of items.)
+    source : {"default", "tuned", "argument", "fixed"}
+        Where they are from: the table, `gridwise tune` on this adapter, the caller, or a fixed order of additions.
+    """
+
+    rows: tuple[tuple[int | None, AnyShape], ...]
+    source: str = "default"
+
+    def at(self, n: int) -> AnyShape:
+        """Return the shape for `n` items."""
+        return next(shape for up_to, shape in self.rows if up_to is None or n <= up_to)
+
+    def others(self, n: int) -> tuple[AnyShape, ...]:
+        """Return the shapes for other lengths."""
+        mine = self.at(n)
+        found: list[AnyShape] = []
+        for _, shape in self.rows:
+            if shape != mine and shape not in found:
+                found.append(shape)
+        return tuple(found)
+
+
+# elementwise: one vec4 per invocation and many workgroups are fastest on an H200: 4,369 GB/s against 4,316 with four
+# (vector add, 2^28). 2^20 items are then as many invocations as it runs at once.
+# reduce, scan: four loads in flight per invocation reach the bandwidth of an H200; its 132 multiprocessors want 4
+# blocks each from a reduction (fewer totals to combine at the end) and 8 from a scan of blocks. A CPU adapter runs a
+# workgroup per core at a time: more blocks only add barriers, and so do more invocations (lavapipe on 2 cores: reduce
+# at 2^18 with 64 × 8 in 32 blocks 0.40 ms, with 256 × 4 in 64 blocks 1.14; at 2^22 6.5 and 5.1; scan of blocks at 2^20
+# with 64 × 4 5.2 ms, with 256 × 4 7.6).
+# reduce, few items: half as many blocks (H200, 100 in a pass, 264 against 528: 5.6 and 6.3 µs at 2^22): each posts
+# a total and counts itself, and the last one combines them; with 512 invocations it takes 6.2, and 4.4 against
+# 4.1 at 2^20. Up to one tile a single one does it.
+# scan_lookback: 128 × 16 is the best of the shapes tried on an H200 at 2^28 and 2^24 (docs/performance.md): large tiles
+# make the chain short, small workgroups let more of them overlap. Few items are one tile per multiprocessor at most: a
+# tile of the same size with more invocations is done sooner (2^20 on an H200: 512 × 4 6.4 µs, 128 × 16 7.9), and half a
+# tile still sooner (2^16: 512 × 2 4.2 µs, 512 × 4 4.9). 2^22 items in such tiles are still all at work at once.
+_SHAPES: dict[str, tuple[Rows, Rows]] = {
+    "elementwise": (((None, Shape(256, 1)),), ((None, Shape(256, 4)),)),
+    "reduce": (
+        ((1 << 22, Shape(256, 4, 264)), (None, Shape(256, 4, 528))),
+        ((1 << 20, Shape(64, 8, 32)), (None, Shape(256, 4, 64))),
+    ),
+    "scan": (((None, Shape(256, 4, 1056)),), ((None, Shape(64, 4, 64)),)),
+    "scan_lookback": (
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 16))),
+        ((None, Shape(256, 8)),),
+    ),
+}
+
+# Where the order of additions is fixed, without subgroups. The shape is a part of the results, so it is the same on
+# every adapter, and no row above changes it: 256 invocations are what every WebGPU device runs, the rest is as above
+# for many items on a GPU. A CPU adapter would rather have fewer blocks.
+_FIXED_SHAPES = {"reduce": Shape(256, 4, 528), "scan": Shape(256, 4, 1056)}
+
+# What `gridwise tune` and benchmarks/variants.py try, for GPUs and for CPUs.
+_CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
+    "elementwise": (
+        tuple(Shape(w, v) for w, v in ((64, 1), (128, 1), (256, 1), (512, 1), (1024, 1), (256, 2), (512, 2), (256, 4))),
+        tuple(Shape(w, v) for w, v in ((64, 4), (64, 8), (128, 4), (256, 1), (256, 4), (256, 8), (256, 16))),
+    ),
+    "reduce": (
+        tuple(
+            Shape(w, v, b)
+            for w, v, b in ((256, 4, 264), (256, 4, 528), (256, 4, 1056), (256, 8, 528), (512, 2, 264), (512, 4, 132),
+                            (512, 4, 264), (512, 8, 132), (1024, 2, 264), (1024, 4, 132))
+        ),
+        tuple(Shape(w, v, b) for w, v, b in ((64, 8, 16), (64, 8, 32), (64, 8, 64), (256, 4, 32), (256, 4, 64))),
+    ),
+    "scan": (
+        tuple(
+            Shape(w, v, b)
+            for w, v, b in ((256, 2, 1056), (256, 4, 528), (256, 4, 1056), (256, 8, 1056), (512, 4, 528))
+        ),
+        tuple(Shape(w, v, b) for w, v, b in ((64, 2, 64), (64, 4, 16), (64, 4, 64), (64, 8, 64), (256, 4, 64))),
+    ),
+    "scan_lookback": (
+        tuple(
+            Shape(w, v)
+            for w, v in ((128, 8), (128, 12), (128, 16), (256, 4), (256, 8), (256, 12), (512, 2), (512, 4), (1024, 2))
+        ),
+        tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
+    ),
+}  # fmt: skip
+
+KERNELS = tuple(_SHAPES)
+
+
+def has_blocks(kernel: str) -> bool:
+    """Whether a kernel gives each workgroup a block of tiles: then its shapes say how many workgroups there are."""
+    return kernel in _FIXED_SHAPES
+
+
+def look_back_tiles(mode: SubgroupMode) -> int:
+    """Return how many tiles a lane looks at in one round of a look-back.
+
+    The window is 32 tiles whatever the subgroup size: on an H200 wider ones were slower (64 tiles 5 %, 128 tiles 6 %,
+    256 tiles 19 % at 2^28), since waiting workgroups then poll more.
+    """
+    return max(1, min(8, 32 // mode.size))
+
+
+def candidates_for(kernel: str, capabilities: Capabilities, mode: SubgroupMode | None = None) -> tuple[Shape, ...]:
+    """Return the shapes worth trying for `kernel` on a device: those that it can run."""
+    return tuple(s for s in _CANDIDATES[kernel][capabilities.is_cpu] if _objection(s, capabilities, mode) is None)
+
+
+def shapes_for(
+    kernel: str,
+    capabilities: Capabilities,
+    mode: SubgroupMode | None = None,
+    *,
+    workgroup_size: int | None = None,
+    vecs: int | None = None,
+) -> Shapes[Shape]:
+    """Return the shapes of `kernel` on a device: what the caller wishes, else what was tuned, else the table's.
+
+    Raises
+    ------
+    ArgumentError
+        If a workgroup would not hold whole subgroups, or is over the device's limit.
+    """
+    default = _SHAPES[kernel][capabilities.is_cpu]
+    workgroup_size, vecs = _wish("workgroup_size", workgroup_size), _wish("vecs", vecs)
+    if workgroup_size is None and vecs is None:
+        tuned = _tuned(kernel, capabilities, mode)
+        if tuned is not None:
+            return Shapes(_within_grid(tuned, capabilities), "tuned")
+        shapes = Shapes(tuple((up_to, _fit(shape, capabilities, mode)) for up_to, shape in default))
+    else:
+        shape = default[-1][1]
+        wished = replace(
+            shape,
+            workgroup_size=shape.workgroup_size if workgroup_size is None else workgroup_size,
+            vecs=shape.vecs if vecs is None else vecs,
+        )
+        shapes = Shapes(((None, wished),), "argument")
+    for _, shape in shapes.rows:
+        objection = _objection(shape, capabilities, mode)
+        if objection is not None:
+            raise ArgumentError(objection)
+    return replace(shapes, rows=_within_grid(shapes.rows, capabilities))
+
+
+def fixed_shapes(
+    kernel: str, capabilities: Capabilities, asked: str, *, workgroup_size: int | None = None, vecs: int | None = None
+) -> Shapes[Shape]:
+    """Return the one shape of a kernel whose order of additions is fixed, for every length and device.
+
+    Parameters
+    ----------
+    kernel : {"reduce", "scan"}
+    capabilities : Capabilities
+    asked : str
+        The option that asks for a fixed order, for messages.
+    workgroup_size, vecs : int, optional
+        What the caller wishes beside.
+
+    Raises
+    ------
+    ArgumentError
+        If the wishes are for another shape, or the device's workgroups cannot hold it.
+    """
+    shape = _FIXED_SHAPES[kernel]
+    for name, wish in (("workgroup_size", workgroup_size), ("vecs", vecs)):
+        fixed = getattr(shape, name)
+        if wish is not None and integer(name, wish) != fixed:
+            raise ArgumentError(
+                f"{name}={wish} together with {asked}, whose order of additions is fixed with {name}={fixed}; "
+                f"leave out one of the two"
+            )
+    objection = _objection(shape, capabilities, None)
+    if objection is not None:
+        raise ArgumentError(f"{asked} is unsupported on {capabilities.adapter!r}: {objection}")
+    return Shapes(((None, shape),), "fixed")
+
+
+def _wish(name: str, value: int | None) -> int | None:
+    return None if value is None else integer(name, value)
+
+
+def _most_invocations(capabilities: Capabilities) -> int:
+    return min(
+        capabilities.limits["max-compute-invocations-per-workgroup"],
+        capabilities.limits["max-compute-workgroup-size-x"],
+    )
+
+
+def _fit(shape: Shape, capabilities: Capabilities, mode: SubgroupMode | None) -> Shape:
+    """Cut a shape of the table to what the device allows, which is 256 invocations at least; a subgroup must fit."""
+    most, least = _most_invocations(capabilities), 1 if mode is None else mode.size
+    return replace(shape, workgroup_size=max(least, min(shape.workgroup_size, 1 << (most.bit_length() - 1))))
+
+
+def _within_grid(rows: Rows, capabilities: Capabilities) -> Rows:
+    most = capabilities.limits["max-compute-workgroups-per-dimension"] ** 3
+    return tuple((up_to, replace(shape, max_blocks=min(shape.max_blocks, most))) for up_to, shape in rows)
+
+
+def _objection(shape: Shape, capabilities: Capabilities, mode: SubgroupMode | None) -> str | None:
+    """Return why a device cannot run a shape."""
+    limit = _most_invocations(capabilities)
+    if not (1 <= shape.workgroup_size <= limit and shape.workgroup_size & (shape.workgroup_size - 1) == 0):
+        return (
+            f"workgroup_size={shape.workgroup_size} must be a power of two of at most {limit} "
+            f"(max-compute-invocations-per-workgroup)"
+        )
+    if not 1 <= shape.vecs <= 16:
+        return f"vecs={shape.vecs} must be from 1 to 16"
+    if mode is not None and shape.workgroup_size % mode.size:
+        return (
+            f"workgroup_size={shape.workgroup_size} does not hold whole subgroups of {mode.size} ({mode}); "
+            f"use a multiple of {mode.size}, or subgroups=False"
+        )
+    return None
+
+
+def _tuned(kernel: str, capabilities: Capabilities, mode: SubgroupMode | None) -> Rows | None:
+    """Return the rows that were tuned; None where there are none, or where this device or mode cannot run them."""
+    rows = tuple((up_to, Shape(*shape)) for up_to, shape in (capabilities.tuning or {}).get(kernel, ()))
+    if not rows or any(_objection(shape, capabilities, mode) is not None for _, shape in rows):
+        return None
+    return rows

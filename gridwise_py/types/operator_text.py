@@ -1,0 +1,186 @@
+"""Checks a user's operator text before it goes into a shader: it must stay where it is put."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NoReturn
+
+from ..errors import ArgumentError
+from .wgsl_text import Token, declarations, tokens
+
+__all__ = ["check_builtin_name", "check_expression", "check_functions", "combine_type", "scoped"]
+
+# WGSL knows more line breaks than "\n"; where a compiler disagrees about one, a comment ends elsewhere for it than it
+# does here. Marks of writing direction show another text than the compiler reads.
+_STRANGE = re.compile(
+    "[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+Refuse = Callable[[str], NoReturn]
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_FUNCTION = re.compile(r"\s*fn\s+(\w+)\s*\(")
+_CONSTANT = re.compile(r"\s*const\s+(\w+)")
+_SIGNATURE = re.compile(r"\(\w+:(\w+),\w+:(\w+),?\)->(\w+)\{")
+#: Types that `combine` may be written for: the datatype's alias, the accumulator's, or one by its name.
+_TYPES = ("T", "Acc", "u32", "i32", "f32")
+#: What the library's text calls by its name.
+_KEPT = "combine"
+
+
+def check_expression(name: str, text: str) -> None:
+    """Refuse what is not one expression.
+
+    Raises
+    ------
+    ArgumentError
+        If it could end the statement or the function that it is put into.
+    """
+    rule = "be one WGSL expression of a and b, such as 'a + b'"
+    refuse = _refuse(f"expression= of BinOp {name!r}", text, rule)
+    _check_characters(text, refuse)
+    if not text.strip():
+        refuse("is empty")
+    for word in (";", "{", "}", "@", "//", "/*", "*/"):
+        if word in text:
+            refuse(f"has {word!r}")
+    _check_brackets(text, refuse)
+
+
+def check_functions(name: str, text: str) -> None:
+    """Refuse what is not a row of functions and constants, one of them ``combine``.
+
+    Raises
+    ------
+    ArgumentError
+        If a comment or a bracket is left open or closed once too often, or something else is declared: bindings,
+        variables, overrides, entry points, directives.
+    """
+    rule = "hold 'fn combine(a: T, b: T) -> T { … }'; further functions and constants are allowed, nothing else"
+    refuse = _refuse(f"the WGSL text of BinOp {name!r}", text, rule)
+    _check_characters(text, refuse)
+    bare = _without_comments(text, refuse)
+    _check_brackets(bare, refuse)
+    declared = _declarations(bare, refuse)
+    if _KEPT not in declared:
+        refuse("does not define 'combine'")
+    for alias in ("T", "Acc"):
+        if alias in declared:
+            refuse(f"declares {alias!r}, which is the name of a type here")
+    signature = _signature(text)
+    types = _SIGNATURE.fullmatch(signature)
+    if types is None or len(set(types.groups())) > 1 or types[1] not in _TYPES:
+        refuse(f"declares 'fn combine{signature.rstrip('{')}', which does not take two T and return one")
+
+
+def combine_type(text: str) -> str | None:
+    """Return the type that ``combine`` is written for; None where it is the datatype's, whatever that is."""
+    types = _SIGNATURE.fullmatch(_signature(text))
+    return types[1] if types is not None and types[1] not in ("T", "Acc") else None
+
+
+@lru_cache(maxsize=256)
+def scoped(text: str) -> str:
+    """Return an operator's text with a prefix before every name that it declares, but ``combine``.
+
+    A declaration at module scope takes the place of a WGSL built-in in the whole module: of a function ``min``, say, in
+    the library's own lines. Renamed throughout the text, local names included, it means what it meant.
+    """
+    pieces = list(tokens(text))
+    names = {piece.text for piece in pieces if piece.kind == "name"}
+    declared = {found.name for found in declarations(text)} - {_KEPT}
+    prefix = "own_"
+    while any(name.startswith(prefix) for name in names):
+        prefix = f"own{prefix}"
+    renamed: list[str] = []
+    before = ""  # the last piece that is no blank and no comment: behind a dot is a member's name
+    for piece in pieces:
+        own = piece.kind == "name" and piece.text in declared and before not in (".", "@")
+        renamed.append(prefix + piece.text if own else piece.text)
+        if piece.kind not in ("space", "comment"):
+            before = piece.text
+    return "".join(renamed)
+
+
+def _signature(text: str) -> str:
+    """Return parameters and result of ``combine`` up to its body, without blanks."""
+    body = next((found.body for found in declarations(text) if (found.kind, found.name) == ("fn", _KEPT)), ())
+    kept: list[str] = []
+    for token in body:
+        kept.append(token.text)
+        if token.text == "{":
+            break
+    return "".join(kept)
+
+
+def check_builtin_name(name: str, option: str, value: str | None) -> None:
+    """Refuse what is no name of a subgroup built-in."""
+    if value is not None and not re.fullmatch(r"subgroup[A-Za-z]+", value):
+        raise ArgumentError(f"{option}={value!r} of BinOp {name!r} is no built-in such as 'subgroupAdd'; leave it out")
+
+
+def _refuse(what: str, text: str, rule: str) -> Refuse:
+    """Return what raises an error about a text."""
+
+    def refuse(why: str) -> NoReturn:
+        raise ArgumentError(f"{what} {why}; it must {rule}. The text was:\n{text}")
+
+    return refuse
+
+
+def _check_characters(text: str, refuse: Refuse) -> None:
+    if found := _STRANGE.search(text):
+        refuse(f"has the character {found[0]!r}")
+
+
+def _without_comments(text: str, refuse: Refuse) -> str:
+    """Return the text with a blank for each comment."""
+    pieces = list(tokens(text))
+    if any(a == Token("mark", "/") and b == Token("mark", "*") for a, b in itertools.pairwise(pieces)):
+        refuse("leaves a comment open")
+    return "".join(" " if piece.kind == "comment" else piece.text for piece in pieces)
+
+
+def _check_brackets(text: str, refuse: Refuse) -> None:
+    opened: list[str] = []
+    for character in text:
+        if character in "([{":
+            opened.append(character)
+        elif character in _PAIRS and (not opened or opened.pop() != _PAIRS[character]):
+            refuse(f"closes a {character!r} that it did not open")
+    if opened:
+        refuse(f"leaves a {opened[-1]!r} open")
+
+
+def _declarations(bare: str, refuse: Refuse) -> set[str]:
+    """Return the names of functions and constants; refuse any other declaration."""
+    names: set[str] = set()
+    at = 0
+    while bare[at:].strip(" \t\r\n;"):
+        at += len(bare[at:]) - len(bare[at:].lstrip(" \t\r\n;"))
+        if found := _FUNCTION.match(bare, at):
+            names.add(found[1])
+            at = _end_of_body(bare, found.end(), refuse)
+        elif found := _CONSTANT.match(bare, at):
+            names.add(found[1])
+            end = bare.find(";", at)
+            if end < 0:
+                refuse("leaves a constant without ';'")
+            at = end + 1
+        else:
+            refuse(f"declares something else: {bare[at : at + 40].split(chr(10))[0]!r}")
+    return names
+
+
+def _end_of_body(bare: str, start: int, refuse: Refuse) -> int:
+    """Return where the function ends whose parameters begin at `start`."""
+    opened = bare.find("{", start)
+    if opened < 0 or ";" in bare[start:opened]:
+        refuse("declares a function without a body")
+    depth = 0
+    for at in range(opened, len(bare)):
+        depth += (bare[at] == "{") - (bare[at] == "}")
+        if depth == 0:
+            return at + 1
+    return len(bare)

@@ -1,0 +1,293 @@
+"""Associative binary operators: what reduce and scan combine items with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from ..errors import ArgumentError, DatatypeError, EmptyReductionError
+from .capabilities import SubgroupMode
+from .datatype import DATATYPES, Datatype
+from .operator_text import check_builtin_name, check_expression, check_functions, combine_type, scoped
+
+__all__ = ["Accumulator", "Add", "BinOp", "BinOpLike", "Max", "Min", "Multiply", "as_binop", "operator_context"]
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """How items of a datatype are held while an operator combines them.
+
+    Most operators hold items as they are. Minimum and maximum of floats hold *ordered keys*: the bits of the
+    float, mapped to a u32 whose order is that of the floats, −0 below +0, with every NaN mapped to the key
+    that wins. WGSL's own ``min`` drops NaN, leaves the order of the zeros open, and lets a compiler assume
+    that there is no NaN, so this is the only portable way to numpy's semantics; integer minimum also is
+    what subgroup hardware is fastest at.
+
+    Attributes
+    ----------
+    wgsl : str
+        WGSL type of an accumulator.
+    key : str or None
+        ``"min"`` or ``"max"`` where ordered keys are used.
+    identity_bits : int
+        The accumulator's identity, as 32 bits. Travels in the parameters, since Tint refuses a constant
+        infinity.
+    """
+
+    wgsl: str
+    key: str | None
+    identity_bits: int
+
+
+@dataclass(frozen=True, eq=False)
+class BinOp:
+    """An associative operator for reduce and scan, for items of 32 bits: u32, i32 or f32.
+
+    Give either `expression` or `wgsl`.
+
+    Parameters
+    ----------
+    name : str
+        What tables call it.
+    identity : number, mapping from datatype name to number, or callable from Datatype to number
+        The value e for which ``combine(e, x) == x == combine(x, e)``.
+    numpy : callable
+        Elementwise twin, ``f(a, b)`` on numpy arrays of the datatype. It is what `check`, `gridwise_py.measure` and
+        ``reference`` of a primitive compare with, so it is needed for an `expression`, too.
+    wgsl : str, optional
+        WGSL text that defines ``fn combine(a: T, b: T) -> T``; ``T`` is an alias of the datatype's WGSL type.
+        Further functions and constants are allowed, and nothing else. Their names are the operator's own: they may be
+        those of WGSL's built-in functions or of this library's.
+    expression : str, optional
+        A WGSL expression of ``a`` and ``b`` that holds for scalars and vectors alike.
+    commutative : bool, default True
+        False takes a path that keeps the order of the items.
+    subgroup_reduce, subgroup_exclusive_scan : str, optional
+        WGSL built-ins that equal this operator.
+    empty : bool, default True
+        Whether a reduction of no items gives the identity; False raises, as numpy's minimum does.
+    key : str, optional
+        ``"min"`` or ``"max"``: use ordered keys for floats (see `Accumulator`).
+
+    check : bool or sequence of numbers, default True
+        Whether the operator is checked when a primitive is first made with it (see Notes). A sequence has the values to
+        check with, for an operator that is not meant for every value of its datatype.
+
+    Notes
+    -----
+    The operator must be associative; results are wrong if it is not.
+
+    When a primitive is made with an operator of your own, a dozen small values are tried, once per operator and
+    datatype: that the identity changes no value, from either side, that the order of two makes no difference where
+    `commutative` says so, and that ``(a·b)·c`` equals ``a·(b·c)``, all by the numpy twin. Then, once per device, that
+    the WGSL text gives what the twin gives, on all pairs of them. Floats may differ by rounding. What is wrong for
+    small numbers raises; what is wrong only for large, negative or fractional ones is a `GridwiseWarning`, since your
+    data may have none. Other values, NaN and infinities are not tried: a check that passes is no proof.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> xor = BinOp("xor", identity=0, numpy=np.bitwise_xor, wgsl="fn combine(a: T, b: T) -> T { return a ^ b; }")
+    """
+
+    name: str
+    identity: Any
+    numpy: Callable[[Any, Any], Any]
+    wgsl: str | None = None
+    expression: str | None = None
+    commutative: bool = True
+    subgroup_reduce: str | None = None
+    subgroup_exclusive_scan: str | None = None
+    empty: bool = True
+    key: str | None = None
+    check: bool | Sequence[Any] = True
+
+    def __post_init__(self) -> None:
+        for option in ("wgsl", "expression"):
+            text = getattr(self, option)
+            if text is not None and not isinstance(text, str):
+                raise DatatypeError(
+                    f"{option}= of BinOp {self.name!r} must be a str of WGSL, not {type(text).__name__}; a Python "
+                    f"function cannot run on the GPU: it is what numpy= takes"
+                )
+        if (self.wgsl is None) == (self.expression is None):
+            raise ArgumentError(
+                f"BinOp {self.name!r} needs exactly one of wgsl= (a function 'combine') and expression=."
+            )
+        if self.wgsl is not None:
+            check_functions(self.name, self.wgsl)
+        else:
+            check_expression(self.name, self.expression or "")
+        for option in ("subgroup_reduce", "subgroup_exclusive_scan"):
+            check_builtin_name(self.name, option, getattr(self, option))
+        if self.key not in (None, "min", "max"):
+            raise ArgumentError(f"key={self.key!r} of BinOp {self.name!r} is unknown; known are None, 'min' and 'max'")
+        if not callable(self.numpy):
+            raise ArgumentError(
+                f"BinOp {self.name!r}: numpy= must be a callable f(a, b) that does on numpy arrays what the WGSL does, "
+                f"not {self.numpy!r}; results are checked against it"
+            )
+        if not isinstance(self.check, bool):
+            object.__setattr__(self, "check", tuple(np.asarray(self.check).ravel().tolist()))
+
+    def _key(self) -> tuple[Any, ...]:
+        """What tells two operators apart; 0.0 and −0.0 are two identities."""
+        identity = self.identity
+        if isinstance(identity, Mapping):
+            identity = tuple(sorted((str(name), repr(value)) for name, value in identity.items()))
+        elif not callable(identity):
+            identity = repr(identity)
+        return (
+            self.name, identity, self.numpy, self.wgsl, self.expression, self.commutative, self.subgroup_reduce,
+            self.subgroup_exclusive_scan, self.empty, self.key, self.check,
+        )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, BinOp) else NotImplemented
+
+    # Of what is hashable in any case: a name and a text say what an operator is.
+    def __hash__(self) -> int:
+        return hash((self.name, self.wgsl, self.expression, self.commutative))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Copies of a built-in operator, and what comes back from a pickle, are that operator.
+        return (as_binop, (self.name,)) if self is _BY_NAME.get(self.name) else super().__reduce_ex__(protocol)
+
+    @property
+    def builtin(self) -> bool:
+        """Whether the text is this library's own (and may run in a trusted module)."""
+        return self in (Add, Min, Max, Multiply)
+
+    def identity_for(self, datatype: Datatype) -> Any:
+        """The identity as a numpy scalar of `datatype`."""
+        value = self.identity
+        if callable(value):
+            value = value(datatype)
+        elif isinstance(value, Mapping):
+            if datatype.name not in value:
+                raise ArgumentError(
+                    f"BinOp {self.name!r} has no identity for {datatype.name}; it has them for {sorted(value)}"
+                )
+            value = value[datatype.name]
+        return self.number(value, datatype, "identity")
+
+    def number(self, value: Any, datatype: Datatype, what: str) -> Any:
+        """Return a value as a numpy scalar; refuse what is another number in `datatype`, or none."""
+
+        def refuse(why: str) -> DatatypeError:
+            return DatatypeError(f"{what} {value!r:.60} of BinOp {self.name!r} {why}: no value of {datatype}")
+
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value[()]
+        if not isinstance(value, (Real, np.bool_)):
+            raise refuse(f"is of type {type(value).__name__}, not a number")
+        if datatype.dtype.kind != "f" and value != value // 1:
+            raise refuse("is not a whole number")
+        with np.errstate(over="ignore"):
+            try:
+                found = np.array(value).astype(datatype.dtype)[()]
+            except (OverflowError, TypeError) as error:
+                raise refuse(f"cannot be held ({error})") from error
+        if datatype.dtype.kind != "f" and int(found) != int(value):
+            raise refuse(f"is not from {datatype.lowest} to {datatype.highest}")
+        if np.isinf(found) and not np.isinf(float(value)):
+            raise refuse("is beyond the largest float")
+        return found
+
+    def empty_result(self, datatype: Datatype) -> Any:
+        """What a reduction of no items gives.
+
+        Raises
+        ------
+        EmptyReductionError
+            For minimum and maximum, as in numpy.
+        """
+        if not self.empty:
+            raise EmptyReductionError(
+                f"a reduction with {self.name} over 0 items has no result (numpy raises here, too); "
+                f"give at least one item"
+            )
+        return self.identity_for(datatype)
+
+    def accumulator(self, datatype: Datatype) -> Accumulator:
+        """How items of `datatype` are held while they are combined."""
+        bits = datatype.bits(self.identity_for(datatype))
+        if self.key is not None and datatype.dtype.kind == "f":
+            return Accumulator("u32", self.key, bits ^ (0xFFFFFFFF if bits >> 31 else 0x80000000))
+        return Accumulator(datatype.wgsl, None, bits)
+
+    def __repr__(self) -> str:
+        return f"BinOp({self.name!r})"
+
+
+def _highest(datatype: Datatype) -> Any:
+    return datatype.highest
+
+
+def _lowest(datatype: Datatype) -> Any:
+    return datatype.lowest
+
+
+Add: BinOp = BinOp(
+    "add", identity=0, numpy=np.add, expression="a + b",
+    subgroup_reduce="subgroupAdd", subgroup_exclusive_scan="subgroupExclusiveAdd",
+)  # fmt: skip
+Multiply: BinOp = BinOp(
+    "multiply", identity=1, numpy=np.multiply, expression="a * b",
+    subgroup_reduce="subgroupMul", subgroup_exclusive_scan="subgroupExclusiveMul",
+)  # fmt: skip
+Min: BinOp = BinOp(
+    "min", identity=_highest, numpy=np.minimum, expression="min(a, b)",
+    subgroup_reduce="subgroupMin", empty=False, key="min",
+)  # fmt: skip
+Max: BinOp = BinOp(
+    "max", identity=_lowest, numpy=np.maximum, expression="max(a, b)",
+    subgroup_reduce="subgroupMax", empty=False, key="max",
+)  # fmt: skip
+
+_BY_NAME = {op.name: op for op in (Add, Min, Max, Multiply)}
+
+
+#: An operator, or the name of a built-in one.
+BinOpLike: TypeAlias = BinOp | Literal["add", "multiply", "min", "max"]
+
+
+def as_binop(value: BinOp | str) -> BinOp:
+    """Return a `BinOp` for itself or for the name of a built-in one (``add min max multiply``)."""
+    if isinstance(value, BinOp):
+        return value
+    if isinstance(value, str) and value in _BY_NAME:
+        return _BY_NAME[value]
+    raise ArgumentError(
+        f"operator {value!r} is unknown; known are {', '.join(_BY_NAME)}, or give a gridwise_py.BinOp "
+        f"(for datatypes {', '.join(DATATYPES)})"
+    )
+
+
+def operator_context(op: BinOp, datatype: Datatype, mode: SubgroupMode, *, fixed_order: bool = False) -> dict[str, Any]:
+    """Return what lib/operator.wgsl, lib/subgroup.wgsl and lib/workgroup.wgsl need to know."""
+    acc = op.accumulator(datatype)
+    written_for = None if op.wgsl is None else combine_type(op.wgsl)
+    if written_for not in (None, acc.wgsl):
+        raise DatatypeError(
+            f"'combine' of BinOp {op.name!r} is written for {written_for}, but the items are of {datatype}; write T "
+            f"for the type, which is each datatype in turn: fn combine(a: T, b: T) -> T"
+        )
+    return {
+        "datatype": datatype.wgsl,
+        "op": {
+            "expression": op.expression,
+            "wgsl": None if op.wgsl is None else scoped(op.wgsl),
+            "commutative": op.commutative,
+            "subgroup_reduce": op.subgroup_reduce,
+            "subgroup_exclusive_scan": op.subgroup_exclusive_scan,
+        },
+        "acc": {"wgsl": acc.wgsl, "key": acc.key},
+        "subgroups": mode.kind,
+        "emulated_size": mode.size,
+        "fixed_order": fixed_order,
+    }
