@@ -3,25 +3,25 @@
 ::
 
     GridwiseError
-    ├── ArgumentError (ValueError)        something given to a call is wrong; nothing was submitted
-    │   ├── DatatypeError (TypeError)     a dtype or Python type that the call cannot take
-    │   ├── LengthError                   lengths that do not fit each other
-    │   ├── OverlapError                  views of one buffer that overlap where the kernel cannot bear it
+    ├── ArgumentError (ValueError)        an argument is wrong; nothing was submitted
+    │   ├── DatatypeError (TypeError)     a dtype or Python type that the call does not accept
+    │   ├── LengthError                   lengths that do not match
+    │   ├── OverlapError                  overlapping views that the kernel does not support
     │   ├── BufferUsageError              destroyed, mapped, of another device, or a usage flag is missing
-    │   ├── LimitError                    over a limit of the device, which is named with its value
+    │   ├── LimitError                    over a limit of the device; the message has its name and value
     │   ├── EmptyReductionError           an empty minimum or maximum
-    │   └── BadResultsFile                a results file that cannot be used; the message says where it is wrong
+    │   └── BadResultsFile                a results file that cannot be read; the message says where it is wrong
     ├── AdapterError (LookupError)        no such adapter, or none at all
     ├── ShaderError                       a shader that cannot be composed or compiled
     ├── TimingError (RuntimeError)
     │   ├── TimingNotReady                the work has not been submitted yet
-    │   └── TimingUnavailable             nothing was timed, or the pool of queries is exhausted
+    │   └── TimingUnavailable             nothing was timed, or no timestamp query is free
     ├── ImplicitConversionError (TypeError)   an Array where a numpy array was expected
     └── DeviceError (RuntimeError)        the device refused work or was lost
         ├── DeviceLostError               the device was lost or destroyed; a new one is needed
-        ├── DeviceMemoryError (MemoryError)    the device has no memory for what was asked
-        ├── DeviceTimeoutError (TimeoutError)  the GPU was waited for in vain
-        └── ForkError                     the process was forked from one that had used the GPU
+        ├── DeviceMemoryError (MemoryError)    the device has too little memory
+        ├── DeviceTimeoutError (TimeoutError)  the GPU did not finish within the timeout
+        └── ForkError                     the process was forked after its parent had used the GPU
 
     GridwiseWarning (UserWarning)
 """
@@ -56,19 +56,19 @@ class GridwiseError(Exception):
 
 
 class ArgumentError(GridwiseError, ValueError):
-    """Something given to a call is wrong; nothing was submitted and nothing was changed."""
+    """An argument is wrong; nothing was submitted and nothing was changed."""
 
 
 class DatatypeError(ArgumentError, TypeError):
-    """A dtype or a Python type that the call cannot take."""
+    """A dtype or a Python type that the call does not accept."""
 
 
 class LengthError(ArgumentError):
-    """Lengths that do not fit each other."""
+    """Lengths that do not match."""
 
 
 class OverlapError(ArgumentError):
-    """Views of one buffer overlap where the kernel cannot bear it."""
+    """Views of one buffer overlap, and the kernel does not support that."""
 
 
 class BufferUsageError(ArgumentError):
@@ -80,11 +80,11 @@ class LimitError(ArgumentError):
 
 
 class EmptyReductionError(ArgumentError):
-    """A reduction without an identity over no items, as ``numpy.min([])``."""
+    """A reduction of no items by an operator without an identity, like ``numpy.min([])``."""
 
 
 class BadResultsFile(ArgumentError):
-    """A results file is cut off, of another tool, of a newer schema, or has a value that cannot be; nothing is read.
+    """A results file is cut off, of another tool or a newer schema, or has an invalid value; nothing is read.
 
     The message has the file's name and the place in it: line and column, or the path of the value.
     """
@@ -97,12 +97,12 @@ class AdapterError(GridwiseError, LookupError):
 class ShaderError(GridwiseError):
     """A shader could not be composed or compiled.
 
-    The message has the compiler's words and the lines that they are about, numbered as in the text that you gave.
+    The message has the compiler's message and the lines that it names, numbered as in your text.
 
     Attributes
     ----------
     text : str or None
-        The whole text that was compiled, with what the library put around an operator's.
+        The whole compiled text, including the library's text around an operator.
     """
 
     def __init__(self, message: str = "", text: str | None = None):
@@ -111,7 +111,7 @@ class ShaderError(GridwiseError):
 
 
 class TimingError(GridwiseError, RuntimeError):
-    """Times were asked for that cannot be had."""
+    """The requested timing is not available."""
 
 
 class TimingNotReady(TimingError):
@@ -123,7 +123,7 @@ class TimingUnavailable(TimingError):
 
 
 class ImplicitConversionError(GridwiseError, TypeError):
-    """An Array was used where numpy would have copied it from the GPU unseen."""
+    """An Array was used where numpy would have copied it from the GPU implicitly."""
 
 
 class DeviceError(GridwiseError, RuntimeError):
@@ -131,23 +131,23 @@ class DeviceError(GridwiseError, RuntimeError):
 
 
 class DeviceLostError(DeviceError):
-    """The device was lost or destroyed. What was on it is gone; a new device works."""
+    """The device was lost or destroyed. Its contents are gone; a new device works."""
 
 
 class DeviceMemoryError(DeviceError, MemoryError):
-    """The device has no memory for what was asked; nothing was changed, and the device goes on."""
+    """The device has too little memory for the request; nothing was changed, and the device still works."""
 
 
 class DeviceTimeoutError(DeviceError, TimeoutError):
-    """The GPU was still at work after the time that ``GRIDWISE_TIMEOUT_S`` or ``request_device(timeout_s=)`` allows.
+    """The GPU did not finish within the time of ``GRIDWISE_TIMEOUT_S`` or ``request_device(timeout_s=)``.
 
-    The message has the last submissions. Nothing was changed: what was asked for can be asked for again.
+    The message has the last submissions. Nothing was changed: the call can be repeated.
     """
 
 
 class ForkError(DeviceError):
-    """The process was forked from one that had used the GPU; drivers do not work in a fork. Spawn instead."""
+    """The process was forked after its parent had used the GPU. Drivers do not work in a fork; spawn instead."""
 
 
 class GridwiseWarning(UserWarning):
-    """Something asked for could not be done as asked; the message says what happens instead."""
+    """A request could not be met as it was made; the message says what happens instead."""

@@ -1,8 +1,8 @@
 """Streaming: a primitive over data larger than the GPU's memory, chunk by chunk.
 
-Two staging buffers take turns: while the GPU works on one chunk, the CPU copies out the result before, and fills the
-other buffer with the next chunk. What has to pass from chunk to chunk stays on the GPU. One submission is in flight at
-a time, and buffers are mapped between submissions: wgpu may map a buffer only when all that was submitted is done.
+Two staging buffers take turns: while the GPU works on one chunk, the CPU copies out the previous result and fills the
+other buffer with the next chunk. State that passes from chunk to chunk stays on the GPU. One submission is in flight at
+a time, and buffers are mapped between submissions, because wgpu maps a buffer only after all submitted work is done.
 """
 
 from __future__ import annotations
@@ -31,45 +31,45 @@ __all__ = ["stream"]
 _USAGE = wgpu.BufferUsage
 _PARTIALS = 1024
 _ALIGNMENT_BYTES = 16
-_END = object()  # None may be a chunk, if a wrong one
+_END = object()  # unlike None, which may be a (wrong) chunk
 
 
 def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True) -> Any:
-    """Run a primitive over data that comes in chunks, of any number and any total size.
+    """Run a primitive over data that arrives in chunks, of any number and total size.
 
-    The result is that of one call on all chunks put together. While the GPU works on a chunk, the next one is taken
-    from `chunks` and copied, so a generator that reads or computes its chunks works beside the GPU, too.
+    The result is that of one call on the concatenation of all chunks. While the GPU works on a chunk, the next one is
+    taken from `chunks` and copied. So a generator that reads or computes chunks runs at the same time as the GPU.
 
     Parameters
     ----------
     primitive : Reduce, Scan, or an elementwise primitive (VectorAdd, Copy)
-        What it has bound stays bound.
+        Its bound arguments stay bound.
     chunks : iterable
-        Numpy arrays, shape (n,) of any n, in the primitive's dtype. For more than one input: tuples of arrays in the
+        numpy arrays, shape (n,) of any n, of the primitive's dtype. For more than one input: tuples of arrays in the
         order of the primitive's inputs, or dicts by their names.
     overlap : bool, default True
-        False waits for each chunk before the next one is touched: the serial loop, for comparison.
+        False finishes each chunk before it takes the next one; this serial loop is for comparison.
 
     Returns
     -------
     numpy scalar, or iterator of numpy.ndarray
-        A scalar for Reduce. Else the result of each chunk, in order, shape (n,).
+        A scalar for Reduce. Otherwise the result of each chunk, in order, shape (n,).
 
     Raises
     ------
     ArgumentError
-        If the primitive cannot be streamed, or a chunk does not fit, None for example. The results of the chunks
-        before it are handed out first, as they are before an error that `chunks` raises itself.
+        If the primitive cannot be streamed, or a chunk is invalid, for example None. The results of earlier chunks are
+        yielded first, also before an error that `chunks` raises.
     LimitError
         If a chunk is larger than a buffer of the device.
     EmptyReductionError
-        For a minimum or maximum of no items at all.
+        For a minimum or maximum of no items.
 
     Notes
     -----
-    Reduce keeps a partial result per chunk and reduces those, in order. Scan puts the total of all chunks before in
-    front of each chunk's items. So operators need to be associative only. Sums of floats are rounded in another order
-    than in one call.
+    Reduce keeps a partial result per chunk and reduces these in order. Scan puts the total of all earlier chunks in
+    front of each chunk's items. So operators need only be associative. Float sums are rounded in a different order than
+    in one call.
 
     Examples
     --------
@@ -89,13 +89,13 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True)
 
 
 class _Job(ABC):
-    """What is done with a chunk on the GPU."""
+    """The work on a chunk on the GPU."""
 
-    lead = 0  # items before the chunk's own in the inputs
+    lead = 0  # items in front of the chunk's items in the inputs
     returns_items = True
 
     def __init__(self, primitive: Primitive, names: Sequence[str], datatype: Datatype):
-        # The caller's own stays as it is, whatever ends the stream.
+        # A copy: the caller's primitive keeps its arguments, however the stream ends.
         self.primitive = copy.copy(primitive)
         self.primitive.release()
         self.device = primitive.device
@@ -134,7 +134,7 @@ class _Job(ABC):
         return arrays
 
     def reserve(self, n: int) -> None:
-        """Make room for a chunk; nothing is under way."""
+        """Make room for a chunk; the queue must be idle."""
         if n > self.capacity:
             self.capacity = n
             self.inputs = {name: empty(n + self.lead, self.datatype, self.device) for name in self.names}
@@ -146,10 +146,10 @@ class _Job(ABC):
 
     @abstractmethod
     def record(self, encoder: wgpu.GPUCommandEncoder, n: int) -> Array:
-        """Record the work on a chunk whose items are in the inputs; return where the result will be."""
+        """Record the work on a chunk whose items are in the inputs; return the array of the result."""
 
     def finish(self) -> None:
-        """Let everything go."""
+        """Release all arrays."""
         self.primitive.release()
         self.inputs, self.output = {}, None
 
@@ -166,7 +166,7 @@ class _ElementwiseJob(_Job):
 
 
 class _ScanJob(_Job):
-    """An inclusive scan of the carry and the chunk: the results are its items but the first, or but the last."""
+    """An inclusive scan of the carry and the chunk. Results are its items without the first, or without the last."""
 
     lead = 1
 
@@ -183,7 +183,7 @@ class _ScanJob(_Job):
     def record(self, encoder: wgpu.GPUCommandEncoder, n: int) -> Array:
         assert self.output is not None
         items, output, size = self.inputs["input"], self.output, self.datatype.itemsize_bytes
-        # The first chunk has nothing before it: an identity would turn −0 into +0.
+        # Nothing precedes the first chunk: an identity would turn −0 into +0.
         first = 0 if self._begun else 1
         target = items.buffer if self._begun else output.buffer
         encoder.copy_buffer_to_buffer(self._carry.buffer, 0, target, 0, size)
@@ -194,7 +194,7 @@ class _ScanJob(_Job):
 
 
 class _ReduceJob(_Job):
-    """A partial result per chunk; when there are many, they become one, which is then the first."""
+    """A partial result per chunk. When there are too many, they are combined into one, which becomes the first."""
 
     returns_items = False
 
@@ -227,7 +227,7 @@ class _ReduceJob(_Job):
         for _ in results:
             pass
         partials = self._partials[: self._count]
-        # A single partial is the result: reduced once more, −0 could become +0.
+        # A single partial is the result: reducing it again could turn −0 into +0.
         if self._count != 1:
             partials = self.primitive.execute(input=partials, output=self._one).output
         return partials.to_numpy()[0]
@@ -237,7 +237,7 @@ _JOBS: dict[type, type] = {Reduce: _ReduceJob, Scan: _ScanJob, Elementwise: _Ele
 
 
 class _Staging:
-    """Memory of the host that the GPU copies from and to, for one chunk."""
+    """Host memory that the GPU copies from and to, for one chunk."""
 
     def __init__(self, device: wgpu.GPUDevice):
         self._device = device
@@ -271,7 +271,7 @@ class _Staging:
         self.upload.unmap()
 
     def map(self, job: _Job) -> None:
-        """Make both buffers the host's; the queue is idle."""
+        """Map both buffers for the host; the queue is idle."""
         assert self.upload is not None
         map_buffer(self._device, self.upload, "WRITE")
         if job.returns_items and self.items:
@@ -295,7 +295,7 @@ class _Staging:
 
 
 def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.ndarray]:
-    """Run a job over chunks; yield the result of each when it is there."""
+    """Run a job over chunks; yield each result when it is complete."""
     device = job.device
     context = context_of(device)
     stagings = (_Staging(device), _Staging(device))
@@ -327,12 +327,12 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.nd
             job.reserve(current.items)
             _submit(job, current)
             if overlap:
-                # The GPU is at work meanwhile. The result before is copied out first: its staging is filled next.
+                # The GPU works meanwhile. Copy out the previous result first, because its staging is filled next.
                 if done is not None:
                     yield read(done)
                 try:
                     more = fill(other)
-                except Exception as error:  # raised when the chunk that the GPU works on was handed out
+                except Exception as error:  # raised after the result of the current chunk was yielded
                     more, failed = False, error
                 wait(current)
             else:

@@ -1,10 +1,10 @@
-// A fixed chain of dependent integer operations: how long it takes tells the clock of the GPU, and nothing else does.
-// Each round is a multiplication and a shifted exclusive or, which no compiler folds into fewer rounds. Its length is
-// some tens of microseconds on a GPU. One workgroup, one store at the end: no memory is waited for.
+// A fixed chain of dependent integer operations, whose time depends only on the clock of the GPU: tens of microseconds.
+// Each round is a multiplication and a shifted exclusive or, which no compiler folds into fewer rounds. There is one
+// workgroup, and one store at the end, so it never waits for memory.
 // Forward progress: no invocation waits for another. Bindings: state, 64 words.
 @group(0) @binding(0) var<storage, read_write> state: array<u32>;
 
-override ROUNDS: u32 = 512u;  // of eight steps each; lavapipe ends all loops of an invocation after 65,535 iterations
+override ROUNDS: u32 = 512u;  // eight steps each; lavapipe ends all loops of an invocation after 65,535 iterations
 
 fn round_of(x: u32) -> u32 {
   let y = x * 747796405u;

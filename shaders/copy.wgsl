@@ -1,4 +1,4 @@
-// output = input, item by item: the speed that memory-bound kernels are judged against.
+// output = input, item by item. Memory-bound kernels are judged against its speed.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one buffer for both).
 
 struct Params {

@@ -1,4 +1,4 @@
-// Reads and writes every vec4 of a buffer, so that the last-level cache holds this buffer and nothing else.
+// Reads and writes every vec4 of a buffer, so that the last-level cache holds only this buffer.
 // Each invocation strides over the buffer by the whole grid, so that neighbours touch neighbouring memory.
 // Forward progress: no invocation waits for another. Bindings: buffer.
 @group(0) @binding(0) var<storage, read_write> buffer: array<vec4<u32>>;

@@ -1,7 +1,7 @@
-// Self-test of look-back: does what a single-pass scan does with the chained state, on totals that need no input, and
-// counts what went wrong. The totals differ from epoch to epoch, so that a word of an earlier dispatch gives a wrong sum.
-// Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in all, a workgroup computes every unpublished tile
-// itself, and counts how many those were.
+// Self-test of look-back: uses the chained state as a single-pass scan does, on synthetic totals, and counts the faults.
+// The totals differ in every epoch, so that a word of an earlier dispatch gives a wrong sum.
+// Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, a workgroup recomputes every unpublished
+// tile itself, and counts these tiles.
 // Bindings: params, control, states, counts.
 
 struct Params {
@@ -20,12 +20,12 @@ var<private> local: u32;
 
 //$ include "lib/state.wgsl"
 
-// Odd, and another one in every epoch, in both halves of the word.
+// Odd, and different in every epoch, in both halves of the word.
 fn step() -> u32 { return 0x9e3779b1u + epoch * 0x85ebca76u; }
 fn total_of(tile: u32) -> u32 { return (tile + 1u) * step(); }
 fn sum_up_to(tile: u32) -> u32 { return (tile + 1u) * (tile + 2u) / 2u * step(); }
 
-// What comes before a tile, and how many tiles of that had to be computed here.
+// The sum before a tile, and how many of its tiles had to be recomputed here.
 struct Before { sum: u32, computed: u32 }
 
 fn look_back(tile: u32) -> Before {
@@ -66,7 +66,7 @@ fn main(
   let sum = before.sum + total_of(tile);
   state_publish(tile, INCLUSIVE, sum);
   if (sum != sum_up_to(tile)) { atomicAdd(&counts[0], 1u); }
-  // No more than the sum over all dispatches can hold.
+  // Bounded, so that the sum over all dispatches cannot overflow.
   if (before.computed > 0u) { atomicAdd(&counts[1], min(before.computed, 4096u)); }
   atomicAdd(&counts[2], 1u);
   if (state_count_finished(params.tiles)) { state_next_epoch(); }

@@ -1,11 +1,11 @@
 // Product of two row-major matrices: c[m, n] = Σ a[m, k] · b[k, n], summed in f32.
 // Each workgroup computes a tile of c. It walks along k in steps: a tile of a and one of b go through workgroup memory,
-// and every invocation multiplies a few vec4 of each into sums that stay in registers. What the next step needs is on
-// its way from memory meanwhile.
-// Source: the tiling in two levels is that of Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra" (2008),
-// and of NVIDIA's CUTLASS. a lies transposed in workgroup memory, so that both fragments are read as vec4.
-// Workgroup memory is read and written by whole vec4, and eight neighbouring invocations find theirs side by side or
-// read the same one: no two of them want one bank.
+// and every invocation multiplies a few vec4 of each into sums that stay in registers. Loads for the next step are in
+// flight meanwhile.
+// Source: the two-level tiling is that of Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra" (2008),
+// and of NVIDIA's CUTLASS. a is transposed in workgroup memory, so that both fragments are read as vec4.
+// Workgroup memory is accessed by whole vec4. Eight neighbouring invocations access neighbouring vec4 or the same one, so
+// there are no bank conflicts.
 // Forward progress: no workgroup waits for another. Bindings: params, a, b, output.
 
 struct Params {
@@ -13,7 +13,7 @@ struct Params {
   n: u32,  // columns of b
   k: u32,  // columns of a, rows of b
   tiles_m: u32,  // tiles that cover the rows of the output
-  tiles_n: u32,  // and its columns
+  tiles_n: u32,  // tiles that cover its columns
   a_offset: u32,
   b_offset: u32,
   output_offset: u32,
@@ -35,26 +35,26 @@ struct Params {
 const TILE_M: u32 = {{ tile_m }}u;
 const TILE_N: u32 = {{ tile_n }}u;
 const TILE_K: u32 = {{ tile_k }}u;
-// Rows of tiles that are done together, column by column, so that the workgroups at work share what is in the cache.
+// Rows of tiles that are processed together, column by column, so that concurrent workgroups share cached data.
 const GROUP: u32 = 16u;
 
 // [k][m / 4] and [k][n / 4]{{ ", twice: one is read while the other is written" if stages == 2 }}.
 var<workgroup> a_tile: array<vec4<f32>, {{ stages * tile_k * tile_m // 4 }}>;
 var<workgroup> b_tile: array<vec4<f32>, {{ stages * tile_k * tile_n // 4 }}>;
 
-// On its way from memory to workgroup memory: 4 × 4 items of a, or 4 vec4 of b, per invocation and round.
+// In flight from memory to workgroup memory: 4 × 4 items of a, or 4 vec4 of b, per invocation and round.
 //$ for r in range(rounds)
 //$ for j in range(4)
 var<private> next_{{ r }}_{{ j }}: vec4<f32>;
 //$ endfor
 //$ endfor
 
-// Which 4 × 4 items of a: {{ side }} neighbours take different rows, whose stores then lie side by side, and {{ quads_k }} such groups
-// take the same rows further on, so that rows are read in pieces of {{ 16 * quads_k }} bytes.
+// Which 4 × 4 items of a: {{ side }} neighbours take different rows, so that their stores are contiguous; {{ quads_k }} such groups
+// take the same rows further along, so that rows are read in pieces of {{ 16 * quads_k }} bytes.
 fn a_column(job: u32) -> u32 { return job / {{ side * quads_k }}u * {{ side }}u + job % {{ side }}u; }
 fn a_step(job: u32) -> u32 { return job / {{ side }}u % {{ quads_k }}u; }
 
-// Reads the step that begins at `first`. Rows of a past the end give sums that nobody stores: any row will do for them.
+// Reads the step that begins at `first`. Rows past the end of a give sums that are never stored, so any row is read for them.
 fn load_step(first: u32, row: u32, column: u32, local: u32) {
   let a_whole = (params.k & 3u) == 0u;
   let b_whole = (params.n & 3u) == 0u;
@@ -82,7 +82,7 @@ fn load_step(first: u32, row: u32, column: u32, local: u32) {
 //$ endfor
 }
 
-// Puts what was read into workgroup memory, the items of a transposed.
+// Puts the loaded items into workgroup memory, those of a transposed.
 fn store_step(stage: u32, local: u32) {
 //$ for r in range(rounds)
   {
@@ -146,13 +146,13 @@ fn main(
   let height = min(GROUP, params.tiles_m - group * GROUP);
   let row = (group * GROUP + within % height) * TILE_M;
   let column = within / height * TILE_N;
-  // Invocations side by side form blocks of {{ lanes_m }} × {{ lanes_n }}: they read few different vec4.
+  // Neighbouring invocations form blocks of {{ lanes_m }} × {{ lanes_n }}, so that they read few different vec4.
   let lane = local % {{ lanes_m * lanes_n }}u;
   let part = local / {{ lanes_m * lanes_n }}u;
   let y = part / {{ across_n // lanes_n }}u * {{ lanes_m }}u + lane / {{ lanes_n }}u;
   let x = part % {{ across_n // lanes_n }}u * {{ lanes_n }}u + lane % {{ lanes_n }}u;
 
-  // Each turn reads a step, multiplies the one before, and then puts what it read where the next turn finds it.
+  // Each iteration reads a step, multiplies the previous one, and then stages the new one for the next iteration.
 //$ if stages == 2
   var stage = 0u;
 //$ endif

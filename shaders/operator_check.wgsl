@@ -6,7 +6,7 @@ struct Params {
   n: u32,  // pairs
   identity_bits: u32,
 //$ if fixed_order
-  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
   a_offset: u32,
   b_offset: u32,

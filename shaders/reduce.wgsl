@@ -2,9 +2,9 @@
 // to finish combines the totals. Which invocation combines which items is fixed, so a result is the same in every run. A
 // single block publishes nothing.
 // Source: the last block's final step is that of the sample threadFenceReduction in NVIDIA's CUDA toolkit; here a total
-// and its readiness are one word, so that no fence is needed.
+// and its ready flag are one word, so no fence is needed.
 // Forward progress: no workgroup waits for another. The last one to finish knows that all totals were published, but WGSL
-// does not promise that it sees them at once: a block whose total it has not seen after SPIN_LIMIT polls is recomputed.
+// does not promise that it sees them at once. It recomputes a block whose total it has not seen after SPIN_LIMIT polls.
 // Bindings: params, input, output, and control and states for the totals.
 
 struct Params {
@@ -12,10 +12,10 @@ struct Params {
   tiles: u32,
   tiles_per_block: u32,
   blocks: u32,  // workgroups that have work
-  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
 //$ if fixed_order
-  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
   input_offset: u32,
   output_offset: u32,
@@ -34,14 +34,14 @@ var<workgroup> last_to_finish: u32;
 var<workgroup> unseen: atomic<u32>;
 var<workgroup> unseen_block: u32;
 
-// Combines the totals of all blocks, in order: each invocation takes some neighbouring ones.
+// Combines the totals of all blocks, in order; each invocation takes a few consecutive ones.
 fn combine_totals() -> Acc {
   let each = (params.blocks + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
   let first = (sg_id * sg_size + sg_lane) * each;
   let end = min(first + each, params.blocks);
   var sum = identity();
   var next = first;
-  var again = NONE;  // the block that all invocations compute together
+  var again = NONE;  // the block that all invocations recompute together
   var again_total = identity();
   loop {
     var spins = 0u;
@@ -76,7 +76,7 @@ fn main(
   let block = workgroup_index(workgroup, grid);
   if (block >= params.blocks) { return; }
   enter(lanes);
-  // Read before the count of finished workgroups goes up: the last one moves it on.
+  // Read before this workgroup counts as finished: the last one to finish increments the epoch.
   if (params.blocks > 1u) { state_begin(); }
   let total = block_total(block);
   if (params.blocks > 1u) {

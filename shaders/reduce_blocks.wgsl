@@ -1,5 +1,5 @@
-// The totals of blocks: each workgroup combines a block of consecutive tiles, and its total is one item of the output. The
-// first kernel of reduce-then-scan, and of a reduction in windows.
+// The totals of blocks: each workgroup combines a block of consecutive tiles into one item of the output. This is the first
+// kernel of reduce-then-scan, and of a reduction in windows.
 // Source: Blelloch, "Prefix sums and their applications" (1990).
 // Forward progress: no workgroup waits for another. Bindings: params, input, output.
 
@@ -8,10 +8,10 @@ struct Params {
   tiles: u32,
   tiles_per_block: u32,
   blocks: u32,  // workgroups that have work
-  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
 //$ if fixed_order
-  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
   input_offset: u32,
   output_offset: u32,

@@ -1,6 +1,6 @@
 // Compensated sums of blocks, for floats and in a fixed order: every addition is a TwoSum, whose rounding error is summed
-// as well (lib/pair.wgsl). Each workgroup writes the pair (sum, error) of a block of tiles. The first kernel of compensated
-// reductions and scans.
+// as well (lib/pair.wgsl). Each workgroup writes the pair (sum, error) of a block of tiles. This is the first kernel of
+// compensated reductions and scans.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output.
 
 struct Params {
@@ -8,9 +8,9 @@ struct Params {
   tiles: u32,
   tiles_per_block: u32,
   blocks: u32,  // workgroups that have work
-  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
-  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
   input_offset: u32,
   output_offset: u32,
 }
@@ -19,7 +19,7 @@ struct Params {
 //$ include "lib/pair.wgsl"
 //$ include "lib/workgroup.wgsl"
 
-// Any order will do, if it is fixed: here neighbouring invocations read neighbouring items.
+// Any fixed order is right; in this one neighbouring invocations read neighbouring items.
 fn own_total(block: u32) -> Acc {
   let first = block * params.tiles_per_block;
   let end = min(first + params.tiles_per_block, params.tiles);

@@ -1,12 +1,12 @@
-// Adds up the pairs (sum, error) that reduce_compensated.wgsl has written, in one workgroup, and writes the sum of both.
+// Adds the pairs (sum, error) that reduce_compensated.wgsl wrote, in one workgroup, and writes the total of sum and error.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output.
 
 struct Params {
   n: u32,  // items of the window
   blocks: u32,  // pairs
-  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
-  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
   input_offset: u32,
   output_offset: u32,
 }

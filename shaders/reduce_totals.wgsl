@@ -1,13 +1,13 @@
-// Combines the totals of the blocks of all windows, in order, in one workgroup: each invocation takes some neighbours.
+// Combines the totals of the blocks of all windows, in order, in one workgroup; each invocation takes a few consecutive ones.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output.
 
 struct Params {
   n: u32,  // items of the window
   blocks: u32,  // totals
-  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
 //$ if fixed_order
-  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
   input_offset: u32,
   output_offset: u32,

@@ -1,6 +1,6 @@
 // Scan of blocks: each workgroup scans a block of consecutive tiles, one after another, from a carry.
-// Reduce-then-scan is three dispatches: reduce.wgsl leaves the blocks' totals, one workgroup of this kernel scans
-// them (exclusive), and this kernel scans the blocks with those as carries. Each item is read twice and written once.
+// Reduce-then-scan is three dispatches: reduce_blocks.wgsl writes the blocks' totals, one workgroup of this kernel scans
+// them (exclusive), and this kernel scans the blocks from these carries. Each item is read twice and written once.
 // A small input is one block without a carry.
 // Source: Blelloch, "Prefix sums and their applications" (1990); the name is from Merrill and Grimshaw (2009).
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one for both), carries.
@@ -10,10 +10,10 @@ struct Params {
   tiles: u32,
   tiles_per_block: u32,
   blocks: u32,  // workgroups that have work
-  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
 //$ if fixed_order
-  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
   input_offset: u32,
   carries_offset: u32,

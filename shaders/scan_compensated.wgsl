@@ -1,7 +1,7 @@
 // Compensated prefix sums of floats in a fixed order (lib/pair.wgsl): each workgroup scans a block of tiles, with the pair of
-// all blocks before it as carry. reduce_compensated.wgsl makes the pairs of the blocks, scan_compensated_totals.wgsl scans
+// all blocks before it as carry. reduce_compensated.wgsl writes the pairs of the blocks, scan_compensated_totals.wgsl scans
 // them. Each item is read twice and written once.
-// Source: as scan.wgsl.
+// Source: that of scan.wgsl.
 // Forward progress: no workgroup waits for another. Bindings: params, input, output (or one for both), carries.
 
 struct Params {
@@ -9,9 +9,9 @@ struct Params {
   tiles: u32,
   tiles_per_block: u32,
   blocks: u32,  // workgroups that have work
-  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
-  zero: u32,  // 0, which no compiler can know: see lib/seal.wgsl
+  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
   input_offset: u32,
   carries_offset: u32,
   output_offset: u32,

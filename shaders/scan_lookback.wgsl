@@ -2,17 +2,17 @@
 // Sources: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (NVIDIA, 2016); the
 // fallback is from Smith, Levien and Owens, "Decoupled Fallback" (SPAA 2025).
 // A workgroup takes a tile, by its number or by a ticket, and publishes the tile's total. Then one subgroup looks back over
-// several earlier tiles at a time, until it meets one that has published the total of all tiles up to itself.
-// Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in all, a workgroup recomputes every unpublished
+// several earlier tiles at a time, until it finds one that has published the total of all tiles up to itself.
+// Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, a workgroup recomputes every unpublished
 // tile from the input. So every loop is bounded, and the output must not share items with the input.
-// In windows (`carried`), each dispatch starts from the total in carries[0], which the dispatch before has written, and
-// writes its own total to carries[1].
+// In windows (`carried`), each dispatch starts from the total in carries[0], which the previous dispatch wrote, and
+// writes the total up to its own end to carries[1].
 // Bindings: params, input, output, control, states, and carries.
 
 struct Params {
   n: u32,  // items of the window
   tiles: u32,
-  flags: u32,  // sums of RAW_INPUT, RAW_OUTPUT, HAS_CARRY
+  flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
   input_offset: u32,
   output_offset: u32,
@@ -34,14 +34,14 @@ const NONE: u32 = 0xffffffffu;
 struct LookBack { sum: Acc, stalled: u32, spins: u32 }
 var<workgroup> look_back_result: LookBack;
 
-// Tiles that each lane looks at in a round: a round costs one trip to memory, however many tiles it covers.
+// Tiles that each lane polls per round: a round costs one trip to memory, however many tiles it covers.
 const LOOK: u32 = {{ look }}u;
 
-// Combines the published totals of tiles `start` and earlier with `sum_so_far`, which comes after them. Leaves in
+// Combines the published totals of tiles `start` and earlier with `sum_so_far`, which comes after them. Writes to
 // look_back_result the sum, the tile that did not publish in time (or NONE), and the number of unsuccessful polls.
 fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
   let window = sg_size * LOOK;
-  // Positions 1 to `window` are in the order of the tiles: the last one is the nearest tile.
+  // Positions 1 to `window` are in the order of the tiles; the last one is the nearest tile.
   let first = sg_lane * LOOK + 1u;
   var nearest = start;
   var sum = sum_so_far;
@@ -51,7 +51,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
     var done_here = 0u;
     var empty_here = 0u;
 //$ for j in range(look)
-    var published_{{ j }} = Published(INCLUSIVE, identity());  // what lies before tile 0
+    var published_{{ j }} = Published(INCLUSIVE, identity());  // before tile 0
     if (sg_id == 0u && window - first - {{ j }}u <= nearest) {
       published_{{ j }} = state_poll(nearest - (window - first - {{ j }}u));
     }
@@ -62,7 +62,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
 //$ endfor
     let done = look_back_max(done_here);
     let empty = look_back_max(empty_here);
-    // Positions after the nearest empty tile, and not before the nearest inclusive one, count.
+    // Use the positions after the nearest empty tile, from the nearest inclusive one on.
     let use_from = max(done, empty + 1u);
     var here = identity();
 //$ for j in range(look)
@@ -89,7 +89,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
 //$ if carried
 const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
 
-// The total of the windows before.
+// The total of all earlier windows.
 fn carry_in() -> Acc {
   if ((params.flags & HAS_CARRY) == 0u) { return identity(); }
   return unpack(load_carries(0u));
@@ -102,7 +102,7 @@ fn main(
   @builtin(num_workgroups) grid: vec3<u32>,
   lanes: Lanes,
 ) {
-  // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset it.
+  // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset the counter.
   let number = workgroup_index(workgroup, grid);
   if (number >= params.tiles) { return; }
   enter(lanes);

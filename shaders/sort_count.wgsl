@@ -1,10 +1,10 @@
-// Counts one digit of all keys, for each block of tiles: the counts that sort_offsets.wgsl turns into offsets, for passes that
-// do not look back.
+// Counts one digit of all keys, for each block of tiles, in sorts without look-back. sort_offsets.wgsl turns the counts into
+// offsets.
 // Forward progress: no workgroup waits for another. Bindings: params, keys in three places, routes, counts.
 
 struct Params {
   n: u32,  // keys
-  route_index: u32,  // of this digit, in the routes
+  route_index: u32,  // index of this digit in the routes
   bins_index: u32,
   tiles: u32,
   blocks: u32,

@@ -1,7 +1,7 @@
-// Counts every digit of all keys at once: where each bin of each pass begins, and which passes can be left out because all
-// keys agree in their digit. The last workgroup to finish decides from that which buffers each pass reads and writes.
+// Counts every digit of all keys at once. The counts say where each bin of each pass begins, and which passes can be skipped
+// because all keys agree in their digit. From that the last workgroup to finish decides which buffers each pass reads and writes.
 // Forward progress: no workgroup waits for another. The last one to finish knows that all counts were added, but WGSL does
-// not promise that it sees them at once: if their sum is not n after SPIN_LIMIT polls, it recounts all keys.
+// not promise that it sees them at once. If their sum is not n after SPIN_LIMIT polls, it recounts all keys.
 // Bindings: params, keys, routes, sums.
 
 struct Params {
@@ -29,8 +29,8 @@ var<workgroup> last_to_finish: u32;
 var<workgroup> all_added: u32;
 var<workgroup> agreeing: atomic<u32>;  // a bit for each digit in which all keys agree
 
-// Where each pass reads and writes. The last one writes the output; in place, the first reads what the last writes, so
-// that their number is even.
+// Writes where each pass reads and writes. The last one writes the output. In place, the first one reads the buffer that the
+// last one writes, so their number is even.
 fn write_routes(agree: u32) {
   var skip = agree;
   let moving = DIGITS - countOneBits(skip);
@@ -75,7 +75,7 @@ fn main(
   storageBarrier();
   workgroupBarrier();
   if (lane == 0u) {
-    // Blocks in the upper half, so that the last one knows that it sees all.
+    // The upper half counts blocks: that tells the last one whether it sees all counts.
     atomicAdd(&sums[3], (1u << 16u) | atomicLoad(&agreeing));
     last_to_finish = select(0u, 1u, state_count_finished(params.blocks));
   }

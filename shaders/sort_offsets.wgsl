@@ -1,10 +1,10 @@
-// Turns the counts of one digit, by bin and block, into where each block's run of each bin begins. A workgroup per bin.
+// Turns the counts of one digit, by bin and block, into the start of each block's run in each bin. One workgroup per bin.
 // Forward progress: no workgroup waits for another. Bindings: params, routes, counts, offsets.
 
 struct Params {
   n: u32,  // keys
-  route_index: u32,  // of this digit, in the routes
-  bins_index: u32,  // where the bins of this digit begin, in the routes
+  route_index: u32,  // index of this digit in the routes
+  bins_index: u32,  // index of its first bin in the routes
   tiles: u32,
   digit: u32,
   blocks: u32,

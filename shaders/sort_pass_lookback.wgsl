@@ -1,16 +1,16 @@
-// A pass of a radix sort: moves every key to where its digit belongs, in the order in which keys of one digit came.
+// A pass of a radix sort: moves every key to the bin of its digit; keys of one bin keep their order.
 // Each workgroup counts the digits of a tile, ranks its keys, puts them in order in workgroup memory, and writes them to a
 // run per bin in the output. A tile publishes its counts as soon as it knows them. Each bin's invocation then looks back at
 // several earlier tiles at a time, to learn where the tile's run begins.
 // Source: Adinets and Merrill, "Onesweep: a faster least significant digit radix sort for GPUs" (2022).
-// Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in all, the workgroup recounts tiles that have not
-// published (the input of a pass does not change), so that every loop is bounded.
+// Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, the workgroup recounts unpublished tiles
+// itself (the input of a pass does not change). So every loop is bounded.
 // Bindings: params, keys (and values) in three places, routes, states.
 
 struct Params {
   n: u32,  // keys
-  route_index: u32,  // of this digit, in the routes
-  bins_index: u32,  // where the bins of this digit begin, in the routes
+  route_index: u32,  // index of this digit in the routes
+  bins_index: u32,  // index of its first bin in the routes
   tiles: u32,
   digit: u32,
   identity_bits: u32,
@@ -32,7 +32,7 @@ struct Params {
 override SPIN_LIMIT: u32 = 256u;
 var<workgroup> stalled: atomic<u32>;
 
-// Counts the digits of a tile again, and gives those of this invocation's bin.
+// Recounts the digits of a tile, and returns the count of this invocation's bin.
 fn count_again(tile: u32, place: u32) -> u32 {
   workgroupBarrier();
   if (lane < BINS) { atomicStore(&run_offsets[lane], 0u); }
@@ -45,15 +45,15 @@ fn count_again(tile: u32, place: u32) -> u32 {
   return atomicLoad(&run_offsets[lane & (BINS - 1u)]);
 }
 
-// The sum of the bin's base and of earlier tiles, the tiles that remain to be added, and unsuccessful polls.
+// The sum of the bin's base and of the tiles added so far, the number of tiles left to add, and unsuccessful polls.
 var<private> sum: u32;
 var<private> remaining: u32;
 var<private> spins: u32;
 
-// Adds the published counts of earlier tiles, until none remain or `most_spins` polls were unsuccessful.
+// Adds the published counts of earlier tiles, until none are left or `most_spins` polls were unsuccessful.
 fn walk_back(most_spins: u32) {
   while (remaining > 0u && spins < most_spins) {
-    // Those before tile 0 repeat it: they are not reached, since tile 0 publishes an inclusive count.
+    // Positions before tile 0 repeat it. They are never used, because tile 0 publishes an inclusive count.
 //$ for j in range(look)
     let word_{{ j }} = digit_poll(max(remaining, {{ j + 1 }}u) - {{ j + 1 }}u, lane);
 //$ endfor
@@ -69,7 +69,7 @@ fn walk_back(most_spins: u32) {
   }
 }
 
-// Begins to look back, and waits for nobody: whoever has all by then shortens the way of the tiles behind it.
+// Begins to look back without waiting. A tile that finishes here shortens the walk of later tiles.
 fn look_back_early(tile: u32, base: u32, count: u32) {
   sum = select(0u, base, tile == 0u);
   remaining = select(0u, tile, lane < BINS);
@@ -78,7 +78,7 @@ fn look_back_early(tile: u32, base: u32, count: u32) {
   if (lane < BINS && tile > 0u && remaining == 0u) { digit_publish(tile, lane, INCLUSIVE, sum + count); }
 }
 
-// Where this invocation's bin goes on after the tiles before `tile`; `base` is where the bin begins.
+// Where `tile` continues this invocation's bin; `base` is where the bin begins.
 fn look_back(tile: u32, place: u32, base: u32) -> u32 {
   var keys_lost = false;
   loop {
@@ -137,7 +137,7 @@ fn main(
     atomicStore(&run_offsets[lane], before - first);
   }
   workgroupBarrier();
-  // The epoch is that of invocations which look back.
+  // Only invocations that look back have the epoch.
   if (lane == 0u && state_count_finished(params.tiles)) { state_next_epoch(); }
   tile_write(tile, route);
 }

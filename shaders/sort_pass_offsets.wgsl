@@ -1,4 +1,4 @@
-// A pass of a radix sort: moves every key to where its digit belongs, in the order in which keys of one digit came.
+// A pass of a radix sort: moves every key to the bin of its digit; keys of one bin keep their order.
 // Each workgroup does a block of tiles, one after the other. It counts the digits of a tile, ranks its keys, puts them in
 // order in workgroup memory, and writes them to a run per bin in the output. sort_offsets.wgsl says where the runs begin.
 // Forward progress: no workgroup waits for another.
@@ -6,7 +6,7 @@
 
 struct Params {
   n: u32,  // keys
-  route_index: u32,  // of this digit, in the routes
+  route_index: u32,  // index of this digit in the routes
   bins_index: u32,
   tiles: u32,
   digit: u32,

@@ -1,4 +1,4 @@
-// Sorts what fits into one tile, in one workgroup: all passes in workgroup memory, one read and one write of each item.
+// Sorts at most one tile in one workgroup: all passes run in workgroup memory, and each item is read and written once.
 // Forward progress: no workgroup waits for another. Bindings: params, keys (and values), in and out.
 
 struct Params {

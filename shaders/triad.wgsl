@@ -1,4 +1,4 @@
-// output = a + 3 · b, item by item: two reads and a write, as the triad of STREAM.
+// output = a + 3 · b, item by item: two reads and one write, like the triad of STREAM.
 // Forward progress: no workgroup waits for another. Bindings: params, a, b, output.
 
 struct Params {

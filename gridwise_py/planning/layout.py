@@ -1,4 +1,4 @@
-"""Where the arguments of a call lie: plain data that a plan is made from."""
+"""Lengths, offsets and buffers of a call's arguments, as the plain data that plans are made from."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ __all__ = ["Layout", "Operand"]
 
 @dataclass(frozen=True)
 class Operand:
-    """One argument, as a kernel reaches it.
+    """One argument, as a kernel accesses it.
 
     Attributes
     ----------
     length : int
-        Items.
+        Number of items.
     buffer : str
-        Name of the plan's buffer that holds it: its own, or one that it shares with other arguments.
+        Name of the plan's buffer that holds it; other arguments may share the buffer.
     offset : int
-        First item, from the start of its binding.
+        Index of the first item, from the start of its binding.
     vec4 : bool
-        Whether the binding may be declared as an array of vec4: the offset is a multiple of 4 and the
-        binding reaches to the end of the last vec4.
+        Whether the binding may be declared as an array of vec4: the offset is a multiple of 4, and the binding
+        extends to the end of the last vec4.
     size_bytes : int
         Size of that binding.
     item_bytes : int
         Size of an item, 2, 4 or 8.
     begin_bytes : int
-        Where the binding starts in the plan's buffer.
+        Start of the binding in the plan's buffer.
     chunks : tuple of Operand
-        Of a `ChunkedArray`: its arrays, in order, each in a binding of its own; `buffer` and what follows then say
-        nothing. Empty for an `Array`.
+        The arrays of a `ChunkedArray`, in order, each with its own binding; `buffer` and the attributes after it are
+        then unused. Empty for an `Array`.
     """
 
     length: int
@@ -45,11 +45,11 @@ class Operand:
 
     @property
     def parts(self) -> tuple[Operand, ...]:
-        """The arrays that it lies in: its chunks, or itself."""
+        """Its chunks, or itself if it has none."""
         return self.chunks or (self,)
 
     def overlaps(self, other: Operand) -> bool:
-        """Whether it shares bytes with another one."""
+        """Whether it shares bytes with another operand."""
         return any(
             a.buffer == b.buffer and a.first_byte < b._end_byte and b.first_byte < a._end_byte
             for a in self.parts
@@ -58,7 +58,7 @@ class Operand:
 
     @property
     def first_byte(self) -> int:
-        """Where the first item lies in the plan's buffer."""
+        """Position of the first item in the plan's buffer."""
         return self.begin_bytes + self.offset * self.item_bytes
 
     @property
@@ -66,7 +66,7 @@ class Operand:
         return self.first_byte + self.length * self.item_bytes
 
     def by_words(self) -> Operand:
-        """Return it for a kernel whose invocations write items of one vec4 apart from each other."""
+        """Return it for a kernel in which different invocations write items of one vec4."""
         return replace(self, vec4=False)
 
 
@@ -81,14 +81,14 @@ class Layout(Mapping[str, Operand]):
 
     @classmethod
     def separate(cls, item_bytes: Mapping[str, int] | None = None, /, **lengths: int) -> Layout:
-        """Return the layout of arguments that each lie at the start of a buffer of their own.
+        """Return the layout of arguments that are each at the start of a separate buffer.
 
         Parameters
         ----------
         item_bytes : mapping from str to int, optional
-            Sizes of the items of those arguments whose items are not of 4 bytes.
+            Item sizes of the arguments whose items do not have 4 bytes.
         **lengths : int
-            Items of each argument.
+            Number of items of each argument.
         """
         sizes = {name: (item_bytes or {}).get(name, 4) for name in lengths}
         return cls(
@@ -99,7 +99,7 @@ class Layout(Mapping[str, Operand]):
         )
 
     def shares(self, first: str, second: str) -> bool:
-        """Whether two arguments lie in one buffer, of which one of them is written."""
+        """Whether two arguments are in one buffer, and one of them is written."""
         return any(a.buffer == b.buffer for a in self[first].parts for b in self[second].parts)
 
     def __getitem__(self, name: str) -> Operand:

@@ -1,8 +1,8 @@
-"""Plans: what a primitive will do, as plain data.
+"""Plans: the work of a primitive's call, as plain data.
 
-A primitive turns its configuration, the lengths of its arguments and the capabilities of a device into a
-`Plan`. A plan needs no device to be made, read, compared or written to JSON; only the executor turns one into
-wgpu objects. Shader texts are kept without the prologue that a target needs (`gridwise_py.planning.shaders.prologue`).
+A primitive makes a `Plan` from its configuration, the layout of its arguments and the capabilities of a device. Plans
+can be made, read, compared and written to JSON without a device; only the executor turns one into wgpu objects.
+Shader texts are kept without the prologue that a target needs (`gridwise_py.planning.shaders.prologue`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class BufferSpec:
     ----------
     name : str
     role : {"argument", "scratch", "params", "constant"}
-        Who owns it. An argument comes from the caller; scratch, params and constants are made by the executor.
+        The owner: arguments come from the caller; the executor makes scratch, params and constants.
     size_bytes : int
-        Its smallest size.
+        Minimum size.
     words : tuple of int, optional
-        Initial contents, as 32-bit words (params and constants). Scratch starts as zeros and keeps what
-        earlier dispatches left in it.
+        Initial contents, as 32-bit words (params and constants). Scratch starts as zeros and keeps the contents that
+        earlier dispatches left.
     """
 
     name: str
@@ -56,8 +56,8 @@ class Binding:
 class Shader:
     """A composed WGSL text without prologue.
 
-    `trusted` texts are this library's own, whose indices and loops are proven in bounds, so that the run-time
-    checks of wgpu can be left out. A user's text never is.
+    `trusted` texts are compiled without wgpu's run-time checks. They are texts of this library, with indices and loops
+    that are known to be in bounds. A user's text is never trusted.
     """
 
     text: str
@@ -72,7 +72,7 @@ class Kernel:
     Attributes
     ----------
     label : str
-        What a person calls it in a table of times.
+        Its name in tables of times.
     shader : str
         Key into `Plan.shaders`: the sha256 of the text.
     bindings : tuple of Binding
@@ -116,16 +116,16 @@ class Copy:
 
 @dataclass(frozen=True)
 class Work:
-    """What the job needs at least, whatever the algorithm: the bound that times are judged against.
+    """The minimum work of the job, whatever the algorithm: the bound that times are judged against.
 
     Attributes
     ----------
     items : int
-        Input items.
+        Number of input items.
     read_bytes, write_bytes : int
         Each input read once, each output written once.
     flops : int
-        Operator applications at least.
+        Minimum number of operator applications.
     """
 
     items: int
@@ -144,22 +144,22 @@ Step = Kernel | Fill | Copy
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that a host has to do for one call of a primitive.
+    """Everything that the host has to do for one call of a primitive.
 
     Attributes
     ----------
     primitive : str
     buffers : tuple of BufferSpec
     steps : tuple of Kernel, Fill, Copy
-        In order; each sees what the ones before it wrote.
+        In order; each step sees the writes of earlier ones.
     shaders : mapping from str to Shader
-        By the sha256 of the text.
+        Keys are the sha256 of the text.
     work : Work
     parameters : mapping
-        The choices that were made (strategy, subgroups, tile), for reports.
+        Choices such as strategy, subgroups and shape, for reports.
     siblings : tuple of Kernel
-        What the primitive dispatches for other lengths. This plan never does, but their pipelines are made together
-        with its own, so that a new length compiles nothing.
+        Kernels that the primitive needs for other lengths. This plan does not dispatch them, but their pipelines are
+        made together with its own, so that a new length compiles nothing.
     """
 
     primitive: str
@@ -204,12 +204,12 @@ class Plan:
 
     @property
     def features(self) -> frozenset[str]:
-        """wgpu features that a device needs for it."""
+        """wgpu features that it needs."""
         return frozenset(f for shader in self.shaders.values() for f in shader.features)
 
     @property
     def scratch_bytes(self) -> int:
-        """Temporary memory that it needs beside its arguments."""
+        """Temporary memory that it needs in addition to its arguments."""
         return sum(spec.size_bytes for spec in self.buffers if spec.role != "argument")
 
     def buffer(self, name: str) -> BufferSpec:
@@ -217,7 +217,7 @@ class Plan:
         return next(spec for spec in self.buffers if spec.name == name)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Write the plan as JSON, from which `from_json` makes an equal one."""
+        """Return the plan as JSON; `from_json` makes an equal plan from it."""
         data = {
             "primitive": self.primitive,
             "buffers": [asdict(spec) for spec in self.buffers],
@@ -231,7 +231,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """Read what `to_json` wrote."""
+        """Return the plan of a text from `to_json`."""
         data = json.loads(text)
         return cls(
             primitive=data["primitive"],
@@ -269,8 +269,7 @@ def _step_from_dict(data: Mapping[str, Any]) -> Step:
 def workgroup_grid(count: int, limit: int) -> tuple[int, int, int]:
     """Spread `count` workgroups over three dimensions of at most `limit` each.
 
-    The grid may hold more workgroups than `count`; kernels leave those idle. The surplus is less than one
-    row of x.
+    The grid may hold more workgroups than `count`; the surplus ones do nothing.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Copy: the yardstick that memory-bound kernels are measured with."""
+"""Copy: the speed that memory-bound kernels are judged against."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Copy"]
 class Copy(InputOutput, Elementwise):
     """Copy items: ``output = input``.
 
-    Moves 8 bytes per item of 4 bytes, so its speed is what any kernel that reads and writes memory can reach.
+    It moves 8 bytes per item of 4 bytes. Its speed is the limit for kernels that read and write memory.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Copy(InputOutput, Elementwise):
     workgroup_size, vecs : int, optional
         Shape of the kernel: invocations, and vec4 per invocation.
     capabilities : Capabilities, optional
-        To plan for, with None as device; by default what was measured on the device.
+        The capabilities to plan for, with None as device. By default those measured on the device.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Kernel: a user's own WGSL, run and timed like the library's primitives."""
+"""Kernel: WGSL of the user, run and timed like the primitives of the library."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Kernel"]
 
 Access: TypeAlias = Literal["read", "read_write", "uniform"]
 _ACCESS: tuple[Access, ...] = get_args(Access)
-# What these take for themselves cannot be the name of an argument.
+# Options of these methods cannot be names of arguments.
 _TAKEN = frozenset(
     name
     for method in (Primitive.execute, Primitive.record, Primitive.bind)
@@ -42,37 +42,37 @@ class Kernel(Primitive):
     ----------
     device : wgpu.GPUDevice
     wgsl : str
-        The whole text. Its bindings stand in ``@group(0)``. It is compiled at once, with run-time checks.
+        The whole text. All bindings are in ``@group(0)``. It is compiled immediately, with run-time checks.
     bindings : mapping from str to str
-        For each variable of the text, by its name, ``"read"`` or ``"read_write"`` for storage, or ``"uniform"``. The
-        ``@binding`` of the variable is its number, so the order of the mapping says nothing.
+        For each variable of the text, by its name: ``"read"`` or ``"read_write"`` for storage, or ``"uniform"``. The
+        text gives the binding numbers, so the order of the mapping does not matter.
     workgroups : int, tuple of int, or callable
-        Workgroup counts; a callable gets the lengths of the arguments by name and returns them.
+        Workgroup counts. A callable gets the lengths of the arguments by name and returns the counts.
     label : str, default "kernel"
-        What tables and debuggers call it.
+        Its name in tables and debuggers.
     entry_point : str, default "main"
     constants : mapping from str to number, optional
-        Values of overrides.
+        Values of WGSL overrides.
     datatypes : mapping from str to datatype, optional
-        Datatypes that arguments must have, instead of those that the text declares: for a kernel that reads f16 as
-        ``array<u32>``, say. None takes any. Without it an argument must be of the scalar type of its array or vectors;
-        any is taken for structures and for ``vec2<u32>`` (a raw GPUBuffer is then seen as u32).
+        Datatypes that arguments must have instead of the declared ones, for example for a kernel that reads f16 as
+        ``array<u32>``. None accepts any. By default an argument must have the scalar type of its array or vectors;
+        structures and ``vec2<u32>`` accept any (a raw GPUBuffer then counts as u32).
 
     Raises
     ------
     ArgumentError
-        If `bindings` and the text do not fit.
+        If `bindings` does not match the text.
     ShaderError
         If the text does not compile, or has no such entry point.
 
     Notes
     -----
     ``execute`` takes the storage variables as arrays, and uniforms as values: a number, a sequence for a vector, a
-    mapping from the names of its members for a structure of these. A value that is left out is that of the call before.
-    What is recorded on an encoder keeps the values that it was recorded with. A new value compiles nothing.
+    mapping from the names of its members for a structure of these. A value that is left out is that of the previous
+    call. Recorded work keeps the values that it was recorded with. A new value compiles nothing.
 
-    A view can be bound only where it starts at a multiple of the device's min-storage-buffer-offset-alignment.
-    ``trials`` dispatches repeat the kernel on what the one before left, so it should not change what it reads.
+    A view can be bound only if it starts at a multiple of the device's min-storage-buffer-offset-alignment.
+    ``trials`` runs the kernel again on what the previous dispatch left, so it should not change its inputs.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class Kernel(Primitive):
         self._uniforms: dict[str, Uniform] = {
             name: self._uniform(variable) for name, variable in self._bindings.items() if variable.access == "uniform"
         }
-        self._values: dict[str, tuple[int, ...]] = {}  # words of the uniforms, as given by now
+        self._values: dict[str, tuple[int, ...]] = {}  # words of the uniforms, as last given
         storage = {name: each for name, each in self._bindings.items() if name not in self._uniforms}
         self._datatypes: dict[str, Datatype | None] = {name: variable.datatype for name, variable in storage.items()}
         unknown = set(datatypes or {}) - set(storage)
@@ -135,11 +135,11 @@ class Kernel(Primitive):
         if not callable(workgroups):
             self._grid({})
         self._check_limits()
-        # Compiled now, so that what is wrong with the text is said here; kept for the plans to come.
+        # Compiled now, so that errors of the text are raised here; kept for later plans.
         self._pipelines = [] if device is None else self._compiled(set(declared) - set(bindings))
 
     def _variable(self, name: str, access: str, declared: Mapping[str, Variable]) -> Variable:
-        """Return the variable of the text that a binding is about."""
+        """Return the variable of the text that a binding names."""
         if access not in _ACCESS:
             raise ArgumentError(f"binding {name!r} has access {access!r}; known are {', '.join(_ACCESS)}")
         if name in _TAKEN:
@@ -183,7 +183,7 @@ class Kernel(Primitive):
         return variable.uniform
 
     def _cast(self, name: str) -> str | None:
-        """Return what to do where an array is of another datatype than the text declares."""
+        """Return the remedy for an array of another datatype than the declared one."""
         if self._datatypes[name] != self._bindings[name].datatype:
             return None
         return (
@@ -205,11 +205,11 @@ class Kernel(Primitive):
         return self._label
 
     def argument_datatype(self, name: str) -> Datatype | None:
-        """What `datatypes` says, or the declaration."""
+        """The datatype from `datatypes`, else the declared one."""
         return self._datatypes.get(name)
 
     def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> Ready:
-        """As of every primitive, with the values of uniforms, which are part of the plan."""
+        """Bind as every primitive does, with the values of uniforms, which are part of the plan."""
         if not self._uniforms:
             return super()._bind(arrays, trials)
         check_process()  # before the lock
@@ -246,7 +246,7 @@ class Kernel(Primitive):
         if missing:
             described = ", ".join(f"{name}= ({self._uniforms[name].name})" for name in missing)
             raise ArgumentError(f"{self._label}.execute() needs {described}")
-        # At least: each binding is read or written once.
+        # The minimum: each binding is read or written once.
         bytes_of = {name: operand.length * operand.item_bytes for name, operand in layout.items()}
         written = sum(bytes_of[argument.name] for argument in self.arguments if argument.is_output)
         return self._plan(
@@ -258,7 +258,7 @@ class Kernel(Primitive):
     def _plan(
         self, arguments: Mapping[str, BufferSpec], workgroups: tuple[int, int, int], work: Work | None = None
     ) -> Plan:
-        """Return the plan on these buffers; where there are none, what has to be compiled for it."""
+        """Return the plan on these buffers; without any, a plan that is only compiled."""
         values = {name: BufferSpec(name, "params", 4 * len(words), words) for name, words in self._values.items()}
         nowhere = {name: BufferSpec(name, "argument", 16) for name in self._bindings}
         specs = {**nowhere, **values, **arguments}

@@ -33,12 +33,12 @@ class Elementwise(Primitive):
     capabilities : Capabilities, optional
     """
 
-    #: Shader file, which is also the name in plans and tables.
+    #: Shader file; also the name in plans and tables.
     shader: ClassVar[str]
     #: Operations per item.
     flops_per_item: ClassVar[int] = 0
-    # What an H200 reaches without looking pages up anew is 8 GiB, less what else is in use. Beyond, four regions in
-    # turns take a tenth less time than one; below, 0.4 % more (docs/performance.md).
+    # An H200 knows the pages of 8 GiB at a time, which other buffers share. Above that, four regions in turns take a
+    # tenth less time than one; below, 0.4 % more (docs/performance.md, pages).
     _pages_known_bytes: ClassVar[int] = 15 << 29
     _regions_in_turns: ClassVar[int] = 4
 
@@ -71,11 +71,11 @@ class Elementwise(Primitive):
         return next(iter(lengths.values()))
 
     def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
-        """In place is right: each item is read and written by one invocation."""
+        """In place is allowed: one invocation reads and writes each item."""
         return identical
 
     def _regions(self, layout: Layout) -> int:
-        """Return how many regions of the arguments take turns."""
+        """Return the number of regions that take turns."""
         parts = {(part.buffer, part.first_byte): part for operand in layout.values() for part in operand.parts}
         touched_bytes = sum(part.length * part.item_bytes for part in parts.values())
         return self._regions_in_turns if touched_bytes > self._pages_known_bytes else 1

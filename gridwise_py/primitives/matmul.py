@@ -27,7 +27,7 @@ _MOST_ITERATIONS_CPU = 65_000
 
 
 def matrix_size(name: str, value: Any) -> int:
-    """Return rows or columns of a matrix; raise ArgumentError where they cannot be."""
+    """Return a number of rows or columns; raise ArgumentError if it is not an integer of at least 0."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
         raise ArgumentError(f"MatMul: {name} must be an integer of at least 0, not {value!r}")
     return int(value)
@@ -36,23 +36,22 @@ def matrix_size(name: str, value: Any) -> int:
 class MatMul(TwoInputs):
     """Multiply two matrices: ``output = a @ b``.
 
-    Arrays have one dimension: the matrices are in them row by row (C order), and their sizes are given here. Making
-    one for other sizes compiles nothing.
+    Arrays have one dimension: they hold the matrices row by row (C order), and the sizes are given here. A `MatMul` of
+    other sizes compiles nothing new.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "f32"
-        Of all arguments: f32 or f16. f16 is what is read and written; products and sums are of f32, so that no feature
-        of the device is needed.
+        Datatype of all arguments: f32 or f16. f16 is multiplied and summed in f32, so the device needs no feature.
     m, n, k : int
-        Rows of `a` and of the output; columns of `b` and of the output; columns of `a`, which are the rows of `b`.
+        `a` is m × k, `b` is k × n, and the output is m × n.
     tile_m, tile_n, tile_k, thread_m, thread_n, stages, unroll : int, optional
-        Shape of the kernel: rows and columns of the output that a workgroup computes, and the steps along k that it
-        takes at once; rows and columns of an invocation; 2 to write the next step to workgroup memory while this one is
-        read, else 1; how many of the steps are written out.
+        Shape of the kernel. ``tile_m`` × ``tile_n``: output of a workgroup; ``tile_k``: steps along k that it loads at
+        once; ``thread_m`` × ``thread_n``: output of an invocation; ``stages``: 2 writes the next step to workgroup
+        memory while the current one is read, 1 does not; ``unroll``: steps that are written out.
     capabilities : Capabilities, optional
-        To plan for, with None as device; by default what was measured on the device.
+        The capabilities to plan for, with None as device. By default those measured on the device.
 
     See Also
     --------
@@ -61,11 +60,10 @@ class MatMul(TwoInputs):
 
     Notes
     -----
-    Products are fused into sums (fma) of f32, one after the other along k, so that a result is the same from run to run
-    on one device. It differs from the exact one by at most k·eps·(|a| @ |b|), with eps of f32, before it is rounded to
-    the datatype. With k = 0 the output is zeros. It takes
-    2·m·n·k operations; the roofline is the measured rate of multiply-adds, see ``gridwise roofline``. Rows whose length
-    is a multiple of 4 are read as vec4; others take longer.
+    Products are fused into f32 sums (fma) in the order of k, so a result is the same from run to run on one device. It
+    differs from the exact one by at most k·eps·(|a| @ |b|), with eps of f32, before it is rounded to the datatype. With
+    k = 0 the output is zeros. It takes 2·m·n·k operations; the roofline is the measured rate of multiply-adds (see
+    ``gridwise roofline``). Rows whose length is a multiple of 4 are read as vec4; others take longer.
 
     Examples
     --------
@@ -142,7 +140,7 @@ class MatMul(TwoInputs):
         builder = PlanBuilder("matmul", layout, self.capabilities)
         if items:
             self._check_loops(shape)
-            # No items cannot be bound. Nothing is read then.
+            # An empty array cannot be bound, and nothing is read then.
             reads = {
                 name: layout[name] if self.k else builder.scratch(f"no_{name}", 0, item_bytes) for name in ("a", "b")
             }
@@ -170,7 +168,7 @@ class MatMul(TwoInputs):
             "matmul",
             "matmul.wgsl",
             reads=reads,
-            # Where rows are of no whole vec4, two invocations would write to one.
+            # If rows are not whole vec4, two invocations write parts of one.
             writes={"output": layout["output"].by_words()},
             params={"m": self.m, "n": self.n, "k": self.k, "tiles_m": tiles_m, "tiles_n": tiles_n},
             workgroups=tiles_m * tiles_n,
@@ -199,9 +197,9 @@ class MatMul(TwoInputs):
             return product.astype(self.datatype.dtype).reshape(-1)
 
     def error_bound(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the largest error allowed for each item: (k + 1)·eps·(|a| @ |b|), and what rounding the output adds.
+        """Return the largest error allowed for each item: (k + 1)·eps·(|a| @ |b|), plus the rounding of the output.
 
-        Source: Higham, "Accuracy and stability of numerical algorithms" (2002), section 3.5; half of it is proven.
+        Source: Higham, "Accuracy and stability of numerical algorithms" (2002), section 3.5; this is twice its bound.
         """
         with np.errstate(all="ignore"):
             magnitudes = np.abs(self._matrix(a, "a")) @ np.abs(self._matrix(b, "b"))

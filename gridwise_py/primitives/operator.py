@@ -1,4 +1,4 @@
-"""What reduce and scan share: an operator, the form of the subgroups, and kernels over blocks of tiles."""
+"""The common part of reduce and scan: an operator, the subgroup mode, and kernels over blocks of tiles."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of"]
 
 @dataclass(frozen=True)
 class BlockWindow:
-    """A window, and how its items are split into blocks of tiles.
+    """A window, and the split of its items into blocks of tiles.
 
     Attributes
     ----------
     window : Window
     split : tuple of int
-        Tiles, tiles per block, and blocks.
+        Number of tiles, tiles per block, and blocks.
     first_block : int
-        Blocks of the windows before it.
+        Number of blocks in earlier windows.
     """
 
     window: Window
@@ -41,11 +41,11 @@ class BlockWindow:
 
     @property
     def blocks(self) -> int:
-        """Its blocks."""
+        """Number of blocks."""
         return self.split[2]
 
     def of_blocks(self, operand: Operand, words: int = 1) -> Operand:
-        """Return the part of a table that is about its blocks, with so many words each."""
+        """Return the entries of this window's blocks in a table with `words` words per block."""
         return replace(operand, offset=words * self.first_block, length=words * self.blocks).by_words()
 
 
@@ -58,10 +58,10 @@ class OperatorPrimitive(Primitive):
     datatype : Datatype, str or numpy dtype
     op : BinOp or str
     subgroups : None, bool or str
-        None chooses by what the device has; see `Capabilities.subgroup_mode`.
+        None uses subgroups if the device has them; see `Capabilities.subgroup_mode`.
     deterministic, compensated : bool, default False
-        Ask for an order of combining that is the same everywhere. It makes a difference where combining rounds: for
-        floats, except under minimum and maximum.
+        Combine in the same order everywhere. This matters only if combining rounds: for floats, except with minimum
+        and maximum.
     capabilities : Capabilities, optional
     """
 
@@ -102,7 +102,7 @@ class OperatorPrimitive(Primitive):
 
     @property
     def deterministic(self) -> bool:
-        """Whether results are the same bits on every run and adapter: by a fixed order, or as nothing rounds."""
+        """Whether results are the same bits on every run and adapter: the order is fixed, or nothing rounds."""
         return self._fixed_order is not None or not self._rounds
 
     def argument_datatype(self, name: str) -> Datatype:
@@ -110,14 +110,14 @@ class OperatorPrimitive(Primitive):
         return self.datatype
 
     def _shapes_for(self, kernel: str, *, workgroup_size: int | None, vecs: int | None) -> Shapes:
-        """Return the shapes of a kernel: the fixed one, what the caller wishes, or what tuning and table say."""
+        """Return the shapes of a kernel: the fixed ones, the caller's, the tuned ones or those of the table."""
         wishes = {"workgroup_size": workgroup_size, "vecs": vecs}
         if self._fixed_order is not None:
             return fixed_shapes(kernel, self.capabilities, self._fixed_order, **wishes)
         return shapes_for(kernel, self.capabilities, self.mode, **wishes)
 
     def _context_for(self, shape: Shape, **more: Any) -> dict[str, Any]:
-        """Values for the templates of all kernels with an operator."""
+        """Return the template values of all kernels with an operator."""
         context = operator_context(self.op, self.datatype, self.mode, fixed_order=self._fixed_order is not None)
         return {**context, "vecs": shape.vecs, **more}
 
@@ -141,7 +141,7 @@ class OperatorPrimitive(Primitive):
         sibling: bool = False,
         **context: Any,
     ) -> None:
-        """Add a kernel over tiles; with `carry_out` it writes the carries, too."""
+        """Add a kernel over tiles; with `carry_out` it also writes the carries."""
         writes = {"output": output}
         reads = {"input": input}
         if carries is not None:
@@ -180,7 +180,7 @@ class OperatorPrimitive(Primitive):
         split: tuple[int, int, int] | None = None,
         **more: Any,
     ) -> None:
-        """Add a kernel whose workgroups each do a block of tiles, split as `split` says or as suits the shape."""
+        """Add a kernel whose workgroups each process a block of tiles; `split` defaults to that of the shape."""
         tiles, per_block, blocks = split if split is not None else block_split(input.length, shape)
         self._add(
             builder, label, shader, shape, input=input, output=output,
@@ -189,7 +189,7 @@ class OperatorPrimitive(Primitive):
         )  # fmt: skip
 
     def _add_block_pairs(self, builder: PlanBuilder, shape: Shape, windows: Sequence[BlockWindow]) -> Operand:
-        """Add the kernels that leave each block's compensated sum, as a pair of words; return the pairs."""
+        """Add the kernels that write each block's compensated sum as a pair of words; return the pairs."""
         pairs = builder.scratch("pairs", 2 * blocks_of(windows))
         for each in windows:
             self._add_blocks(
@@ -201,8 +201,8 @@ class OperatorPrimitive(Primitive):
     def _block_windows(self, layout: Layout, names: Sequence[str], shape: Shape) -> list[BlockWindow]:
         """Split the arguments into windows, and these into blocks.
 
-        In a fixed order the blocks are those of a piece of the arguments, and each window has whole ones: how much a
-        binding holds changes no bit. Else each window has as many blocks as suit the device.
+        In a fixed order, blocks depend on the piece of the arguments, and a window has whole blocks only. So the size
+        of a binding changes no bit. Otherwise each window has as many blocks as suit the device.
         """
         fixed = self._fixed_order is not None
         found: list[BlockWindow] = []
@@ -227,5 +227,5 @@ def block_split(n: int, shape: Shape) -> tuple[int, int, int]:
 
 
 def blocks_of(windows: Sequence[BlockWindow]) -> int:
-    """Return how many blocks all windows have."""
+    """Return the number of blocks of all windows."""
     return windows[-1].first_block + windows[-1].blocks if windows else 0

@@ -23,9 +23,9 @@ ONESWEEP, REDUCE_THEN_SCAN = "onesweep", "reduce_then_scan"
 SortStrategy: TypeAlias = Literal["onesweep", "reduce_then_scan"]
 _PLACES = ("input", "output", "temporary")
 _MAX_ITEMS = 1 << 30  # a state word has 30 bits for a number of keys
-_LEAST_CHUNKS = 4  # of a block of the histogram
-# Looks of the last workgroup for counts of others, which have all added theirs. Each look has loops of its own, and
-# lavapipe ends all loops of an invocation after 65,535 iterations.
+_LEAST_CHUNKS = 4  # per block of the histogram
+# Polls of the last workgroup for counts that the others have all added. Each poll has loops, and lavapipe ends all
+# loops of an invocation after 65,535 iterations.
 _HISTOGRAM_SPINS = 256
 
 
@@ -57,7 +57,7 @@ def digits_of(datatype: Datatype, begin_bit: int, end_bit: int | None) -> tuple[
 
 @dataclass(frozen=True)
 class SortConfig:
-    """What a sort does and how, whatever its arguments.
+    """The configuration of a sort, apart from its arguments.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class SortConfig:
     value_words : int
         32-bit words of a value; 0 without values.
     generated : bool
-        Whether the values are the positions of the keys, and are not read.
+        Whether the values are the positions of the keys, which are not read.
     digits : tuple of int
-        As `digits_of` gives them.
+        The result of `digits_of`.
     strategy : {"onesweep", "reduce_then_scan"}
     mode : SubgroupMode
     shape : SortShape
@@ -100,7 +100,7 @@ class SortConfig:
         return self.digits + (0,) * (len(self.digits) % 2 if in_place else 0)
 
     def context(self, **more: Any) -> dict[str, Any]:
-        """Return values for the templates of all kernels."""
+        """Return the template values of all kernels."""
         return {
             **operator_context(Add, DATATYPES["u32"], self.mode),
             "key_words": self.key_words,
@@ -112,7 +112,7 @@ class SortConfig:
         }
 
     def tile_context(self, *, all_held: bool, **more: Any) -> dict[str, Any]:
-        """Return values for the templates of kernels that rank tiles: keys in registers, and `all_held` values, too."""
+        """Return template values of kernels that rank tiles; with `all_held` values are in registers, as keys are."""
         moved = [{"name": "keys", "words": self.key_words, "generated": False}]
         if self.value_words:
             moved.append({"name": "values", "words": self.value_words, "generated": self.generated})
@@ -132,7 +132,7 @@ class SortConfig:
 
 
 class _Sort:
-    """The dispatches of one sort; with `sibling` only the pipelines, for other lengths."""
+    """The dispatches of one sort; with `sibling` only the pipelines for other lengths."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class _Sort:
         )  # fmt: skip
 
     def large(self) -> dict[str, Any]:
-        """Sort in passes over the whole input, and return what a plan reports."""
+        """Sort in passes over the whole input; return the parameters that a plan reports."""
         config, builder, shape = self.config, self.builder, self.config.shape
         if "keys_output" not in self.operands:
             self.operands["keys_output"] = builder.scratch(
@@ -219,7 +219,7 @@ class _Sort:
             states = builder.scratch("states", CONTROL_WORDS + tiles * BINS)
         else:
             counts, offsets = (builder.scratch(name, blocks * BINS) for name in ("counts", "offsets"))
-        # The passes share their pipelines, which are named but once.
+        # The passes share their pipelines, so siblings name one pass only.
         for index, digit in enumerate(self.digits[:1] if self.sibling else self.digits):
             params = {
                 "route_index": index,
@@ -229,7 +229,7 @@ class _Sort:
             }
             if config.strategy == ONESWEEP:
                 if config.stall_every and not self.sibling:
-                    # One bit of epoch tells a pass from the one before only where every tile has posted.
+                    # One epoch bit tells a pass from the previous one only if every tile publishes.
                     builder.step(Fill("states", 0, states.size_bytes))
                 self.move(index, params, tiles, {"routes": routes}, lookback=True)
             else:
@@ -244,7 +244,7 @@ class _Sort:
         """Count all digits."""
         config, shape = self.config, self.config.shape
         chunk = shape.count_workgroup_size * shape.count_items
-        # A block adds 256 counts of every digit to those of all: that must not be more work than its keys.
+        # A block adds 256 counts per digit to the shared ones: that must not be more work than counting its keys.
         block_items = max(_LEAST_CHUNKS, -(-self.n // (shape.count_blocks * chunk))) * chunk
         blocks = -(-self.n // block_items)
         self.builder.scratch("sums", CONTROL_WORDS + BINS * len(self.digits))
@@ -270,7 +270,7 @@ class _Sort:
     def count_blocks(
         self, index: int, params: Mapping[str, int], routes: Operand, counts: Operand, offsets: Operand
     ) -> None:
-        """Count one digit, by block, and turn the counts into offsets."""
+        """Count one digit by block, and turn the counts into offsets."""
         config, shape = self.config, self.config.shape
         keys = {name: operand for name, operand in self.operands.items() if name.startswith("keys_")}
         self.add(
@@ -291,7 +291,7 @@ class _Sort:
             writes={"offsets": replace(offsets, vec4=False)},
             params=params,
             workgroups=BINS,
-            # As many invocations as there can be blocks: on a CPU a workgroup costs what its invocations cost.
+            # At most one invocation per possible block: on a CPU every invocation of a workgroup costs time.
             workgroup_size=min(shape.count_workgroup_size, max(shape.max_blocks, config.mode.size)),
             context=config.context(),
         )  # fmt: skip
@@ -332,26 +332,26 @@ def add_sort(
     ----------
     builder : PlanBuilder
     configs : Shapes of SortConfig
-        By the number of keys.
+        Configurations by the number of keys.
     keys, values : mapping from {"input", "output"} to Operand
-        `keys` has no output where only the values are wanted, `values` has no input where they are generated, and is
-        empty without values.
+        `keys` has no output if only the values are wanted. `values` has no input if they are generated, and is empty
+        if there are none.
 
     Returns
     -------
     dict
-        The choices that were made.
+        The parameters that the plan reports.
 
     Raises
     ------
     LimitError
-        If there are too many keys for the state.
+        If there are more keys than the state words can count.
     """
     n = keys["input"].length
     if n >= _MAX_ITEMS:
         raise LimitError(f"sort: {n} keys, but one sort takes at most {_MAX_ITEMS - 1}; sort parts and merge them")
-    # Whatever n is, the pipelines of other lengths are made along: a new n compiles nothing. They come first, since the
-    # names of scratch buffers are the same for all.
+    # The pipelines of other lengths are always made as well, so a new n compiles nothing. They come first, because all
+    # use the same names of scratch buffers.
     largest = configs.rows[-1][1]
     is_small = n <= largest.shape.tile_items
     config = largest if is_small else configs.at(n)

@@ -28,35 +28,36 @@ __all__ = ["Reduce"]
 class Reduce(InputTotal, OperatorPrimitive):
     """Combine all items with an associative operator.
 
-    The result keeps the datatype (integers wrap, unlike `numpy.sum`, which widens). No items give the operator's
-    identity; an empty minimum or maximum raises. NaN propagates, and −0 orders below +0, as in numpy. The GPU may flush
-    denormals. A float result is the same from run to run on one device; `deterministic` and `compensated` promise more.
+    The result keeps the datatype: integers wrap, unlike in `numpy.sum`, which widens. An empty input gives the
+    operator's identity; an empty minimum or maximum raises. NaN propagates, and −0 orders below +0, as in numpy. The
+    GPU may flush denormals. A float result is the same from run to run on one device; `deterministic` and
+    `compensated` promise more.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
     op : BinOp or str, default Add
-        A non-commutative operator takes a path that keeps the order of the items.
+        For a non-commutative operator the order of the items is kept.
     deterministic : bool, default False
-        For floats: the same bits on every run, and on every adapter that rounds as IEEE 754 says, whatever its
-        subgroups. Integers, and minima and maxima, are so anyway, and nothing changes for them.
+        For floats: the same bits on every run and on every adapter that rounds according to IEEE 754, whatever its
+        subgroups. Integers, minima and maxima always have this property, and nothing changes for them.
     compensated : bool, default False
-        For float sums: the rounding error of every addition is summed as well, and the error of the result hardly
-        grows with n; see Notes. Deterministic, too. Sums of integers are exact modulo 2³² anyway, and nothing changes
-        for them; other operators are refused.
+        For float sums: the rounding error of every addition is summed as well, so the error of the result hardly grows
+        with n; see Notes. Also deterministic. Integer sums are exact modulo 2³² and do not change. Other operators
+        are refused.
     subgroups : None, bool or str, optional
-        None chooses by what the device has; False uses workgroup memory and barriers only.
+        None uses subgroups if the device has them; False uses workgroup memory and barriers only.
     state : {None, "u64", "u32x2"}, optional
-        Form of the words that hold the blocks' totals; None takes 64-bit atomics where the device has them.
+        Form of the words that hold the blocks' totals. None takes 64-bit atomics if the device has them.
     workgroup_size, vecs : int, optional
         Shape of the kernel: invocations, and vec4 per invocation and tile.
     spin_limit : int, default 256
-        How often the last workgroup looks for a total that is not posted yet before it computes that block again.
+        Number of unsuccessful polls for a block's total, after which the last workgroup recomputes that block.
     stall_every, epoch_bits : int, optional
-        For tests: every so many blocks one never posts; width of the epoch.
+        Testing only: every `stall_every`-th block never publishes (0: all do); number of epoch bits.
     capabilities : Capabilities, optional
-        To plan for, with None as device; by default what was measured on the device.
+        The capabilities to plan for, with None as device. By default those measured on the device.
 
     See Also
     --------
@@ -65,27 +66,26 @@ class Reduce(InputTotal, OperatorPrimitive):
     Notes
     -----
     One dispatch: each workgroup combines a block of tiles, and the last one to finish combines the blocks' totals. No
-    workgroup waits for another. Reads 4 bytes per item. What is larger than a binding of the device, and a
-    `ChunkedArray`, takes a dispatch per window (``windows`` of ``plan.parameters``) and one that combines all totals.
+    workgroup waits for another. It reads 4 bytes per item. An input that is larger than a binding of the device, or a
+    `ChunkedArray`, takes one dispatch per window (``windows`` in ``plan.parameters``) and one that combines all totals.
 
-    **Float sums** round: the result is within γ(h)·Σ|x| of the exact one, where γ(h) = h·u/(1 − h·u), u = 2⁻²⁴, and h
+    **Float sums** round. The result is within γ(h)·Σ|x| of the exact one, where γ(h) = h·u/(1 − h·u), u = 2⁻²⁴, and h
     is the largest number of additions that an item goes through (N. Higham, "Accuracy and stability of numerical
     algorithms", 2002, section 4.2). With w = ``workgroup_size``, v = ``vecs`` and b = ``blocks`` of
-    ``plan.parameters``, h is at most v·⌈⌈n/(4·w·v)⌉/b⌉ + ⌈b/w⌉ + 2·w + 4: at 2²⁸ items on a GPU about 1,000.
-    Where a device flushes denormals, n·2⁻¹²⁶ may be added. The bounds hold unless something overflows. In windows the
-    first term is that of the window with the longest blocks, n and b being its own.
+    ``plan.parameters``, h is at most v·⌈⌈n/(4·w·v)⌉/b⌉ + ⌈b/w⌉ + 2·w + 4: about 1,000 at 2²⁸ items on a GPU.
+    A device that flushes denormals may add n·2⁻¹²⁶. The bounds hold unless something overflows. In windows the first
+    term is that of the window with the longest blocks, with its n and b.
 
     **Deterministic** reductions combine without subgroups, in tiles of 4,096 items and at most 528 blocks, whatever
-    the tuning; h is then at most 4·⌈⌈n/4096⌉/b⌉ + 21. Each addition or multiplication is kept from being reassociated
-    by the compiler (docs/architecture.md). A NaN is always the bits ``0x7fc00000``. A device that flushes denormals can
-    differ from others where there are some. The text of an operator of your own is as the compiler makes it: it may
-    contract a·b + c on one adapter and not on another. The order is part of a version of this library; the changelog
-    says when it changes. Windows change no bit; of a `ChunkedArray` the order depends on the lengths of its chunks,
-    too.
+    the tuning; h is then at most 4·⌈⌈n/4096⌉/b⌉ + 21. Kernels prevent the compiler from reassociating an addition or
+    multiplication (docs/architecture.md). A NaN always has the bits ``0x7fc00000``. If denormals occur, a device that
+    flushes them can differ from others. The text of a user's operator is not protected: a compiler may contract
+    a·b + c on one adapter and not on another. The order belongs to a version of this library; the changelog says when
+    it changes. Windows change no bit. For a `ChunkedArray` the order also depends on the lengths of its chunks.
 
-    **Compensated** sums take two dispatches, in tiles as above, and about 14 operations per item. The result is within
-    u·|Σx| + 2·(h·u)²·Σ|x| of the exact sum, with h = 4·⌈⌈n/4096⌉/b⌉ + 21: nearly as if it were computed with twice the
-    digits and rounded once. Infinities, NaN and overflow give what plain additions in the same order give.
+    **Compensated** sums take two dispatches, with the same tiles, and about 14 operations per item. The result is
+    within u·|Σx| + 2·(h·u)²·Σ|x| of the exact sum, with h = 4·⌈⌈n/4096⌉/b⌉ + 21: almost as if it were computed with
+    twice the digits and rounded once. Infinities, NaN and overflow behave as in plain additions in the same order.
     Sources: D. Knuth's TwoSum ("The art of computer programming", volume 2, 4.2.2); T. Ogita, S. Rump and S. Oishi,
     "Accurate sum and dot product" (2005), proposition 4.5, here along a tree.
 
@@ -131,11 +131,11 @@ class Reduce(InputTotal, OperatorPrimitive):
         return 1
 
     def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
-        """The result is written when everything has been read."""
+        """Any overlap is allowed: the result is written after everything was read."""
         return True
 
     def plan(self, layout: Layout) -> Plan:
-        """Return the plan: no dispatch, one or two; one per window and one more where there are several."""
+        """Return the plan: at most two dispatches; with several windows one each and one more."""
         item_bytes = self.datatype.itemsize_bytes
         operand, output = layout["input"], layout["output"]
         builder = PlanBuilder("reduce", layout, self.capabilities)
@@ -176,7 +176,7 @@ class Reduce(InputTotal, OperatorPrimitive):
             )  # fmt: skip
 
     def _plan_windows(self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]) -> None:
-        """Leave the totals of all blocks, window by window, and combine them as a single dispatch would."""
+        """Write the totals of all blocks, window by window, and combine them as a single dispatch would."""
         totals = builder.scratch("totals", blocks_of(windows))
         for each in windows:
             self._add_blocks(
@@ -210,7 +210,7 @@ def fold(op: BinOp, items: np.ndarray) -> Any:
         wide = np.float64 if items.dtype.kind == "f" and op.numpy in (np.add, np.multiply) else items.dtype
         with np.errstate(all="ignore"):
             return op.numpy.reduce(items, dtype=wide)
-    # Associativity allows halving, which keeps the order and needs few calls.
+    # Pairwise halving keeps the order and needs few calls; the operator is associative.
     while items.size > 1:
         odd = items[-1:] if items.size % 2 else items[:0]
         with np.errstate(all="ignore"):

@@ -33,7 +33,7 @@ ScanKind: TypeAlias = Literal["inclusive", "exclusive"]
 
 _KINDS = ("inclusive", "exclusive")
 _STRATEGIES = ("auto", "reduce_then_scan", "lookback")
-# lavapipe ends all loops of an invocation after 65,535 iterations; a tile that is computed again takes about 100.
+# lavapipe ends all loops of an invocation after 65,535 iterations; a recomputed tile takes about 100.
 _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 
@@ -42,8 +42,8 @@ class Scan(InputOutput, OperatorPrimitive):
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
     operator's identity). The order of the items is kept, so the operator need not be commutative. Results keep the
-    datatype; integers wrap. NaN propagates from where it stands, and −0 orders below +0 under min and max. The
-    GPU may flush denormals.
+    datatype; integers wrap. NaN propagates from its position on, and −0 orders below +0 with min and max. The GPU may
+    flush denormals.
 
     Parameters
     ----------
@@ -54,36 +54,36 @@ class Scan(InputOutput, OperatorPrimitive):
     strategy : {"auto", "reduce_then_scan", "lookback"}, optional
         ``"lookback"`` reads and writes each item once, in one dispatch: a chained scan with decoupled look-back and
         fallback. ``"reduce_then_scan"`` reads each item twice, in three dispatches, and no workgroup ever waits for
-        another. ``"auto"`` chooses: reduce-then-scan in place, and where a self-test of the device says that
-        look-back is not safe there (some 100 ms when a device's first scan is made, then kept on disk); look-back
-        else. A plan without a device, untested, takes look-back for safe on all but CPU adapters. By default what the
-        environment variable ``GRIDWISE_SCAN_STRATEGY`` says (but in place always reduce-then-scan), else ``"auto"``.
-        The choice is in ``run.plan.parameters["strategy"]``.
+        another. ``"auto"`` takes look-back, except in place and on devices whose self-test finds look-back unsafe;
+        then it takes reduce-then-scan. The self-test takes about 100 ms when a device's first scan is made, and its
+        result is kept on disk. Plans without a device assume that look-back is safe, except on CPU adapters. The
+        default is the environment variable ``GRIDWISE_SCAN_STRATEGY`` (in place always reduce-then-scan), else
+        ``"auto"``. ``run.plan.parameters["strategy"]`` has the choice.
     deterministic : bool, default False
-        For floats: the same bits on every run, and on every adapter that rounds as IEEE 754 says, whatever its
-        subgroups, and in place or not. See Notes for what it costs. Integers, and minima and maxima, are
-        so anyway, and nothing changes for them.
+        For floats: the same bits on every run and on every adapter that rounds according to IEEE 754, whatever its
+        subgroups, in place or not; Notes say what it costs. Integers, minima and maxima always have this property, and
+        nothing changes for them.
     compensated : bool, default False
-        For float sums: the rounding error of every addition is summed as well, and the error of a prefix hardly grows
-        with its length; see Notes. Deterministic, too. Sums of integers are exact modulo 2³² anyway, and nothing
-        changes for them; other operators are refused.
+        For float sums: the rounding error of every addition is summed as well, so the error of a prefix hardly grows
+        with its length; see Notes. Also deterministic. Integer sums are exact modulo 2³² and do not change. Other
+        operators are refused.
     state : {None, "u64", "u32x2"}, optional
-        Form of the look-back's state words; None takes 64-bit atomics where the device has them.
+        Form of the look-back's state words. None takes 64-bit atomics if the device has them.
     subgroups : None, bool or str, optional
-        None chooses by what the device has; False uses workgroup memory and barriers only.
+        None uses subgroups if the device has them; False uses workgroup memory and barriers only.
     workgroup_size, vecs : int, optional
         Shape of the kernels: invocations, and vec4 per invocation and tile.
     tickets : bool, optional
-        Whether a workgroup of the look-back takes its tile from a counter, in the order in which workgroups start, and
-        not by its number. A trip to memory more (8 % on an H200 at 2^28), but tiles are never computed again for want
-        of order. None takes tickets on CPU adapters (lavapipe starts in the middle of the grid) and where the self-test
-        says that they are needed.
+        Whether a look-back workgroup takes its tile from a counter, in the order in which workgroups start, instead of
+        by its number. This costs one more trip to memory (8 % on an H200 at 2^28), but the order in which workgroups
+        start never makes a tile be recomputed. None takes tickets on CPU adapters (lavapipe starts in the middle of
+        the grid) and if the self-test finds that they are needed.
     spin_limit : int, default 256
-        How often a workgroup looks for totals that are not posted yet before it computes those tiles again itself.
+        Total unsuccessful polls after which a workgroup recomputes unpublished tiles itself.
     stall_every, epoch_bits : int, optional
-        For tests: every so many tiles one never posts; width of the epoch.
+        Testing only: every `stall_every`-th tile never publishes (0: all do); number of epoch bits.
     capabilities : Capabilities, optional
-        To plan for, with None as device; by default what was measured on the device.
+        The capabilities to plan for, with None as device. By default those measured on the device.
 
     See Also
     --------
@@ -91,25 +91,21 @@ class Scan(InputOutput, OperatorPrimitive):
 
     Notes
     -----
-    What is larger than a binding of the device, and a `ChunkedArray`, takes its dispatches once per window
-    (``windows`` of ``plan.parameters``). Each begins from the total of those before, which stays on the GPU.
+    An array that is larger than a binding of the device, or a `ChunkedArray`, takes its dispatches once per window
+    (``windows`` in ``plan.parameters``). Each window starts from the total of all earlier ones, which stays on the GPU.
 
     **Float sums** round. Prefix i is within γ(h)·(|x₀| + … + |xᵢ|) of the exact one, where γ(h) = h·u/(1 − h·u),
     u = 2⁻²⁴, and h is the largest number of additions that an item goes through (N. Higham, "Accuracy and stability of
     numerical algorithms", 2002, section 4.2). With w = ``workgroup_size``, v = ``vecs`` of ``plan.parameters`` and
-    T = ⌈n/(4·w·v)⌉ tiles, h is at most 2·T + 4·v + 3·w + 20, for either strategy. Where a device flushes denormals,
-    n·2⁻¹²⁶ may be added. The bounds hold unless something overflows. Each window adds one addition to h.
+    T = ⌈n/(4·w·v)⌉ tiles, h is at most 2·T + 4·v + 3·w + 20, for either strategy. A device that flushes denormals
+    may add n·2⁻¹²⁶. The bounds hold unless something overflows. Each window adds one addition to h.
 
     **Deterministic** scans are reduce-then-scan without subgroups, in tiles of 4,096 items and at most 1,056 blocks,
-    whatever the tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more: each item is read twice, in three
-    dispatches, where look-back reads it once, and each tile needs more barriers (docs/performance.md has figures). Each
-    addition or multiplication is kept from being reassociated by the compiler (docs/architecture.md). A NaN is always
-    the bits ``0x7fc00000``. A device that flushes denormals can differ from others where there are some. The text of an
-    operator of your own is as the compiler makes it: it may contract a·b + c on one adapter and not on another. The
-    order is part of a version of this library; the changelog says when it changes. Windows change no bit; of a
-    `ChunkedArray` the order depends on the lengths of its chunks, too.
+    whatever the tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more (docs/performance.md has figures): each
+    item is read twice, in three dispatches, while look-back reads it once, and each tile needs more barriers.
+    Everything else about deterministic results is as for `Reduce`.
 
-    **Compensated** scans take as many dispatches and bytes as deterministic ones, and about 40 operations per item.
+    **Compensated** scans take the dispatches and bytes of deterministic ones, and about 40 operations per item.
     Prefix i is within u·|x₀ + … + xᵢ| + 2·(h·u)²·(|x₀| + … + |xᵢ|) of the exact one, with
     h = 5·⌈⌈n/4096⌉/blocks⌉ + 70. Infinities, NaN and overflow, and the sources, are as for `Reduce`.
 
@@ -175,9 +171,9 @@ class Scan(InputOutput, OperatorPrimitive):
 
     @property
     def strategy(self) -> str:
-        """What was asked for, by argument or environment; ``"auto"`` where nothing was.
+        """The requested strategy, by argument or environment; ``"auto"`` if none was requested.
 
-        `deterministic` and `compensated` ask for reduce-then-scan.
+        `deterministic` and `compensated` request reduce-then-scan.
         """
         return self._insists or self._prefers
 
@@ -191,7 +187,7 @@ class Scan(InputOutput, OperatorPrimitive):
         return lengths["input"]
 
     def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
-        """In place is right with reduce-then-scan; the fallback of the look-back reads its input again."""
+        """In place is allowed with reduce-then-scan; the fallback of look-back reads its input again."""
         return identical and self._insists != "lookback"
 
     def choose_strategy(self, in_place: bool) -> str:
@@ -231,7 +227,7 @@ class Scan(InputOutput, OperatorPrimitive):
         no_carries = builder.scratch("no_carries", 1)
         for each in (shape, *self._blocks_shapes.others(layout["input"].length)):
             sibling = each != shape
-            # A single block needs no totals, but another length will.
+            # A single block needs no totals, but longer inputs do.
             for part in windows[:1] if sibling else windows:
                 self._add_blocks(
                     builder, part.window.label("reduce blocks"), "reduce_blocks.wgsl", each, split=part.split,
@@ -298,7 +294,7 @@ class Scan(InputOutput, OperatorPrimitive):
         carries = builder.scratch("carries", len(windows) + 1)
         for window, count in zip(windows, tiles, strict=True):
             state = self._state.add_to(builder, count, f"_{window.index}" if carried else "")
-            if carried:  # from the total of all windows before to that of this one, too
+            if carried:  # reads the total of all earlier windows, writes the total up to the end of this one
                 state["carries"] = replace(carries, offset=window.index, length=2).by_words()
             for each in (shape, *(() if carried else self._lookback_shapes.others(n))):
                 self._add(

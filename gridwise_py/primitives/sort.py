@@ -1,4 +1,4 @@
-"""Sort: stable radix sorts of keys, of keys with values, and of positions by keys."""
+"""Sort: stable radix sorts of keys, of keys with values, and of positions."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _STRATEGIES = (ONESWEEP, REDUCE_THEN_SCAN)
 
 
 class SortPrimitive(Primitive):
-    """What all sorts share; see `Sort`."""
+    """Base of all sorts; see `Sort`."""
 
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
-    #: Names of the arguments: keys in and out, values in and out; None where there is no such argument.
+    #: Names of the arguments: keys in and out, values in and out; None if there is no such argument.
     _roles: ClassVar[tuple[str, str | None, str | None, str | None]]
 
     def __init__(
@@ -77,9 +77,9 @@ class SortPrimitive(Primitive):
         is_cpu = self.capabilities.is_cpu
         spin_limit = (4096 if is_cpu else 256) if spin_limit is None else integer("spin_limit", spin_limit, 1)
         stall_every = integer("stall_every", stall_every, 0)
-        # A CPU ranks key by key in fewer steps than by votes of lanes that it goes through one by one itself.
+        # A CPU does a subgroup vote lane by lane, so ranking key by key takes fewer steps.
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(False if subgroups is None and is_cpu else subgroups)
-        # Its state words are of 32 bits.
+        # Sorts use 32-bit state words.
         state = None if strategy == REDUCE_THEN_SCAN else "u32x2"
         safe, needs_tickets = look_back_choice(self.capabilities, device, state)
         value_words = value_datatype.itemsize_bytes // 4 if value_datatype is not None else 0
@@ -112,11 +112,11 @@ class SortPrimitive(Primitive):
         return self._configs.rows[-1][1].descending
 
     def argument_datatype(self, name: str) -> Datatype | None:
-        """The keys' datatype, or that of the values."""
+        """The datatype of the keys or of the values."""
         return self.datatype if name in self._roles[:2] else self.value_datatype
 
     def check_lengths(self, lengths: Mapping[str, int]) -> None:
-        """There are as many values as keys."""
+        """Check that there are as many values as keys."""
         if len(set(lengths.values())) > 1:
             described = ", ".join(f"{name} has {n} items" for name, n in lengths.items())
             raise LengthError(f"{self.name}: lengths differ: {described}; every key needs one value")
@@ -126,21 +126,21 @@ class SortPrimitive(Primitive):
         return next(iter(lengths.values()))
 
     def default_output(self, name: str, inputs: Mapping[str, Items]) -> Items | None:
-        """In place, the input of the same role."""
+        """The input of the same role, if the sort is in place."""
         if not self.overwrite_input:
             return None
         keys_in, keys_out, values_in, _ = self._roles
         return inputs[keys_in if name == keys_out else values_in]
 
     def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
-        """Keys may overwrite keys, and values values, where that was asked for."""
+        """With `overwrite_input`, keys may overwrite keys, and values may overwrite values."""
         keys_in, keys_out, values_in, values_out = self._roles
         return (
             self.overwrite_input and identical and (argument, output) in ((keys_in, keys_out), (values_in, values_out))
         )
 
     def plan(self, layout: Layout) -> Plan:
-        """Return the plan: one dispatch for a tile, else one and one or three per digit."""
+        """Return the plan: one dispatch for up to one tile, else a histogram and one or three dispatches per digit."""
         keys_in, keys_out, values_in, values_out = self._roles
         builder = PlanBuilder(self.name.lower(), layout, self.capabilities)
         operand = layout[keys_in]
@@ -170,7 +170,7 @@ class SortPrimitive(Primitive):
         codes = codes & codes.dtype.type((1 << end_bit) - (1 << self.begin_bit))
         if bits > 32 or keys.size >= 1 << 32:
             return np.argsort(codes, kind="stable")
-        # The same in a third of the time: positions below the codes make them all different.
+        # The same in a third of the time: positions in the low bits make all codes different.
         places = codes.astype(np.uint64) << np.uint64(32) | np.arange(keys.size, dtype=np.uint64)
         places.sort()
         return (places & np.uint64(0xFFFFFFFF)).astype(np.intp)
@@ -183,32 +183,33 @@ class Sort(InputOutput, SortPrimitive):
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
-        Of the keys: u32, i32, f32, u64, i64, f64 or f16.
+        Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
     descending : bool, default False
         Largest first. Keys that are equal keep their order in both directions.
     begin_bit, end_bit : int, optional
-        Sort by these bits only, from `begin_bit` up to but without `end_bit`; by default by all. Bits are those of
-        the key's code, whose unsigned order is the order of the keys (see Notes).
+        Sort by these bits only, from `begin_bit` up to but without `end_bit`; by default by all. They are bits of the
+        key's code, an unsigned integer: codes have the order of the keys.
     overwrite_input : bool, default False
         Sort in place: the outputs are the inputs, and less memory is needed.
     strategy : {None, "onesweep", "reduce_then_scan"}, optional
-        ``"onesweep"`` counts all digits at once, and then reads and writes each item once per digit, with a decoupled
+        ``"onesweep"`` counts all digits at once, and then reads and writes each item once per digit, with decoupled
         look-back and fallback. ``"reduce_then_scan"`` counts each digit before it moves the items, and no workgroup
-        ever waits for another. None takes the first where the self-test finds that workgroups can wait for each other.
+        ever waits for another. None takes ``"onesweep"`` if the self-test of the device finds look-back safe.
     subgroups : None, bool or str, optional
-        None chooses by what the device has; False uses workgroup memory and barriers only.
+        None uses subgroups if the device has them; False uses workgroup memory and barriers only.
     workgroup_size, items, parts, look : int, optional
         Shape of the kernels: invocations, keys per invocation and tile, parts in which a tile goes through workgroup
-        memory, tiles looked at in one round.
+        memory, tiles polled per round.
     tickets : bool, optional
-        Whether a workgroup of ``"onesweep"`` takes its tile from a counter; None for CPU adapters only.
+        Whether a workgroup of ``"onesweep"`` takes its tile from a counter. None takes tickets on CPU adapters and if
+        the self-test finds that they are needed.
     spin_limit : int, optional
-        How often a workgroup looks for counts that are not posted yet before it counts those tiles again itself; None
-        for 256, and 4096 on a CPU adapter, where the other workgroup may wait for a core.
+        Total unsuccessful polls after which a workgroup recounts unpublished tiles itself. By default 256; 4096 on a
+        CPU adapter, where the other workgroup may wait for a core.
     stall_every : int, optional
-        For tests: every so many tiles one never posts.
+        Testing only: every `stall_every`-th tile never publishes (0: all do).
     capabilities : Capabilities, optional
-        To plan for, with None as device; by default what was measured on the device.
+        The capabilities to plan for, with None as device. By default those measured on the device.
 
     See Also
     --------
@@ -217,15 +218,15 @@ class Sort(InputOutput, SortPrimitive):
 
     Notes
     -----
-    The order is that of numpy's stable sort: −0 equals +0 and keeps its sign, and every NaN comes last, also
-    when descending. A least significant digit radix sort with digits of 8 bits. A digit in which all keys agree moves
-    nothing: its dispatches remain, and end at once.
+    The order is that of numpy's stable sort: −0 equals +0 and keeps its sign, and every NaN comes last, also in
+    descending order. The algorithm is a least significant digit radix sort with digits of 8 bits. A digit in which all
+    keys agree moves nothing: its dispatches end at once.
 
-    With n items, temporary memory is one copy of the items; for ``"onesweep"`` 1 KiB per tile (see ``tiles`` of
-    ``plan.parameters``), for ``"reduce_then_scan"`` 2 KiB per block; and 2 KiB per digit. Up to one tile, a single
-    workgroup sorts in one dispatch, and needs none. Keys that are larger than a binding of the device are bound in
-    segments, and each chunk of a `ChunkedArray` by itself, as many as its max-storage-buffers-per-shader-stage allows.
-    Chunks of 16-bit keys begin at even items.
+    Temporary memory is one copy of the items, 2 KiB per digit, and 1 KiB per tile (``tiles`` in ``plan.parameters``)
+    for ``"onesweep"`` or 2 KiB per block for ``"reduce_then_scan"``. At most one tile of items needs no temporary
+    memory: one workgroup sorts it in one dispatch. Arrays that are larger than a binding of the device are bound in
+    segments, and chunks of a `ChunkedArray` one by one. The device's max-storage-buffers-per-shader-stage limits their
+    number. Chunks of 16-bit keys must begin at even items.
 
     Examples
     --------
@@ -275,26 +276,26 @@ class Sort(InputOutput, SortPrimitive):
 
 
 class SortPairs(KeysValues, SortPrimitive):
-    """Sort keys, and move a value along with each; stable.
+    """Sort keys and move a value with each key; stable.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
-        Of the keys: u32, i32, f32, u64, i64, f64 or f16.
+        Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
     value_datatype : Datatype, str or numpy dtype, default "u32"
-        Of the values, of 4 or 8 bytes; they are moved as they are.
+        Datatype of the values, of 4 or 8 bytes; their bits are not changed.
     descending, begin_bit, end_bit, overwrite_input, strategy
         As for `Sort`.
     subgroups, workgroup_size, items, parts, look, tickets, spin_limit, stall_every
         Shape of the kernels and how workgroups wait, as for `Sort`.
     capabilities : Capabilities, optional
-        To plan for, with None as device; by default what was measured on the device.
+        The capabilities to plan for, with None as device. By default those measured on the device.
 
     See Also
     --------
     execute : takes ``keys``, ``values``, ``output_keys`` and ``output_values``, shape (n,) each.
-    Sort : which order that is, and what memory it takes.
+    Sort : the order, and the temporary memory.
 
     Examples
     --------
@@ -356,22 +357,22 @@ class ArgSort(InputOutput, SortPrimitive):
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
-        Of the keys: u32, i32, f32, u64, i64, f64 or f16.
+        Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
     descending, begin_bit, end_bit, strategy
         As for `Sort`.
     subgroups, workgroup_size, items, parts, look, tickets, spin_limit, stall_every
         Shape of the kernels and how workgroups wait, as for `Sort`.
     capabilities : Capabilities, optional
-        To plan for, with None as device; by default what was measured on the device.
+        The capabilities to plan for, with None as device. By default those measured on the device.
 
     See Also
     --------
     execute : takes ``input`` and ``output``, shape (n,) each; the output is of u32.
-    Sort : which order that is.
+    Sort : the order.
 
     Notes
     -----
-    Memory is that of `Sort`, and a second copy of the keys, since they are no output.
+    Temporary memory is that of `Sort` plus a second copy of the keys, because the keys are not an output.
 
     Examples
     --------
@@ -426,9 +427,9 @@ def key_codes(keys: np.ndarray, descending: bool = False) -> np.ndarray:
     Parameters
     ----------
     keys : numpy.ndarray
-        Of a dtype of 2, 4 or 8 bytes.
+        Items of 2, 4 or 8 bytes.
     descending : bool, default False
-        Of the keys; NaN comes last all the same.
+        Order of the keys; NaN comes last in both directions.
     """
     unsigned = np.dtype(f"u{keys.dtype.itemsize}")
     sign = unsigned.type(1 << (8 * unsigned.itemsize - 1))

@@ -1,11 +1,10 @@
-"""What calls of the library's primitives take, spelled out for editors, ``help()`` and type checkers.
+"""The signatures of the library's primitives, for editors, ``help()`` and type checkers.
 
-`Primitive` takes the arguments of any primitive by name, which tells an editor nothing. Each class here has the same
-four methods with the names written out; their documentation is that of `Primitive`. The types say that chunks come out
-where chunks go in.
+`Primitive` accepts any argument names, so an editor cannot complete them. Each class here has the same four methods
+with explicit names; their documentation is that of `Primitive`. By their types, chunked inputs give chunked outputs.
 """
 
-# A method that takes some names is no substitute for one that takes any: that is the point here.
+# A method with explicit names cannot replace one that takes any names; here that is intended.
 # pyright: reportIncompatibleMethodOverride=false
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ __all__ = ["InputOutput", "InputTotal", "KeysValues", "TwoInputs"]
 
 
 class InputOutput(Primitive):
-    """Primitives of one input and one output of its kind."""
+    """Primitives with one input and one output of the same kind."""
 
     @explained()
     def bind(
@@ -76,7 +75,7 @@ class InputOutput(Primitive):
 
 
 class InputTotal(Primitive):
-    """Primitives of one input, whose output is one item."""
+    """Primitives with one input and an output of one item."""
 
     @explained()
     def bind(
@@ -128,7 +127,7 @@ class InputTotal(Primitive):
 
 
 class TwoInputs(Primitive):
-    """Primitives of two inputs and one output of their kind."""
+    """Primitives with two inputs and one output of the same kind."""
 
     @explained()
     def bind(
@@ -184,7 +183,7 @@ class TwoInputs(Primitive):
 
 
 class KeysValues(Primitive):
-    """Primitives of keys and values, which come out as keys and values."""
+    """Primitives with keys and values as inputs and outputs."""
 
     @explained()
     def bind(

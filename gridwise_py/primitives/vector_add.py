@@ -23,11 +23,11 @@ class VectorAdd(TwoInputs, Elementwise):
     workgroup_size, vecs : int, optional
         Shape of the kernel: invocations, and vec4 per invocation.
     capabilities : Capabilities, optional
-        To plan for, with None as device; by default what was measured on the device.
+        The capabilities to plan for, with None as device. By default those measured on the device.
 
     See Also
     --------
-    execute : takes ``a``, ``b`` and ``output``, shape (n,) each. The output may be one of the inputs.
+    execute : takes ``a``, ``b`` and ``output``, shape (n,) each. The output may be an input.
 
     Examples
     --------

@@ -16,29 +16,29 @@ from .device import default_device
 
 __all__ = ["ChunkedArray"]
 
-_WHOLE_ITEMS = 1 << 14  # default chunks are a multiple of this: whole tiles of every kernel
+_WHOLE_ITEMS = 1 << 14  # default chunks are multiples of this: whole tiles of every kernel
 
 
 class ChunkedArray(OnGpu):
-    """Arrays of one datatype on one device that act as one long array, one after the other.
+    """Consecutive arrays of one datatype on one device that act as one long array.
 
-    Primitives take it where they take an `Array`, but for the result of a `Reduce`, and so do the one-shot functions.
-    It may be larger than the largest buffer of the device. A `Kernel`, whose text is yours, needs one `Array`. What
-    goes to any place of an array, a sort or a matrix product, chooses among the chunks at each access: have few.
+    It may be larger than the largest buffer of the device. Primitives and one-shot functions accept it like an `Array`,
+    except as the output of a `Reduce` and in a `Kernel`. Random-access primitives (sorts, matrix products) select a
+    chunk on every access; keep the number of chunks small.
 
     Parameters
     ----------
     chunks : sequence of Array
-        At least one. Of any lengths, views and empty ones, too; they are not copied.
+        At least one, of any lengths. Views and empty arrays are allowed. They are not copied.
 
     Raises
     ------
     ArgumentError
-        If there is none.
+        If there is no chunk.
     DatatypeError
-        If one is no Array, or of another datatype.
+        If a chunk is not an Array, or has another datatype.
     BufferUsageError
-        If they lie on several devices.
+        If the chunks are on different devices.
 
     Examples
     --------
@@ -82,8 +82,8 @@ class ChunkedArray(OnGpu):
         data : numpy.ndarray
             Shape (n,).
         chunk_items : int, optional
-            Items of each chunk but the last; by default nearly as many as a binding of the device holds, so that each
-            chunk is reached by one dispatch.
+            Items per chunk, except the last; by default almost as many as a binding of the device holds, so that one
+            dispatch reaches a whole chunk.
         device : wgpu.GPUDevice, optional
         """
         items = host_array(data)
@@ -103,7 +103,7 @@ class ChunkedArray(OnGpu):
         *,
         chunk_items: int | None = None,
     ) -> ChunkedArray:
-        """Return `n` items with unspecified contents, in chunks as those of `from_numpy`."""
+        """Return `n` items with unspecified contents, in chunks like those of `from_numpy`."""
         n = checked_count(n, "n")
         datatype = as_datatype(datatype, STORAGE_DATATYPES)
         device = device if device is not None else default_device()
@@ -137,7 +137,7 @@ class ChunkedArray(OnGpu):
 
     @property
     def size(self) -> int:
-        """Number of items of all chunks."""
+        """Number of items in all chunks."""
         return sum(chunk.size for chunk in self._chunks)
 
     @property
@@ -169,7 +169,7 @@ class ChunkedArray(OnGpu):
         return ChunkedArray(found or [self._chunks[0][:0]])
 
     def to_numpy(self) -> np.ndarray:
-        """Copy the items from the GPU into one numpy array, shape (size,); as `Array.to_numpy`."""
+        """Copy the items from the GPU into one numpy array, shape (size,), like `Array.to_numpy`."""
         self._check_usable("COPY_SRC", "to_numpy()")
         out, first = np.empty(self.size, dtype=self.dtype), 0
         for chunk in self._chunks:
@@ -178,11 +178,11 @@ class ChunkedArray(OnGpu):
         return out
 
     async def to_numpy_async(self) -> np.ndarray:
-        """As `to_numpy`, without blocking the event loop."""
+        """Like `to_numpy`, without blocking the event loop."""
         return await in_thread(self.to_numpy)
 
     def copy_from(self, data: np.ndarray) -> ChunkedArray:
-        """Upload `data`, shape (size,) and of the same dtype, into the chunks, and return this."""
+        """Upload `data`, shape (size,) and of the same dtype, into the chunks; return this array."""
         if isinstance(data, OnGpu):
             raise DatatypeError(
                 f"copy_from() of a ChunkedArray takes a numpy array, not {data!r}; on the GPU, "

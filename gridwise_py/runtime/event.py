@@ -1,4 +1,4 @@
-"""Event: a mark in the GPU's work, and the time at which the GPU came by; for any wgpu work."""
+"""Event: a point in the queue, and the GPU timestamp at which it was reached; for any wgpu work."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["Event", "synchronize"]
 
 
 def synchronize(device: wgpu.GPUDevice | None = None) -> None:
-    """Wait until everything that was submitted to a device is done, as ``torch.cuda.synchronize``.
+    """Wait until all submitted work of a device is done, like ``torch.cuda.synchronize``.
 
     Parameters
     ----------
     device : wgpu.GPUDevice, optional
-        By default `default_device()`.
+        The default is `default_device()`.
     """
     device = device if device is not None else default_device()
     context = context_of(device)
@@ -42,20 +42,20 @@ def synchronize(device: wgpu.GPUDevice | None = None) -> None:
 
 
 class Event:
-    """A mark in the work of a device's queue, as ``torch.cuda.Event``.
+    """A point in a device's queue, and the GPU timestamp at which it was reached, like ``torch.cuda.Event``.
 
-    It times any wgpu work, not only that of this library: record one before it, one after it, and ask for the time
-    between them.
+    Events time any wgpu work, not only that of this library: record one event before it and one after it, then ask for
+    the time between them.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     enable_timing : bool, default True
-        Whether the time is taken. Without it the event only tells whether the GPU came by, and costs no query.
+        Whether to take the time. False costs no query; the event then only tells whether the GPU has reached it.
     blocking : bool, default False
-        Accepted for code that was written for torch; `synchronize` waits in the driver either way.
+        Accepted for code written for torch; `synchronize` waits in the driver either way.
     interprocess, external : bool, default False
-        Refused: WebGPU shares no events with other processes, and captures no graphs.
+        Refused: WebGPU cannot share events with other processes, and has no graph capture.
 
     Raises
     ------
@@ -64,10 +64,10 @@ class Event:
 
     Notes
     -----
-    The time is taken by stamps between passes where the device has ``timestamp-query-inside-encoders``, else by those
-    of a pass of one workgroup that does nothing. The time between two events is from the last stamp of the first to
-    the first stamp of the second, so that what recording costs the GPU is not in it. Queries belong to the device's
-    `TimingHelper`: any number of events can be alive, and one that is dropped gives its queries back.
+    Timestamps are taken between passes if the device has ``timestamp-query-inside-encoders``, otherwise by an empty
+    pass of one workgroup. The time between two events is from the last stamp of the first to the first stamp of the
+    second, so it excludes the GPU's cost of recording. Queries belong to the device's `TimingHelper`: any number of
+    events can be alive, and a dropped event returns its queries.
 
     Examples
     --------
@@ -102,19 +102,19 @@ class Event:
                 "external=True is about the capture of CUDA graphs, which WebGPU has not; record the event on the "
                 "encoder that holds the sequence: event.record(encoder)"
             )
-        # TimingUnavailable already here, and not after the work.
+        # Raises TimingUnavailable here, and not after the work.
         self._helper = context.timing_helper if enable_timing else None
         self._device_reference = weakref.ref(device)
         self.blocking: bool = bool(blocking)
         self._session: TimingSession | None = None
-        self._mark: Mark | None = None  # of a caller's encoder
+        self._mark: Mark | None = None  # on a caller's encoder
         self._recorded = False
         self._done = False
-        self._number: int | None = None  # if it submitted itself
+        self._number: int | None = None  # if it was submitted by record()
 
     @property
     def device(self) -> wgpu.GPUDevice:
-        """The device on whose queue it is recorded."""
+        """The device whose queue it is recorded on."""
         check_process()
         device = self._device_reference()
         if device is None:
@@ -127,20 +127,20 @@ class Event:
         return self._helper is not None
 
     def record(self, encoder: wgpu.GPUCommandEncoder | None = None) -> None:
-        """Put the mark behind everything that was submitted, or at this place of an encoder.
+        """Record the event behind all submitted work, or at this point of an encoder.
 
         Parameters
         ----------
         encoder : wgpu.GPUCommandEncoder, optional
-            With no pass open. You submit it; until then the event has not happened. By default the event submits an
-            encoder of its own, and does not wait. An event that is recorded again forgets the time before.
+            An encoder with no open pass. You submit it; the event does not happen before that. By default the event
+            submits a separate encoder, and does not wait. Recording again discards the previous time.
 
         Raises
         ------
         ArgumentError
-            If `encoder` is something else, such as a pass, or is finished.
+            If `encoder` is finished, or is not an encoder, such as a pass.
         BufferUsageError
-            If it is of another device.
+            If `encoder` is of another device.
         """
         device = self.device
         if encoder is not None:
@@ -160,7 +160,7 @@ class Event:
             except BaseException:
                 if encoder is None:
                     session.abandon()
-                else:  # a stamp may be on the encoder, and is then written when it is submitted
+                else:  # the encoder may hold a stamp, which is written when it is submitted
                     session.mark(encoder)
                 raise
         if encoder is None:
@@ -170,7 +170,7 @@ class Event:
                 session.submitted()
         elif session is not None:
             session.mark(encoder)
-        # Only now: a call that failed leaves the event as it was.
+        # Only now, so that a failed call leaves the event as it was.
         self._session, self._done, self._recorded, self._number = session, False, True, None
         self._mark = None if encoder is None else mark_of(device, encoder)
         if encoder is None:
@@ -184,7 +184,7 @@ class Event:
             bind_nothing(self.device).encode(encoder, timing=session)
 
     def _submitted(self) -> bool:
-        """Whether the mark is in the queue, or has been; waits for the queue where only the GPU knows."""
+        """Whether the event was submitted; waits for the queue if only the GPU can tell."""
         if self._mark is not None:
             look(self.device, [self._mark])
         return self._recorded and (self._mark is None or self._mark.seen)
@@ -202,12 +202,12 @@ class Event:
             )
 
     def synchronize(self) -> None:
-        """Wait until the GPU came by. A device has one queue, so what was submitted later is waited for, too.
+        """Wait until the GPU has reached the event. A device has one queue, so this also waits for later submissions.
 
         Raises
         ------
         TimingNotReady
-            If it was never recorded, or is on an encoder that was not submitted: the wait would never end.
+            If it was never recorded, or is on an encoder that was not submitted, so that the wait would never end.
         """
         if not self._done:
             self._check_submitted("synchronize()")
@@ -215,10 +215,10 @@ class Event:
             self._done = True
 
     def query(self) -> bool:
-        """Return whether the GPU came by, without waiting; False for an event that was never recorded.
+        """Return whether the GPU has reached the event, without waiting; False if it was never recorded.
 
-        While the GPU is at work, later work counts, too: True comes when the queue is empty, or after `synchronize`,
-        of this event or of any that was recorded later.
+        wgpu can only tell whether the whole queue is empty. So this is True when the queue is empty, or after
+        `synchronize` of this event or of a later one.
         """
         if self._done or not self._recorded:
             return self._done
@@ -229,13 +229,13 @@ class Event:
         else:
             idle = queue_is_idle(self.device)
             if idle is None:
-                wait_idle(self.device)  # of a wgpu-py that cannot tell without waiting
-            # Where nothing is under way, a look at the mark of a caller's encoder waits for nobody.
+                wait_idle(self.device)  # this wgpu-py cannot tell without waiting
+            # If the queue is idle, looking at the mark of a caller's encoder does not wait.
             self._done = idle is not False and self._submitted()
         return self._done
 
     def _span(self, wanted: str) -> Span:
-        """Return both stamps; the GPU has come by."""
+        """Return both stamps; raise if the GPU has not reached the event."""
         self._check_recorded(wanted)
         if self._helper is None or self._session is None:
             raise TimingUnavailable(f"{wanted}: this event takes no time; make it with enable_timing=True")
@@ -243,7 +243,7 @@ class Event:
             self._check_submitted(wanted)
             raise TimingNotReady(f"{wanted}: the GPU has not come by this event; call event.synchronize() first")
         if not self._session.is_read:
-            self._helper.collect()  # of all events at once: one by one, each would cost a submission
+            self._helper.collect()  # of all events at once, because each read costs a submission
         return self._session.spans()[0]
 
     def elapsed_ns(self, end: Event) -> float:
@@ -252,11 +252,11 @@ class Event:
         Raises
         ------
         TimingNotReady
-            If one of them was not recorded or submitted, or the GPU has not come by yet; the message says what to call.
+            If an event was not recorded or submitted, or the GPU has not reached it; the message says what to call.
         TimingUnavailable
-            If one of them was made with ``enable_timing=False``, or the GPU gave no time.
+            If an event was made with ``enable_timing=False``, or the GPU wrote no valid timestamp.
         ArgumentError
-            If they are of different devices, whose clocks have nothing to do with each other.
+            If the events are of different devices, whose clocks are unrelated.
         """
         if not isinstance(end, Event):
             raise ArgumentError(f"end must be an Event, not {type(end).__name__}")
@@ -274,7 +274,7 @@ class Event:
                 )
         if end is self:
             return 0.0
-        # From the last stamp of the one to the first of the other, whichever came first.
+        # From the last stamp of the earlier one to the first stamp of the later one.
         ticks = b.begin_ticks - a.end_ticks if b.begin_ticks >= a.begin_ticks else b.end_ticks - a.begin_ticks
         return ticks * a.tick_period_ns
 
@@ -283,7 +283,7 @@ class Event:
         return self.elapsed_ns(end) * 1e-6
 
     def stamps(self) -> Span:
-        """Return both of its stamps, in ticks; waits until the GPU came by.
+        """Return both of its stamps, in ticks; waits until the GPU has reached the event.
 
         Raises
         ------
@@ -299,15 +299,14 @@ class Event:
         return self._span("stamps()")
 
     def wait(self, queue: Any = None) -> None:
-        """Let work that is submitted from now on wait for this event, on the GPU. Blocks nobody.
+        """Make work that is submitted from now on wait for this event on the GPU; does not block the caller.
 
-        A device has one queue, which keeps the order of submissions: so there is nothing to do, once the event is
-        submitted.
+        A device has one queue, which keeps the order of submissions. So this only checks that the event was submitted.
 
         Parameters
         ----------
         queue : wgpu.GPUQueue or wgpu.GPUDevice, optional
-            Of the event's own device. WebGPU has no second queue and no stream.
+            The event's device or its queue. WebGPU has no second queue and no streams.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What a device can really do, as plain data: measured on a device, or invented in a test."""
+"""The capabilities of a device as plain data: measured on a device, or invented in a test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import ArgumentError
 
 __all__ = ["Capabilities", "LookbackVerdict", "SubgroupMode", "SubgroupsLike"]
 
-#: What ``subgroups=`` takes; see `Capabilities.subgroup_mode`.
+#: Values of ``subgroups=``; see `Capabilities.subgroup_mode`.
 SubgroupsLike: TypeAlias = (
     bool
     | Literal["native", "none"]
@@ -20,7 +20,7 @@ SubgroupsLike: TypeAlias = (
     | None
 )
 
-# WebGPU's default limits: what every device has.
+# WebGPU's default limits, which every device supports.
 _DEFAULT_LIMITS = {
     "max-storage-buffer-binding-size": 134_217_728,
     "max-buffer-size": 268_435_456,
@@ -35,13 +35,13 @@ _DEFAULT_LIMITS = {
 
 @dataclass(frozen=True)
 class SubgroupMode:
-    """Which form of the subgroup building blocks kernels use.
+    """The form of the subgroup building blocks in kernels.
 
     Attributes
     ----------
     kind : {"native", "none", "emulated"}
     size : int
-        Lanes; 1 for none.
+        Number of lanes; 1 for none.
     """
 
     kind: str
@@ -53,22 +53,22 @@ class SubgroupMode:
 
 @dataclass(frozen=True)
 class LookbackVerdict:
-    """What a self-test found out about kernels whose workgroups wait for each other; see `lookback_verdict`.
+    """The result of the look-back self-test; see `lookback_verdict`.
 
     Attributes
     ----------
     coherent : bool
         Every sum was right, and every workgroup finished.
     progress : bool
-        Hardly any workgroup waited in vain for one before it.
+        Hardly any workgroup had to recompute a tile: earlier workgroups make progress while later ones poll.
     needs_tickets : bool
-        That was so only where workgroups took their tiles in the order in which they started.
+        Forward progress held only with ticket ordering.
     recovers : bool
-        Sums were right, too, where some tiles never posted anything.
+        Sums were also right when some tiles never published.
     duration_ns : float or None
-        Of the self-test, on the CPU's clock.
+        Duration of the self-test, on the CPU's clock.
     error : str or None
-        Why it could not be run; all else is False then.
+        Why the self-test could not be run; all other fields are then False.
     """
 
     coherent: bool
@@ -80,7 +80,7 @@ class LookbackVerdict:
 
     @property
     def safe(self) -> bool:
-        """Whether look-back is right and quick on the device."""
+        """Whether look-back is correct and fast on the device."""
         return self.coherent and self.progress and self.recovers
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class LookbackVerdict:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What plans and reports need to know of a device.
+    """The properties of a device that plans and reports use.
 
     Attributes
     ----------
@@ -108,24 +108,24 @@ class Capabilities:
     backend : str
         ``"Vulkan"``, ``"Metal"``, ``"D3D12"`` or ``"OpenGL"``.
     vendor, driver : str
-        As the adapter gives them.
+        As reported by the adapter.
     features : frozenset of str
-        wgpu features that the device was made with.
+        wgpu features enabled on the device.
     limits : mapping from str to int
         The device's limits, by wgpu's names.
     subgroup_size : int or None
-        Measured by a kernel; None where the device has no subgroups.
+        Measured by a kernel; None if the device has no subgroups.
     subgroup_min_size : int
-        No kernel gets smaller ones, as the vendor says; 4 where nobody does.
+        The smallest subgroup size that a kernel can get, according to the vendor; 4 if unknown.
     tick_period_ns : float or None
         Nanoseconds per tick of a timestamp; None without timestamps.
     tick_step_ns : float or None
-        Smallest step between timestamps that was seen, in nanoseconds; None without timestamps.
+        Smallest observed step between timestamps, in nanoseconds; None without timestamps.
     lookback : LookbackVerdict or None
-        Whether workgroups can wait for each other. None: not tested yet; a primitive that wants to know then tests its
-        device, and without a device takes it for safe on all but CPU adapters.
+        Whether look-back is safe. None means not tested yet: a primitive that needs to know then tests its device.
+        Without a device it assumes that look-back is safe, except on CPU adapters.
     tuning : mapping or None
-        Shapes of kernels that `gridwise tune` found for this adapter and driver; see `tuned.load_tuning`.
+        Kernel shapes that `gridwise tune` found for this adapter and driver; see `tuned.load_tuning`.
     """
 
     adapter: str = "invented"
@@ -151,22 +151,22 @@ class Capabilities:
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the "GPU" is software on the CPU; its figures say nothing about any GPU."""
+        """Whether the "GPU" is software on the CPU, whose timings say nothing about GPUs."""
         return self.adapter_type == "CPU"
 
     def subgroup_mode(self, requested: str | bool | None) -> SubgroupMode:
-        """Resolve what a caller asked for.
+        """Return the subgroup mode for a ``subgroups=`` argument.
 
         Parameters
         ----------
         requested : None, bool, or str
-            None chooses; True and ``"native"`` insist on the hardware's subgroups; False and ``"none"`` do
-            without; ``"emulated-64"`` emulates that size in workgroup memory, for tests.
+            None uses subgroups if the device has them. True and ``"native"`` require the hardware's subgroups; False
+            and ``"none"`` use none. ``"emulated-64"`` emulates that size in workgroup memory, for tests.
 
         Raises
         ------
         ArgumentError
-            If the device cannot do it.
+            If the device does not support it.
         """
         if requested is None:
             requested = "native" if self.subgroup_size is not None else "none"

@@ -1,8 +1,8 @@
-// The frame of elementwise kernels: each workgroup does one block of WORKGROUP_SIZE × VECS vec4, loads before stores.
-// The kernel's file defines f and f4, from an item's index to its result.
+// The entry point of elementwise kernels: each workgroup does one block of WORKGROUP_SIZE × VECS vec4, loads before stores.
+// The kernel's file defines f and f4, which return the results for the index of an item.
 //$ if regions > 1
-// Blocks of several regions take turns: where each page of memory must be looked up again, workgroups that run at the same
-// time then do not all wait for the same page.
+// Blocks of several regions take turns. Above the memory whose pages the GPU knows, concurrent workgroups then do not all
+// wait for the lookup of the same page.
 //$ endif
 //$ include "lib/workgroup_index.wgsl"
 override WORKGROUP_SIZE: u32 = 256u;

@@ -1,16 +1,16 @@
-// Items of matrices on their way between the buffers and f32, in which all sums are.
+// Conversion of matrix items between the buffers and f32, the type of all sums.
 //$ if half
 alias Quad = vec2<u32>;
 fn lift(word: u32) -> f32 { return unpack2x16float(word).x; }
 fn lift4(words: Quad) -> vec4<f32> { return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y)); }
-// To the nearest, ties to even, as numpy does. pack2x16float may do as it likes with ties, and with what is too large.
+// Rounds to nearest, ties to even, as numpy does. pack2x16float may treat ties and overflow differently.
 fn lower(x: f32) -> u32 {
   let bits = bitcast<u32>(x);
   let sign = (bits >> 16u) & 0x8000u;
   let size = bits & 0x7fffffffu;
   if (size > 0x7f800000u) { return sign | 0x7e00u; }
   if (size >= 0x477ff000u) { return sign | 0x7c00u; }  // 65,520 and more
-  // Below 2⁻¹⁴ steps are of 2⁻²⁴, which is that of f32 between 0.5 and 1.
+  // Below 2⁻¹⁴ the step is 2⁻²⁴, the step of f32 between 0.5 and 1.
   if (size < 0x38800000u) { return sign | (bitcast<u32>(bitcast<f32>(size) + 0.5) - 0x3f000000u); }
   return sign | ((size - 0x38000000u + 0xfffu + ((size >> 13u) & 1u)) >> 13u);
 }
@@ -25,7 +25,7 @@ fn lower(x: f32) -> u32 { return bitcast<u32>(x); }
 fn lower4(x: vec4<f32>) -> Quad { return bitcast<vec4<u32>>(x); }
 //$ endif
 
-// Items i to i + 3 of a row that is as long as `length`; zeros past its end. `whole`: rows are of whole vec4.
+// Items i to i + 3 of a row of `length` items; zeros past its end. `whole`: rows consist of whole vec4.
 //$ for operand in ("a", "b")
 fn quad_{{ operand }}(row: u32, i: u32, length: u32, whole: bool) -> vec4<f32> {
   let first = row * length + i;

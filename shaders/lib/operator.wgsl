@@ -1,4 +1,4 @@
-// The operator, on accumulators (Acc), and the way from items to accumulators and back.
+// The operator on accumulators (Acc), and the conversion between items and accumulators.
 alias T = {{ datatype }};
 alias Acc = {{ acc.wgsl }};
 
@@ -20,7 +20,7 @@ fn combine4(a: vec4<Acc>, b: vec4<Acc>) -> vec4<Acc> {
 }
 //$ endif
 
-// Comes from the parameters: a constant infinity is an error in Tint.
+// From the parameters, because a constant infinity is an error in Tint.
 fn identity() -> Acc { return bitcast<Acc>(params.identity_bits); }
 
 // An accumulator as bits, for scratch memory.
@@ -28,7 +28,7 @@ fn pack(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn unpack(word: u32) -> Acc { return bitcast<Acc>(word); }
 
 //$ if acc.key
-// Ordered keys: unsigned order equals the order of the floats, −0 below +0. A NaN gets the key that wins.
+// Ordered keys: their unsigned order equals the order of the floats, −0 below +0. A NaN gets the key that wins.
 fn lift(word: u32) -> Acc {
   let key = word ^ select(0x80000000u, 0xffffffffu, (word >> 31u) == 1u);
   return select(key, {{ "0u" if acc.key == "min" else "0xffffffffu" }}, (word & 0x7fffffffu) > 0x7f800000u);

@@ -1,12 +1,12 @@
-// Sums of floats as pairs: the sum, and the sum of the rounding errors of all additions that made it. The value of a pair
-// is both together. Sources: TwoSum is from Knuth, "The art of computer programming", volume 2, 4.2.2; the sum is Sum2
+// Sums of floats as pairs: the sum, and the sum of the rounding errors of all its additions. The value of a pair is the total
+// of both. Sources: TwoSum is from Knuth, "The art of computer programming", volume 2, 4.2.2; the sum is Sum2
 // of Ogita, Rump and Oishi, "Accurate sum and dot product" (2005), here along a tree.
 //$ include "lib/seal.wgsl"
 struct Acc { sum: f32, error: f32 }
 struct Acc4 { sum: vec4<f32>, error: vec4<f32> }
 
 //$ for suffix, kind in [("", "f32"), ("4", "vec4<f32>")]
-// What rounding took from a + b, exactly, where s is the rounded sum.
+// The exact rounding error of a + b, where s is the rounded sum.
 fn rounding{{ suffix }}(a: {{ kind }}, b: {{ kind }}, s: {{ kind }}) -> {{ kind }} {
   let c = seal{{ suffix }}(s - a);
   return seal{{ suffix }}(seal{{ suffix }}(a - seal{{ suffix }}(s - c)) + seal{{ suffix }}(b - c));
@@ -24,7 +24,7 @@ fn add4(a: Acc4, x: vec4<f32>) -> Acc4 {
   return Acc4(sum, seal4(a.error + rounding4(a.sum, x, sum)));
 }
 
-// The bits of a pair's value. An infinity or a NaN stays what plain additions made of it: its error is NaN.
+// The bits of a pair's value. If the sum is infinite or NaN, the error is NaN, and the sum alone is the result.
 fn result(x: Acc) -> u32 {
   let exact = is_finite(x.sum) && is_finite(x.error);
   return settled(select(x.sum, seal(x.sum + x.error), exact));

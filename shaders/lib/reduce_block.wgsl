@@ -3,7 +3,7 @@ fn block_total(block: u32) -> Acc {
   let first = block * params.tiles_per_block;
   let end = min(first + params.tiles_per_block, params.tiles);
 //$ if op.commutative
-  // Order does not matter: every invocation keeps four sums of its own until the end.
+  // The order does not matter, so every invocation keeps four separate sums until the end.
   var sums = vec4<Acc>(identity());
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);

@@ -1,7 +1,7 @@
-// Counts digits of keys in workgroup memory, in a few copies, so that lanes with equal digits meet less often.
+// Counts digits of keys in workgroup memory, in several copies, so that lanes with equal digits collide less often.
 const COPIES: u32 = {{ copies }}u;
 const DIGITS: u32 = {{ digits }}u;
-const CHUNK_ITEMS: u32 = {{ chunk_items }}u;  // keys of an invocation between two reads of memory
+const CHUNK_ITEMS: u32 = {{ chunk_items }}u;  // keys per invocation that are loaded at once
 var<workgroup> counters: array<atomic<u32>, COPIES * DIGITS * BINS>;
 
 var<private> lane: u32;
@@ -21,7 +21,7 @@ fn count_key(encoded: Key) {
 //$ endfor
 }
 
-// Adds the counters of this invocation's bin to its totals, and empties them.
+// Adds the counters of this invocation's bin to its totals, and sets them to 0.
 fn add_up() {
   workgroupBarrier();
   if (lane < BINS) {
@@ -34,7 +34,7 @@ fn add_up() {
   workgroupBarrier();
 }
 
-// Counts the keys from `first` to before `end`; the bin of this invocation is in `totals`.
+// Counts the keys from `first` up to but without `end`. `totals` gets the counts of this invocation's bin.
 //$ for place in places
 //$ set code_of = "key_encode" if place == "input" else "key_read"
 fn count_range_{{ place }}(first: u32, end: u32) {

@@ -1,5 +1,5 @@
-// Items of a tile on their way between the buffers and the registers of the invocations. One pass reads and writes any
-// two of three places, so that the choice can be made on the GPU; it is the same for the whole dispatch.
+// Moves items of a tile between the buffers and the registers of the invocations. A pass reads one of three buffers and
+// writes another. The GPU chooses them, once for the whole dispatch (see the routes in lib/sort_key.wgsl).
 fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= params.n; }
 
 //$ for items_of in held
@@ -38,9 +38,9 @@ fn read_{{ items_of.name }}(tile: u32, place: u32) {
 }
 //$ endfor
 
-// Keys past the end rank behind all others: their digit is the last, and so is their place in the tile.
-// Keys that are their own codes (not `encodes`) keep a text of their own: with another, of the same meaning, NVIDIA's
-// compiler needs one register too many for pairs, which costs a third (docs/performance.md, sort, 19).
+// Keys past the end rank behind all others: they have the last digit and the last places in the tile.
+// Keys that are their own codes (not `encodes`) need a separate text. With the common one, NVIDIA's compiler uses one
+// register too many for pairs, which costs a third (docs/performance.md, sort, 19).
 fn read_codes(tile: u32, place: u32) {
   if (!tile_is_full(tile)) {
 //$ set last = "select(key_written(LAST_CODE), key_decode(LAST_CODE), place == INPUT)" if encodes else "key_decode(LAST_CODE)"

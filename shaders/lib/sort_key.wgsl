@@ -1,10 +1,10 @@
-// Keys as the radix sort sees them: codes whose unsigned order is the order wanted. A code holds every bit of its key, so
-// that it can be turned back. Two floats that numpy's order takes for equal may have different codes, −0 and +0 and
-// all NaNs, and descending a NaN would come first. So digits are taken from `key_fixed` of a code wherever there are such
-// keys, which the histogram finds out. A key of 16 bits is the upper half of its code.
+// Keys as the radix sort sees them: codes whose unsigned order is the wanted order. A code holds every bit of its key, so
+// it can be decoded. But floats that are equal in numpy's order have different codes (−0 and +0, and all NaNs), and in
+// descending order a NaN would come first. If the histogram finds such keys, digits come from `key_fixed` of the code
+// instead. A key of 16 bits is the upper half of its code.
 const BINS: u32 = {{ constants.BINS }}u;
 
-// The digit in use: its first bit, its mask, and the word of the key that has it.
+// The current digit: its first bit, its mask, and its word in the key.
 var<private> digit_shift: u32;
 var<private> digit_mask: u32;
 //$ if key_words == 2
@@ -18,7 +18,7 @@ fn use_digit(packed: u32) {
 //$ endif
 }
 
-// Passes write codes to one another: only the first has to encode, and only the last to decode.
+// Passes hand codes to one another: only the first one encodes, and only the last one decodes.
 //$ if key_words == 1
 alias Key = u32;
 //$ set half = key_bytes == 2
@@ -44,7 +44,7 @@ fn key_read(item: Key) -> Key { return item{{ " << 16u" if half }}; }
 fn key_written(code: Key) -> Key { return code{{ " >> 16u" if half }}; }
 fn key_fixed(code: Key) -> Key {
 //$ if key_kind == "f"
-// Descending the infinities change places, and so do the zeros.
+// In descending order the infinities change places, and so do the zeros.
 //$ set lowest, highest = ("0x03ff0000u", "0xfc000000u") if half else ("0x007fffffu", "0xff800000u")
 //$ set zeros = ("0x7fff0000u" if half else "0x7fffffffu", "0x80000000u")
 //$ set negative, positive = zeros | reverse if descending else zeros
@@ -96,13 +96,13 @@ fn key_is_fixed(code: Key) -> bool { return all(key_fixed(code) == code); }
 const LAST_CODE: Key = vec2<u32>(0xffffffffu);
 //$ endif
 
-// Where a pass reads and writes: 0 for a pass that is left out, since all keys agree in its digit; else the place of
-// its source plus 4 × that of its destination. Decided on the GPU by sort_histogram.wgsl.
+// Where a pass reads and writes: 0 for a pass that is skipped, because all keys agree in its digit; otherwise the place of
+// its source plus 4 × that of its destination. sort_histogram.wgsl decides it on the GPU.
 const INPUT: u32 = 1u;
 const OUTPUT: u32 = 2u;
 const TEMPORARY: u32 = 3u;
-// As a destination: the output, where the last pass puts no codes but keys.
+// As a destination: the output of the last pass, which writes keys instead of codes.
 const LAST: u32 = 1u;
-// In the routes: whether there are keys whose code is not fixed, and, behind it, where the bins of each digit begin.
+// Indices in the routes: whether any key differs from its fixed code, and then where the bins of each digit begin.
 const UNFIXED: u32 = {{ constants.ROUTES_UNFIXED }}u;
 const FIRST_BIN: u32 = {{ constants.ROUTES_FIRST_BIN }}u;

@@ -1,24 +1,24 @@
 // Stable ranking of a tile of keys by one digit, for subgroups of any size and for none.
-// Row r of a tile is what 32 neighbouring lanes hold: ITEMS rounds of 32 consecutive keys. Every row has a counter per
-// bin in `stage`, which later holds the keys themselves.
-// Source: the ranking by matching lanes is that of Adinets and Merrill, "Onesweep" (2022). WGSL cannot match lanes, so that
-// eight ballots do it.
+// Row r of a tile is held by 32 neighbouring lanes: ITEMS rounds of 32 consecutive keys. Every row has a counter per
+// bin in `stage`, which later holds the keys.
+// Source: the ranking by matching lanes is that of Adinets and Merrill, "Onesweep" (2022). WGSL cannot match lanes, so
+// eight ballots replace it.
 const ITEMS: u32 = {{ items }}u;
 const ROWS: u32 = {{ rows }}u;
 const ROW_ITEMS: u32 = 32u * ITEMS;
 const TILE: u32 = ROWS * ROW_ITEMS;
-// Counters of the rows, then keys{{ "; the digits on the way to ranks lie behind the counters" if subgroups == "none" }}.
+// Counters of the rows, then keys{{ "; digits, which become ranks, lie behind the counters" if subgroups == "none" }}.
 var<workgroup> stage: array<atomic<u32>, {{ stage_words }}>;
 //$ if takes_turns
 var<workgroup> rank_steps: u32;
 //$ endif
 
-var<private> lane: u32;  // of the workgroup, in the order of the subgroups
+var<private> lane: u32;  // in the workgroup, in the order of the subgroups
 var<private> row: u32;
 //$ for items_of in held
 var<private> {{ items_of.name }}: array<{{ "u32" if items_of.words == 1 else "vec2<u32>" }}, ITEMS>;
 //$ endfor
-// Ranks in the tile, two to a word: registers decide how many workgroups fit on a multiprocessor.
+// Ranks in the tile, two per word: registers decide how many workgroups fit on a multiprocessor.
 var<private> ranks: array<u32, (ITEMS + 1u) / 2u>;
 
 fn rank_of(k: u32) -> u32 { return (ranks[k >> 1u] >> (16u * (k & 1u))) & 0xffffu; }
@@ -27,7 +27,7 @@ fn set_rank(k: u32, rank: u32) {
 }
 fn add_to_rank(k: u32, more: u32) { ranks[k >> 1u] += more << (16u * (k & 1u)); }
 
-// Keys are fixed already where all of them are ranked by one digit.
+// Keys are already fixed where one digit ranks all of them.
 fn ranked_digit(code: Key) -> u32 { return key_digit({{ "key_fixed(code)" if fix_when_ranked else "code" }}); }
 
 // Position in the tile of this invocation's key in round k.
@@ -44,7 +44,7 @@ fn rank_enter(lanes: Lanes) {
 
 //$ include "lib/sort_scan.wgsl"
 
-// Ranks the tile's keys in their rows, and gives invocation b < BINS the number of keys in bin b.
+// Ranks the tile's keys in their rows, and returns to invocation b < BINS the number of keys in bin b.
 fn tile_count() -> u32 {
 //$ for i in range(8)
   atomicStore(&stage[lane + {{ i }}u * WORKGROUP_SIZE], 0u);
@@ -63,7 +63,7 @@ fn tile_count() -> u32 {
 // Turns ranks in a row into ranks in the tile. `first` is the rank of the first key of this invocation's bin.
 fn tile_rank(first: u32) {
   if (lane < BINS) {
-    // Read once more: kept in registers, these counts would cost the second workgroup on a multiprocessor.
+    // Read a second time: kept in registers, these counts would cost the second workgroup on a multiprocessor.
     var next = first;
 //$ for r in range(rows)
     let count_{{ r }} = atomicLoad(&stage[{{ constants.BINS * r }}u + lane]);
@@ -79,7 +79,7 @@ fn tile_rank(first: u32) {
 }
 
 //$ if subgroups == "none"
-// An invocation per row ranks its keys, one by one.
+// One invocation per row ranks its keys, one by one.
 fn rank_rows() {
   let digits = ROWS * BINS;
 //$ for k in range(items)
@@ -101,12 +101,12 @@ fn rank_rows() {
   workgroupBarrier();
 }
 //$ else
-// The lanes of the row, and of the subgroup, whose digit is the same.
+// The lanes of the row and of the subgroup with the same digit.
 fn matching_lanes(digit: u32, all: u32) -> u32 {
   var lanes = all;
   var votes = 0u;
 //$ if subgroups == "emulated"
-  // Loops, not rows: an emulated vote is long, and a driver would repeat it for every bit of every round.
+  // A loop, not written out: an emulated vote is long, and its text would be repeated for every bit of every round.
   for (var bit = 1u; bit < BINS; bit <<= 1u) {
     votes = sg_ballot((digit & bit) != 0u);
     lanes &= select(~votes, votes, (digit & bit) != 0u);
@@ -123,15 +123,15 @@ fn matching_lanes(digit: u32, all: u32) -> u32 {
 fn rank_lane() -> u32 { return sg_lane & 31u; }
 fn leader_of(lanes: u32) -> u32 { return (sg_lane & ~31u) + countTrailingZeros(lanes); }
 
-// A row that is (part of) one subgroup: its lanes go in step. The shuffle needs what the addition gave, so that the
-// additions of a row stay in the order of its rounds.
+// A row that is (part of) one subgroup, whose lanes run in step. The shuffle depends on the addition's result, so the
+// additions of a row keep the order of its rounds.
 fn rank_in_step(key: Key, all: u32) -> u32 {
   let digit = ranked_digit(key);
   let lanes = matching_lanes(digit, all);
   let before = countOneBits(lanes & ((1u << rank_lane()) - 1u));
   var first = 0u;
   if (before == 0u) {
-    // Nobody else touches this counter meanwhile; two accesses are faster than one addition.
+    // No other lane accesses this counter meanwhile; a load and a store are faster than an atomic addition.
     first = atomicLoad(&stage[row * BINS + digit]);
     atomicStore(&stage[row * BINS + digit], first + countOneBits(lanes));
   }
@@ -139,7 +139,7 @@ fn rank_in_step(key: Key, all: u32) -> u32 {
 }
 
 //$ if takes_turns
-// A row of several subgroups: one after the other.
+// A row of several subgroups, which rank one after the other.
 fn rank_in_turn(key: Key, all: u32, steps: u32) -> u32 {
   let digit = ranked_digit(key);
   let lanes = matching_lanes(digit, all);

@@ -1,4 +1,4 @@
-// Reads keys as they are ranked.
+// Reads keys in the form in which they are ranked.
 fn read_ranked(tile: u32, place: u32) {
   read_codes(tile, place);
 //$ if fixes | length > 1
@@ -9,7 +9,7 @@ fn read_ranked(tile: u32, place: u32) {
   }
 //$ endif
 }
-// Reads them again, as they are written, if that is something else.
+// Reads them again in the form in which they are written, if that differs.
 fn read_unfixed(tile: u32, place: u32) {
 //$ if fixes | length > 1
   if (load_routes(UNFIXED) != 0u) { read_codes(tile, place); }

@@ -1,4 +1,4 @@
-// The sums of numbers of all invocations: what comes before this one, and the total.
+// Scans a number of each invocation: the sum before this invocation, and the total.
 fn wg_exclusive(x: u32) -> WorkgroupScan {
   let within = sg_scan(x);
   let before = wg_scan(sg_last(within.inclusive));

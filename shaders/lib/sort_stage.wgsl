@@ -1,12 +1,12 @@
-// A ranked tile in workgroup memory, a part at a time: runs of keys of one digit lie together there.
-// Puts a part of the tile's items in the order of their ranks: those whose rank is from part × PART on.
+// A ranked tile in workgroup memory, one part at a time, so that keys of one digit are contiguous.
+// Puts the items of a part in the order of their ranks: the PART items from rank part × PART on.
 const PARTS: u32 = {{ parts }}u;
 const PART: u32 = TILE / PARTS;
 //$ for items_of in moved
 //$ if items_of not in held
-// Read from where they are, when their turn has come: in registers they would cost the second workgroup on a
-// multiprocessor. All loads come first, so that they are on their way together; those of items that are not of this part
-// read one and the same item.
+// Values are read from their buffer only now: kept in registers they would cost the second workgroup on a
+// multiprocessor. All loads come first, so that they are in flight together. Loads for items of other parts all read
+// the same item.
 //$ for place in places
 fn stage_{{ items_of.name }}_{{ place }}(part: u32, tile: u32) {
   let first = tile * TILE;

@@ -1,12 +1,12 @@
 // The chained state of a pass: a word per tile and bin, {epoch: 1 bit, inclusive: 1 bit, keys: 30 bits}. One bit of epoch
-// is enough, since every dispatch publishes every tile: a word that is not of this epoch is of the one before. The words lie
-// behind the four of lib/control.wgsl, in one buffer, so that a pass needs no more than eight.
+// is enough, because every dispatch publishes every tile: a word of another epoch is of the previous one. The words lie
+// behind the four of lib/control.wgsl in one buffer, so that a pass needs at most eight buffers.
 //$ include "lib/control.wgsl"
 const COUNT: u32 = 0u;       // the keys of this tile
-const INCLUSIVE: u32 = 1u;   // and where the bin begins, and the keys of all earlier tiles
+const INCLUSIVE: u32 = 1u;   // plus the start of the bin and the keys of all earlier tiles
 
 fn digit_publish(tile: u32, bin: u32, flag: u32, value: u32) {
-  // The first epoch is 0, and so are words that were never written: the bit is the other one.
+  // The first epoch is 0, and unwritten words are 0, too: so the bit is the inverse.
   let fresh = select(epoch ^ 1u, epoch, stalls(tile));
   atomicStore(&states[{{ constants.CONTROL_WORDS }}u + tile * BINS + bin], (fresh << 31u) | (flag << 30u) | value);
 }

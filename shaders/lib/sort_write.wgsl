@@ -1,5 +1,6 @@
 // Writes a ranked tile to the runs of its bins, in the output or in the temporary copy.
-// What to add to the position of a key in the tile, by bin; before that, counts of a tile that did not publish.
+// By bin, the offset from the position of a key in the tile to its position in the output; before that, counts of an
+// unpublished tile.
 var<workgroup> run_offsets: array<atomic<u32>, BINS>;
 //$ if moved | length > 1
 var<private> destinations: array<u32, ITEMS / PARTS>;
@@ -42,7 +43,7 @@ fn write_{{ place }}{{ fixed }}(tile: u32{{ ", source: u32" if moved | length > 
 //$ endfor
 //$ endfor
 
-// Moves a tile whose keys are ranked, and whose first part is staged.
+// Writes a tile whose keys are ranked and whose first part is staged.
 fn tile_write(tile: u32, route: u32) {
 //$ set from = ", route & 3u" if moved | length > 1 else ""
 //$ set last = ", (route >> 2u) == LAST" if encodes else ""

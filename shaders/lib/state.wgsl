@@ -1,11 +1,11 @@
-// The chained state of a single-pass scan: one word per tile that holds {epoch, flag, value}, read and written
-// whole, since WGSL's atomics are relaxed and promise no order between two words. Two forms:
+// The chained state of a single-pass scan: one word {epoch, flag, value} per tile. It is read and written as a whole,
+// because WGSL's atomics are relaxed and promise no order between two words. Two forms:
 //   u64     one 64-bit atomic: value in the low half, epoch and flag in the high half
 //   u32x2   two 32-bit atomics, each with 16 bits of the value, the epoch and the flag; a pair whose tags differ is
-//           being written, and counts as not ready
-// The epoch tells this dispatch's words from those of the one before. It lives in the buffer and is moved on by the last
-// workgroup to finish, so nothing needs clearing between dispatches. It may wrap: every dispatch publishes every tile, so
-// a word that is not of this epoch is of the one before, never older.
+//           being written and counts as unpublished
+// The epoch tells this dispatch's words from those of the previous one. It lives in the buffer, and the last workgroup to
+// finish increments it, so nothing needs clearing between dispatches. It may wrap: every dispatch publishes every tile, so
+// a word of another epoch is of the previous one, never older.
 const EMPTY: u32 = 0u;      // nothing published in this epoch
 const TOTAL: u32 = 1u;      // the tile's own total
 const INCLUSIVE: u32 = 2u;  // the total of all tiles up to this one

@@ -1,9 +1,9 @@
 // Subgroup building blocks in three forms with one meaning:
 //   native    the hardware's subgroups, of any size that divides the workgroup
 //   none      no subgroups: every invocation is a subgroup of one (lib/workgroup.wgsl does the work with barriers)
-//   emulated  subgroups of {{ emulated_size }} in workgroup memory, so that sizes which no adapter at hand has can be tested
-// Calls stand in control flow that is uniform over the workgroup, since the emulation has barriers; between
-// `look_back_enter` and its end they are the look_back_ functions, of which only subgroup 0 needs the results.
+//   emulated  subgroups of {{ emulated_size }} in workgroup memory, to test sizes that no available adapter has
+// All calls must be in control flow that is uniform over the workgroup, because the emulation has barriers. From
+// `look_back_enter` to its end only the look_back_ functions may be called; only subgroup 0 needs their results.
 struct Lanes {
   @builtin(local_invocation_index) local: u32,
 //$ if subgroups == "native"
@@ -25,7 +25,7 @@ var<private> sg_count: u32;
 
 struct SubgroupScan { exclusive: Acc, inclusive: Acc }
 
-// The first lane of the subgroup that looks back. Nothing promises that it is invocation 0.
+// The first lane of the subgroup that looks back. It need not be invocation 0.
 fn is_leader() -> bool { return sg_id == 0u && sg_lane == 0u; }
 
 //$ if subgroups == "native"
@@ -95,7 +95,7 @@ fn sg_last(x: Acc) -> Acc {
   emulated_share(x);
   return emulated[local - sg_lane + sg_size - 1u];
 }
-// In few steps, not lane by lane: lavapipe ends every loop of an invocation after 65,535 iterations in all.
+// In log₂ steps, not lane by lane: lavapipe ends all loops of an invocation after 65,535 iterations in total.
 fn sg_scan(x: Acc) -> SubgroupScan {
   var y = x;
   for (var d = 1u; d < sg_size; d <<= 1u) {
@@ -108,7 +108,7 @@ fn sg_scan(x: Acc) -> SubgroupScan {
   return SubgroupScan(exclusive, y);
 }
 fn sg_reduce(x: Acc) -> Acc { return sg_last(sg_scan(x).inclusive); }
-// All invocations take part and get the results of subgroup 0, so that loops stay uniform.
+// All invocations take part and get the results of subgroup 0, so loops stay uniform.
 fn look_back_enter() -> bool { return true; }
 fn look_back_max(x: u32) -> u32 {
   workgroupBarrier();
@@ -127,11 +127,11 @@ fn look_back_reduce(x: Acc) -> Acc {
 //$ endif
 
 //$ if ballots is defined
-// Votes of the 32 lanes that this lane is among (of all lanes, in a subgroup of fewer), and the value of another lane.
+// Votes of the 32 lanes around this lane (of all lanes in a smaller subgroup), and the value of another lane.
 //$ if subgroups == "native"
 fn sg_ballot(vote: bool) -> u32 {
   let votes = subgroupBallot(vote);
-  // Drivers know the size when they compile, so that this costs nothing where it is 32.
+  // Drivers know the size when they compile, so this is free where it is 32.
   if (sg_size > 32u) { return votes[sg_lane >> 5u]; }
   return votes.x;
 }

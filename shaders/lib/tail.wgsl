@@ -1,4 +1,4 @@
-// Items i to i + 3 of the output, as far as they lie before item n.
+// Stores those of the items i to i + 3 that lie before item n.
 fn store4_guarded(i: u32, words: vec4<u32>) {
   if (i + 4u <= params.n) {
     store4_output(i, words);

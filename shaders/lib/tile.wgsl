@@ -1,7 +1,7 @@
-// A tile: WORKGROUP_SIZE × VECS × 4 consecutive items. A subgroup owns consecutive rows of it, a row being one vec4
-// per lane: loads and stores are contiguous over the lanes, and combining lane by lane, row by row, subgroup by
-// subgroup keeps the order of the items.
-// Rows are written out one by one: a driver that does not unroll a loop over them keeps the items in slow memory
+// A tile: WORKGROUP_SIZE × VECS × 4 consecutive items. A subgroup owns consecutive rows; a row is one vec4 per lane. So
+// loads and stores are contiguous over the lanes, and combining lane by lane, row by row, subgroup by subgroup keeps
+// the order of the items.
+// The template writes out every row: a driver that does not unroll a loop over them keeps the items in slow memory
 // instead of registers (half the speed with 8 rows on an H200).
 const VECS: u32 = {{ vecs }}u;
 var<private> tile_items: array<vec4<Acc>, VECS>;
@@ -13,7 +13,7 @@ fn tile_item(tile: u32, r: u32) -> u32 {
   return tile * tile_size() + (sg_id * VECS * sg_size + r * sg_size + sg_lane) * 4u;
 }
 
-// The input holds items, or accumulators that an earlier kernel packed.
+// The input holds items, or accumulators packed by an earlier kernel.
 const RAW_INPUT: u32 = {{ constants.RAW_INPUT }}u;
 const RAW_OUTPUT: u32 = {{ constants.RAW_OUTPUT }}u;
 //$ if acc.key
@@ -42,7 +42,7 @@ fn result(x: Acc) -> u32 { return lower(x); }
 fn result4(x: vec4<Acc>) -> vec4<u32> { return lower4(x); }
 //$ endif
 
-// Items i to i + 3 as accumulators, with identities for those past the end.
+// Items i to i + 3 as accumulators, with the identity for those past the end.
 fn lifted4_guarded(i: u32) -> vec4<Acc> {
   if (i + 4u <= params.n) { return item4(i); }
   var v = vec4<Acc>(identity());

@@ -1,10 +1,10 @@
-// Scan of a tile that lib/tile.wgsl has loaded, in three steps. `tile_sum` gives the total after one barrier: others may
-// be waiting for it, so it comes before everything else. `tile_scan` works in registers, without barriers. `tile_store`
-// writes.
+// Scan of a tile that lib/tile.wgsl has loaded, in three steps. `tile_sum` returns the total after one barrier; it comes
+// first because other workgroups may be polling for the total. `tile_scan` works in registers, without barriers.
+// `tile_store` writes.
 //$ include "lib/tail.wgsl"
 var<private> tile_before: array<Acc, VECS>;
 
-// Gives what comes before this invocation's subgroup in the tile, and the tile's total.
+// Returns the total of the subgroups before this one in the tile, and the tile's total.
 fn tile_sum() -> WorkgroupScan {
 //$ if op.commutative
   var v = tile_items[0];
@@ -23,8 +23,8 @@ fn tile_sum() -> WorkgroupScan {
 
 fn tile_row_sum(v: vec4<Acc>) -> Acc { return sg_reduce(combine(combine(v.x, v.y), combine(v.z, v.w))); }
 
-// tile_items become inclusive within their vec4, and tile_before what combines before each row; `before` comes before
-// everything of this subgroup.
+// Makes tile_items inclusive within their vec4, and tile_before the prefix of each row. `before` is the prefix of this
+// subgroup.
 fn tile_scan(before: Acc) {
   var carry = before;
 //$ for r in range(vecs)
@@ -43,7 +43,7 @@ fn tile_scan_row(r: u32, carry: Acc) -> Acc {
   return combine(carry, sg_last(lanes.inclusive));
 }
 
-// Writes the tile, with `before` combined before everything.
+// Writes the tile, with `before` as the prefix of all items.
 fn tile_store(tile: u32, before: Acc) {
   if (tile_is_full(tile)) {
 //$ for r in range(vecs)

@@ -6,7 +6,7 @@ var<workgroup> wg_totals: array<Acc, WORKGROUP_SIZE>;
 
 struct WorkgroupScan { before: Acc, total: Acc }
 
-// x is the total of the invocation's subgroup. Gives the total of the subgroups before it, and of all.
+// x is the total of the invocation's subgroup. Returns the total of the subgroups before it, and of all.
 //$ if subgroups == "none"
 // Hillis and Steele, "Data parallel algorithms" (1986), over all invocations.
 fn wg_scan(x: Acc) -> WorkgroupScan {
