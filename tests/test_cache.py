@@ -49,7 +49,7 @@ for name in ("HOME", "XDG_CACHE_HOME", "GRIDWISE_CACHE_DIR"):
 def nobody(*_):
     raise KeyError("getpwuid(): uid not found")
 pwd.getpwuid = nobody
-from gridwise_py import cache
+from gridwise_py.storage import cache
 assert cache.cache_folder() is None, cache.cache_folder()
 key = {"adapter": "some GPU"}
 assert cache.load("tuning", key, 1) is None

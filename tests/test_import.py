@@ -39,7 +39,7 @@ for name in dir(type(gpu)):
     if name.startswith(("enumerate", "request")):
         setattr(type(gpu), name, must_not)
 import gridwise_py
-from gridwise_py import device
+from gridwise_py.runtime import device
 print(len(device._default))
 """
     assert _run(code) == "0"

@@ -114,7 +114,7 @@ in_child(lambda: run.get_timing_result().cpu_total_time_ns == times.cpu_total_ti
 def test_locks_that_were_held_at_the_fork_hang_nobody(device):
     """Another thread holds every lock of the library while the process forks."""
     code = _USE + """
-from gridwise_py import context, device as device_module
+from gridwise_py.runtime import context, device as device_module
 from gridwise_py.runtime.context import context_of
 held, done = threading.Event(), threading.Event()
 def hold():

@@ -106,7 +106,7 @@ def test_a_lost_default_device_is_replaced(device, monkeypatch, wgpu_errors):
 LOST_MEANWHILE = """
 import sys
 import numpy as np, wgpu, gridwise_py as gw
-from gridwise_py import _wgpu_native
+from gridwise_py.backend import wgpu_native as _wgpu_native
 
 X = np.arange(10_000, dtype=np.uint32)
 Buffer = type(gw.request_device().create_buffer(size=16, usage=wgpu.BufferUsage.COPY_DST))
