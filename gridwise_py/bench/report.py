@@ -17,8 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import gridwise_py
-
+from .._version import __version__
 from ..display.terminal import clean
 from ..errors import ArgumentError
 from .compare import compare
@@ -131,7 +130,7 @@ def report_html(
     samples = samples_by_case(sources, documents, left_out)
     warnings = page_warnings(documents, names)
     context = {
-        "version": gridwise_py.__version__,
+        "version": __version__,
         "names": names,
         "all": ALL,
         "modes": list(dict.fromkeys(entry["mode"] for document in documents for entry in document["results"])),

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-import gridwise_py
-
+from .._version import __version__
 from ..backend.wgpu_native import wait_method
 from ..errors import ArgumentError
 from ..runtime.context import capabilities, context_of
@@ -54,7 +53,7 @@ def host_context() -> dict[str, Any]:
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
-            "gridwise_py": gridwise_py.__version__,
+            "gridwise_py": __version__,
             "wgpu": wgpu.__version__,
             "numpy": np.__version__,
             "python": platform.python_version(),
@@ -66,7 +65,7 @@ def host_context() -> dict[str, Any]:
             "cpu_count": os.cpu_count(),
         },
         "byteorder": sys.byteorder,
-        "git": git_state(Path(gridwise_py.__file__).resolve().parent.parent),
+        "git": git_state(Path(__file__).resolve().parents[2]),
     }
 
 
