@@ -57,7 +57,7 @@ class Timer:
 TIMERS = (
     Timer("submit only", "perf_counter", False, "the CPU handing the job to the driver; the GPU has hardly begun"),
     Timer("GPU timestamps", None, True, "the GPU, between the two places where it was stamped"),
-    Timer("perf_counter + wait", "perf_counter", True, "what a caller waits: submission, GPU, and the way back"),
+    Timer("perf_counter + wait", "perf_counter", True, "the whole wait of a caller: submission, GPU, and the way back"),
     Timer("time.time + wait", "time", True, "the same by a clock that may be set while it runs"),
     Timer("process_time + wait", "process_time", True, "the CPU at work for this process, in all of its threads: "
           "not a wait that sleeps, and not the GPU; on a software adapter, all threads that play the GPU"),

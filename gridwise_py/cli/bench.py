@@ -35,7 +35,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--mode", type=AxisValues("mode", ("cold", "hot", "batch", "latency")),
     help="How trials run. batch: many in a pass, for means and short kernels; hot: one by one, to compare a change; "
-    "cold: with caches emptied before; latency: one per submission, what a caller waits.  [default: batch]",
+    "cold: with caches emptied before; latency: one per submission, as a caller waits for it.  [default: batch]",
 )  # fmt: skip
 @click.option(
     "-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS",
