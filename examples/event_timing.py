@@ -20,7 +20,7 @@ begin = time.perf_counter()
 vector_add.execute()
 handed_over_ms = (time.perf_counter() - begin) * 1e3
 gw.synchronize(device)
-# With a wait: what a caller waits.
+# With a wait: the whole time that a caller waits.
 begin = time.perf_counter()
 vector_add.execute()
 gw.synchronize(device)

@@ -1,6 +1,7 @@
 """`gridwise compare`: joining, gating, refusing, ranking, its four formats, and files that are no results."""
 
 import copy
+import dataclasses
 import io
 import json
 import math
@@ -614,6 +615,31 @@ def test_across_ranks(run):
     assert "e+" not in shown.output
     for form in ("markdown", "json", "junit"):
         assert run(old, new, "--across", "--format", form).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "sentence"),
+    [
+        (0.01, "NEW is 1.10 to 3.00 times as fast in 2 of 2 cases."),
+        (0.08, "NEW is 3.00 times as fast in 1 of 2 cases; no difference beyond the ± in 1 of 2 cases."),
+        (1.2, "no difference beyond the ± in 2 of 2 cases."),
+        (None, "NEW is 1.10 to 3.00 times as fast in 2 of 2 cases."),
+    ],
+)
+def test_across_calls_nothing_faster_within_its_uncertainty(uncertainty, sentence):
+    """Medians of two runs always differ by something."""
+    rng = np.random.default_rng(1)
+    old, new = document(entries=[entry(rng, "copy"), entry(rng)]), document(entries=[entry(rng, "copy"), entry(rng)])
+    found = compare(old, new, across=True)
+    ranks = []
+    for case, factor in zip(dict.fromkeys(rank.case for rank in found.ranks), (3.0, 1.1), strict=True):
+        one = next(rank for rank in found.ranks if rank.case == case)
+        for place, file in ((1, "NEW"), (2, "OLD")):
+            speedup = factor if place == 1 else 1.0
+            time_ns = 1e6 / speedup
+            made = dict(file=file, rank=place, speedup=speedup, time_ns=time_ns, uncertainty=uncertainty)
+            ranks.append(dataclasses.replace(one, **made))
+    assert compare_render.comparison_conclusion(dataclasses.replace(found, ranks=ranks)) == sentence
 
 
 # ---- formats

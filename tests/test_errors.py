@@ -539,6 +539,21 @@ def test_a_broken_operator(device, calm, x, out, body, wgpu_errors, checked):
     assert gw.sum(x).to_numpy()[0] == X.sum(dtype=np.uint32)
 
 
+@pytest.mark.parametrize(("expression", "of_four"), [("a +", False), ("a + nonsense", False), ("u32(a + b)", True)])
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_a_broken_expression(device, expression, of_four, deterministic, wgpu_errors):
+    """Said in the author's words, without the lines of the library around them."""
+    op = gw.BinOp("broken", 0, np.add, expression=expression)
+    with pytest.raises(gw.ShaderError, match="does not compile") as caught:
+        gw.Reduce(device, "f32", op=op, deterministic=deterministic)
+    message = str(caught.value)
+    assert "┌─ the operator's expression, in line" in message
+    assert f"\nThe expression of the operator:\n{expression}\n" in message
+    assert ("vectors of four items" in message) == of_four
+    assert "alias Acc" not in message
+    wgpu_errors.clear()
+
+
 def test_an_operator_without_an_identity_for_the_datatype(device):
     op = gw.BinOp("x", {"i32": 0}, np.add, wgsl="fn combine(a: T, b: T) -> T { return a + b; }")
     with pytest.raises(gw.ArgumentError, match="no identity for u32"):

@@ -152,6 +152,19 @@ def test_a_phone_shows_it_without_scrolling_sideways(new_page, files, name):
     page.close()
 
 
+def test_on_a_phone_the_rows_of_a_chart_can_be_told_apart(new_page, files):
+    """Their names end in the mode and n, which must not be cut off."""
+    page = new_page()
+    page.look(width=500, height=740)
+    page.open(files / "two.html", DRAWN)
+    labels = page.evaluate(
+        "[...document.querySelectorAll('[data-chart^=verdicts] .role-axis-label text')].map(e => e.textContent)"
+    )
+    assert any(" n=" in label for label in labels)
+    assert [label for label in labels if "…" in label] == []
+    page.close()
+
+
 def test_on_a_phone_the_name_and_n_of_a_row_stay_in_sight(new_page, files):
     page = new_page()
     page.look(width=500, height=740)

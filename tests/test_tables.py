@@ -272,7 +272,7 @@ def test_warnings_have_their_cases_and_are_in_the_words_of_the_command_line():
     short = measurement("copy", op=None, warnings=("copy: shorter than 100 steps (32 ns each); use mode 'batch'",))
     text = " ".join("\n".join(_lines([*warned, short])).split())
     names = "scan add u32 hot n=2^12, scan add u32 hot n=2^10"
-    assert f"warning: {names}; the figures are of the first: not stationary after 1.1 s" in text
+    assert f"warning: {names}: not stationary after 1.1 s (the figures of scan add u32 hot n=2^12)" in text
     assert "warning: copy u32 hot n=2^20: copy: shorter than 100 steps (32 ns each); use --mode batch" in text
 
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from ..display.quantities import format_number, format_percent
 from ..display.terminal import clean, make_console
-from .compare import Comparison, Row
+from .compare import Comparison, Rank, Row
 from .text_table import Column, TextTable
 from .verdict import Cause, Verdict, VerdictKind
 
@@ -161,7 +161,8 @@ def comparison_conclusion(comparison: Comparison) -> str:
 
 def _ranks_conclusion(comparison: Comparison) -> str:
     first = [rank for rank in comparison.ranks if rank.rank == 1]
-    equal = [rank for rank in first if format_number(rank.speedup) == "1.00"]
+    slowest = {rank.case: rank for rank in comparison.ranks if rank.rank > 1}
+    equal = [rank for rank in first if rank.case in slowest and _as_fast(rank, slowest[rank.case])]
     parts = []
     for file in ("NEW", "OLD"):
         speedups = sorted(rank.speedup for rank in first if rank.file == file and rank not in equal)
@@ -169,8 +170,15 @@ def _ranks_conclusion(comparison: Comparison) -> str:
             ends = list(dict.fromkeys(format_number(speedups[i]) for i in (0, -1)))
             parts.append(f"{file} is {' to '.join(ends)} times as fast in {len(speedups)} of {len(first)} cases")
     if equal:
-        parts.append(f"both are as fast in {len(equal)} of {len(first)} cases")
+        parts.append(f"no difference beyond the ± in {len(equal)} of {len(first)} cases")
     return f"{'; '.join(parts)}."
+
+
+def _as_fast(fast: Rank, slow: Rank) -> bool:
+    """Return whether two times are too close, for their uncertainties or for three digits, to call one faster."""
+    fast_to_ns = fast.time_ns * (1 + (fast.uncertainty or 0.0))
+    slow_from_ns = slow.time_ns * (1 - (slow.uncertainty or 0.0))
+    return fast_to_ns >= slow_from_ns or format_number(fast.speedup) == "1.00"
 
 
 # ---- table

@@ -111,6 +111,6 @@ def _trials(results: Sequence[Mapping[str, Any]]) -> list[Remark]:
         text = f"A single trial is longer than a submission should be: {listed(long)}."
         found.append(Remark("trials", text, tuple(long)))
     if single:
-        text = f"One sample only, which says nothing of how sure it is (--sampling-s takes more): {listed(single)}."
+        text = f"One sample only, so its uncertainty is unknown (a longer --sampling-s takes more): {listed(single)}."
         found.append(Remark("trials", text, tuple(single)))
     return found

@@ -383,7 +383,7 @@ def _ratio_axis(rows: Sequence[Mapping[str, Any]]) -> Any:
     values = [tick for tick in steps if low <= tick <= high]
     return alt.X(
         "ratio:Q",
-        title="new over old, logarithmic (below 1 is faster)",
+        title="new / old; below 1 is faster",
         scale=alt.Scale(type="log", nice=False, domain=[low, high]),
         axis=alt.Axis(values=values, labelOverlap="greedy", format="~g"),
     )

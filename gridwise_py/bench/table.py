@@ -186,8 +186,8 @@ def _said(found: Sequence[Remark]) -> Iterator[Text]:
         text = warnings[0].text
         for word, option in _CLI_WORDS:
             text = text.replace(word, option)
-        whose = f"{listed(cases)}: " if len(warnings) == 1 else f"{listed(cases)}; the figures are of the first: "
-        lines.append(("warning", f"warning: {whose}{text}"))
+        whose = f" (the figures of {cases[0]})" if len(warnings) > 1 else ""
+        lines.append(("warning", f"warning: {listed(cases)}: {text}{whose}"))
     if len(alike) > _MOST_WARNINGS:
         lines.append(("warning", f"{len(alike) - _MOST_WARNINGS} more kinds of warnings are in the file of --json."))
     lines += [(remark.kind, remark.text) for remark in found if remark.kind not in ("error", "warning")]

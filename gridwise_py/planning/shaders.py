@@ -152,6 +152,10 @@ def numbered(text: str) -> str:
 # Around an operator's text in lib/operator.wgsl.
 _OPERATOR = re.compile(r"^// ---- the user's text\n(.*?)^// ---- end of the user's text$", re.MULTILINE | re.DOTALL)
 _PLACE = re.compile(r"┌─ \S*?:(\d+):(\d+)")
+# An operator's expression in lib/operator.wgsl, once for single items and once for four.
+_EXPRESSION = re.compile(
+    r"^fn combine(?P<four>4?)\(a: \S+, b: \S+\) -> \S+ \{ return (?:seal4?\((?P<sealed>.*)\)|(?P<plain>.*)); \}$"
+)
 _GUTTER = re.compile(r"^( *)(\d+)(?= │)", re.MULTILINE)
 _CALLS = re.compile(r"\A(?:\w[\w ]*\n+)?Caused by:\n(?:  In \w+.*\n)+\n*")
 _LINES_SHOWN = 30
@@ -176,6 +180,14 @@ def shader_error(what: str, text: str, compiler: str) -> ShaderError:
     found = _OPERATOR.search(text)
     numbers = [int(number) for _, number in _GUTTER.findall(said)]
     place = _PLACE.search(said)
+    expression = _EXPRESSION.match(text.splitlines()[int(place[1]) - 1]) if place else None
+    if place and expression:
+        said = _PLACE.sub(lambda m: f"┌─ the operator's expression, in line {m[1]} of the shader", said)
+        remedy = ""
+        if expression["four"]:
+            remedy = "\nIt must hold for vectors of four items, too; for single items only, give a function by wgsl=."
+        written = expression["sealed"] or expression["plain"]
+        return _with_remedy(f"{what}: {said}\n\nThe expression of the operator:\n{written}{remedy}", text)
     if found is None:
         return _with_remedy(f"{what}: {said}\n\n{_excerpt(text, int(place[1]) if place else None)}", text)
     before, lines = text.count("\n", 0, found.start(1)), found[1].count("\n")

@@ -593,8 +593,8 @@ def asarray(
         items, datatype = _from_numbers(data, wanted), wanted
     else:
         raise DatatypeError(
-            f"data is a {type(data).__name__}, which does not say its datatype, and the 64 bits that numpy would take "
-            f"are nobody's choice; give dtype=, for example gridwise_py.asarray([1, 2, 3], dtype='u32')"
+            f"data is a {type(data).__name__}, which has no datatype, and numpy would choose one of 64 bits, which few "
+            f"primitives take; give dtype=, for example gridwise_py.asarray([1, 2, 3], dtype='u32')"
         )
     if items.ndim != 1:
         remedy = "use data.ravel(), or data.reshape(-1)" if items.ndim else "give a list of one number, [data]"

@@ -190,8 +190,8 @@ def _check_on(device: wgpu.GPUDevice, trial: _Trial) -> None:
 
         def describe(i: int, found: np.ndarray = found) -> str:
             why = (
-                ". Kernels combine the identity with items and with itself, so the text must bear it: return the other "
-                "argument where one is the identity, or give an identity that needs no such case"
+                ". Kernels combine the identity with items and with itself, so the text must handle them: return the "
+                "other argument where one is the identity, or give an identity that needs no such case"
             )
             return (
                 f"its WGSL gives combine({a[i]}, {b[i]}) = {found[i]}, but numpy= gives "
@@ -244,11 +244,11 @@ def _complain(trial: _Trial, kind: type[Exception], right: np.ndarray, describe:
     message = f"BinOp {trial.op.name!r} on {trial.datatype}: {describe(int(np.flatnonzero(~right)[0]))}."
     if issubclass(kind, GridwiseError):
         raise kind(
-            f"{message} If your data have no such values, say which they may have by check=[…]; check=False leaves the "
-            f"check out"
+            f"{message} If your data have no such values, give the values to check with, check=[…]; check=False leaves "
+            f"the check out"
         )
     warnings.warn(
-        f"{message} Results are wrong if your data have such values. If not, say which they may have by check=[…]; "
+        f"{message} Results are wrong if your data have such values. If not, give the values to check with, check=[…]; "
         f"check=False leaves the check out",
         GridwiseWarning,
         stacklevel=2,

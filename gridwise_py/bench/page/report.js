@@ -16,7 +16,7 @@
       background: card,
       font: getComputedStyle(document.body).fontFamily,
       view: {stroke: null},
-      axis: {...label, gridColor: line, domainColor: soft, tickColor: soft, labelLimit: narrow ? 110 : 260, titlePadding: 8, labelSeparation: 8},
+      axis: {...label, gridColor: line, domainColor: soft, tickColor: soft, labelLimit: narrow ? 0.45 * width : 260, titlePadding: 8, labelSeparation: 8},
       legend: {...label, orient: "bottom", direction: "vertical", columns: narrow ? 1 : 2, labelLimit: Math.max(120, (narrow ? width : width / 2) - 70), symbolStrokeWidth: 2},
       range: {category: dark.matches ? shared.colours.dark : shared.colours.light},
       text: {color: ink, fontSize: 12},
