@@ -11,7 +11,7 @@ import wgpu
 from ._wgpu_native import create_shader_module
 from .errors import ShaderError
 from .plan import Kernel, Plan, Shader
-from .shaders import dump, prologue, refuse_element_pointers, shader_error
+from .shaders import dump, prologue, refuse_fatal_text, shader_error
 from .trouble import is_trouble
 
 __all__ = ["Pipeline", "PipelineCache"]
@@ -113,7 +113,7 @@ class PipelineCache:
             text = prologue("naga", shader.text) + shader.text
             dump(label, text)
             if not shader.trusted:
-                refuse_element_pointers(label, text)
+                refuse_fatal_text(label, text)
             module = create_shader_module(self._device, label=label, code=text, trusted=trusted)
             self._modules[(key, trusted)] = module
         return module

@@ -169,6 +169,11 @@ _POINTER_CALLS = {
 }
 
 
+_POINTER_CALLS["another name of the type"] = (
+    _POINTER_CALLS["kernel"].replace("fn g(p: ptr<function, f32>)", "alias P = ptr<function, f32>; fn g(p: P)")
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("name", _POINTER_CALLS)
 def test_a_pointer_to_an_element_does_not_end_the_process(device, name):
     done = subprocess.run(
