@@ -169,6 +169,11 @@ _POINTER_CALLS = {
 }
 
 
+_POINTER_CALLS["another name of the type"] = (
+    _POINTER_CALLS["kernel"].replace("fn g(p: ptr<function, f32>)", "alias P = ptr<function, f32>; fn g(p: P)")
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("name", _POINTER_CALLS)
 def test_a_pointer_to_an_element_does_not_end_the_process(device, name):
     done = subprocess.run(
@@ -498,6 +503,9 @@ def test_what_is_recorded_keeps_its_values(device):
         ("beta", [1.0], "f32: give a number"),
         ("beta", 1e300, "cannot hold"),
         ("beta", 2j, "give a number"),
+        ("beta", [[1.0], [2.0, 3.0]], "f32: give a number"),
+        ("beta", 10**400, "f32: give a number"),
+        ("p", {"alpha": 1, "n": 1, "shift": np.ma.array([1, 2, 3], mask=[0, 1, 0]), "last": 0}, "3 numbers"),
         ("p", 1.0, "give a mapping with alpha, n, shift, last"),
         ("p", {"alpha": 1}, "give a mapping"),
         ("p", {"alpha": 1, "n": 1.5, "shift": (0, 0, 0), "last": 0}, r"p\['n'\] is 1.5.*cannot hold"),
@@ -515,6 +523,33 @@ def test_values_that_a_uniform_cannot_be(device, name, value, match):
     with pytest.raises(gw.ArgumentError, match="no argument 'z'"):
         kernel.execute(z=x, beta=5.0)
     np.testing.assert_array_equal(kernel.execute().output.to_numpy(), X + 3, err_msg="as it was")
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"constants": {"FACTOR": "2"}}, "the constant FACTOR is '2' of type str; give a number"),
+        ({"constants": {"FACTOR": None}}, "the constant FACTOR is None"),
+        ({"constants": ["FACTOR"]}, "constants must be a mapping by name, not list"),
+        ({"bindings": ["x", "y"]}, "bindings must be a mapping by name, not list"),
+        ({"datatypes": ["f32"]}, "datatypes must be a mapping by name, not list"),
+        ({"entry_point": 5}, "entry_point must be a str, not int"),
+        ({"label": 5}, "label must be a str, not int"),
+        ({"label": "a\ud800"}, "label has '.ud800' at 1"),
+        ({"wgsl": "//\ud800\n" + SCALE}, "wgsl has '.ud800' at 2"),
+        ({"wgsl": SCALE.replace("binding(1)", f"binding({'9' * 5000})")}, "write integers"),
+        ({"wgsl": SCALE.replace("binding(1)", "binding(0)")}, r"x and y are both @binding\(0\)"),
+    ],
+)
+def test_options_of_another_type_are_refused(device, options, match):
+    with pytest.raises((gw.ArgumentError, gw.DatatypeError), match=match):
+        gw.Kernel(device, **{"wgsl": SCALE, "bindings": BINDINGS, "workgroups": 1, "label": "mine", **options})
+
+
+@pytest.mark.parametrize("value", [2, 2.0, np.float32(2), np.int8(2)])
+def test_constants_are_any_numbers(device, value):
+    run = _scale(device, constants={"FACTOR": value}).execute(x=gw.asarray(X, device), y=gw.empty(1000, "f32", device))
+    np.testing.assert_array_equal(run.output.to_numpy(), 2 * X)
 
 
 def test_types_that_no_uniform_can_be(device):

@@ -15,7 +15,7 @@ from gridwise_py.planning.shaders import (
     numbered,
     parameter_fields,
     prologue,
-    refuse_element_pointers,
+    refuse_fatal_text,
     shader_directory,
 )
 
@@ -105,11 +105,54 @@ _TAKES_A_POINTER = "fn g(p: ptr<function, f32>) -> f32 { return *p; }"
 def test_addresses_of_elements_are_refused_where_a_function_takes_pointers(statement, refused):
     text = f"{_TAKES_A_POINTER}\n{statement}"
     if refused is None:
-        refuse_element_pointers("k", text)
+        refuse_fatal_text("k", text)
     else:
         with pytest.raises(gw.ShaderError, match=rf"shader 'k': .*\({re.escape(refused)}\)"):
-            refuse_element_pointers("k", text)
-    refuse_element_pointers("k", f"fn g(p: f32) -> f32 {{ return p; }}\n{statement}")
+            refuse_fatal_text("k", text)
+    refuse_fatal_text("k", f"fn g(p: f32) -> f32 {{ return p; }}\n{statement}")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "alias P = ptr<function, f32>; fn g(p: P) -> f32 { return *p; }",
+        "fn g(p: Q) -> f32 { return *p; } alias Q = P; alias P = ptr<function, f32>;",
+        "fn g(a: array<f32, (2)>, p: ptr<function, f32>) -> f32 { return *p; }",
+        "fn g(/* /* */ ) */ p: ptr<function, f32>) -> f32 { return *p; }",
+        "// a line that ends here\u2028fn g(p: ptr<function, f32>) -> f32 { return *p; }",
+        "fn atomicg(p: ptr<function, f32>) -> f32 { return *p; } fn g(p: ptr<function, f32>) -> f32 { return *p; }",
+        "fn atomicG(p: ptr<function, f32>) -> f32 { return *p; }",
+    ],
+)
+def test_a_function_that_takes_pointers_is_found_however_it_is_written(function):
+    """Each text, complete, ends the process in naga 29."""
+    name = "g" if "fn g(" in function else "atomicG"
+    with pytest.raises(gw.ShaderError, match=r"&a\[1\]"):
+        refuse_fatal_text("k", f"{function}\nfn main() {{ y = {name}(&a[1]); }}")
+
+
+@pytest.mark.parametrize(
+    ("expression", "refused"),
+    [
+        ("(" * 150 + "a" + ")" * 150, False),
+        ("(" * 3000 + "a" + ")" * 3000, True),
+        ("max(a, " * 3000 + "a" + ")" * 3000, True),
+        ("a" + " + a" * 1500, False),
+        ("a" + " + a" * 30_000, True),
+        ("a" + " + max(a, a)" * 30_000, True),
+        ("~" * 30_000 + "a", True),
+        ("array(" + "-a, " * 30_000 + "a)", False),
+        ("a; " + "x = -a; if (x > a) { x += a; } " * 5000, False),
+        ("a; // " + "(" * 5000, False),
+    ],
+)
+def test_expressions_that_overflow_the_compilers_stack_are_refused(expression, refused):
+    text = f"fn main() {{ let y = {expression}\n; }}"
+    if refused:
+        with pytest.raises(gw.ShaderError, match="break the expression into several statements"):
+            refuse_fatal_text("k", text)
+    else:
+        refuse_fatal_text("k", text)
 
 
 def test_every_primitive_composes_in_every_form():

@@ -84,6 +84,14 @@ def test_the_contract(timed_device, x):
     np.testing.assert_array_equal(out.to_numpy(), PREFIX)
 
 
+def test_trials_of_numpy_are_an_int_in_the_result(timed_device, x):
+    """100 of int8 times 2 is -56 in numpy, with a warning only."""
+    copy = gw.Copy(timed_device)
+    t = copy.execute(input=x, output=gw.empty_like(x), enable_cpu_timing=True, trials=np.int8(100)).get_timing_result()
+    assert type(t.trials) is int
+    assert 2 * t.trials == 200
+
+
 def test_totals_are_not_divided_by_trials(timed_device, x):
     """1 and 40 trials: the total grows, the time per trial stays of one order."""
     copy = gw.Copy(timed_device)

@@ -66,9 +66,12 @@ class Uniform:
         if self.scalar is None:
             return self._structure(value, what)
         dtype = np.dtype(_SCALARS[self.scalar])
-        given = np.asarray(value)
+        try:
+            given = np.asarray(value)
+        except ValueError:  # sequences of several lengths
+            given = np.empty((), dtype=object)
         expected = () if self.width == 1 else (self.width,)
-        if given.shape != expected or given.dtype.kind not in "biuf":
+        if np.ma.is_masked(value) or given.shape != expected or given.dtype.kind not in "biuf":
             many = "a number" if self.width == 1 else f"{self.width} numbers"
             raise DatatypeError(f"{what} is {value!r:.80}, but it is a uniform of type {self.name}: give {many}")
         with np.errstate(all="ignore"):

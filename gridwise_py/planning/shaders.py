@@ -11,12 +11,14 @@ import hashlib
 import os
 import re
 import warnings
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GridwiseWarning, ShaderError
 from .kernel_constants import KERNEL_CONSTANTS
+from .wgsl_text import Declaration, declarations, tokens
 
 if TYPE_CHECKING:
     import jinja2
@@ -27,7 +29,7 @@ __all__ = [
     "numbered",
     "parameter_fields",
     "prologue",
-    "refuse_element_pointers",
+    "refuse_fatal_text",
     "sha256",
     "shader_directory",
     "shader_error",
@@ -234,28 +236,82 @@ def dump(label: str, text: str) -> None:
         )
 
 
-_POINTER_PARAMETER = re.compile(r"\bfn\s+\w+\s*\([^)]*\bptr\s*<")
+_OPERATORS = frozenset("+-*/%&|^~!<>=.")
 _ADDRESS_OF = re.compile(r"(?:(?P<call>\w*)\s*\(|[,=(]|\breturn\b)\s*&(?!&)")
-_TAKES_ELEMENTS = re.compile(r"atomic\w+|workgroupUniformLoad|arrayLength")
+_TAKES_ELEMENTS = re.compile(r"atomic[A-Z]\w*|workgroupUniformLoad|arrayLength")
+# naga 29 calls itself once for each bracket and each operator of an expression: 3,000 brackets, or 30,000 operators,
+# are more than a stack of 8 MiB holds. Threads, and other systems, have smaller ones.
+_MOST_BRACKETS = 200
+_MOST_OPERATORS = 2000
 
 
-def refuse_element_pointers(label: str, text: str) -> None:
-    """Refuse a text that may pass the address of an element or member to a function.
+def refuse_fatal_text(label: str, text: str) -> None:
+    """Refuse a text on which the shader compiler would end the process.
 
-    naga 29 panics on it, which aborts the process. Built-in functions are safe, and so is any text without a
-    function that takes a pointer.
+    naga 29 panics on the address of an element or member as an argument of a function that the text declares, and
+    overflows its stack on expressions that are nested too deeply or are too long.
 
     Raises
     ------
     ShaderError
         With the expression.
     """
-    bare = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
-    if not _POINTER_PARAMETER.search(bare):
-        return
+    pieces = [" " if piece.kind == "comment" else piece.text for piece in tokens(text)]
+    _refuse_deep_text(label, text, pieces)
+    if _takes_pointers(text):
+        _refuse_element_pointers(label, text, "".join(pieces))
+
+
+def _refuse_deep_text(label: str, text: str, pieces: Sequence[str]) -> None:
+    operators = [0]  # in each bracket that is open, since the last comma or the end of the last statement
+    count = 0
+    for piece in pieces:
+        if piece in ("(", "[", "{"):
+            operators.append(0)
+        elif piece in (")", "]", "}") and len(operators) > 1:
+            count -= operators.pop()
+        if piece in (",", ";", "}"):
+            count -= operators[-1]
+            operators[-1] = 0
+        elif piece in _OPERATORS:
+            count += 1
+            operators[-1] += 1
+        if len(operators) - 1 > _MOST_BRACKETS or count > _MOST_OPERATORS:
+            raise shader_error(
+                f"shader {label!r}",
+                text,
+                f"has more than {_MOST_BRACKETS} brackets within each other, or more than {_MOST_OPERATORS} operators "
+                f"in one expression, on which the shader compiler may end this process; break the expression into "
+                f"several statements",
+            )
+
+
+def _takes_pointers(text: str) -> bool:
+    """Whether a function of the text has a parameter that is a pointer, be it by another name of the type."""
+    declared = declarations(text)
+    pointers = {"ptr"}
+    aliases = [each for each in declared if each.kind == "alias"]
+    for _ in aliases:  # one may be declared before the one that it stands for
+        pointers |= {each.name for each in aliases if pointers & {token.text for token in each.body}}
+    return any(pointers & set(_parameters(each)) for each in declared if each.kind == "fn")
+
+
+def _parameters(function: Declaration) -> Iterator[str]:
+    """Yield the words and marks between a function's name and its body."""
+    for token in function.body:
+        if token.text == "{":
+            return
+        yield token.text
+
+
+def _refuse_element_pointers(label: str, text: str, bare: str) -> None:
+    """Refuse a text without comments, `bare`, that passes an element on; built-in functions may be given one."""
+    own = {each.name for each in declarations(bare) if each.kind == "fn"}
     for match in _ADDRESS_OF.finditer(bare):
         place = _expression(bare, match.end())
-        if not _TAKES_ELEMENTS.fullmatch(match["call"] or "") and ("[" in place or "." in place):
+        call = match["call"] or ""
+        builtin = call not in own and _TAKES_ELEMENTS.fullmatch(call)
+        if not builtin and ("[" in place or "." in place):
             raise shader_error(
                 f"shader {label!r}",
                 text,

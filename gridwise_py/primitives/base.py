@@ -371,7 +371,8 @@ class Primitive(ABC):
             raise
         if observer is not None:
             observer.kernels(ready.bound.plan, session, 0, trials, encoder)
-        measurement = Measurement(ready.bound.plan, session, trials, cpu or {}) if timed else None
+        # An int of Python, so that whoever multiplies by it does so without the width of a numpy scalar.
+        measurement = Measurement(ready.bound.plan, session, int(trials), cpu or {}) if timed else None
         if measurement is not None:
             self._last_timed = measurement
         return Run(ready.bound.plan, ready.outputs, encoder, measurement)

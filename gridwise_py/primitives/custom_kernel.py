@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
 import wgpu
 
 from ..backend.fork_guard import check_process
@@ -33,6 +35,19 @@ _TAKEN = frozenset(
     for name, parameter in inspect.signature(method).parameters.items()
     if parameter.kind is not inspect.Parameter.VAR_KEYWORD
 )
+
+
+def _check_text(label: Any, option: str, text: Any) -> None:
+    """Refuse what is no text, or one that cannot be handed to a compiler."""
+    if not isinstance(text, str):
+        raise DatatypeError(f"{label}: {option} must be a str, not {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentError(
+            f"{label!a}: {option} has {text[error.start]!a} at {error.start}, half of a pair that stands for one "
+            f"character; read the text as UTF-8"
+        ) from error
 
 
 class Kernel(Primitive):
@@ -104,8 +119,16 @@ class Kernel(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        if not isinstance(wgsl, str):
-            raise DatatypeError(f"{label}: wgsl must be a str, not {type(wgsl).__name__}")
+        for option, text in (("label", label), ("wgsl", wgsl), ("entry_point", entry_point)):
+            _check_text(label, option, text)
+        for option, mapping in (("bindings", bindings), ("constants", constants), ("datatypes", datatypes)):
+            if mapping is not None and not isinstance(mapping, Mapping):
+                raise ArgumentError(f"{label}: {option} must be a mapping by name, not {type(mapping).__name__}")
+        for name, value in (constants or {}).items():
+            if not isinstance(value, (Real, np.bool_)):
+                raise DatatypeError(
+                    f"{label}: the constant {name} is {value!r:.80} of type {type(value).__name__}; give a number"
+                )
         if not bindings:
             raise ArgumentError("a kernel needs at least one binding, else its work cannot be seen")
         self._label = label
@@ -132,6 +155,14 @@ class Kernel(Primitive):
             Argument(name, is_output=variable.access == "read_write", aligned=True, cast=self._cast(name))
             for name, variable in storage.items()
         )
+        by_number: dict[int, str] = {}
+        for name, variable in self._bindings.items():
+            other = by_number.setdefault(variable.binding, name)
+            if other != name:
+                raise ArgumentError(
+                    f"{label}: {other} and {name} are both @binding({variable.binding}); an entry point can use only "
+                    f"one of them: name that one, or make a Kernel for each entry point"
+                )
         if not callable(workgroups):
             self._grid({})
         self._check_limits()

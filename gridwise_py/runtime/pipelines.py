@@ -12,7 +12,7 @@ from ..backend.device_errors import is_trouble
 from ..backend.wgpu_native import create_shader_module
 from ..errors import ShaderError
 from ..planning.plan import Kernel, Plan, Shader
-from ..planning.shaders import dump, prologue, refuse_element_pointers, shader_error
+from ..planning.shaders import dump, prologue, refuse_fatal_text, shader_error
 
 __all__ = ["Pipeline", "PipelineCache"]
 
@@ -113,7 +113,7 @@ class PipelineCache:
             text = prologue("naga", shader.text) + shader.text
             dump(label, text)
             if not shader.trusted:
-                refuse_element_pointers(label, text)
+                refuse_fatal_text(label, text)
             module = create_shader_module(self._device, label=label, code=text, trusted=trusted)
             self._modules[(key, trusted)] = module
         return module

@@ -151,6 +151,6 @@ def _type(kind: str, body: Sequence[Token]) -> str:
 
 
 def integer_value(literal: str) -> int | None:
-    """Return the value of an integer literal; None for anything else."""
-    found = re.fullmatch(r"(0[xX][0-9a-fA-F]+|\d+)[iu]?", literal)
+    """Return the value of an integer literal; None for anything else, and for more digits than WGSL has integers."""
+    found = re.fullmatch(r"(0[xX][0-9a-fA-F]{1,40}|\d{1,40})[iu]?", literal)
     return int(found[1], 0 if found[1].lower().startswith("0x") else 10) if found else None
