@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GridwiseWarning, ShaderError
+from ..types.wgsl_text import Declaration, declarations, tokens
 from .kernel_constants import KERNEL_CONSTANTS
-from .wgsl_text import Declaration, declarations, tokens
 
 if TYPE_CHECKING:
     import jinja2
