@@ -204,7 +204,7 @@ def test_subgroups_only_where_the_feature_is_named():
 def test_without_shader_files_it_says_where_it_looked(tmp_path, monkeypatch):
     shader_directory.cache_clear()
     try:
-        monkeypatch.setattr(shaders, "__file__", str(tmp_path / "package" / "shaders.py"))
+        monkeypatch.setattr(shaders, "__file__", str(tmp_path / "package" / "planning" / "shaders.py"))
         with pytest.raises(gw.ShaderError) as caught:
             shader_directory()
         assert f"neither {tmp_path / 'package' / '_shaders'} nor {tmp_path / 'shaders'} exists" in str(caught.value)

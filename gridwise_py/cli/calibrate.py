@@ -65,7 +65,7 @@ def _show(found: Any) -> None:
     )
     for title, rows, values in (
         ("Floors (in every time; never subtracted)", _FLOORS, found.floors_ns),
-        (f"What synchronising costs (waits by {found.wait_method})", _SYNCHRONISING, found.synchronising_ns),
+        (f"Cost of synchronising (waits by {found.wait_method})", _SYNCHRONISING, found.synchronising_ns),
     ):
         table = TextTable([Column("what"), Column("time", right=True), Column("clock")], title)
         for name, (words, clock) in rows.items():

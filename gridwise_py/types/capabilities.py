@@ -92,7 +92,7 @@ class LookbackVerdict:
             return "not safe: sums were wrong"
         if not self.recovers:
             return "not safe: sums were wrong where tiles never posted"
-        return "not safe: workgroups waited in vain for those before them"
+        return "not safe: workgroups made no progress while others polled"
 
 
 @dataclass(frozen=True)
