@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import gridwise_py as gw
-from gridwise_py.bench import runner
+from gridwise_py.bench import isolate, runner
 from gridwise_py.bench.axes import axis_hint, collect_axes
 from gridwise_py.bench.budget import CHOICES_OF_N, CostModel, Schedule, choose_n
 from gridwise_py.bench.results import result_entry
@@ -184,7 +184,7 @@ def invented(monkeypatch, device):
     def measure(device, case, protocol, mode):
         return measurement(case.primitive, case.n, mode, datatype=case.datatype, op=case.op)
 
-    monkeypatch.setattr(runner, "measure_case", measure)
+    monkeypatch.setattr(isolate, "measure_case", measure)
     monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
     monkeypatch.setattr(runner, "copy_item_ns", lambda device: 6.0)
     return device

@@ -291,14 +291,14 @@ def test_the_environments_wish_for_look_back_gives_way(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "wrong", "message"),
     [
-        (gw.Scan, {"strategy": "lookback"}, "strategy='lookback' beside deterministic=True.*leave out"),
-        (gw.Scan, {"compensated": True, "strategy": "lookback"}, "strategy='lookback' beside compensated=True"),
+        (gw.Scan, {"strategy": "lookback"}, "strategy='lookback' together with deterministic=True.*leave out"),
+        (gw.Scan, {"compensated": True, "strategy": "lookback"}, "strategy='lookback' together with compensated=True"),
         (gw.Scan, {"compensated": True, "op": "max"}, "compensated=True is for sums.*'max'"),
-        (gw.Scan, {"subgroups": "emulated-8"}, "subgroups='emulated-8' beside deterministic=True.*leave out"),
-        (gw.Scan, {"vecs": 2}, "vecs=2 beside deterministic=True.*vecs=4; leave out"),
-        (gw.Reduce, {"workgroup_size": 64}, "workgroup_size=64 beside deterministic=True.*workgroup_size=256"),
-        (gw.Reduce, {"subgroups": True}, "subgroups=True beside deterministic=True"),
-        (gw.Reduce, {"compensated": True, "subgroups": "native"}, "subgroups='native' beside compensated=True"),
+        (gw.Scan, {"subgroups": "emulated-8"}, "subgroups='emulated-8' together with deterministic=True.*leave out"),
+        (gw.Scan, {"vecs": 2}, "vecs=2 together with deterministic=True.*vecs=4; leave out"),
+        (gw.Reduce, {"workgroup_size": 64}, "workgroup_size=64 together with deterministic=True.*workgroup_size=256"),
+        (gw.Reduce, {"subgroups": True}, "subgroups=True together with deterministic=True"),
+        (gw.Reduce, {"compensated": True, "subgroups": "native"}, "subgroups='native' together with compensated=True"),
         (gw.Reduce, {"compensated": True, "op": "multiply"}, "compensated=True is for sums.*'multiply'.*op='add'"),
     ],
 )  # fmt: skip

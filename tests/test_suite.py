@@ -163,7 +163,7 @@ def invented(monkeypatch, device):
             raise KeyboardInterrupt
         return measurement(case.primitive, case.n, mode, datatype=case.datatype, op=case.op)
 
-    monkeypatch.setattr(runner, "measure_case", measure)
+    monkeypatch.setattr(isolate, "measure_case", measure)
     monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
     monkeypatch.setattr(runner, "request_device", lambda adapter: device)
     return seen
@@ -261,7 +261,7 @@ def test_a_broken_device_is_replaced(monkeypatch, device):
             raise gw.DeviceError("lost")
         return measurement(case.primitive, case.n, mode)
 
-    monkeypatch.setattr(runner, "measure_case", measure)
+    monkeypatch.setattr(isolate, "measure_case", measure)
     monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
     monkeypatch.setattr(runner, "request_device", lambda adapter: made.append(adapter) or device)
     done = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), "some")

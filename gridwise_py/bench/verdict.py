@@ -84,7 +84,7 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         "measure again after a longer warm-up",
     ),
     Cause.LOAD_MOVED: (
-        "the CPU adapter changed its speed during a whole run, as it does when other work runs",
+        "the CPU adapter changed its speed all through a run, as it does when other work runs",
         f"{_IN_ROUNDS}, on a machine with less other work",
     ),
     Cause.SINGLE_ROUND: (

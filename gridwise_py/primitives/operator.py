@@ -94,7 +94,7 @@ class OperatorPrimitive(Primitive):
         if self._fixed_order is not None:
             if subgroups not in (None, False, "none"):
                 raise ArgumentError(
-                    f"subgroups={subgroups!r} beside {asked}, whose order of additions is fixed without "
+                    f"subgroups={subgroups!r} together with {asked}, whose order of additions is fixed without "
                     f"subgroups, since their size differs between adapters; leave out one of the two"
                 )
             subgroups = False

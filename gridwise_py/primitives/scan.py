@@ -154,8 +154,8 @@ class Scan(InputOutput, OperatorPrimitive):
         if self._fixed_order is not None:
             if self._insists == "lookback":
                 raise ArgumentError(
-                    f"strategy='lookback' beside {self._fixed_order}: how a look-back groups its additions depends on "
-                    f"timing; leave out one of the two"
+                    f"strategy='lookback' together with {self._fixed_order}: how a look-back groups its additions "
+                    f"depends on timing; leave out one of the two"
                 )
             self._insists = "reduce_then_scan"
         numbers = optional_integers(epoch_bits=epoch_bits, spin_limit=spin_limit, stall_every=stall_every)
