@@ -182,8 +182,9 @@ def shader_error(what: str, text: str, compiler: str) -> ShaderError:
     found = _OPERATOR.search(text)
     numbers = [int(number) for _, number in _GUTTER.findall(said)]
     place = _PLACE.search(said)
-    expression = _EXPRESSION.match(text.splitlines()[int(place[1]) - 1]) if place else None
-    if place and expression:
+    # A function of the author's may be written as the library writes an expression.
+    expression = _EXPRESSION.match(text.splitlines()[int(place[1]) - 1]) if place and found is None else None
+    if expression is not None:
         said = _PLACE.sub(lambda m: f"┌─ the operator's expression, in line {m[1]} of the shader", said)
         remedy = ""
         if expression["four"]:
