@@ -18,6 +18,7 @@ from typing import Any
 
 import wgpu
 
+from ..storage.files import write_whole
 from .case import Case
 from .measure import measure_case
 from .measurement import Mode
@@ -95,9 +96,7 @@ def _child(request: Mapping[str, Any], out: Path) -> None:
 
     job = Job(Case(**request["case"]), Mode(request["mode"]), request["position"], request["round"])
     entry = measure_job(request_device(request["adapter"]), job, SamplingProtocol(**request["protocol"]))
-    beside = out.with_suffix(".part")
-    beside.write_text(json.dumps(entry, allow_nan=False), encoding="utf-8")
-    beside.replace(out)
+    write_whole(out, json.dumps(entry, allow_nan=False).encode())
 
 
 if __name__ == "__main__":

@@ -34,11 +34,6 @@ def ceilings_text(document: Mapping[str, Any], ceilings: Ceilings) -> str:
     )
 
 
-def _speed(value: float) -> str:
-    # A slow device's ceilings are no zeros.
-    return f"{value:,.0f}" if value >= 1000 else format_number(value)
-
-
 def point_cells(p: Point) -> tuple[str, ...]:
     """Return the texts of a point, one for each of `HEADINGS`."""
     kernels = "; ".join(f"{label} {format_percent(share)}" for label, share in p.kernels)

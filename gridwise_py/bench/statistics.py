@@ -1,4 +1,4 @@
-"""Statistics of times: summary, digits worth printing, when to stop, whether a warm-up is over.
+"""Statistics of times: summary, when to stop, whether a warm-up is over.
 
 numpy only: loading scipy.stats takes longer than a short measurement is allowed to. docs/statistics.md explains.
 """
