@@ -17,15 +17,14 @@ from _results import DEVICE, document, header, measurement, series
 from click.testing import CliRunner
 
 import gridwise_py as gw
+from gridwise_py.bench.charts import verdict_chart
 from gridwise_py.bench.compare import Row, compare
 from gridwise_py.bench.compare_render import row_cells
 from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.plot import COLOURS, KERNEL_COLOURS
 from gridwise_py.bench.report import _DARK_COLOURS, read_sources, report_html
-from gridwise_py.bench.report_charts import verdict_chart
 from gridwise_py.bench.report_samples import thinned
-from gridwise_py.bench.report_vega import vegalite_version
 from gridwise_py.bench.results import write_results
+from gridwise_py.bench.vega import COLOURS, KERNEL_COLOURS, vegalite_version
 from gridwise_py.bench.verdict import VerdictKind
 from gridwise_py.cli import main
 from gridwise_py.display.quantities import format_time, format_uncertainty

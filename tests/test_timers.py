@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gridwise_py.bench.peers import TorchAdd, cuda_torch
 
 import gridwise_py as gw
 from gridwise_py.bench import timers
-from gridwise_py.bench.peers import TorchAdd, cuda_torch
 from gridwise_py.bench.timers import TIMERS, WORKLOADS, Workload, run_timers
 from gridwise_py.bench.timers_report import plot_timers, timers_markdown
 
