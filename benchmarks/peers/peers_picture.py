@@ -55,7 +55,7 @@ def chart(rows: Sequence[Mapping[str, Any]], sides: Sequence[str], most: float) 
     base = alt.Chart(datasets.data(rows)).encode(x=x, y=y)
     colour = alt.Color("side:N", title=None, scale=scale(COLOURS))
     line = base.mark_line(strokeWidth=2).encode(
-        color=colour, strokeDash=alt.StrokeDash("side:N", scale=scale(DASHES), legend=None)
+        color=colour, strokeDash=alt.StrokeDash("side:N", title=None, scale=scale(DASHES))
     )
     points = base.mark_point(size=60, filled=True, opacity=1).encode(
         color=colour, shape=alt.Shape("side:N", title=None, scale=scale(SHAPES))
@@ -84,17 +84,19 @@ def picture(document: Mapping[str, Any]) -> Spec:
         f"{device['adapter']} ({device['driver']}), {document['results'][0]['datatype']}, calls back to back, medians; "
         f"gridwise_py {context['versions']['gridwise_py']}, {context['time'][:10]}"
     )
-    return titled(below(lines), [title]) | {"config": {"legend": {"columns": len(SIDES), "symbolSize": 120}}}
+    # A symbol's edge would be dashed as its line is.
+    legend = {"columns": len(SIDES), "symbolSize": 120, "symbolStrokeWidth": 0}
+    return titled(below(lines), [title]) | {"config": {"legend": legend}}
 
 
 def without_legend(spec: Any) -> Any:
-    """Return a chart whose colours and shapes are explained by another one's legend."""
+    """Return a chart whose colours, dashes and shapes are explained by another one's legend."""
     if isinstance(spec, list):
         return [without_legend(one) for one in spec]
     if not isinstance(spec, dict):
         return spec
     return {
-        key: {**value, "legend": None} if key in ("color", "shape") and "field" in value
+        key: {**value, "legend": None} if key in ("color", "strokeDash", "shape") and "field" in value
         else value if key == "data" else without_legend(value)
         for key, value in spec.items()
     }  # fmt: skip

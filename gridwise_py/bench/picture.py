@@ -33,6 +33,7 @@ _LABELS = {
 _CONFIG: dict[str, Any] = {
     "background": "white",
     "font": "sans-serif",
+    "aria": False,  # a description of each mark would be most of an SVG
     "padding": 12,
     "view": {"stroke": None},
     "axis": {**_LABELS, "gridColor": _LINE, "domainColor": _SOFT, "tickColor": _SOFT, "labelLimit": 420,
