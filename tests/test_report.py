@@ -234,7 +234,7 @@ def test_a_median_is_one_text_with_three_digits_and_its_uncertainty_everywhere()
     assert [one["median"] for case in shared["samples"] for one in case["series"]] == [wanted]
     drawn = [row for spec in shared["charts"].values() for row in _rows(spec)]
     assert {row["time"] for row in drawn if "time" in row} == {wanted}
-    assert {row["text"] for row in drawn if row.get("line") and "kernel" not in row} == {wanted}
+    assert {row["text"] for row in drawn if "text_at" in row} == {wanted}
     assert {row["cpu"] for row in drawn if "cpu" in row} == {wanted}
 
 

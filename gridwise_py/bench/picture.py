@@ -127,7 +127,7 @@ def _wrapped(text: str, width: int, size: int) -> list[str]:
 
 
 def write_picture(spec: Mapping[str, Any], out: Path) -> None:
-    """Write a picture, whole or not at all; the same chart makes the same file.
+    """Write a picture, whole or not at all; the same chart makes the same PNG or SVG.
 
     Raises
     ------

@@ -64,16 +64,18 @@ def results_picture(documents: Sequence[Mapping[str, Any]], names: Sequence[str]
     copies = yardsticks(lines)
     # The yardstick is a line in the others' charts; it has charts of its own only where it is alone.
     drawn = [name for name in primitives if name != YARDSTICK] or primitives
-    sheets = [
-        titled(_sheet(primitive_charts(name, [line for line in lines if line.primitive == name], copies, names)),
-               [name], size=_PRIMITIVE_SIZE)
-        for name in drawn
-    ]  # fmt: skip
+    # One list of rows: groups within groups are more than a PDF may have.
+    rows = []
+    for name in drawn:
+        first, *others = _rows(
+            primitive_charts(name, [line for line in lines if line.primitive == name], copies, names)
+        )
+        rows += [titled(first, [name], size=_PRIMITIVE_SIZE), *others]
     columns = 1 if max(len(line.case) for line in lines) > _LONG_NAME else 2
-    return titled(below(sheets), _titles(documents, names)) | {"config": {"legend": {"columns": columns}}}
+    return titled(below(rows), _titles(documents, names)) | {"config": {"legend": {"columns": columns}}}
 
 
-def _sheet(charts: Sequence[tuple[str, str, Spec]]) -> Spec:
+def _rows(charts: Sequence[tuple[str, str, Spec]]) -> list[Spec]:
     """Return the charts of a primitive: those over n side by side, with one legend; bars across the whole width."""
     by_title = {title: (title, text, spec) for title, text, spec in charts}
     over_n = [by_title[title] for title in ("Throughput over n", "Time over n") if title in by_title]
@@ -83,7 +85,7 @@ def _sheet(charts: Sequence[tuple[str, str, Spec]]) -> Spec:
     rows += [_panel(*one, _WHOLE) for one in bars]
     if others:
         rows.append(beside([_panel(*one, _HALF, _HEIGHT) for one in others]))
-    return below(rows)
+    return rows
 
 
 def _panel(title: str, text: str, spec: Spec, width: int, height: int | None = None) -> Spec:
