@@ -253,11 +253,14 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
     return "Kernels against the whole", explained, made
 
 
-def _named_rows(field: str = "line") -> Any:
-    """Return a y channel of rows whose names stand above their marks: there the longest has room on a narrow page."""
+def _named_rows(field: str = "line", *, lines: bool = False) -> Any:
+    """Return a y channel of rows whose names stand above their marks: there the longest has room on a narrow page.
+
+    With `lines` there is one between two rows, which joins a name on the left to a mark on the right.
+    """
     alt = load_altair()
     # In the order of the data: an order that were listed would be made an expression, with the labels in it.
-    axis = alt.Axis(grid=False, labels=False, ticks=False, domain=False)
+    axis = alt.Axis(grid=lines, tickBand="extent", labels=False, ticks=False, domain=False)
     return alt.Y(f"{field}:N", title=None, sort=None, axis=axis)
 
 
@@ -361,7 +364,7 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
         }
         for row in judged[:_MOST_RATIOS]
     ]  # fmt: skip
-    y = _named_rows("case")
+    y = _named_rows("case", lines=True)
     x = _ratio_axis(rows)
     rows, cut = fitted(rows, x, ("low", "high"))
     bottom, top = x["scale"]["domain"]

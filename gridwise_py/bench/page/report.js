@@ -14,7 +14,7 @@
   function longestName(spec) {
     let longest = 0;
     for (const rows of Object.values(spec.datasets ?? {})) {
-      for (const row of rows) longest = Math.max(longest, ...["case", "kernel", "file"].map((key) => row[key]?.length ?? 0));
+      for (const row of rows) longest = Math.max(longest, ...["line", "case", "kernel", "file"].map((key) => row[key]?.length ?? 0));
     }
     return longest;
   }
@@ -22,16 +22,19 @@
   function look(width, spec) {
     const style = getComputedStyle(document.documentElement);
     const [ink, soft, line, card] = ["--ink", "--soft", "--line", "--card"].map((name) => style.getPropertyValue(name).trim());
-    const narrow = width < 480 || longestName(spec) * letter > width / 2 - 70;
+    const longest = longestName(spec) * letter;
+    const narrow = width < 480 || longest > width / 2 - 70;
+    const nameSize = longest > width - 100 ? 10 : 12;
     const label = {labelColor: ink, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal"};
     return {
       background: card,
       font: getComputedStyle(document.body).fontFamily,
       view: {stroke: null},
       axis: {...label, gridColor: line, domainColor: soft, tickColor: soft, labelLimit: 260, titlePadding: 8, labelSeparation: 8},
-      legend: {...label, orient: "bottom", direction: "vertical", columns: narrow ? 1 : 2, labelLimit: Math.max(120, (narrow ? width : width / 2) - 70), symbolStrokeWidth: 2},
+      legend: {...label, orient: "bottom", direction: "vertical", columns: narrow ? 1 : 2, labelLimit: Math.max(120, (narrow ? width : width / 2) - 70), symbolStrokeWidth: 2, labelFontSize: nameSize,
+        layout: {bottom: {anchor: "start", direction: narrow ? "vertical" : "horizontal"}}},
       range: {category: dark.matches ? shared.colours.dark : shared.colours.light},
-      text: {color: ink, fontSize: 12},
+      text: {color: ink, fontSize: nameSize, limit: width - 12},
       tick: {color: ink},
     };
   }
