@@ -237,6 +237,7 @@ class _Staging:
 
     def __init__(self, device: wgpu.GPUDevice):
         self._device = device
+        self._transfers = context_of(device).transfers
         self.upload: wgpu.GPUBuffer | None = None
         self.download: wgpu.GPUBuffer | None = None
         self.offsets: list[int] = []
@@ -263,7 +264,7 @@ class _Staging:
         self.items = arrays[0].size
         for offset, array in zip(self.offsets, arrays, strict=True):
             if array.size:
-                self.upload.write_mapped(np.ascontiguousarray(array).view(np.uint8), offset)
+                self._transfers.fill(self._device, self.upload, offset, array)
         self.upload.unmap()
 
     def map(self, job: _Job) -> None:
@@ -279,8 +280,7 @@ class _Staging:
         out = np.empty(self.items if job.returns_items else 0, dtype=job.datatype.dtype)
         if out.size:
             assert self.download is not None
-            mapped = self.download.read_mapped(0, out.nbytes, copy=False)
-            out.view(np.uint8)[:] = np.frombuffer(mapped, dtype=np.uint8)
+            self._transfers.empty(self._device, self.download, out)
             self.download.unmap()
         return out
 

@@ -92,18 +92,44 @@ class DeviceEnd:
         Whether the device was destroyed.
     """
 
-    __slots__ = ("_device", "lock", "reached")
+    __slots__ = ("_device", "_memory", "_users", "lock", "reached")
 
     def __init__(self, device: wgpu.GPUDevice):
         self._device = weakref.ref(device)
+        self._memory = threading.Condition()
+        self._users = 0  # threads that touch memory of the device
         self.lock: threading.RLock = threading.RLock()
         self.reached: bool = False
+
+    @contextlib.contextmanager
+    def memory_in_use(self) -> Iterator[None]:
+        """Touch mapped memory inside: with the device it goes away, so `destroy` waits until nobody does.
+
+        For threads that no interrupt reaches, and for what ends by itself; unlike `lock`, any number may hold it.
+
+        Raises
+        ------
+        DeviceLostError
+            If the device was destroyed.
+        """
+        with self._memory:
+            if self.reached:
+                raise lost_error("destroyed", "copying through a staging buffer")
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._memory:
+                self._users -= 1
+                self._memory.notify_all()
 
     def __call__(self) -> None:
         device = self._device()
         if device is not None and not inherited():  # the device is the parent's, and so may be the lock
             with self.lock:
-                self.reached = True
+                with self._memory:
+                    self.reached = True
+                    self._memory.wait_for(lambda: not self._users)
                 type(device).destroy(device)
 
 

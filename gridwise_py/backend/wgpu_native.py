@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, GridwiseError
@@ -34,6 +35,7 @@ __all__ = [
     "is_destroyed",
     "look_types_up",
     "map_buffer",
+    "memory_of_mapped",
     "queue_is_idle",
     "submit",
     "submit_by",
@@ -155,6 +157,16 @@ def _wait_for(device: wgpu.GPUDevice, event: Any, limit_s: float | None) -> None
         # Another thread may have submitted more since, which wgpu-py's poll waits for, too.
         if limit_s is not None and left_s <= _LOOK_AGAIN_S:
             raise timed_out(device, limit_s)
+
+
+def memory_of_mapped(buffer: wgpu.GPUBuffer, size_bytes: int) -> np.ndarray | None:
+    """Return the first bytes of a buffer that is mapped for writing, as an array on its memory.
+
+    The public `write_mapped` copies by itself, in one thread that holds the GIL; it is what remains where this is None.
+    Whoever touches the array after the buffer was unmapped, or is gone, ends the process.
+    """
+    mapped_range = getattr(buffer, "_experimental_get_mapped_range", None)
+    return None if mapped_range is None else np.frombuffer(mapped_range(0, size_bytes), dtype=np.uint8)
 
 
 def submit(

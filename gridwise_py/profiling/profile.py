@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import wgpu
 
-from ..backend.wgpu_native import submit, wait_idle
+from ..backend.wgpu_native import wait_idle
 from ..display.quantities import format_time
 from ..display.terminal import clean
 from ..errors import ArgumentError
@@ -317,22 +316,6 @@ class Profile:
     def allocated(self, size_bytes: int) -> None:
         if self._records:
             self._stack()[-1].allocated_bytes += size_bytes
-
-    def upload(self, buffer: wgpu.GPUBuffer, offset_bytes: int, data: np.ndarray) -> None:
-        """Upload through a staging buffer, so that the GPU's part can be timed by itself."""
-        size = -(-data.nbytes // 4) * 4
-        with self.span("upload", "transfer", bytes=data.nbytes):
-            with self.span("copy to staging", "host"):
-                staging = self.device.create_buffer(
-                    label="gridwise upload", size=size, usage=wgpu.BufferUsage.COPY_SRC, mapped_at_creation=True
-                )
-                staging.write_mapped(data)
-                staging.unmap()
-            encoder = self.device.create_command_encoder(label="gridwise upload")
-            with self.copies(encoder, "copy to GPU", "copy", size):
-                encoder.copy_buffer_to_buffer(staging, 0, buffer, offset_bytes, size)
-            with self.span("submit", "host"):
-                submit(self.device, [encoder.finish()], "upload")
 
     # ---- inside ----
 

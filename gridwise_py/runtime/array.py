@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from abc import ABC, abstractmethod
 from typing import Any, NoReturn
@@ -12,11 +13,19 @@ import wgpu
 from ..backend.device_errors import device_errors
 from ..backend.fork_guard import in_thread
 from ..backend.wgpu_native import destroyed_flag, device_of, is_destroyed, submit
-from ..errors import ArgumentError, BufferUsageError, DatatypeError, ImplicitConversionError, LimitError
+from ..errors import (
+    ArgumentError,
+    BufferUsageError,
+    DatatypeError,
+    ImplicitConversionError,
+    LengthError,
+    LimitError,
+)
 from ..types.datatype import STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
 from .context import context_of
 from .device import default_device
 from .observer import step
+from .transfers import RING_BYTES, as_bytes
 
 __all__ = ["Array", "asarray", "empty", "empty_like"]
 
@@ -58,12 +67,17 @@ class OnGpu(ABC):
     def size(self) -> int:
         """Number of items."""
 
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype:
+        """The numpy dtype of the items."""
+
     @abstractmethod
     def __getitem__(self, key: slice) -> Any:
         """Return a view of a range of items."""
 
     @abstractmethod
-    def to_numpy(self) -> np.ndarray:
+    def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray:
         """Copy the items from the GPU."""
 
     def item(self, index: int | None = None) -> int | float:
@@ -169,6 +183,27 @@ def slice_bounds(key: Any, length: int, kind: str) -> tuple[int, int]:
     if step != 1:
         raise ArgumentError(f"slices of {kind} have step 1, not {step}; copy with to_numpy()[::{step}]")
     return start, max(0, stop - start)
+
+
+def check_out(out: Any, array: OnGpu) -> None:
+    """Raise unless a numpy array can take all items of an array on the GPU.
+
+    Raises
+    ------
+    ArgumentError
+        Also DatatypeError and LengthError. The message says what to give.
+    """
+    make = f"give np.empty({array.size}, np.{array.dtype.name})"
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+        raise ArgumentError(f"out must be a numpy array without a mask, not {type(out).__name__}; {make}")
+    if out.dtype != array.dtype:
+        raise DatatypeError(f"out is of {out.dtype.str}, but {array!r} of {array.dtype.str}; {make}")
+    if out.shape != (array.size,):
+        raise LengthError(f"out has shape {out.shape}, but {array!r} has shape {(array.size,)}; {make}, or a slice")
+    if not out.flags.c_contiguous:
+        raise ArgumentError(f"out has strides {out.strides}, but must be contiguous; {make}, and copy from there")
+    if not out.flags.writeable:
+        raise ArgumentError(f"out is read-only; {make}, or set out.flags.writeable")
 
 
 class Array(OnGpu):
@@ -313,30 +348,43 @@ class Array(OnGpu):
         start, length = slice_bounds(key, self._length, "an Array")
         return Array(self._buffer, self._datatype, length, self._offset + start, device=self._device)
 
-    def to_numpy(self) -> np.ndarray:
+    def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray:
         """Copy the items from the GPU; waits for the work that was submitted before.
+
+        Parameters
+        ----------
+        out : numpy.ndarray, optional
+            Where to put them: C-contiguous and writeable, with the shape and dtype of the Array. Memory that was used
+            before is faster than fresh memory, whose pages the system has to find first.
 
         Returns
         -------
         numpy.ndarray
-            Shape (size,), dtype of the Array; only as many items as the count says, where there is one.
+            `out`, or a new array; shape (size,), dtype of the Array; only as many items as the count says, where there
+            is one.
 
         Raises
         ------
+        ArgumentError
+            If `out` does not fit, or only the GPU knows how many items there are.
         BufferUsageError
             If the buffer is destroyed or mapped, or lacks COPY_SRC.
         """
+        if out is not None:
+            if self._count is not None:
+                raise ArgumentError(
+                    f"only the GPU knows how many items {self!r} has, so out= may be too long; call array.trim() "
+                    f"first, which reads the count"
+                )
+            check_out(out, self)
         self._check_usable("COPY_SRC", "to_numpy()")
         if self._count is not None:
             return self.trim().to_numpy()
-        if not self._length:
-            return np.empty(0, dtype=self.dtype)
-        if self._is_whole_words():
+        if out is None:
             out = np.empty(self._length, dtype=self.dtype)
+        if self._length:
             context_of(self._device).read_buffer(self._buffer, self.offset_bytes, out)
-            return out
-        words, lead = self._words()
-        return words[lead : lead + self.nbytes].view(self.dtype).copy()
+        return out
 
     def _is_whole_words(self) -> bool:
         """Whether the items are whole words of 4 bytes, as which buffers are copied."""
@@ -349,9 +397,9 @@ class Array(OnGpu):
         context_of(self._device).read_buffer(self._buffer, first, words)
         return words, self.offset_bytes - first
 
-    async def to_numpy_async(self) -> np.ndarray:
+    async def to_numpy_async(self, out: np.ndarray | None = None) -> np.ndarray:
         """As `to_numpy`, without blocking the event loop."""
-        return await in_thread(self.to_numpy)
+        return await in_thread(functools.partial(self.to_numpy, out))
 
     def copy_from(self, data: np.ndarray | Array) -> Array:
         """Copy `data` into this view and return the view.
@@ -359,33 +407,42 @@ class Array(OnGpu):
         Parameters
         ----------
         data : numpy.ndarray or Array
-            Shape (size,), dtype of the Array. A numpy array is uploaded; a view of f16 that shares a word of 4 bytes
-            with other items is read first, which waits for the GPU. An Array must lie on the same device, in another
-            buffer, and is copied on the GPU, without waiting.
+            Shape (size,), dtype of the Array. A numpy array, of any strides and byte order, is uploaded, and may change
+            afterwards; for a view of f16 that shares a word of 4 bytes with other items, these are read first, which
+            waits for the GPU. An Array must lie on the same device, in another buffer, and is copied on the GPU,
+            without waiting.
         """
         if isinstance(data, OnGpu):
             return self._copy_on_gpu(data)
         data = host_array(data)
-        if data.dtype != self.dtype or data.shape != self.shape:
+        if data.dtype.newbyteorder("=") != self.dtype or data.shape != self.shape:
             raise DatatypeError(
                 f"cannot copy a numpy array of {data.dtype} and shape {data.shape} into an Array of {self.dtype} and "
                 f"shape {self.shape}; convert with astype, or slice"
             )
         self._check_usable("COPY_DST", "copy_from()")
         if self._length:
-            words, first = np.ascontiguousarray(data).view(np.uint8), self.offset_bytes
             if not self._is_whole_words():
                 self._check_usable("COPY_SRC", "copy_from()")
-                found, lead = self._words()
-                found[lead : lead + self.nbytes] = words
-                words, first = found, first - lead
-            observer = context_of(self._device).observer
-            with device_errors("copy_from()", self._device):
-                if observer is not None:
-                    observer.upload(self._buffer, first, words)
-                else:
-                    self._device.queue.write_buffer(self._buffer, first, words)
+            self._upload(data)
         return self
+
+    def _upload(self, items: np.ndarray) -> None:
+        """Copy a numpy array of the same length and datatype, in any byte order, into this view."""
+        context = context_of(self._device)
+        if self._is_whole_words():
+            context.write_buffer(self._buffer, self.offset_bytes, items)
+        elif self.nbytes < RING_BYTES:
+            words, lead = self._words()
+            words[lead : lead + self.nbytes] = as_bytes(items)
+            context.write_buffer(self._buffer, self.offset_bytes - lead, words)
+        else:  # of f16: only the first and the last word are shared with items that stay
+            lead, stop = self._offset % 2, self._length - (self._offset + self._length) % 2
+            for first, last in ((0, lead), (lead, stop), (stop, self._length)):
+                if first < last:
+                    place = self._offset + first
+                    part = Array(self._buffer, self._datatype, last - first, place, device=self._device)
+                    part._upload(items[first:last])
 
     def _copy_on_gpu(self, source: OnGpu) -> Array:
         remedy = f"gridwise_py.Copy(x.device, '{self._datatype.name}').execute(input=x, output=y) copies any view"
@@ -533,12 +590,7 @@ def datatype_of(items: np.ndarray) -> Datatype:
     DatatypeError
         If an Array cannot hold it; the message says how to convert it, where that makes sense.
     """
-    dtype = items.dtype
-    if not dtype.isnative:
-        raise DatatypeError(
-            f"data is of {dtype.str}, whose bytes are in the other order than this machine's; "
-            f"convert it: x.astype(x.dtype.newbyteorder('='))"
-        )
+    dtype = items.dtype.newbyteorder("=")  # bytes are brought into this machine's order on the way
     if dtype.kind in "biufO":
         return as_datatype(dtype, STORAGE_DATATYPES)
     parts = "; take x.real and x.imag, as two arrays" if dtype.kind == "c" else ""
@@ -583,9 +635,9 @@ def asarray(
     Parameters
     ----------
     data : numpy.ndarray, Array, wgpu.GPUBuffer, or sequence
-        A numpy array, or what numpy takes for one (a tensor on the CPU, a pandas Series), is uploaded; so is a
-        sequence of Python numbers, which needs `dtype`, since numpy would take 64 bits. An Array is returned as it
-        is. A GPUBuffer is viewed, and needs `dtype`.
+        A numpy array, or what numpy takes for one (a tensor on the CPU, a pandas Series), is uploaded, whatever its
+        strides and byte order; so is a sequence of Python numbers, which needs `dtype`, since numpy would take 64
+        bits. An Array is returned as it is. A GPUBuffer is viewed, and needs `dtype`.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional
@@ -632,14 +684,16 @@ def asarray(
         remedy = "use data.ravel(), or data.reshape(-1)" if items.ndim else "give a list of one number, [data]"
         raise ArgumentError(f"an Array has one dimension, the data has shape {items.shape}; {remedy}")
     device = device if device is not None else default_device()
-    observer = context_of(device).observer
-    buffer = _make_buffer(device, items.size, datatype, label, mapped=observer is None)
-    words = np.ascontiguousarray(items).view(np.uint8)
-    with device_errors(f"uploading {words.nbytes} bytes", device):
-        if observer is None:
+    context = context_of(device)
+    # A small one is written into the buffer's own memory, or wgpu's stand-in for it, which costs the fewest calls.
+    mapped = items.nbytes < RING_BYTES and context.observer is None
+    buffer = _make_buffer(device, items.size, datatype, label, mapped=mapped)
+    if mapped:
+        with device_errors(f"uploading {items.nbytes} bytes", device):
             if items.size:
-                buffer.write_mapped(words)
+                buffer.write_mapped(as_bytes(items))
             buffer.unmap()
-        elif items.size:
-            observer.upload(buffer, 0, words)
+    elif items.size:
+        whole_words = items if items.nbytes % 4 == 0 else np.append(items, items.dtype.type(0))
+        context.write_buffer(buffer, 0, whole_words)
     return Array(buffer, datatype, items.size, device=device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -11,7 +12,18 @@ import wgpu
 from ..backend.fork_guard import in_thread
 from ..errors import ArgumentError, BufferUsageError, DatatypeError
 from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
-from .array import Array, OnGpu, asarray, checked_count, count_items, datatype_of, empty, host_array, slice_bounds
+from .array import (
+    Array,
+    OnGpu,
+    asarray,
+    check_out,
+    checked_count,
+    count_items,
+    datatype_of,
+    empty,
+    host_array,
+    slice_bounds,
+)
 from .device import default_device
 
 __all__ = ["ChunkedArray", "Items", "ItemsT", "parts"]
@@ -168,18 +180,22 @@ class ChunkedArray(OnGpu):
             first = max(0, first - chunk.size)
         return ChunkedArray(found or [self._chunks[0][:0]])
 
-    def to_numpy(self) -> np.ndarray:
+    def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray:
         """Copy the items from the GPU into one numpy array, shape (size,), like `Array.to_numpy`."""
+        if out is not None:
+            check_out(out, self)
         self._check_usable("COPY_SRC", "to_numpy()")
-        out, first = np.empty(self.size, dtype=self.dtype), 0
+        if out is None:
+            out = np.empty(self.size, dtype=self.dtype)
+        first = 0
         for chunk in self._chunks:
-            out[first : first + chunk.size] = chunk.to_numpy()
+            chunk.to_numpy(out[first : first + chunk.size])
             first += chunk.size
         return out
 
-    async def to_numpy_async(self) -> np.ndarray:
+    async def to_numpy_async(self, out: np.ndarray | None = None) -> np.ndarray:
         """Like `to_numpy`, without blocking the event loop."""
-        return await in_thread(self.to_numpy)
+        return await in_thread(functools.partial(self.to_numpy, out))
 
     def copy_from(self, data: np.ndarray) -> ChunkedArray:
         """Upload `data`, shape (size,) and of the same dtype, into the chunks; return this array."""
@@ -189,7 +205,7 @@ class ChunkedArray(OnGpu):
                 f"gridwise_py.Copy(x.device, '{self.datatype.name}').execute(input=x, output=y) copies"
             )
         data = host_array(data)
-        if data.dtype != self.dtype or data.shape != self.shape:
+        if data.dtype.newbyteorder("=") != self.dtype or data.shape != self.shape:
             raise DatatypeError(
                 f"cannot copy a numpy array of {data.dtype} and shape {data.shape} into a ChunkedArray of {self.dtype} "
                 f"and shape {self.shape}; convert with astype, or slice"

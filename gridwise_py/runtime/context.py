@@ -1,4 +1,4 @@
-"""What this library keeps per device: capabilities, caches, the timing helper, a staging buffer.
+"""What this library keeps per device: capabilities, caches, the timing helper, staging buffers.
 
 It hangs on the device object itself, so that two devices never share anything, a user's own device works like ours,
 and all of it goes when the device goes.
@@ -18,20 +18,17 @@ import wgpu
 
 from ..backend.device_errors import device_end, device_errors, watch_errors
 from ..backend.fork_guard import check_process, note_gpu_use
-from ..backend.wgpu_native import look_types_up, map_buffer, submit
+from ..backend.wgpu_native import look_types_up
 from ..errors import ArgumentError, GridwiseWarning
 from ..timing.queries import TimingHelper
 from ..types.capabilities import Capabilities, LookbackVerdict
 from ..types.operators import BinOp
 from .device import measure_capabilities
 from .executor import Executor
-from .observer import Observer, step
+from .observer import Observer
+from .transfers import Transfers
 
 __all__ = ["DeviceContext", "capabilities", "context_of", "timing_helper"]
-
-# Large enough that the copy, not the calls, is what takes time; larger ones gain nothing.
-_STAGING_BYTES = 32 << 20
-
 
 _Made = TypeVar("_Made")
 
@@ -68,7 +65,7 @@ class DeviceContext:
         self.lookback_verdicts: dict[str, LookbackVerdict] = {}
         #: Operators of users' own that were checked, with the datatype's name.
         self.checked_operators: set[tuple[BinOp, str]] = set()
-        self._staging: wgpu.GPUBuffer | None = None
+        self.transfers: Transfers = Transfers()
         self.observer: Observer | None = None  # while one is open
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
         #: an event can tell it while later work, of other threads too, is under way.
@@ -132,48 +129,22 @@ class DeviceContext:
             )
 
     def read_buffer(self, buffer: wgpu.GPUBuffer, offset_bytes: int, out: np.ndarray) -> None:
-        """Copy from a GPU buffer into a contiguous numpy array of 4-byte items, through a staging buffer.
-
-        ``queue.read_buffer`` copies several times; this maps once and copies once per part.
-        """
-        target = out.view(np.uint8).reshape(-1)
+        """Copy from a GPU buffer into a contiguous numpy array; waits for the work that was submitted before."""
         observer = self.observer
         with (
-            self.lock,
-            device_errors(f"reading {target.nbytes} bytes", self.device),
-            observer.span("download", "transfer", bytes=target.nbytes) if observer else contextlib.nullcontext(),
+            device_errors(f"reading {out.nbytes} bytes", self.device),
+            observer.span("download", "transfer", bytes=out.nbytes) if observer else contextlib.nullcontext(),
         ):
-            staging = self._take_staging(min(_STAGING_BYTES, 1 << max(16, (target.nbytes - 1).bit_length())))
-            for start in range(0, target.nbytes, staging.size):
-                size = min(staging.size, target.nbytes - start)
-                encoder = self.device.create_command_encoder(label="gridwise read")
-                with step(observer, "copy to host", encoder, size):
-                    encoder.copy_buffer_to_buffer(buffer, offset_bytes + start, staging, 0, size)
-                with step(observer, "submit"):
-                    submit(self.device, [encoder.finish()], "read", waited_for=True)
-                with step(observer, "wait"):
-                    map_buffer(self.device, staging, "READ_NOSYNC", 0, size)
-                with step(observer, "copy from staging"):
-                    target[start : start + size] = np.frombuffer(
-                        staging.read_mapped(0, size, copy=False), dtype=np.uint8
-                    )
-                staging.unmap()
-            self._staging = staging
+            self.transfers.download(self.device, buffer, offset_bytes, out, observer)
 
-    def _take_staging(self, size_bytes: int) -> wgpu.GPUBuffer:
-        """Return a staging buffer that nobody else has.
-
-        It comes back only after a call that went well. After any other it may be mapped, or be so at any time: to copy
-        into it then would end the process.
-        """
-        staging, self._staging = self._staging, None
-        if staging is None or staging.size < size_bytes:
-            staging = self.device.create_buffer(
-                label="gridwise staging",
-                size=size_bytes,
-                usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST,
-            )
-        return staging
+    def write_buffer(self, buffer: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> None:
+        """Copy a numpy array of one dimension into a GPU buffer; offset and size are multiples of 4 bytes."""
+        observer = self.observer
+        with (
+            device_errors(f"uploading {items.nbytes} bytes", self.device),
+            observer.span("upload", "transfer", bytes=items.nbytes) if observer else contextlib.nullcontext(),
+        ):
+            self.transfers.upload(self.device, buffer, offset_bytes, items, observer)
 
 
 _creation_lock = threading.Lock()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Protocol
 
-import numpy as np
 import wgpu
 
 from ..planning.plan import Plan
@@ -76,10 +75,6 @@ class Observer(Protocol):
 
     def allocated(self, size_bytes: int) -> None:
         """Count memory of the GPU that the current span has taken."""
-        ...
-
-    def upload(self, buffer: wgpu.GPUBuffer, offset_bytes: int, data: np.ndarray) -> None:
-        """Upload data in a way that can be timed."""
         ...
 
 

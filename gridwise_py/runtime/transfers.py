@@ -1,0 +1,332 @@
+"""Transfers between numpy arrays and the memory of the GPU, through staging buffers that are kept.
+
+A large transfer takes a ring of staging buffers. Threads copy between the numpy array and one mapped buffer, while the
+GPU copies between others and its own memory. The buffers are kept because fresh ones cost more than the copy: page
+faults, and the zeros that wgpu writes. Several threads, because one does not reach the speed of the memory, and because
+page faults of a fresh result are shared among them; numpy releases the GIL while it copies.
+
+A small transfer takes one staging buffer, or none: what threads and mapping cost is more than what they gain.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+import numpy as np
+import wgpu
+
+from ..backend.device_errors import DeviceEnd, check_not_lost, device_end
+from ..backend.wgpu_native import map_buffer, memory_of_mapped, submit
+from .observer import Observer, step
+
+__all__ = ["RING_BYTES", "Transfers", "as_bytes"]
+
+#: Transfers of at least so many bytes take the ring.
+RING_BYTES = 1 << 20
+
+_SLOTS = 4  # two that threads copy, two with the GPU
+_CHUNK_BYTES = 16 << 20  # what a slot costs apart from the copy is a tenth of it; larger ones leave the CPU's caches
+_LEAST_CHUNK_BYTES = 1 << 20
+_LEAST_STAGING_BYTES = 1 << 16
+_KEPT_SMALL = 4  # staging buffers for small downloads; as many threads read at once without making one
+_THREADS = 8  # more were not faster on 16 cores
+_PIECE_BYTES = 1 << 20  # a smaller share is not worth a thread
+_INLINE_BYTES = 1 << 19
+
+_DOING = "copying through a staging buffer"  # in messages
+
+_UP = wgpu.BufferUsage.MAP_WRITE | wgpu.BufferUsage.COPY_SRC
+_DOWN = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
+
+
+def _power_of_two(size_bytes: int, least: int) -> int:
+    return max(least, 1 << max(0, size_bytes - 1).bit_length())
+
+
+def _chunk_bytes(total_bytes: int) -> int:
+    """Return how much one staging buffer takes: a share of the transfer, so that its steps overlap."""
+    if total_bytes < RING_BYTES:
+        return _power_of_two(total_bytes, _LEAST_STAGING_BYTES)
+    return min(_CHUNK_BYTES, _power_of_two(-(-total_bytes // _SLOTS), _LEAST_CHUNK_BYTES))
+
+
+@functools.lru_cache(maxsize=4)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="gridwise copy")
+
+
+def _usable_cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):  # a container may have fewer than the machine
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _copy_in_pool(end: DeviceEnd, _staging: wgpu.GPUBuffer, target: np.ndarray, source: np.ndarray) -> None:
+    # The staging buffer is an argument so that its memory lives as long as the copy, whoever was interrupted meanwhile.
+    with end.memory_in_use():
+        np.copyto(target, source, casting="equiv")
+
+
+def _copy_here(device: wgpu.GPUDevice, target: np.ndarray, source: np.ndarray) -> None:
+    with device_end(device).lock:  # nobody destroys the device, and with it the memory, in the middle
+        check_not_lost(device, _DOING)
+        np.copyto(target, source, casting="equiv")
+
+
+class _Copies:
+    """Copies by threads; when the context is left, none of them is under way."""
+
+    def __init__(self, device: wgpu.GPUDevice, threads: int):
+        self._device, self._threads = device, threads
+        self._started: list[Future[None]] = []
+
+    def __enter__(self) -> _Copies:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        for copy in self._started:
+            copy.cancel()
+        wait(self._started)
+
+    def start(self, staging: wgpu.GPUBuffer, target: np.ndarray, source: np.ndarray) -> list[Future[None]]:
+        """Begin to copy `source` to `target`, one of which is memory of `staging`."""
+        if source.nbytes <= _INLINE_BYTES:
+            _copy_here(self._device, target, source)
+            return []
+        end, pool = device_end(self._device), _pool(self._threads)
+        share = max(_PIECE_BYTES // source.itemsize, -(-source.size // self._threads))
+        copies: list[Future[None]] = []
+        for first in range(0, source.size, share):
+            piece = target[first : first + share], source[first : first + share]
+            try:
+                copies.append(pool.submit(_copy_in_pool, end, staging, *piece))
+            except RuntimeError as error:  # the interpreter is on its way out; functions of atexit still come by
+                if "cannot schedule" not in str(error):
+                    raise
+                _copy_here(self._device, *piece)
+            self._started += copies[-1:]
+        return copies
+
+    def fill(self, staging: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> list[Future[None]]:
+        """Begin to copy items into a buffer that is mapped for writing."""
+        end_bytes = offset_bytes + items.nbytes
+        memory = memory_of_mapped(staging, -(-end_bytes // 4) * 4)
+        if memory is not None:
+            target = memory[offset_bytes:end_bytes].view(items.dtype.newbyteorder("="))
+            return self.start(staging, target, items)
+        with device_end(self._device).lock:
+            check_not_lost(self._device, _DOING)
+            staging.write_mapped(as_bytes(items), offset_bytes)
+        return []
+
+
+class _Ring:
+    """Staging buffers of one direction, for one transfer at a time."""
+
+    def __init__(self, label: str, usage: int):
+        self._label, self._usage = label, usage
+        self._lock = threading.RLock()
+        self._kept: list[wgpu.GPUBuffer] = []
+
+    @contextlib.contextmanager
+    def taken(self, device: wgpu.GPUDevice, chunk_bytes: int) -> Iterator[Callable[[int], wgpu.GPUBuffer]]:
+        """Lend the buffers, as a function of the number of a chunk, which makes those that are missing.
+
+        They come back only after a transfer that went well. After any other, one may be mapped, or be so at any time:
+        to copy into it then would end the process.
+        """
+        with self._lock:
+            kept, self._kept = self._kept, []
+            buffers = [buffer for buffer in kept if buffer.size >= chunk_bytes]
+
+            def slot(number: int) -> wgpu.GPUBuffer:
+                while number % _SLOTS >= len(buffers):
+                    buffers.append(device.create_buffer(label=self._label, size=chunk_bytes, usage=self._usage))
+                return buffers[number % _SLOTS]
+
+            yield slot
+            self._kept = buffers
+
+
+class Transfers:
+    """What moves items between numpy arrays and the buffers of one device.
+
+    Attributes
+    ----------
+    threads : int
+        How many threads copy at once; as many as there are CPUs, at most 8.
+    """
+
+    def __init__(self) -> None:
+        self.threads: int = max(1, min(_THREADS, _usable_cpus()))
+        self._up = _Ring("gridwise staging up", _UP)
+        self._down = _Ring("gridwise staging down", _DOWN)
+        self._small: deque[wgpu.GPUBuffer] = deque(maxlen=_KEPT_SMALL)
+
+    def upload(
+        self,
+        device: wgpu.GPUDevice,
+        buffer: wgpu.GPUBuffer,
+        offset_bytes: int,
+        items: np.ndarray,
+        observer: Observer | None = None,
+    ) -> None:
+        """Copy items into a buffer, in the order of the queue; `items` may change as soon as this returns.
+
+        Parameters
+        ----------
+        device : wgpu.GPUDevice
+        buffer : wgpu.GPUBuffer
+        offset_bytes : int
+            A multiple of 4.
+        items : numpy.ndarray
+            One dimension, any stride and byte order, a multiple of 4 bytes.
+        observer : Observer, optional
+            Sees each step by itself: the steps do not overlap then.
+        """
+        if not items.size:
+            return
+        if observer is None and items.nbytes < RING_BYTES:
+            device.queue.write_buffer(buffer, offset_bytes, as_bytes(items))
+            return
+        chunk_bytes = _chunk_bytes(items.nbytes)
+        share = chunk_bytes // items.itemsize
+        filling: deque[tuple[wgpu.GPUBuffer, list[Future[None]], int, int]] = deque()
+
+        def send() -> None:
+            staging, copies, offset, size = filling.popleft()
+            with step(observer, "copy to staging"):
+                for copy in copies:
+                    copy.result()
+            staging.unmap()
+            encoder = device.create_command_encoder(label="gridwise upload")
+            with step(observer, "copy to GPU", encoder, size):
+                encoder.copy_buffer_to_buffer(staging, 0, buffer, offset, size)
+            with step(observer, "submit"):
+                submit(device, [encoder.finish()], "upload")
+
+        with self._up.taken(device, chunk_bytes) as slot, _Copies(device, self.threads) as copies:
+            for number, first in enumerate(range(0, items.size, share)):
+                part, staging = items[first : first + share], slot(number)
+                with step(observer, "wait"):
+                    map_buffer(device, staging, "WRITE", 0, part.nbytes)
+                started = copies.fill(staging, 0, part)
+                filling.append((staging, started, offset_bytes + first * items.itemsize, part.nbytes))
+                if observer is not None or len(filling) > 1:  # the threads are at work on the newest meanwhile
+                    send()
+            while filling:
+                send()
+
+    def download(
+        self,
+        device: wgpu.GPUDevice,
+        buffer: wgpu.GPUBuffer,
+        offset_bytes: int,
+        out: np.ndarray,
+        observer: Observer | None = None,
+    ) -> None:
+        """Copy from a buffer into a numpy array; waits for the work that was submitted before.
+
+        Parameters
+        ----------
+        device : wgpu.GPUDevice
+        buffer : wgpu.GPUBuffer
+        offset_bytes : int
+            Any; the GPU copies the words of 4 bytes around it.
+        out : numpy.ndarray
+            Contiguous and writeable.
+        observer : Observer, optional
+            As for `upload`.
+        """
+        target = out.view(np.uint8).reshape(-1)
+        if not target.size:
+            return
+        begin, end = offset_bytes, offset_bytes + target.size
+        first_word, last_word = begin // 4 * 4, -(-end // 4) * 4
+        chunk_bytes = _chunk_bytes(last_word - first_word)
+        starts = range(first_word, last_word, chunk_bytes)
+        emptying: deque[tuple[int, wgpu.GPUBuffer, list[Future[None]]]] = deque()
+
+        def size_of(start: int) -> int:
+            return min(chunk_bytes, last_word - start)
+
+        def request(number: int, staging: wgpu.GPUBuffer) -> None:
+            start = starts[number]
+            encoder = device.create_command_encoder(label="gridwise read")
+            with step(observer, "copy to host", encoder, size_of(start)):
+                encoder.copy_buffer_to_buffer(buffer, start, staging, 0, size_of(start))
+            with step(observer, "submit"):
+                # Only before the first are there others' submissions that may take long.
+                submit(device, [encoder.finish()], "read", waited_for=number == 0)
+
+        def map_and_copy(number: int, staging: wgpu.GPUBuffer, copies: _Copies) -> None:
+            start = starts[number]
+            with step(observer, "wait"):
+                map_buffer(device, staging, "READ_NOSYNC", 0, size_of(start))
+            memory = np.frombuffer(staging.read_mapped(0, size_of(start), copy=False), dtype=np.uint8)
+            low, high = max(begin, start), min(end, start + size_of(start))
+            with step(observer, "copy from staging"):
+                started = copies.start(staging, target[low - begin : high - begin], memory[low - start : high - start])
+                if observer is not None:
+                    wait(started)
+            emptying.append((number, staging, started))
+
+        def release() -> None:
+            number, staging, started = emptying.popleft()
+            for copy in started:
+                copy.result()
+            staging.unmap()
+            if number + _SLOTS < len(starts):
+                request(number + _SLOTS, staging)
+
+        if last_word - first_word < RING_BYTES:
+            staging = self._take_small(device, chunk_bytes)
+            request(0, staging)
+            with _Copies(device, self.threads) as copies:
+                map_and_copy(0, staging, copies)
+                release()
+            self._small.append(staging)
+            return
+        with self._down.taken(device, chunk_bytes) as slot, _Copies(device, self.threads) as copies:
+            for number in range(min(_SLOTS, len(starts))):
+                request(number, slot(number))
+            for number in range(len(starts)):
+                map_and_copy(number, slot(number), copies)
+                if len(emptying) > 1:  # the threads are at work on the newest meanwhile
+                    release()
+            while emptying:
+                release()
+
+    def fill(self, device: wgpu.GPUDevice, staging: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> None:
+        """Copy items into a caller's buffer that is mapped for writing."""
+        if items.size:
+            with _Copies(device, self.threads) as copies:
+                for copy in copies.fill(staging, offset_bytes, items):
+                    copy.result()
+
+    def empty(self, device: wgpu.GPUDevice, staging: wgpu.GPUBuffer, out: np.ndarray) -> None:
+        """Copy the first bytes of a caller's buffer that is mapped for reading into a contiguous array."""
+        if out.size:
+            memory = np.frombuffer(staging.read_mapped(0, -(-out.nbytes // 4) * 4, copy=False), dtype=np.uint8)
+            with _Copies(device, self.threads) as copies:
+                for copy in copies.start(staging, out.view(np.uint8), memory[: out.nbytes]):
+                    copy.result()
+
+    def _take_small(self, device: wgpu.GPUDevice, size_bytes: int) -> wgpu.GPUBuffer:
+        """Return a staging buffer that nobody else has; it is put back as those of a ring are."""
+        with contextlib.suppress(IndexError):
+            staging = self._small.pop()
+            if staging.size >= size_bytes:
+                return staging
+        return device.create_buffer(label="gridwise staging", size=size_bytes, usage=_DOWN)
+
+
+def as_bytes(items: np.ndarray) -> np.ndarray:
+    """Return the bytes of items in this machine's order, without a copy where they lie so."""
+    return np.ascontiguousarray(items, dtype=items.dtype.newbyteorder("=")).view(np.uint8)
