@@ -27,8 +27,9 @@ from .observer import Observer, step
 
 __all__ = ["RING_BYTES", "Transfers", "as_bytes"]
 
-#: Transfers of at least so many bytes take the ring.
-RING_BYTES = 1 << 20
+#: Transfers of at least so many bytes take the ring. Below, its steps cost as much as they gain: the lines cross
+#: between 4 and 16 MiB on lavapipe (2 busy cores), and, by the costs of each step, at some 2 MiB on an H200.
+RING_BYTES = 4 << 20
 
 _SLOTS = 4  # two that threads copy, two with the GPU
 _CHUNK_BYTES = 16 << 20  # what a slot costs apart from the copy is a tenth of it; larger ones leave the CPU's caches

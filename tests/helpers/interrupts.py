@@ -32,6 +32,8 @@ timed = "timestamp-query" in device.features
 X = np.random.default_rng(0).integers(0, 1 << 32, 5000, dtype=np.uint32)
 SUMS = np.cumsum(X, dtype=np.uint32)
 x = gw.asarray(X, device)
+LARGE = np.arange((9 << 20) // 4, dtype=np.uint32)  # several chunks, by several threads
+large = gw.asarray(LARGE, device)
 scan, sort = gw.Scan(device), gw.Sort(device)
 protocol = gw.SamplingProtocol(
     samples=5, warmup_s=0.001, max_warmup_s=0.002, timeout_s=0.05, check_unit=False, canary_passes=1
@@ -44,6 +46,24 @@ def check_equal(found: np.ndarray, wanted: np.ndarray) -> None:
 
 def job_to_numpy() -> None:
     check_equal(x.to_numpy(), X)
+
+
+def job_large_download() -> None:
+    out = np.empty_like(LARGE)
+    check_equal(large.to_numpy(), LARGE)
+    check_equal(large.to_numpy(out=out), LARGE)
+
+
+def job_large_upload() -> None:
+    large.copy_from(LARGE[::-1])
+    check_equal(large.to_numpy(), LARGE[::-1])
+    large.copy_from(LARGE)
+
+
+def check_large() -> None:
+    """The rings of both directions work, whatever an interrupted upload has left in the array."""
+    large.copy_from(LARGE)
+    check_equal(large.to_numpy(), LARGE)
 
 
 def job_asarray() -> None:
@@ -81,7 +101,7 @@ def job_measure() -> None:
 JOBS: dict[str, Callable[[], None]] = {
     name.removeprefix("job_"): value for name, value in list(globals().items()) if name.startswith("job_")
 }
-CHECKS = (job_to_numpy, job_timed, job_asarray)
+CHECKS = (job_to_numpy, job_timed, job_asarray, check_large)
 
 
 def interrupt_at(job: Callable[[], None], place: int) -> tuple[str | None, int]:

@@ -34,8 +34,14 @@ def test_interrupts_at_some_places(device, job):
     assert _found(job, 40) == {}
 
 
+@pytest.mark.parametrize("job", ["large_download", "large_upload"])
+def test_interrupts_while_threads_copy(device, job):
+    """A staging buffer that threads may still touch is neither unmapped nor used again."""
+    assert _found(job, 60) == {}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["asarray", "stream", "sort", "timed", "event"])
+@pytest.mark.parametrize("job", ["large_download", "large_upload", "asarray", "stream", "sort", "timed", "event"])
 def test_an_interrupt_anywhere(device, job):
     assert _found(job) == {}
 

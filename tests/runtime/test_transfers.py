@@ -1,0 +1,419 @@
+"""Uploads and downloads through rings of staging buffers, against what numpy has."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.backend.device_errors import device_end
+from gridwise_py.runtime import array, transfers
+from gridwise_py.runtime.context import DeviceContext, context_of
+from gridwise_py.types.datatype import STORAGE_DATATYPES
+
+RING_BYTES, CHUNK_BYTES = 1 << 16, 1 << 15
+RING, CHUNK = RING_BYTES // 4, CHUNK_BYTES // 4  # in items of 4 bytes
+
+
+@pytest.fixture(autouse=True)
+def small_rings(monkeypatch):
+    """Rings that small arrays go round several times, with several threads and pieces for each chunk."""
+    for module in (transfers, array):
+        monkeypatch.setattr(module, "RING_BYTES", RING_BYTES)
+    monkeypatch.setattr(transfers, "_CHUNK_BYTES", CHUNK_BYTES)
+    monkeypatch.setattr(transfers, "_LEAST_CHUNK_BYTES", 1 << 13)
+    monkeypatch.setattr(transfers, "_PIECE_BYTES", 1 << 12)
+    monkeypatch.setattr(transfers, "_INLINE_BYTES", 1 << 11)
+
+
+def _random(n, dtype=np.uint32, seed=0):
+    bits = np.random.default_rng([n, seed]).integers(0, 256, n * np.dtype(dtype).itemsize, dtype=np.uint8)
+    return bits.view(dtype)
+
+
+def _same_bits(found, wanted):
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found.view(np.uint8), np.ascontiguousarray(wanted).view(np.uint8))
+
+
+@pytest.mark.parametrize(
+    "n", [0, 1, RING - 1, RING, RING + 1, 4 * CHUNK - 1, 4 * CHUNK, 4 * CHUNK + 1, 5 * CHUNK, 13 * CHUNK + 3]
+)
+def test_there_and_back(device, n):
+    data, out = _random(n), np.zeros(n, np.uint32)
+    x = gw.asarray(data, device)
+    _same_bits(x.to_numpy(), data)
+    assert x.copy_from(data[::-1]) is x
+    assert x.to_numpy(out=out) is out
+    _same_bits(out, data[::-1])
+    _same_bits(x.to_numpy(), data[::-1])
+
+
+@pytest.mark.parametrize("n", [5 * CHUNK + 1, RING // 2, 3])
+def test_all_datatypes(device, n):
+    for datatype in STORAGE_DATATYPES.values():
+        data = _random(n, datatype.dtype)
+        _same_bits(gw.asarray(data, device).to_numpy(), data)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 2 * RING - 1, 2 * RING, 2 * RING + 1, 11 * CHUNK + 1])
+@pytest.mark.parametrize("first", [0, 1, 2, 3])
+def test_views_of_f16_share_words_with_their_neighbours(device, n, first):
+    everything, part = _random(n + 8, np.float16), _random(n, np.float16, seed=1)
+    x = gw.asarray(everything, device)
+    view = x[first : first + n]
+    _same_bits(view.to_numpy(), everything[first : first + n])
+    view.copy_from(part)
+    everything[first : first + n] = part
+    _same_bits(view.to_numpy(), part)
+    _same_bits(x.to_numpy(), everything)
+
+
+def test_views(device):
+    data, n = _random(9 * CHUNK), 6 * CHUNK + 5
+    x, changed = gw.asarray(data, device), _random(6 * CHUNK + 5, seed=1)
+    x[7 : 7 + n].copy_from(changed)
+    data[7 : 7 + n] = changed
+    _same_bits(x.to_numpy(), data)
+    out = np.zeros(n + 2, np.uint32)
+    x[5 : 5 + n].to_numpy(out=out[1:-1])
+    assert out[0] == out[-1] == 0
+    _same_bits(out[1:-1], data[5 : 5 + n])
+
+
+def _layouts(n, code):
+    native = np.dtype(code)
+    data = _random(n, native)
+    read_only = data.copy()
+    read_only.flags.writeable = False
+    shifted = np.frombuffer(b"?" + data.tobytes(), dtype=np.uint8)[1:].view(native)  # items at odd addresses
+    return {
+        "reversed": data[::-1],
+        "strided": _random(3 * n, native)[::3],
+        "column": _random(2 * n, native).reshape(n, 2)[:, 1],
+        "repeated": np.broadcast_to(data[:1], (n,)),
+        "read-only": read_only,
+        "unaligned": shifted,
+        "swapped": data.byteswap().view(native.newbyteorder()),
+        "swapped and strided": _random(2 * n, native).view(native.newbyteorder())[::-2],
+    }
+
+
+@pytest.mark.parametrize("code", ["u4", "f4", "f2", "i8"])
+@pytest.mark.parametrize("n", [5, 6 * CHUNK + 3])
+def test_any_layout_and_byte_order(device, code, n):
+    for data in _layouts(n, code).values():
+        wanted = np.ascontiguousarray(data).astype(code)
+        before = data.tobytes()
+        for x in (
+            gw.asarray(data, device),
+            gw.empty(n, np.dtype(code), device).copy_from(data),
+            gw.ChunkedArray.from_numpy(data, chunk_items=max(2, n // 3 // 2 * 2), device=device),
+            gw.ChunkedArray.empty(n, np.dtype(code), device).copy_from(data),
+        ):
+            assert x.dtype == np.dtype(code)
+            _same_bits(x.to_numpy(), wanted)
+        assert gw.empty_like(data, device).dtype == np.dtype(code)
+        assert data.tobytes() == before
+
+
+def test_two_dimensions_are_refused(device):
+    data = _random(4 * CHUNK).reshape(4, CHUNK)
+    with pytest.raises(gw.ArgumentError, match=r"one dimension.*ravel"):
+        gw.asarray(data, device)
+    with pytest.raises(gw.DatatypeError, match=r"shape \(4, "):
+        gw.empty(data.size, "u32", device).copy_from(data)
+
+
+@pytest.mark.parametrize("n", [100, 6 * CHUNK])
+def test_what_was_uploaded_may_change_at_once(device, n):
+    x, copy = gw.empty(n, "u32", device), gw.Copy(device)
+    kept = []
+    for seed in range(5):
+        data = _random(n, seed=seed)
+        x.copy_from(data)
+        kept.append(copy.execute(input=x).output)
+        data[:] = 0
+    for seed, found in enumerate(kept):  # each copy came between two uploads
+        _same_bits(found.to_numpy(), _random(n, seed=seed))
+
+
+class _Wrong:
+    def __init__(self, make, error, message):
+        self.make, self.error, self.message = make, error, message
+
+
+WRONG = {
+    "list": _Wrong(lambda n: [0] * n, gw.ArgumentError, "not list; give np.empty"),
+    "masked": _Wrong(lambda n: np.ma.zeros(n, np.uint32), gw.ArgumentError, "without a mask"),
+    "dtype": _Wrong(lambda n: np.zeros(n, np.float32), gw.DatatypeError, "out is of <f4, but .* of <u4"),
+    "byte order": _Wrong(lambda n: np.zeros(n, ">u4"), gw.DatatypeError, "out is of >u4"),
+    "short": _Wrong(lambda n: np.zeros(n - 1, np.uint32), gw.LengthError, r"out has shape \("),
+    "long": _Wrong(lambda n: np.zeros(n + 1, np.uint32), gw.LengthError, r"out has shape \("),
+    "2-D": _Wrong(lambda n: np.zeros((n, 1), np.uint32), gw.LengthError, r"out has shape \("),
+    "strided": _Wrong(lambda n: np.zeros(2 * n, np.uint32)[::2], gw.ArgumentError, "must be contiguous"),
+    "reversed": _Wrong(lambda n: np.zeros(n, np.uint32)[::-1], gw.ArgumentError, "must be contiguous"),
+    "read-only": _Wrong(lambda n: np.broadcast_to(np.zeros(n, np.uint32), (n,)), gw.ArgumentError, "read-only"),
+}
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("name", WRONG)
+def test_an_out_that_does_not_fit(device, name, chunked, monkeypatch):
+    n, wrong = 6, WRONG[name]
+    x = gw.asarray(np.arange(n, dtype=np.uint32), device)
+    x = gw.ChunkedArray([x[:2], x[2:]]) if chunked else x
+    monkeypatch.setattr(DeviceContext, "read_buffer", None)
+    out = wrong.make(n)
+    with pytest.raises(wrong.error, match=wrong.message):
+        x.to_numpy(out=out)
+    assert not np.any(out)
+
+
+def test_out_of_other_kinds_of_arrays(device):
+    data = _random(5 * CHUNK)
+    chunked = gw.ChunkedArray.from_numpy(data, chunk_items=CHUNK + 2, device=device)
+    out = np.zeros_like(data)
+    assert chunked.to_numpy(out=out) is out
+    _same_bits(out, data)
+    x = gw.asarray(data, device)
+    counted = x.counted_by(gw.asarray(np.array([3], np.uint32), device))
+    with pytest.raises(gw.ArgumentError, match=r"only the GPU knows .*array\.trim\(\)"):
+        counted.to_numpy(out=out)
+    three = np.zeros(3, np.uint32)
+    _same_bits(counted.trim().to_numpy(out=three), data[:3])
+    assert x[:0].to_numpy(out=np.zeros(0, np.uint32)).size == 0
+
+
+def test_staging_buffers_are_kept_and_bounded(fresh_device):
+    own, made = context_of(fresh_device).transfers, []
+    create = fresh_device.create_buffer
+    fresh_device.create_buffer = lambda **options: (made.append(options["label"]), create(**options))[1]
+    data = _random(40 * CHUNK)
+    x = gw.asarray(data, fresh_device)
+    out = np.zeros_like(data)
+    for n in (RING, 40 * CHUNK, 8 * CHUNK, RING + 1):
+        x[:n].copy_from(data[:n])
+        _same_bits(x[:n].to_numpy(out=out[:n]), data[:n])
+    for ring in (own._up, own._down):
+        assert [buffer.size for buffer in ring._kept] == 4 * [CHUNK_BYTES]
+    before = list(made)
+    for _ in range(3):
+        _same_bits(x.copy_from(data).to_numpy(), data)
+    assert made == before
+
+
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_an_error_in_a_thread_is_the_callers(device, way, monkeypatch):
+    data = _random(9 * CHUNK)
+    x, own = gw.asarray(data, device), context_of(device).transfers
+    x.to_numpy()
+    copyto, calls = np.copyto, []
+
+    def fail(*args, **kwargs):
+        calls.append(threading.current_thread())
+        if len(calls) == 5:
+            raise MemoryError("of a test")
+        copyto(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "copyto", fail)
+        with pytest.raises(MemoryError, match="of a test"):
+            x.copy_from(data) if way == "up" else x.to_numpy()
+    assert threading.current_thread() not in calls
+    assert (own._up if way == "up" else own._down)._kept == []
+    _same_bits(x.copy_from(data).to_numpy(), data)
+
+
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_a_timeout_in_the_middle(device, way, monkeypatch):
+    data = _random(9 * CHUNK)
+    x, calls = gw.asarray(data, device), []
+    map_buffer = transfers.map_buffer
+
+    def late(*args):
+        calls.append(1)
+        if len(calls) == 3:
+            args[1].map_async(args[2])  # it is on its way to be mapped
+            raise gw.DeviceTimeoutError("of a test")
+        map_buffer(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transfers, "map_buffer", late)
+        with pytest.raises(gw.DeviceTimeoutError):
+            x.copy_from(data) if way == "up" else x.to_numpy()
+    _same_bits(x.copy_from(data).to_numpy(), data)
+
+
+def test_a_device_with_a_timeout(device):
+    slow = gw.request_device(device.adapter, timeout_s=60)
+    data = _random(9 * CHUNK + 1)
+    _same_bits(gw.asarray(data, slow).to_numpy(), data)
+
+
+def test_wgpu_without_its_call_for_mapped_memory(device, monkeypatch):
+    monkeypatch.setattr(transfers, "memory_of_mapped", lambda *_: None)
+    for data in _layouts(6 * CHUNK + 2, "f4").values():
+        _same_bits(gw.asarray(data, device).to_numpy(), np.ascontiguousarray(data).astype("f4"))
+
+
+def test_several_threads_at_once(device):
+    wrong, threads = [], []
+
+    def work(seed):
+        x, out = gw.empty(7 * CHUNK + seed, "u32", device), np.zeros(7 * CHUNK + seed, np.uint32)
+        for turn in range(5):
+            data = _random(x.size, seed=10 * seed + turn)
+            x.copy_from(data)
+            y = gw.asarray(data[: 100 * seed], device)
+            if not (np.array_equal(x.to_numpy(out=out), data) and np.array_equal(y.to_numpy(), data[: 100 * seed])):
+                wrong.append((seed, turn))
+
+    for seed in range(1, 6):
+        threads.append(threading.Thread(target=work, args=(seed,)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join(120)
+    assert not any(thread.is_alive() for thread in threads)
+    assert wrong == []
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_streams_take_any_layout(device, overlap):
+    data = _random(12 * CHUNK)
+    chunks = [data[: 4 * CHUNK][::-1], data[4 * CHUNK : 4 * CHUNK + 3], data[5 * CHUNK :: 2]]
+    found = np.concatenate(list(gw.stream(gw.Scan(device), chunks, overlap=overlap)))
+    _same_bits(found, np.cumsum(np.concatenate(chunks), dtype=np.uint32))
+
+
+def test_a_profile_shows_each_chunk(device, require):
+    require("timestamp-query")
+    data = _random(5 * CHUNK)
+    x = gw.asarray(data, device)
+    with gw.profile(device) as prof:
+        x.copy_from(data)
+        _same_bits(x.to_numpy(), data)
+    rows = {(row.name, row.kind): row for row in prof.key_averages()}
+    assert rows["upload", "transfer"].calls == rows["download", "transfer"].calls == 1
+    for name in ("copy to GPU", "copy to host"):
+        assert rows[name, "copy"].calls == 5
+        assert rows[name, "copy"].gpu_time_total_ns > 0
+    for name in ("copy to staging", "copy from staging"):
+        assert rows[name, "host"].calls == 5
+
+
+# ---- the end of a device, of a process, and forks ----
+
+
+def test_destroying_a_device_waits_for_threads_that_copy(fresh_device, monkeypatch, wgpu_errors):
+    """With the device the mapped memory goes; a thread that touches it then ends the process."""
+    data = _random(9 * CHUNK)
+    x = gw.asarray(data, fresh_device)
+    x.to_numpy()
+    copyto, inside, go_on, ended = np.copyto, threading.Event(), threading.Event(), []
+
+    def slow(*args, **kwargs):
+        inside.set()
+        assert go_on.wait(60)
+        assert not ended, "the device was destroyed in the middle of a copy"
+        copyto(*args, **kwargs)
+
+    monkeypatch.setattr(np, "copyto", slow)
+    raised = []
+
+    def read():
+        try:
+            x.to_numpy()
+        except gw.DeviceLostError as error:
+            raised.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert inside.wait(60)
+    destroyer = threading.Thread(target=lambda: (fresh_device.destroy(), ended.append(1)))
+    destroyer.start()
+    while not device_end(fresh_device).reached:
+        assert destroyer.is_alive()
+    destroyer.join(0.2)
+    assert destroyer.is_alive()
+    go_on.set()
+    destroyer.join(60)
+    reader.join(60)
+    assert not destroyer.is_alive()
+    assert not reader.is_alive()
+    assert len(raised) == 1
+    wgpu_errors.clear()
+    with pytest.raises(gw.GridwiseError):
+        x.to_numpy()
+    wgpu_errors.clear()
+
+
+START = """
+import os, sys, threading, time
+import numpy as np
+import gridwise_py as gw
+data = np.arange(3_000_000, dtype=np.uint32)
+device = gw.request_device()
+x = gw.asarray(data, device)
+"""
+
+DESTROYED = (
+    START
+    + """
+lost = 0
+for turn in range(6):
+    device = gw.request_device()
+    x = gw.asarray(data, device)
+    killer = threading.Timer(0.004 * turn, device.destroy)
+    killer.start()
+    try:
+        while True:
+            x.copy_from(data) if turn % 2 else x.to_numpy()
+    except gw.DeviceLostError:
+        lost += 1
+    killer.join()
+print("lost", lost)
+"""
+)
+
+AT_THE_END = (
+    START
+    + """
+import atexit
+atexit.register(lambda: print("equal", np.array_equal(x.copy_from(data[::-1]).to_numpy(), data[::-1])))
+x.to_numpy()
+"""
+)
+
+FORKED = (
+    START
+    + """
+x.to_numpy()
+child = os.fork()
+if not child:
+    try:
+        x.to_numpy()
+    except gw.ForkError:
+        os._exit(7)
+    os._exit(1)
+print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), np.array_equal(x.to_numpy(), data))
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (DESTROYED, "lost 6"),
+        (AT_THE_END, "equal True"),
+        pytest.param(FORKED, "child 7 True", marks=pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")),
+    ],
+    ids=["destroyed", "at the end", "forked"],
+)
+def test_ends(device, program, said):
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip() == said, done.stderr[-3000:]
