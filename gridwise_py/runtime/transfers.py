@@ -37,7 +37,9 @@ _LEAST_CHUNK_BYTES = 1 << 20
 _LEAST_STAGING_BYTES = 1 << 16
 _KEPT_SMALL = 4  # staging buffers for small downloads; as many threads read at once without making one
 _THREADS = 8  # more were not faster on 16 cores
-_PIECE_BYTES = 1 << 20  # a smaller share is not worth a thread
+# Of a chunk, one for each thread. Two chunks at once keep 8 threads busy, and more pieces would ask for the GIL often.
+_PIECES = 4
+_PIECE_BYTES = 1 << 20  # a smaller piece is not worth a thread
 _INLINE_BYTES = 1 << 19
 
 _DOING = "copying through a staging buffer"  # in messages
@@ -101,7 +103,7 @@ class _Copies:
             _copy_here(self._device, target, source)
             return []
         end, pool = device_end(self._device), _pool(self._threads)
-        share = max(_PIECE_BYTES // source.itemsize, -(-source.size // self._threads))
+        share = max(_PIECE_BYTES // source.itemsize, -(-source.size // min(_PIECES, self._threads)))
         copies: list[Future[None]] = []
         for first in range(0, source.size, share):
             piece = target[first : first + share], source[first : first + share]

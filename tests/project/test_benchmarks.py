@@ -72,6 +72,16 @@ def test_shapes_of_the_matrix_product(device, tmp_path):
     assert (refused.exit_code, "'64x64' is no shape" in refused.output) == (2, True)
 
 
+def test_transfers_are_measured(device, tmp_path):
+    path = tmp_path / "transfers.json"
+    done = _run("transfers", "--sizes", "2^12,2^23", "--threads", "1,all", "--rounds", 1, "--json", path)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert [row["size_bytes"] for row in rows] == [1 << 12, 1 << 23] * (len(rows) // 2)
+    assert all(speed > 0 for row in rows for speed in row["gbytes_per_s"].values())
+    assert {"memcpy", "asarray", "copy_from", "to_numpy", "to_numpy_out"} <= set(rows[0]["over_memcpy"])
+
+
 def test_variants_change_the_text_or_the_plan_and_stay_right(device, require):
     require("subgroup", "shader-int64", "shader-int64-atomic-all-ops")
     variants = _script("variants")

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -211,18 +212,23 @@ def test_an_error_in_a_thread_is_the_callers(device, way, monkeypatch):
     data = _random(9 * CHUNK)
     x, own = gw.asarray(data, device), context_of(device).transfers
     x.to_numpy()
-    copyto, calls = np.copyto, []
+    copyto, calls, under_way = np.copyto, [], set()
 
     def fail(*args, **kwargs):
-        calls.append(threading.current_thread())
+        thread = threading.current_thread()
+        calls.append(thread)
         if len(calls) == 5:
             raise MemoryError("of a test")
+        under_way.add(thread)
+        time.sleep(0.01)
         copyto(*args, **kwargs)
+        under_way.remove(thread)
 
     with monkeypatch.context() as patch:
         patch.setattr(np, "copyto", fail)
         with pytest.raises(MemoryError, match="of a test"):
             x.copy_from(data) if way == "up" else x.to_numpy()
+        assert not under_way, "what was given is touched after the call"
     assert threading.current_thread() not in calls
     assert (own._up if way == "up" else own._down)._kept == []
     _same_bits(x.copy_from(data).to_numpy(), data)
