@@ -80,6 +80,7 @@ from .runtime.run import Run
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
+from .tuning.options import ElementwiseTuning, MatMulTuning, ReduceTuning, ScanTuning, SortTuning
 from .types.capabilities import Capabilities, LookbackVerdict
 from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype
 from .types.operators import Add, BinOp, Max, Min, Multiply
@@ -126,6 +127,7 @@ __all__ = [
     "DeviceLostError",
     "DeviceMemoryError",
     "DeviceTimeoutError",
+    "ElementwiseTuning",
     "EmptyReductionError",
     "Event",
     "ForkError",
@@ -140,6 +142,7 @@ __all__ = [
     "LimitError",
     "LookbackVerdict",
     "MatMul",
+    "MatMulTuning",
     "Max",
     "Measurement",
     "Min",
@@ -151,12 +154,15 @@ __all__ = [
     "Primitive",
     "Profile",
     "Reduce",
+    "ReduceTuning",
     "Run",
     "SamplingProtocol",
     "Scan",
+    "ScanTuning",
     "ShaderError",
     "Sort",
     "SortPairs",
+    "SortTuning",
     "Span",
     "TimingError",
     "TimingHelper",

@@ -7,15 +7,16 @@ from typing import ClassVar
 
 import wgpu
 
+from ..call_errors import explained
 from ..errors import LengthError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.windows import windows_of
+from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import ComputeDatatypeLike, Datatype, as_datatype
-from ..types.options import optional_integers
 from .base import Primitive
 
 __all__ = ["Elementwise"]
@@ -28,8 +29,7 @@ class Elementwise(Primitive):
     ----------
     device : wgpu.GPUDevice or None
     datatype : Datatype, str or numpy dtype
-    workgroup_size, vecs : int, optional
-        Shape of the kernel: invocations, and vec4 per invocation.
+    tuning : ElementwiseTuning, optional
     capabilities : Capabilities, optional
     """
 
@@ -42,19 +42,19 @@ class Elementwise(Primitive):
     _pages_known_bytes: ClassVar[int] = 15 << 29
     _regions_in_turns: ClassVar[int] = 4
 
+    @explained(ElementwiseTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
         datatype: ComputeDatatypeLike = "u32",
         *,
-        workgroup_size: int | None = None,
-        vecs: int | None = None,
+        tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype: Datatype = as_datatype(datatype)
-        wishes = optional_integers(workgroup_size=workgroup_size, vecs=vecs)
-        self._shapes = shapes_for("elementwise", self.capabilities, **wishes)
+        self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
+        self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
 
     def argument_datatype(self, name: str) -> Datatype:
         """The primitive's datatype, for every argument."""
