@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from strategies import made
+from strategies import make_primitive
 
 import gridwise_py as gw
 from gridwise_py.bench.kernels import own_plan
@@ -52,7 +52,7 @@ SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
 
 class Case(NamedTuple):
-    """A primitive's class, the options that `made` takes, and capabilities."""
+    """A primitive's class, the options that `make_primitive` takes, and capabilities."""
 
     name: str
     options: dict[str, Any]
@@ -86,7 +86,7 @@ class Case(NamedTuple):
     def make(self, layout: gw.Layout) -> gw.Primitive:
         """Return a new instance, for planning; one of matrices is for those of the layout."""
         sizes, _ = self.cls.at_size(math.isqrt(layout["a"].length)) if self.name == "matmul" else ({}, {})
-        return made(self.cls, None, capabilities=self.capabilities, **self.options, **sizes)
+        return make_primitive(self.cls, None, capabilities=self.capabilities, **self.options, **sizes)
 
     def plan(self, layout: gw.Layout) -> gw.Plan:
         """Return the plan, made by a new instance."""

@@ -262,10 +262,22 @@ def arranged(cls: type[gw.Primitive], options: Mapping[str, Any]) -> tuple[type[
     return (faulty(cls, **faults) if faults else cls), (rest | {"tuning": kind(**tuning)} if tuning else rest)
 
 
-def made(cls: type[gw.Primitive], *args: Any, **options: Any) -> Any:
+def make_primitive(cls: type[gw.Primitive], *args: Any, **options: Any) -> Any:
     """Return a primitive from flat options; see `arranged`."""
     cls, options = arranged(cls, options)
     return cls(*args, **options)
+
+
+def shape_data(workgroup_size: Any, vecs: int, max_blocks: Any = None) -> dict[str, Any]:
+    """Return a kernel's shape as the findings of `gridwise tune` have it."""
+    blocks = {} if max_blocks is None else {"max_blocks": max_blocks}
+    return {"workgroup_size": workgroup_size, "vecs": vecs, **blocks}
+
+
+def plan_from(cls: type[gw.Primitive], **options: Any) -> gw.Plan:
+    """Return what ``plan_for`` of a class gives, from flat options; see `arranged`."""
+    cls, options = arranged(cls, options)
+    return cls.plan_for(**options)
 
 
 # ---- which cases, which sizes ----

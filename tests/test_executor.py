@@ -176,7 +176,11 @@ def test_pipelines_go_with_the_plans_that_were_not_used_for_longest(fresh_device
     x = gw.asarray(X, fresh_device)
 
     def copy(workgroup_size):
-        output = gw.Copy(fresh_device, workgroup_size=workgroup_size, vecs=1).execute(input=x).output
+        output = (
+            gw.Copy(fresh_device, tuning=gw.ElementwiseTuning(workgroup_size=workgroup_size, vecs=1))
+            .execute(input=x)
+            .output
+        )
         np.testing.assert_array_equal(output.to_numpy(), X)
 
     def alive(kind):

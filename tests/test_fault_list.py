@@ -19,6 +19,7 @@ from strategies import (
     STRATEGIES,
     assert_same,
     exact_items,
+    make_primitive,
     operator,
     reduce_reference,
     scan_reference,
@@ -47,11 +48,13 @@ class _Case:
     def __init__(self, device, name, datatype="u32", op="add"):
         self.device, self.name, self.op = device, name, op
         if name == "vector_add":
-            self.gpu = gw.VectorAdd(device, datatype, **SHAPES["small"])
+            self.gpu = make_primitive(gw.VectorAdd, device, datatype, **SHAPES["small"])
         elif name == "reduce":
-            self.gpu = gw.Reduce(device, datatype, operator(op, datatype), **SMALL)
+            self.gpu = make_primitive(gw.Reduce, device, datatype, operator(op, datatype), **SMALL)
         else:
-            self.gpu = gw.Scan(device, datatype, operator(op, datatype), **strategy_options(name), **SMALL)
+            self.gpu = make_primitive(
+                gw.Scan, device, datatype, operator(op, datatype), **strategy_options(name), **SMALL
+            )
 
     def execute(self, x, **options):
         array = gw.asarray(x, self.device)
@@ -77,16 +80,16 @@ def test_fault_1_right_for_one_subgroup_size_only(device, form, size):
     options = {"subgroups": f"emulated-{size}", "workgroup_size": 128, "vecs": 1}
     x = exact_items("affine", "u32", 512 * 5 + 3)
     if form == "reduce":
-        got = gw.Reduce(device, "u32", AFFINE, **options).execute(input=gw.asarray(x, device)).output
+        got = make_primitive(gw.Reduce, device, "u32", AFFINE, **options).execute(input=gw.asarray(x, device)).output
         assert_same(got.to_numpy(), reduce_reference("affine", x))
     else:
-        scan = gw.Scan(device, "u32", AFFINE, strategy=form, state="u32x2", **options)
+        scan = make_primitive(gw.Scan, device, "u32", AFFINE, strategy=form, state="u32x2", **options)
         assert_same(scan.execute(input=gw.asarray(x, device)).output.to_numpy(), scan_reference("affine", x))
 
 
 def test_fault_2_spinning_in_place_of_subgroups(device):
     """Without subgroups there are barriers, and no atomic to spin on."""
-    scan = gw.Scan(device, "u32", subgroups=False, strategy="reduce_then_scan")
+    scan = gw.Scan(device, "u32", tuning=gw.ScanTuning(subgroups=False), strategy="reduce_then_scan")
     plan = scan.plan(gw.Layout.separate(input=10_000_000, output=10_000_000))
     for shader in plan.shaders.values():
         assert "workgroupBarrier()" in shader.text
@@ -97,9 +100,9 @@ def test_fault_2_spinning_in_place_of_subgroups(device):
 def test_fault_2_waits_for_other_workgroups_are_bounded(device):
     """The look-back and the end of a reduction, which do wait, end and are right though nobody ever posts."""
     x = exact_items("affine", "u32", 64 * 20)
-    reduce = gw.Reduce(device, "u32", AFFINE, state="u32x2", stall_every=1, **SMALL)
+    reduce = make_primitive(gw.Reduce, device, "u32", AFFINE, state="u32x2", stall_every=1, **SMALL)
     assert_same(reduce.execute(input=gw.asarray(x, device)).output.to_numpy(), reduce_reference("affine", x))
-    scan = gw.Scan(device, "u32", AFFINE, strategy="lookback", state="u32x2", stall_every=1, **SMALL)
+    scan = make_primitive(gw.Scan, device, "u32", AFFINE, strategy="lookback", state="u32x2", stall_every=1, **SMALL)
     assert_same(scan.execute(input=gw.asarray(x, device)).output.to_numpy(), scan_reference("affine", x))
 
 
@@ -256,7 +259,7 @@ def test_fault_8_commands_that_are_not_valid(device, wgpu_errors):
 @pytest.mark.parametrize("which", ["input", "output"])
 def test_fault_8_a_buffer_that_was_destroyed(device, which):
     arrays = {name: gw.asarray(np.ones(100, np.uint32), device) for name in ("input", "output")}
-    scan = gw.Scan(device, "u32", **SMALL)
+    scan = make_primitive(gw.Scan, device, "u32", **SMALL)
     scan.execute(**arrays)
     arrays[which].destroy()
     for arguments in (arrays, {}):
@@ -276,7 +279,7 @@ def test_fault_9_the_identity_of_float_extremes_is_not_infinite(device, require,
         x = np.full(n, value, np.float32)
         for name in ("reduce", strategy):
             _Case(device, name, "f32", op).check(x)
-    exclusive = gw.Scan(device, "f32", op, "exclusive", **SMALL).execute(input=gw.asarray(x, device))
+    exclusive = make_primitive(gw.Scan, device, "f32", op, "exclusive", **SMALL).execute(input=gw.asarray(x, device))
     assert exclusive.output.to_numpy()[0] == value
 
 
@@ -291,7 +294,7 @@ def test_fault_9_random_inputs_without_a_seed():
 
 def test_fault_9_nothing_is_ever_freed(fresh_device):
     """Arguments of one-shot and of repeated calls go when the caller lets them go."""
-    scan = gw.Scan(fresh_device, "u32", **SMALL)
+    scan = make_primitive(gw.Scan, fresh_device, "u32", **SMALL)
     buffers = weakref.WeakSet()
     for n in range(1, 40):
         x = gw.asarray(np.ones(n, np.uint32), fresh_device)
@@ -331,7 +334,9 @@ def test_fault_10_at_a_small_limit(device):
     few = dataclasses.replace(measured, limits=limits)
     x = exact_items("affine", "u32", 64 * 300 + 1)
     for strategy in ("reduce_then_scan", "lookback"):
-        scan = gw.Scan(device, "u32", AFFINE, strategy=strategy, state="u32x2", capabilities=few, **SMALL)
+        scan = make_primitive(
+            gw.Scan, device, "u32", AFFINE, strategy=strategy, state="u32x2", capabilities=few, **SMALL
+        )
         run = scan.execute(input=gw.asarray(x, device))
         assert all(max(kernel.workgroups) <= 7 for kernel in run.plan.kernels)
         assert_same(run.output.to_numpy(), scan_reference("affine", x))

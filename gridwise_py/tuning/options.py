@@ -78,8 +78,15 @@ class Tuning:
         return {field.name: f"give tuning=gw.{cls.__name__}({field.name}={{value}})" for field in fields(cls)}
 
 
-def _at_least(least: int) -> _Check:
-    return lambda name, value: integer(name, value, least)
+def _positive(name: str, value: Any) -> int:
+    return integer(name, value, 1)
+
+
+def _word(name: str, value: Any) -> int:
+    number = integer(name, value, 1)
+    if number >= 1 << 32:
+        raise ArgumentError(f"{name}={number} does not fit the 32 bits that a kernel has for it")
+    return number
 
 
 def _from_to(least: int, most: int) -> _Check:
@@ -135,7 +142,6 @@ def _subgroups(name: str, value: Any) -> Any:
 
 
 _INVOCATIONS, _VECS, _LOOK = _power_of_two(1), _from_to(1, 16), _from_to(1, 32)
-_POSITIVE = _at_least(1)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -188,7 +194,7 @@ class ReduceTuning(Tuning):
 
     def __post_init__(self) -> None:
         self._check(
-            workgroup_size=_INVOCATIONS, vecs=_VECS, max_blocks=_POSITIVE, state=_state_form, spin_limit=_POSITIVE,
+            workgroup_size=_INVOCATIONS, vecs=_VECS, max_blocks=_word, state=_state_form, spin_limit=_word,
             subgroups=_subgroups,
         )  # fmt: skip
 
@@ -233,8 +239,8 @@ class ScanTuning(Tuning):
 
     def __post_init__(self) -> None:
         self._check(
-            workgroup_size=_INVOCATIONS, vecs=_VECS, max_blocks=_POSITIVE, look=_LOOK, tickets=_truth,
-            state=_state_form, spin_limit=_POSITIVE, subgroups=_subgroups,
+            workgroup_size=_INVOCATIONS, vecs=_VECS, max_blocks=_word, look=_LOOK, tickets=_truth,
+            state=_state_form, spin_limit=_word, subgroups=_subgroups,
         )  # fmt: skip
 
 
@@ -273,8 +279,8 @@ class SortTuning(Tuning):
 
     def __post_init__(self) -> None:
         self._check(
-            workgroup_size=_multiple_of_128, items=_POSITIVE, parts=_POSITIVE, look=_LOOK, tickets=_truth,
-            spin_limit=_POSITIVE, subgroups=_subgroups,
+            workgroup_size=_multiple_of_128, items=_positive, parts=_positive, look=_LOOK, tickets=_truth,
+            spin_limit=_word, subgroups=_subgroups,
         )  # fmt: skip
 
 
