@@ -29,6 +29,7 @@ AREAS = {
     "One-shot functions": "add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul stream",
     "Operators": "Add Multiply Min Max BinOp",
     "Primitives": "VectorAdd Reduce Scan Sort SortPairs ArgSort MatMul Copy Kernel Primitive Run",
+    "Tuning": "ScanTuning ReduceTuning SortTuning MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult read_results to_dataframe",

@@ -293,6 +293,7 @@ def test_an_operator_is_checked_once_for_a_device(fresh_device):
     calls = []
     op = gw.BinOp("counted", 0, lambda a, b: (calls.append(1), a + b)[1], expression="a + b")
     x = gw.asarray(np.arange(10, dtype=np.uint32), fresh_device)
+    gw.capabilities(fresh_device)
     submissions = []
     submit = fresh_device.queue.submit
     fresh_device.queue.submit = lambda commands: (submissions.append(1), submit(commands))[1]

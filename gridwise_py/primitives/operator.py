@@ -103,6 +103,8 @@ class OperatorPrimitive(Primitive):
                 )
             subgroups = False
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(subgroups)
+        if not self.op.builtin:  # raises for a text that is written for another datatype
+            operator_context(self.op, self.datatype, self.mode)
 
     @property
     def deterministic(self) -> bool:
