@@ -17,7 +17,7 @@ from gridwise_py.tuning.options import Tuning
 
 TUNINGS = {
     "copy": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
-    "vector_add": gw.ElementwiseTuning(workgroup_size=128, vecs=1),
+    "vector_add": gw.ElementwiseTuning(workgroup_size=128, vecs=2),
     "reduce": gw.ReduceTuning(
         workgroup_size=64, vecs=2, max_blocks=7, state="u32x2", spin_limit=9, subgroups="emulated-8"
     ),
@@ -27,7 +27,7 @@ TUNINGS = {
     "sort": gw.SortTuning(
         workgroup_size=256, items=6, parts=3, look=4, tickets=True, spin_limit=9, subgroups="emulated-8"
     ),
-    "matmul": gw.MatMulTuning(tile_m=32, tile_n=16, tile_k=8, thread_m=4, thread_n=8, stages=2, unroll=2),
+    "matmul": gw.MatMulTuning(tile_m=32, tile_n=16, tile_k=8, thread_m=4, thread_n=4, stages=2, unroll=2),
 }
 TUNINGS |= dict.fromkeys(("sort_pairs", "argsort"), TUNINGS["sort"])
 
