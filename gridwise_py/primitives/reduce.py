@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import wgpu
@@ -14,18 +14,20 @@ from ..planning.kernel_constants import RAW_OUTPUT
 from ..planning.layout import Layout
 from ..planning.lookback_state import SPIN_LIMIT, ChainedState
 from ..planning.plan import Copy, Plan, Work
-from ..runtime.arguments import Argument
+from ..planning.signature import Argument
 from ..tuning.options import ReduceTuning
 from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
 from ..types.datatype import ComputeDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
+from .registry import register
 from .typed import InputTotal
 
 __all__ = ["Reduce"]
 
 
+@register("reduce")
 class Reduce(InputTotal, OperatorPrimitive):
     """Combine all items with an associative operator.
 
@@ -91,7 +93,8 @@ class Reduce(InputTotal, OperatorPrimitive):
     array([9], dtype=uint32)
     """
 
-    arguments: ClassVar[tuple[Argument, ...]] = (Argument("input", chunked=True), Argument("output", is_output=True))
+    # Any overlap is allowed: the result is written after everything was read.
+    arguments = (Argument("input", chunked=True), Argument("output", is_output=True, length=1, overlap="any"))
 
     @explained(ReduceTuning.remedies())
     def __init__(
@@ -113,14 +116,6 @@ class Reduce(InputTotal, OperatorPrimitive):
         spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
         self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
         self._shapes = self._shapes_for("reduce", self.tuning)
-
-    def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
-        """One item."""
-        return 1
-
-    def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
-        """Any overlap is allowed: the result is written after everything was read."""
-        return True
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: at most two dispatches; with several windows one each and one more."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import wgpu
@@ -18,8 +18,8 @@ from ..planning.kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
 from ..planning.layout import Layout
 from ..planning.lookback_state import SPIN_LIMIT, ChainedState
 from ..planning.plan import Plan, Work
+from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
-from ..runtime.arguments import Argument
 from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
 from ..tuning.options import ScanTuning
 from ..tuning.shapes import Shape, look_back_tiles
@@ -27,6 +27,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import ComputeDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
+from .registry import register
 from .typed import InputOutput
 
 __all__ = ["Scan", "ScanKind"]
@@ -39,6 +40,7 @@ _STRATEGIES = ("auto", "reduce_then_scan", "lookback")
 _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 
+@register("scan")
 class Scan(InputOutput, OperatorPrimitive):
     """All prefix sums of the input under an associative operator.
 
@@ -107,9 +109,9 @@ class Scan(InputOutput, OperatorPrimitive):
     array([0, 1, 2, 3, 4], dtype=uint32)
     """
 
-    arguments: ClassVar[tuple[Argument, ...]] = (
+    arguments = (
         Argument("input", chunked=True),
-        Argument("output", is_output=True, chunked=True),
+        Argument("output", is_output=True, length=SameAs("input"), overlap="same view", chunked=True),
     )
 
     @explained(ScanTuning.remedies())
@@ -142,6 +144,9 @@ class Scan(InputOutput, OperatorPrimitive):
                     f"depends on timing; leave out one of the two"
                 )
             self._requested = "reduce_then_scan"
+        if self._requested == "lookback":
+            # Its fallback reads the input again.
+            self.arguments = tuple(replace(argument, overlap="never") for argument in self.arguments)
         spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
         self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
         self._blocks_shapes = self._shapes_for("scan", self.tuning)
@@ -169,14 +174,6 @@ class Scan(InputOutput, OperatorPrimitive):
     def state(self) -> str:
         """Form of the look-back's state words."""
         return self._state.form
-
-    def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
-        """As long as the input."""
-        return lengths["input"]
-
-    def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
-        """In place is allowed with reduce-then-scan; the fallback of look-back reads its input again."""
-        return identical and self._requested != "lookback"
 
     def choose_strategy(self, in_place: bool) -> str:
         """Return the strategy for a call; with ``"auto"`` this may test the device."""

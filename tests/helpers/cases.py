@@ -1,0 +1,271 @@
+"""Every primitive in every form, for tests that need no GPU: plans, texts, Tint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gridwise_py as gw
+from gridwise_py.bench.kernels import own_plan
+from gridwise_py.bench.probes import Triad
+from gridwise_py.planning.lookback_state import STATES
+from gridwise_py.planning.plan import Shader
+from gridwise_py.primitives import REGISTRY
+from gridwise_py.runtime.lookback_selftest import probe_plan
+from gridwise_py.runtime.operator_check import check_plan
+from helpers.strategies import make_primitive
+
+BARE = gw.Capabilities()
+FULL = gw.Capabilities(
+    features=frozenset({"timestamp-query", "subgroup", "shader-int64", "shader-int64-atomic-all-ops"}),
+    limits={"max-storage-buffer-binding-size": 2**31 - 4, "max-buffer-size": 2**32},
+    subgroup_size=32,
+    tick_period_ns=1.0,
+)
+CPU = replace(FULL, adapter_type="CPU", subgroup_size=8)
+#: Bindings that 100,000 items do not fit into: windows, and segments.
+NARROW = replace(FULL, limits={**FULL.limits, "max-storage-buffer-binding-size": 150_000,
+                               "max-storage-buffers-per-shader-stage": 64})  # fmt: skip
+
+PRODUCT = gw.BinOp(
+    "product",
+    identity=1,
+    numpy=lambda a, b: ((a & 0xFFFF) * (b & 0xFFFF)) & 0xFFFF,
+    wgsl="fn combine(a: T, b: T) -> T { return T(((u32(a) & 0xffffu) * (u32(b) & 0xffffu)) & 0xffffu); }",
+    commutative=False,
+    check=False,  # its numpy twin is for integers, the text for all
+)
+USER_ADD = gw.BinOp(
+    "user add",
+    identity=0,
+    numpy=np.add,
+    wgsl="fn twice(x: T) -> T { return x + x; }\nfn combine(a: T, b: T) -> T { return twice(a) - a + b; }",
+)
+OPERATORS = [gw.Add, gw.Min, gw.Max, gw.Multiply, PRODUCT, USER_ADD]
+SORTS = ("sort", "sort_pairs", "argsort")
+SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
+
+
+class Case(NamedTuple):
+    """A primitive's class, the options that `make_primitive` takes, and capabilities."""
+
+    name: str
+    options: dict[str, Any]
+    capabilities: gw.Capabilities
+
+    @property
+    def cls(self) -> type[gw.Primitive]:
+        """The class."""
+        return Triad if self.name == "triad" else REGISTRY[self.name]
+
+    @property
+    def arguments(self) -> tuple:
+        """What the primitive takes."""
+        return self.cls.arguments
+
+    def lengths(self, n: int) -> dict[str, int]:
+        """Lengths of the arguments for n items; matrices are the largest square ones that n items make."""
+        if self.name == "matmul":
+            return dict.fromkeys(("a", "b", "output"), math.isqrt(n) ** 2)
+        return {a.name: (1 if self.name == "reduce" and a.is_output else n) for a in self.arguments}
+
+    def item_bytes(self, name: str) -> int:
+        """Size of an item of an argument."""
+        datatype = self.options.get("datatype", "u32")
+        if name.endswith("values"):
+            datatype = self.options.get("value_datatype", "u32")
+        elif self.name == "argsort" and name == "output":
+            datatype = "u32"
+        return gw.STORAGE_DATATYPES[datatype].itemsize_bytes
+
+    def make(self, layout: gw.Layout) -> gw.Primitive:
+        """Return a new instance, for planning; one of matrices is for those of the layout."""
+        sizes, _ = self.cls.at_size(math.isqrt(layout["a"].length)) if self.name == "matmul" else ({}, {})
+        return make_primitive(self.cls, None, capabilities=self.capabilities, **self.options, **sizes)
+
+    def plan(self, layout: gw.Layout) -> gw.Plan:
+        """Return the plan, made by a new instance."""
+        return self.make(layout).plan(layout)
+
+    def __str__(self) -> str:
+        options = "-".join(str(getattr(v, "name", v)).replace(" ", "_") for v in self.options.values())
+        return f"{self.name}-{options}-{'cpu' if self.capabilities.is_cpu else 'gpu'}"
+
+
+def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
+    """Every primitive × datatype × operator × subgroup mode × strategy × state."""
+    for datatype in gw.MatMul.datatypes:
+        yield Case("matmul", {"datatype": datatype}, capabilities)
+        for stages in (1, 2):
+            shape = {"tile_n": 32, "tile_k": 8, "thread_n": 4, "stages": stages}
+            yield Case("matmul", {"datatype": datatype, **shape}, capabilities)
+    yield from _reproducible(capabilities)
+    for datatype in gw.STORAGE_DATATYPES:
+        if datatype not in gw.DATATYPES:
+            for name in SORTS:
+                yield from list(_sorts(name, datatype, capabilities))[::2]
+    for value_datatype in ("i32", "f64"):
+        yield Case("sort_pairs", {"datatype": "u64", "value_datatype": value_datatype}, capabilities)
+    for datatype in gw.DATATYPES:
+        for name in REGISTRY:
+            if name == "matmul":
+                continue
+            if name in SORTS:
+                yield from _sorts(name, datatype, capabilities)
+                continue
+            if name not in ("reduce", "scan"):
+                yield Case(name, {"datatype": datatype}, capabilities)
+                continue
+            for op in OPERATORS:
+                for mode in SUBGROUPS:
+                    options: dict[str, Any] = {"datatype": datatype, "op": op, "subgroups": mode}
+                    if name == "reduce":
+                        for state in ("u64", "u32x2"):
+                            yield Case(name, options | {"state": state}, capabilities)
+                        continue
+                    for kind in ("inclusive", "exclusive"):
+                        scan = options | {"kind": kind}
+                        yield Case(name, scan | {"strategy": "reduce_then_scan"}, capabilities)
+                        for state in ("u64", "u32x2"):
+                            yield Case(name, scan | {"strategy": "lookback", "state": state}, capabilities)
+
+
+def _reproducible(capabilities: gw.Capabilities) -> Iterator[Case]:
+    for op in (gw.Add, gw.Multiply, USER_ADD):
+        options = {"datatype": "f32", "op": op, "deterministic": True}
+        for state in ("u64", "u32x2"):
+            yield Case("reduce", options | {"state": state}, capabilities)
+        for kind in ("inclusive", "exclusive"):
+            yield Case("scan", options | {"kind": kind}, capabilities)
+    compensated = {"datatype": "f32", "op": gw.Add, "compensated": True}
+    yield Case("reduce", compensated, capabilities)
+    for kind in ("inclusive", "exclusive"):
+        yield Case("scan", compensated | {"kind": kind}, capabilities)
+
+
+def _sorts(name: str, datatype: str, capabilities: gw.Capabilities) -> Iterator[Case]:
+    few = {"datatype": datatype, "items": 2, "parts": 2}
+    for strategy in ("onesweep", "reduce_then_scan"):
+        for mode in SUBGROUPS:
+            yield Case(name, few | {"subgroups": mode, "strategy": strategy}, capabilities)
+        yield Case(name, few | {"descending": True, "parts": 1, "strategy": strategy}, capabilities)
+        yield Case(name, {"datatype": datatype, "strategy": strategy}, capabilities)
+
+
+def few_cases(capabilities: gw.Capabilities = FULL) -> list[Case]:
+    """A part of `cases` with every option: those of u32 with add, matrices, and a stride through the others."""
+    every = list(cases(capabilities))
+    first = [c for c in every if c.options["datatype"] == "u32" and c.options.get("op", gw.Add) is gw.Add]
+    first += [c for c in every if c.name == "matmul" or "deterministic" in c.options or "compensated" in c.options]
+    return first + [c for c in every[::23] if c not in first]
+
+
+def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
+    """The ways in which arguments of n items can lie: apart, unaligned, in one buffer, in place."""
+    lengths = case.lengths(n)
+    names = list(lengths)
+    sizes = {name: case.item_bytes(name) for name in names}
+    yield "apart", gw.Layout.separate(sizes, **lengths)
+    yield (
+        "unaligned",
+        gw.Layout(
+            {
+                k: gw.Operand(m, k, 1 + i, False, sizes[k] * (m + 8), sizes[k])
+                for i, (k, m) in enumerate(lengths.items())
+            }
+        ),
+    )
+    room = 16 * len(names) * (n // 4 + 4) * max(1, max(sizes.values()) // 4)
+    yield (
+        "shared",
+        gw.Layout(
+            {
+                k: gw.Operand(m, "_and_".join(names), i * (n // 4 + 4) * 4, True, room, sizes[k])
+                for i, (k, m) in enumerate(lengths.items())
+            }
+        ),
+    )
+    yield (
+        "shared unaligned",
+        gw.Layout(
+            {
+                k: gw.Operand(m, "_and_".join(names), 1 + i * (n + 3), False, room, sizes[k])
+                for i, (k, m) in enumerate(lengths.items())
+            }
+        ),
+    )
+    first, output = names[0], names[-1]
+    if case.name != "matmul" and case.options.get("strategy") != "lookback" and sizes[first] == sizes[output]:
+        together = f"{first}_and_{output}"
+        place = {k: gw.Operand(m, k, size_bytes=sizes[k] * n + 16, item_bytes=sizes[k]) for k, m in lengths.items()}
+        size_bytes = sizes[first] * n + 16
+        place |= {
+            k: gw.Operand(lengths[k], together, size_bytes=size_bytes, item_bytes=sizes[k]) for k in (first, output)
+        }
+        yield "in place", gw.Layout(place)
+
+
+def _in_chunks(case: Case, n: int) -> gw.Layout:
+    """Each argument in two chunks, of which the second begins somewhere in its binding."""
+    joined = {}
+    for name, length in case.lengths(n).items():
+        size, first = case.item_bytes(name), length // 3 // 2 * 2
+        chunks = (
+            gw.Operand(first, f"{name}_0", 0, False, size * (first + 4), size),
+            gw.Operand(length - first, f"{name}_1", 6, False, size * (length - first + 8), size),
+        )
+        joined[name] = gw.Operand(length, "", 0, False, 0, size, chunks=chunks)
+    return gw.Layout(joined)
+
+
+@lru_cache(maxsize=1)
+def texts(n: int = 100_000) -> dict[str, tuple[str, Shader]]:
+    """Every composed text of every case: by its sha256, the name of a case that has it, and the shader."""
+    found: dict[str, tuple[str, Shader]] = {}
+    for capabilities in (FULL, CPU):
+        for case in cases(capabilities):
+            for how, layout in layouts(case, n):
+                for key, shader in case.plan(layout).shaders.items():
+                    found.setdefault(key, (f"{case} {how}", shader))
+        for state in STATES:
+            for tickets in (False, True):
+                probe = probe_plan(capabilities, state, tickets=tickets)
+                found |= {key: (f"lookback_probe-{state}-{tickets}", shader) for key, shader in probe.shaders.items()}
+    for case in few_cases(NARROW):
+        reproducible = "deterministic" in case.options or "compensated" in case.options
+        sums = case.options["datatype"] == "u32" and case.options.get("op", gw.Add) is gw.Add
+        if sums or reproducible or case.name == "matmul":
+            for how, layout in list(layouts(case, n))[::4]:
+                for key, shader in case.plan(layout).shaders.items():
+                    found.setdefault(key, (f"{case} {how} in windows", shader))
+        if case.name in SORTS or case.name == "matmul":
+            for key, shader in case.plan(_in_chunks(case, n)).shaders.items():
+                found.setdefault(key, (f"{case} in chunks", shader))
+    for name in ("vector_add", "copy"):
+        for datatype in gw.DATATYPES:
+            case = Case(name, {"datatype": datatype}, FULL)
+            for how, layout in layouts(case, 1 << 30):  # regions that take turns
+                for key, shader in case.plan(layout).shaders.items():
+                    found.setdefault(key, (f"{case} {how}, large", shader))
+    for name, plan in instrument_plans(n):
+        for key, shader in plan.shaders.items():
+            found.setdefault(key, (name, shader))
+    return found
+
+
+def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """The instrument's own kernels, and the check of a user's operator."""
+    for datatype in gw.DATATYPES.values():
+        for op in (USER_ADD, gw.Min):
+            yield f"operator_check-{op.name}-{datatype}", check_plan(op, datatype, FULL, 16)
+    for name in ("canary", "flush", "fma"):
+        yield name, own_plan(name, 4 * n)
+    for datatype in gw.DATATYPES:
+        case = Case("triad", {"datatype": datatype}, FULL)
+        for how, layout in layouts(case, n):
+            yield f"{case} {how}", case.plan(layout)

@@ -1,0 +1,221 @@
+"""Files of findings: whole or not at all, for one device and form, in a folder that can be chosen."""
+
+import json
+import os
+import subprocess
+import sys
+import types
+
+import pytest
+
+from gridwise_py.bench import calibration
+from gridwise_py.runtime import lookback_selftest as lookback
+from gridwise_py.storage import cache
+from gridwise_py.tuning.store import TUNING_FORMAT, TUNING_KIND, load_tuning
+from helpers.strategies import shape_data
+
+KEY = {"adapter": "some GPU", "driver": "1.2"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_the_folder_is_the_users_unless_it_is_chosen(monkeypatch, tmp_path):
+    fake = types.ModuleType("platformdirs")
+    fake.user_cache_path = lambda name, appauthor: f"/cache/{name}"
+    monkeypatch.setitem(sys.modules, "platformdirs", fake)
+    for nothing in (None, ""):
+        if nothing is None:
+            monkeypatch.delenv("GRIDWISE_CACHE_DIR")
+        else:
+            monkeypatch.setenv("GRIDWISE_CACHE_DIR", nothing)
+        assert cache.cache_folder() == "/cache/gridwise_py"
+    monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path))
+    assert cache.cache_folder() == tmp_path
+
+
+def test_a_user_without_a_home_has_no_folder_and_everything_else():
+    """As in a container that runs under a number that has no name, and without HOME."""
+    code = """
+import os, sys
+try:
+    import pwd
+except ImportError:
+    sys.exit("skipped")  # Windows
+for name in ("HOME", "XDG_CACHE_HOME", "GRIDWISE_CACHE_DIR"):
+    os.environ.pop(name, None)
+def nobody(*_):
+    raise KeyError("getpwuid(): uid not found")
+pwd.getpwuid = nobody
+from gridwise_py.storage import cache
+assert cache.cache_folder() is None, cache.cache_folder()
+key = {"adapter": "some GPU"}
+assert cache.load("tuning", key, 1) is None
+assert cache.save("tuning", key, 1, {}) is False
+assert cache.remove("tuning", key) is False
+assert list(cache.documents("tuning")) == []
+import numpy as np, gridwise_py as gw
+from gridwise_py.cli import main
+if gw.list_adapters():
+    assert gw.sum(np.ones(1000, np.uint32)) == 1000
+    sys.argv = ["gridwise", "info"]
+    main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0 or "skipped" in done.stderr, done.stderr
+
+
+def test_what_is_kept_is_found_again_for_the_same_device_and_form_only(folder):
+    assert cache.load("tuning", KEY, 1) is None
+    assert cache.save("tuning", KEY, 1, {"shapes": {"reduce": [256, 4]}})
+    assert cache.load("tuning", KEY, 1)["shapes"] == {"reduce": [256, 4]}
+    assert cache.load("tuning", KEY, 2) is None
+    assert cache.load("calibration", KEY, 1) is None
+    assert cache.load("tuning", KEY | {"driver": "1.3"}, 1) is None
+    cache.save("tuning", KEY | {"driver": "1.3"}, 1, {})
+    assert len(list(cache.documents("tuning"))) == 2
+    assert [path.name[:7] for path in folder.iterdir()] == ["tuning-"] * 2, "nothing half written is left"
+    assert cache.remove("tuning", KEY)
+    assert not cache.remove("tuning", KEY)
+    assert [data["device"]["driver"] for _, data in cache.documents("tuning")] == ["1.3"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"\xff\xfe\x00",
+        b'{"format": 1',
+        b'{"format": 1, "device": {}}',
+        b"[" * 200_000,
+        b"9" * 9999,
+    ],
+)
+def test_a_broken_file_is_as_good_as_none(folder, content):
+    cache.save("tuning", KEY, 1, {"shapes": {}})
+    (path,) = folder.iterdir()
+    path.write_bytes(content)
+    assert cache.load("tuning", KEY, 1) is None
+    assert cache.save("tuning", KEY, 1, {"shapes": {}})
+    assert json.loads(path.read_text())["device"] == KEY
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(folder):
+    folder.write_text("a file where the folder should be")
+    assert not cache.save("tuning", KEY, 1, {})
+    assert cache.load("tuning", KEY, 1) is None
+    assert list(cache.documents("tuning")) == []
+
+
+def test_without_a_home_nothing_is_kept_and_nothing_fails(monkeypatch):
+    def no_home(*args, **options):
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv("GRIDWISE_CACHE_DIR")
+    fake = types.ModuleType("platformdirs")
+    fake.user_cache_path = no_home
+    monkeypatch.setitem(sys.modules, "platformdirs", fake)
+    assert not cache.save("tuning", KEY, 1, {})
+    assert cache.load("tuning", KEY, 1) is None
+    assert list(cache.documents("tuning")) == []
+    assert not cache.remove("tuning", KEY)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs links and pipes")
+def test_a_planted_link_or_pipe_leads_nowhere(folder, tmp_path):
+    """In a folder that others can write, too."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    cache.save("tuning", KEY, 1, {"shapes": {}})
+    (path,) = folder.iterdir()
+    path.unlink()
+    path.symlink_to(victim)
+    assert cache.save("tuning", KEY, 1, {"shapes": {}})
+    assert victim.read_text() == "precious"
+    assert cache.load("tuning", KEY, 1) is not None
+    path.unlink()
+    os.mkfifo(path)
+    assert cache.load("tuning", KEY, 1) is None, "and does not wait for somebody who writes"
+
+
+# ---- values that were not written by this package
+
+CALIBRATION = {
+    "device": KEY, "tick_period_ns": 1.0, "tick_step_ns": 1.0, "tick_check": {"span_ns": 99.0, "wall_ns": 100.0},
+    "floors_ns": {"empty_pass": 1.0}, "synchronising_ns": {"submit": None}, "wait_method": "device_poll",
+    "copy": [{"array_bytes": 4, "moved_bytes": 8, "gbytes_per_s": 1.0}], "triad": [], "cache_bytes": 1 << 20,
+    "fma_gflops": 1.0,
+}  # fmt: skip
+KEPT = {"canary_ns": 10.0, "fma_gflops": 1.0, "tick_check": CALIBRATION["tick_check"], "calibration": CALIBRATION}
+
+
+def test_a_kept_calibration_is_read(folder):
+    cache.save("calibration", KEY, 2, KEPT)
+    assert calibration._load(KEY).keys() == KEPT.keys()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"canary_ns": 10**400}, {"canary_ns": 0}, {"canary_ns": "x"}, {"canary_ns": True}, {"fma_gflops": 10**400},
+        {"fma_gflops": -1}, {"tick_check": {"span_ns": 1.0, "wall_ns": 0.0}}, {"tick_check": [1]},
+        {"tick_check": {"span_ns": 1.0}}, {"calibration": []}, {"calibration": {}},
+        *(
+            {"calibration": {**CALIBRATION, name: value}}
+            for name, value in (
+                ("cache_bytes", "abc"), ("cache_bytes", -5), ("cache_bytes", 0), ("cache_bytes", 1.5), ("copy", [1, 2]),
+                ("copy", 5), ("copy", [{"array_bytes": 0, "moved_bytes": 8, "gbytes_per_s": 1.0}]), ("floors_ns", [1]),
+                ("floors_ns", {"empty_pass": "x"}), ("floors_ns", {"empty_pass": 10**400}), ("tick_period_ns", 0),
+                ("fma_gflops", 10**400), ("wait_method", 5),
+            )
+        ),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_calibration_with_values_that_cannot_be_is_as_good_as_none(folder, change):
+    cache.save("calibration", KEY, 2, KEPT | change)
+    assert calibration._load(KEY) == {}
+
+
+def test_kept_shapes_are_read(folder):
+    shapes = {
+        "reduce": [
+            [100, shape_data(64, 4, 8)],
+            [None, shape_data(256, 4, 64)],
+        ],
+        "elementwise": [[None, shape_data(256, 1)]],
+    }
+    cache.save(TUNING_KIND, KEY, TUNING_FORMAT, {"shapes": shapes})
+    assert load_tuning(KEY).keys() == shapes.keys()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[None, shape_data(64, 4, 0)]], [[None, shape_data(64, 0, 8)]], [[None, shape_data(0, 4, 8)]],
+        [[None, shape_data(64, 4, 10**30)]],
+        [[10**40, shape_data(64, 4, 8)], [None, shape_data(64, 4, 8)]],
+        [[None, shape_data(64, 4)]], [[5, shape_data(64, 4, 8)]], [], [[None, shape_data(64, 4, True)]],
+    ],
+    ids=str,
+)  # fmt: skip
+def test_shapes_that_cannot_be_are_as_good_as_none(folder, rows):
+    """Without workgroups, for one, every reduction would divide by zero."""
+    cache.save(TUNING_KIND, KEY, TUNING_FORMAT, {"shapes": {"reduce": rows}})
+    assert load_tuning(KEY) is None
+
+
+@pytest.mark.parametrize(
+    "change", [{"needs_tickets": "x"}, {"duration_ns": "y"}, {"duration_ns": 10**400}, {"error": [1]}, {"safe": True}]
+)
+def test_a_verdict_with_values_that_cannot_be_is_as_good_as_none(folder, change):
+    verdict = {"coherent": True, "progress": True, "needs_tickets": False, "recovers": True, "duration_ns": 1.0}
+    cache.save("lookback", KEY, 1, {"verdict": verdict})
+    assert lookback._load(KEY).safe
+    cache.save("lookback", KEY, 1, {"verdict": verdict | change})
+    assert lookback._load(KEY) is None
