@@ -24,9 +24,10 @@ SINCE = {
         scan sum timing_helper
     """,
     "Unreleased": """
-        STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError ElementwiseTuning
-        Event ForkError KeyAverage KeyAverages LookbackVerdict MatMul MatMulTuning Profile ReduceTuning ScanTuning Sort
-        SortPairs SortTuning argsort matmul profile read_results sort sort_pairs stream synchronize to_dataframe
+        STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
+        KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile read_results sort
+        sort_pairs stream synchronize to_dataframe BoundCall Product SameAs Signature UpTo
+        ElementwiseTuning MatMulTuning ReduceTuning ScanTuning SortTuning
     """,
 }
 #: Public once, and why no more.
