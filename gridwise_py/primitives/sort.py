@@ -183,7 +183,7 @@ class Sort(InputOutput, SortPrimitive):
         look-back and fallback. ``"reduce_then_scan"`` counts each digit before it moves the items, and no workgroup
         ever waits for another. None takes ``"onesweep"`` if the self-test of the device finds look-back safe.
     tuning : SortTuning, optional
-        Choices of speed. By default the library's.
+        Numbers and forms of the kernels that change the speed only; see `SortTuning`. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -264,7 +264,7 @@ class SortPairs(KeysValues, SortPrimitive):
     strategy : {None, "onesweep", "reduce_then_scan"}, optional
         The algorithm; `Sort` describes both.
     tuning : SortTuning, optional
-        Choices of speed. By default the library's.
+        Numbers and forms of the kernels that change the speed only; see `SortTuning`. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -338,7 +338,7 @@ class ArgSort(InputOutput, SortPrimitive):
     strategy : {None, "onesweep", "reduce_then_scan"}, optional
         The algorithm; `Sort` describes both.
     tuning : SortTuning, optional
-        Choices of speed. By default the library's.
+        Numbers and forms of the kernels that change the speed only; see `SortTuning`. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 

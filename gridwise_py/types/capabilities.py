@@ -125,8 +125,8 @@ class Capabilities:
         Whether look-back is safe. None means not tested yet: a primitive that needs to know then tests its device.
         Without a device it assumes that look-back is safe, except on CPU adapters.
     tuning : mapping or None
-        Kernel shapes that `gridwise tune` found for this adapter and driver: by kernel, rows of a number of items and the
-        fields of a tuning.
+        Kernel shapes that `gridwise tune` found for this adapter and driver: by kernel, rows of a number of items and
+        the fields of a tuning.
     """
 
     adapter: str = "invented"
