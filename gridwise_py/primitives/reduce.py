@@ -50,8 +50,8 @@ class Reduce(InputTotal, OperatorPrimitive):
         with n; see Notes. Also deterministic. Integer sums are exact modulo 2³² and do not change. Other operators
         are refused.
     tuning : ReduceTuning, optional
-        Numbers and forms of the kernels that change the speed only; see `ReduceTuning`. By default the library's, or those
-        of ``gridwise tune``.
+        Numbers and forms of the kernels that change the speed only; see `ReduceTuning`. By default the library's, or
+        those of ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 

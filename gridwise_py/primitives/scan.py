@@ -72,8 +72,8 @@ class Scan(InputOutput, OperatorPrimitive):
         with its length; see Notes. Also deterministic. Integer sums are exact modulo 2³² and do not change. Other
         operators are refused.
     tuning : ScanTuning, optional
-        Numbers and forms of the kernels that change the speed only; see `ScanTuning`. By default the library's, or those
-        of ``gridwise tune``.
+        Numbers and forms of the kernels that change the speed only; see `ScanTuning`. By default the library's, or
+        those of ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
