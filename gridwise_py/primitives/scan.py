@@ -136,7 +136,7 @@ class Scan(InputOutput, OperatorPrimitive):
         )  # fmt: skip
         _check("kind", kind, _KINDS)
         self.kind = kind
-        # None: the environment has the word.
+        # None leaves the choice to the environment.
         self._requested: str | None = None if strategy is None else _check("strategy", strategy, _STRATEGIES)
         if self._fixed_order is not None:
             if self._requested == "lookback":
