@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ..display.terminal import clean_lines, make_console
+from ..display.terminal import clean_lines
 from ..storage import files
 from .exit_codes import BAD_INPUT
 
@@ -73,6 +73,8 @@ def check_new(path: Path, option: str, *, overwrite: bool) -> None:
 
 def table_console(piped_width: int) -> Any:
     """Return a console for tables on stdout: as wide as the terminal, or as COLUMNS says, or `piped_width`."""
+    from ..bench.console import make_console
+
     console = make_console(highlight=False)
     if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
         return console
@@ -85,6 +87,8 @@ def showing_progress(patience_s: float = 0.0) -> Iterator[Callable[[str], None]]
 
     Where stderr is no terminal, steps of the first `patience_s` seconds are not said: a quick command says nothing.
     """
+    from ..bench.console import make_console
+
     console = make_console(stderr=True)
     if not console.is_terminal:
         begin_s = time.monotonic()
