@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
+from .. import settings
 from ..display.terminal import clean_lines
 from ..storage import files
 from .exit_codes import BAD_INPUT
@@ -76,7 +77,7 @@ def table_console(piped_width: int) -> Any:
     from ..bench.console import make_console
 
     console = make_console(highlight=False)
-    if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
+    if console.is_terminal or settings.terminal_columns():
         return console
     return make_console(highlight=False, width=piped_width)
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import wgpu
 
+from .. import settings
 from ..backend.device_errors import device_error, device_errors
 from ..backend.fork_guard import check_process, in_thread
 from ..backend.wgpu_native import wait_idle
@@ -33,7 +34,7 @@ from ..runtime.arguments import (
     watch_submission,
 )
 from ..runtime.context import context_of
-from ..runtime.executor import BoundPlan, launch_blocking
+from ..runtime.executor import BoundPlan
 from ..runtime.observer import Observer
 from ..runtime.run import Measurement, Run, record_marked, submit, submit_blocking
 from ..timing.queries import TimingSession
@@ -80,7 +81,7 @@ class Primitive(ABC):
         self._given: dict[str, Items] = {}  # what the caller gave, and stays bound
         self._ready: Ready | None = None
         self._lock = threading.RLock()
-        self._launch_blocking = launch_blocking()
+        self._launch_blocking = settings.launch_blocking()
         self._plans: OrderedDict[Layout, Plan] = OrderedDict()
         self._last_timed: Measurement | None = None
 

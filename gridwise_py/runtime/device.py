@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import wgpu
 
+from .. import settings
 from ..backend.device_errors import device_end, device_errors, is_lost, watch_errors
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.submission_marks import read_words
-from ..backend.timeout import checked_timeout_s, set_timeout_s
+from ..backend.timeout import set_timeout_s
 from ..backend.wgpu_native import create_shader_module, look_types_up, submit, tick_period_ns
 from ..display.html_table import html_table
 from ..errors import AdapterError
@@ -105,12 +106,11 @@ def _without_wayland() -> Iterator[None]:
 
     C libraries alone see the path, and only for the time of the search. ``os.environ`` stays as it is.
     """
-    absolute = any(os.environ.get(name, "").startswith("/") for name in ("XDG_RUNTIME_DIR", "WAYLAND_DISPLAY"))
-    if absolute or "WAYLAND_SOCKET" in os.environ or not sys.platform.startswith(("linux", "freebsd")):
+    if settings.has_wayland() or not sys.platform.startswith(("linux", "freebsd")):
         yield
         return
     with _environment_lock:
-        before = os.environ.get("WAYLAND_DISPLAY")
+        before = settings.wayland_display()
         try:
             os.putenv("WAYLAND_DISPLAY", "/dev/null/no-wayland")
             yield
@@ -215,10 +215,10 @@ def request_device(
         If the process was forked from one that had used the GPU.
     """
     check_process()
-    limit_s = checked_timeout_s(timeout_s, "timeout_s")
+    limit_s = settings.checked_timeout_s(timeout_s, "timeout_s")
     watch_errors()
     if not isinstance(adapter, wgpu.GPUAdapter):
-        wanted = adapter if adapter is not None else os.environ.get("GRIDWISE_ADAPTER") or None
+        wanted = adapter if adapter is not None else settings.adapter()
         adapter = _choose(_adapters(include_opengl), wanted)
     features = [f for f in _USEFUL_FEATURES if f in adapter.features]
     # wgpu-py gives a device the adapter's limits unless told otherwise, unlike WebGPU in a browser.
