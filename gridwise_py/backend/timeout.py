@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from .. import settings
 from ..errors import DeviceTimeoutError
+from .device_state import state_of
 
 __all__ = ["note_submission", "set_timeout_s", "timed_out", "timeout_s", "wait_until_idle"]
-
-_KEPT = 8  # names of submissions per device
 
 # Asking without a pause for that long keeps CPU times of short work fine; after that, a sixteenth of the time waited so
 # far is slept, so that a wait is at most 6 % too long.
@@ -23,27 +21,25 @@ _LONGEST_PAUSE_S = 0.01
 
 def timeout_s(device: Any) -> float | None:
     """Return how long is waited for a device: what it was made with, else what the environment says now."""
-    if "_gridwise_timeout_s" in device.__dict__:
-        return device.__dict__["_gridwise_timeout_s"]
-    return settings.timeout_s()
+    state = state_of(device)
+    return state.timeout_s if state.timeout_is_fixed else settings.timeout_s()
 
 
 def set_timeout_s(device: Any, seconds: float | None) -> None:
     """Fix how long is waited for a device; None for without end."""
-    device.__dict__["_gridwise_timeout_s"] = seconds
+    state = state_of(device)
+    state.timeout_s = seconds
+    state.timeout_is_fixed = True
 
 
 def note_submission(device: Any, what: str) -> None:
-    """Keep the name of what is submitted, for the message of a wait in vain."""
-    try:
-        device.__dict__["_gridwise_submissions"].append(what)
-    except KeyError:
-        device.__dict__.setdefault("_gridwise_submissions", deque(maxlen=_KEPT)).append(what)
+    """Keep the name of what is submitted, for the message of a timeout."""
+    state_of(device).submissions.append(what)
 
 
 def timed_out(device: Any, limit_s: float) -> DeviceTimeoutError:
-    """Return what to raise after waiting in vain."""
-    last = ", ".join(device.__dict__.get("_gridwise_submissions", ())) or "none of this library"
+    """Return what to raise when a wait has lasted too long."""
+    last = ", ".join(state_of(device).submissions) or "none of this library"
     return DeviceTimeoutError(
         f"the GPU is still at work after {limit_s:g} s ({device.adapter.info['device']}). The last submissions, the "
         f"newest at the end: {last}. Nothing is lost: wait again, with a larger GRIDWISE_TIMEOUT_S or "

@@ -15,7 +15,8 @@ import numpy as np
 import wgpu
 
 from .. import settings
-from ..backend.device_errors import device_end, device_errors, is_lost, watch_errors
+from ..backend.device_errors import device_errors, is_lost, watch_errors
+from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.submission_marks import read_words
 from ..backend.timeout import set_timeout_s
@@ -226,7 +227,7 @@ def request_device(
     missing = set(features) - set(device.features)
     if missing:
         raise AdapterError(f"adapter {adapter.info['device']!r} refused features it lists: {sorted(missing)}")
-    device_end(device)
+    state_of(device)  # takes note of a destroy() from here on
     if timeout_s is not None:
         set_timeout_s(device, limit_s)
     return device
