@@ -1,0 +1,246 @@
+"""Forked children get a clear error, whatever they call; and two processes use one adapter at once."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from gridwise_py.backend import fork_guard as process
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+# What the parent of a fork does, and what tells how the child fared. A child that hangs is ended by an alarm.
+_PRELUDE = """
+import gc, os, signal, sys, threading
+import numpy as np
+import gridwise_py as gw
+X = np.arange(1000, dtype=np.uint32)
+
+def in_child(call):
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        try:
+            print("returned", call())
+        except gw.ForkError as error:
+            print("ForkError", error)
+        except BaseException as error:
+            print("raised", repr(error))
+        sys.stdout.flush()
+        os._exit(0)
+    print("status", os.waitpid(pid, 0)[1])
+"""
+
+_USE = """
+device = gw.request_device()
+x = gw.asarray(X, device)
+scan = gw.Scan(device)
+run = scan.execute(input=x, enable_gpu_timing="timestamp-query" in device.features, enable_cpu_timing=True)
+event = gw.Event(device, enable_timing=False)
+event.record()
+"""
+
+
+def _python(code: str, **variables: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", _PRELUDE + textwrap.dedent(code)],
+        capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **variables},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+CALLS = [
+    "scan.execute()",
+    "scan.execute(input=x)",
+    "scan.bind(input=x)",
+    "x.to_numpy()",
+    "x.copy_from(X)",
+    "gw.asarray(X, device)",
+    "gw.empty(3, 'u32', device)",
+    "gw.sum(x)",
+    "gw.sum(X)",
+    "gw.Reduce(device)",
+    "gw.synchronize(device)",
+    "event.query()",
+    "event.synchronize()",
+    "event.record()",
+    "gw.Event(device)",
+    "gw.capabilities(device)",
+    "gw.timing_helper(device)",
+    "gw.profile(device)",
+    "gw.request_device()",
+    "gw.request_device(device.adapter)",
+    "gw.default_device()",
+    "gw.list_adapters()",
+    "gw.measure(scan, input=x)",
+    "list(gw.stream(scan, [X]))",
+]
+
+
+def test_a_forked_child_gets_one_clear_error_whatever_it_calls(device):
+    code = _USE + "".join(f"\nin_child(lambda: {call})" for call in CALLS)
+    code += "\nassert scan.execute().output.to_numpy()[-1] == X.sum(), 'the parent goes on'\n"
+    lines = _python(code).splitlines()
+    assert len(lines) == 2 * len(CALLS), lines
+    for call, said, status in zip(CALLS, lines[::2], lines[1::2], strict=True):
+        assert said.startswith("ForkError this process was forked"), f"{call}: {said}"
+        assert "spawn" in said
+        assert "make the device in the child" in said
+        assert status == "status 0", call
+
+
+def test_times_are_asked_for_in_a_child(device):
+    """What the parent has read can be read; what it has not is the parent's."""
+    code = (
+        _USE
+        + """
+if run.plan and "timestamp-query" in device.features:
+    in_child(lambda: run.get_timing_result())
+times = run.get_timing_result()
+in_child(lambda: run.get_timing_result().cpu_total_time_ns == times.cpu_total_time_ns)
+"""
+    )
+    lines = _python(code).splitlines()
+    assert lines[-2:] == ["returned True", "status 0"]
+    if len(lines) > 2:
+        assert lines[0].startswith("ForkError")
+
+
+def test_locks_that_were_held_at_the_fork_hang_nobody(device):
+    """Another thread holds every lock of the library while the process forks."""
+    code = _USE + """
+from gridwise_py.runtime import context, device as device_module
+from gridwise_py.runtime.context import context_of
+held, done = threading.Event(), threading.Event()
+def hold():
+    mine = context_of(device)
+    locks = [scan._plans_lock, mine.lock, mine.executor._lock, device_module._default_lock, context._creation_lock]
+    if mine.has_timestamps:
+        locks.append(mine.timing_helper._lock)
+    for lock in locks:
+        lock.acquire()
+    held.set()
+    done.wait()
+    for lock in locks:
+        lock.release()
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+""" + "".join(f"\nin_child(lambda: {call})" for call in ("scan.execute()", "x.to_numpy()", "gw.default_device()",
+                                                         "gw.sum(X)", "run.get_timing_result()"))  # fmt: skip
+    lines = _python(code + "\ndone.set()\nthread.join()\n").splitlines()
+    assert [line.split()[0] for line in lines[::2]][:4] == ["ForkError"] * 4, lines
+    assert lines[8].split()[0] in ("ForkError", "returned")  # without timestamps there is nothing to wait for
+    assert set(lines[1::2]) == {"status 0"}
+
+
+def test_a_child_can_drop_what_it_inherited(device):
+    """Without care the driver would wait for its threads, which the child does not have."""
+    code = (
+        _USE
+        + """
+def drop():
+    global device, x, scan, run, event
+    x.destroy()
+    del device, x, scan, run, event
+    gc.collect()
+in_child(drop)
+assert scan.execute().output.to_numpy()[-1] == X.sum()
+"""
+    )
+    assert _python(code).splitlines() == ["returned None", "status 0"]
+
+
+def test_a_fork_before_the_first_use_makes_its_own_device(device):
+    """Importing is no use of a GPU. Both of them work then, at the same time."""
+    code = """
+in_child(lambda: gw.sum(X))
+print(gw.sum(X))
+in_child(lambda: gw.sum(X))
+"""
+    lines = _python(code).splitlines()
+    total = str(np.arange(1000).sum())
+    assert lines[:3] == [f"returned {total}", "status 0", total]
+    assert lines[3].startswith("ForkError")
+
+
+def test_wgpu_that_others_used_before_the_fork_counts(device):
+    code = """
+import wgpu
+wgpu.gpu.enumerate_adapters_sync()
+in_child(lambda: gw.request_device())
+"""
+    assert _python(code).startswith("ForkError")
+
+
+def test_this_process_is_nobodys_fork(device):
+    assert not process.inherited()
+    process.check_process()
+
+
+_WORKER = """
+import sys
+device = gw.request_device()
+scan, reduce = gw.Scan(device), gw.Reduce(device)
+x = gw.asarray(np.arange(100_000, dtype=np.uint32), device)
+wanted = np.cumsum(np.arange(100_000, dtype=np.uint32), dtype=np.uint32)
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(50):
+    run = scan.execute(input=x, enable_cpu_timing=True)
+    assert (run.output.to_numpy() == wanted).all()
+    assert reduce.execute(input=x).output.to_numpy()[0] == wanted[-1]
+    assert run.get_timing_result().cpu_total_time_ns > 0
+print("done")
+"""
+
+
+def test_two_processes_use_one_adapter_at_once(device):
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", _PRELUDE + _WORKER],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    try:
+        for worker in workers:
+            assert worker.stdout.readline() == "ready\n", worker.communicate()[1]
+        for worker in workers:
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+        for worker in workers:
+            out, err = worker.communicate(timeout=120)
+            assert (worker.returncode, out) == (0, "done\n"), err
+    finally:
+        for worker in workers:
+            worker.kill()
+
+
+def test_spawned_workers_of_a_pool_work(device, tmp_path):
+    """The remedy that the error names, while the parent's device is in use."""
+    script = tmp_path / "spawned.py"
+    script.write_text(
+        textwrap.dedent("""
+        import multiprocessing
+        import numpy as np
+        import gridwise_py as gw
+
+        def total(n):
+            return int(gw.sum(np.arange(n, dtype=np.uint32)))
+
+        if __name__ == "__main__":
+            print(total(10))
+            with multiprocessing.get_context("spawn").Pool(2) as pool:
+                print(pool.map(total, [100, 1000]))
+        """),
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["45", "[4950, 499500]"]

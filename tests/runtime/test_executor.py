@@ -1,0 +1,632 @@
+"""The executor makes everything once, lets go of what callers drop, and refuses what would abort the process."""
+
+import dataclasses
+import gc
+import logging
+import os
+import subprocess
+import sys
+import weakref
+
+import numpy as np
+import pytest
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py.planning import builder
+from gridwise_py.planning.plan import BufferSpec, Copy, Fill, Plan, Work
+from gridwise_py.primitives import REGISTRY
+from gridwise_py.runtime import executor, pipelines
+from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.executor import BufferRange, Executor
+
+X = np.random.default_rng(3).integers(0, 1000, 100_003, dtype=np.uint32)
+PREFIX = np.cumsum(X, dtype=np.uint32)
+USAGE = wgpu.BufferUsage
+
+
+@pytest.fixture
+def made(fresh_device, monkeypatch):
+    """Names of the wgpu objects that were made on fresh_device since the list was last cleared."""
+    gw.capabilities(fresh_device)
+    names = []
+    for name in (
+        "create_shader_module",
+        "create_compute_pipeline",
+        "create_pipeline_layout",
+        "create_bind_group_layout",
+        "create_bind_group",
+        "create_buffer",
+        "create_buffer_with_data",
+        "create_query_set",
+    ):
+        original = getattr(fresh_device, name)
+
+        def noting(*args, _name=name, _original=original, **kwargs):
+            names.append(_name)
+            return _original(*args, **kwargs)
+
+        monkeypatch.setattr(fresh_device, name, noting, raising=False)
+    return names
+
+
+def _primitives(device):
+    x, y = gw.asarray(X, device), gw.asarray(X[::-1].copy(), device)
+    out, one = gw.empty_like(x), gw.empty(1, "u32", device)
+    return [
+        (gw.VectorAdd(device), {"a": x, "b": y, "output": out}),
+        (gw.Copy(device), {"input": x, "output": out}),
+        (gw.Reduce(device), {"input": x, "output": one}),
+        (gw.Scan(device, strategy="reduce_then_scan"), {"input": x, "output": out}),
+        (gw.Scan(device, strategy="lookback"), {"input": x, "output": out}),
+    ]
+
+
+def test_a_repeated_execute_makes_nothing(fresh_device, made):
+    primitives = _primitives(fresh_device)
+    for primitive, arrays in primitives:
+        primitive.execute(**arrays)
+    assert "create_compute_pipeline" in made
+    counts = context_of(fresh_device).executor.counts
+    made.clear()
+    for primitive, arrays in primitives:
+        primitive.execute(**arrays)
+        primitive.execute()
+        primitive.execute(trials=3)
+    assert made == []
+    assert context_of(fresh_device).executor.counts == counts
+
+
+def test_a_repeated_execute_composes_and_plans_nothing(fresh_device, monkeypatch):
+    primitives = _primitives(fresh_device)
+    for primitive, arrays in primitives:
+        primitive.execute(**arrays)
+
+    def must_not(*_args, **_kwargs):
+        raise AssertionError("composed or planned again")
+
+    monkeypatch.setattr(builder, "compose", must_not)
+    for primitive, arrays in primitives:
+        monkeypatch.setattr(primitive, "plan", must_not)
+        primitive.execute(**arrays)
+        primitive.execute()
+
+
+def test_a_second_primitive_of_the_same_kind_compiles_nothing(fresh_device, made):
+    for primitive, arrays in _primitives(fresh_device):
+        primitive.execute(**arrays)
+    made.clear()
+    for primitive, arrays in _primitives(fresh_device):
+        primitive.execute(**arrays)
+    assert not {"create_shader_module", "create_compute_pipeline", "create_query_set"} & set(made)
+
+
+@pytest.mark.parametrize("strategy", ["reduce_then_scan", "lookback"])
+def test_a_new_n_compiles_nothing(fresh_device, made, strategy):
+    scan = gw.Scan(fresh_device, strategy=strategy)
+    x = gw.asarray(X, fresh_device)
+    scan.execute(input=x[:5])  # a single block, which needs fewer kernels
+    made.clear()
+    for n in (1, 4, 77, 5000, 50_001, X.size - 4):
+        np.testing.assert_array_equal(scan.execute(input=x[:n]).output.to_numpy(), PREFIX[:n])
+    assert "create_shader_module" not in made
+    assert "create_compute_pipeline" not in made
+
+
+def test_a_new_n_with_another_shape_compiles_nothing(fresh_device, made):
+    rows = {
+        "reduce": ((1000, (64, 1, 8)), (None, (128, 2, 16))),
+        "elementwise": ((1000, (64, 1, 0)), (None, (128, 2, 0))),
+    }
+    tuned = dataclasses.replace(gw.capabilities(fresh_device), tuning=rows)
+    x = gw.asarray(X, fresh_device)
+    for primitive in (gw.Reduce(fresh_device, capabilities=tuned), gw.Copy(fresh_device, capabilities=tuned)):
+        sizes = [primitive.execute(input=x[:5]).plan.parameters["workgroup_size"]]
+        made.clear()
+        for n in (1000, 1001, X.size - 4):
+            run = primitive.execute(input=x[:n])
+            np.testing.assert_array_equal(run.output.to_numpy(), primitive.reference(X[:n]))
+            sizes.append(run.plan.parameters["workgroup_size"])
+        assert sizes == [64, 64, 128, 128]
+        assert not {"create_shader_module", "create_compute_pipeline"} & set(made)
+
+
+def test_timed_runs_make_no_query_set_each(fresh_device, made, require):
+    require("timestamp-query")
+    scan = gw.Scan(fresh_device)
+    x = gw.asarray(X, fresh_device)
+    out = gw.empty_like(x)
+    scan.execute(input=x, output=out, enable_gpu_timing=True).get_timing_result()
+    made.clear()
+    for _ in range(5):
+        scan.execute(enable_gpu_timing=True)
+    assert made == []
+
+
+def test_caches_are_bounded(device):
+    own = Executor(device)
+    context = context_of(device)
+    x = gw.asarray(X, device)
+    scan = gw.Scan(device)
+    plans = [scan.plan(gw.Layout.separate(input=n, output=n)) for n in range(1, 301)]
+    out = gw.empty_like(x)
+    for plan in plans:
+        n = plan.work.items
+        size = plan.buffer("input").size_bytes
+        own.bind(plan, {"input": BufferRange(x.buffer, 0, size), "output": BufferRange(out.buffer, 0, size)})
+        assert n == plan.work.items
+    assert own.counts["plans"] <= 256
+    assert own.counts["pipelines"] <= 3
+    outs = [gw.empty_like(x) for _ in range(40)]
+    for o in outs:
+        own.bind(
+            plans[-1],
+            {"input": BufferRange(x.buffer, 0, size), "output": BufferRange(o.buffer, 0, size)},
+        )
+    assert own.counts["bindings"] <= 256 + 16
+    own.clear()
+    assert set(own.counts.values()) == {0}
+    assert own is not context.executor
+
+
+def test_pipelines_go_with_the_plans_that_were_not_used_for_longest(fresh_device, made, monkeypatch):
+    """Nothing of them stays, not even on a buffer that lives on; what is used again stays, and the rest comes back."""
+    monkeypatch.setattr(executor, "_MAX_PIPELINES", 4)
+    x = gw.asarray(X, fresh_device)
+
+    def copy(workgroup_size):
+        output = gw.Copy(fresh_device, workgroup_size=workgroup_size, vecs=1).execute(input=x).output
+        np.testing.assert_array_equal(output.to_numpy(), X)
+
+    def alive(kind):
+        gc.collect()
+        return sum(isinstance(thing, kind) for thing in gc.get_objects())
+
+    kinds = (wgpu.GPUComputePipeline, wgpu.GPUShaderModule, wgpu.GPUBindGroupLayout, wgpu.GPUBindGroup, wgpu.GPUBuffer)
+    before = [alive(kind) for kind in kinds]
+    for log_size in range(8):
+        copy(1 << log_size)
+        copy(256)
+    assert context_of(fresh_device).executor.counts["pipelines"] == 4
+    assert context_of(fresh_device).executor.pipelines.compiled == 9
+    # A staging buffer, and parameters for each of the four.
+    for kind, was, most in zip(kinds, before, (4, 4, 1, 4, 5), strict=True):
+        assert alive(kind) - was <= most, kind
+    made.clear()
+    copy(256)
+    copy(128)
+    assert "create_compute_pipeline" not in made
+    copy(1)
+    assert made.count("create_compute_pipeline") == 1
+    context_of(fresh_device).executor.clear()
+    for kind, was, most in zip(kinds, before, (0, 0, 0, 0, 1), strict=True):
+        assert alive(kind) - was <= most, kind
+
+
+def test_one_plan_may_have_more_pipelines_than_are_kept(fresh_device, monkeypatch):
+    monkeypatch.setattr(executor, "_MAX_PIPELINES", 1)
+    scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
+    x = gw.asarray(X, fresh_device)
+    for _ in range(2):
+        np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), PREFIX)
+        assert context_of(fresh_device).executor.counts["pipelines"] > 1
+
+
+def test_temporary_memory_is_bounded_whatever_the_lengths(fresh_device, monkeypatch):
+    """Sorts of many lengths need as much temporary memory as the largest, not as all; plans that need little stay."""
+    monkeypatch.setattr(executor, "_MAX_OWN_BYTES", 1 << 20)
+    x, own = gw.asarray(X, fresh_device), context_of(fresh_device).executor
+    scan, sort = gw.Scan(fresh_device), gw.Sort(fresh_device)
+    scan.execute(input=x)
+    for n in range(100_000, 101_000, 100):
+        keys = np.arange(n, dtype=np.uint32)[::-1].copy()
+        np.testing.assert_array_equal(sort.execute(input=gw.asarray(keys, fresh_device)).output.to_numpy(), keys[::-1])
+        assert 400_000 < own.counts["own_bytes"] <= 1 << 20
+    compiled = own.pipelines.compiled
+    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), PREFIX)
+    assert own.pipelines.compiled == compiled
+    assert own.counts["plans"] == 3
+
+
+def test_what_is_kept_makes_room_for_what_is_needed(fresh_device, monkeypatch):
+    x, own = gw.asarray(X, fresh_device), context_of(fresh_device).executor
+    gw.Copy(fresh_device).execute(input=x)
+    scan, real = gw.Scan(fresh_device), executor.Executor.make_buffer
+    full = True
+    made = []
+
+    def make_buffer(self, label, spec):
+        if full and made:
+            if own.counts["plans"] or full == "for good":
+                raise wgpu.GPUOutOfMemoryError("Not enough memory left.")
+            assert made[0]() is None, "what was made in vain is in the way"
+        buffer = real(self, label, spec)
+        if not made:
+            made.append(weakref.ref(buffer))
+        return buffer
+
+    monkeypatch.setattr(executor.Executor, "make_buffer", make_buffer)
+    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), PREFIX)
+    assert own.counts["plans"] == 1, "the copy's has gone"
+    full = "for good"
+    with pytest.raises(gw.DeviceMemoryError, match="drop Arrays"):
+        gw.Reduce(fresh_device).execute(input=x)
+    full = False
+    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), PREFIX)
+
+
+@pytest.mark.parametrize("goes", ["by clear", "as the least recently used"])
+def test_a_plan_that_goes_leaves_nothing_on_a_buffer_that_lives_on(fresh_device, monkeypatch, goes):
+    """Else the temporary memory of every length of an input stays for as long as the input."""
+    monkeypatch.setattr(executor, "_MAX_PLANS", 1)
+    scan = gw.Scan(fresh_device)
+    x, y = gw.asarray(X, fresh_device), gw.empty(X.size, "u32", fresh_device)
+    gone = [weakref.ref(buffer) for buffer in scan.bind(input=x, output=y).bound_plan._own]
+    assert gone
+    scan.release()
+    if goes == "by clear":
+        context_of(fresh_device).executor.clear()
+    else:
+        gw.Copy(fresh_device).execute(input=x, output=y)
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * len(gone)
+
+
+def test_after_clear_everything_is_made_again(fresh_device):
+    scan = gw.Scan(fresh_device)
+    x = gw.asarray(X, fresh_device)
+    first = scan.execute(input=x).output
+    context_of(fresh_device).executor.clear()
+    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), PREFIX)
+    np.testing.assert_array_equal(first.to_numpy(), PREFIX)
+
+
+def _bindings(device):
+    return context_of(device).executor.counts["bindings"]
+
+
+@pytest.mark.parametrize("name", ["vector_add", "copy", "reduce", "scan"])
+def test_bind_groups_go_with_their_buffers(fresh_device, name):
+    primitive = gw.primitives.REGISTRY[name](fresh_device)
+    x = gw.asarray(X, fresh_device)
+    inputs = {a.name: x for a in primitive.arguments if not a.is_output}
+    primitive.execute(**inputs)
+    before = _bindings(fresh_device)
+    gone = []
+    for _ in range(5):
+        gone.append(weakref.ref(primitive.execute(**inputs).output.buffer))
+    primitive.release()
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * 5
+    assert _bindings(fresh_device) <= before
+
+
+def test_an_empty_reduction_keeps_no_buffer(fresh_device):
+    reduce = gw.Reduce(fresh_device)
+    x = gw.asarray(X, fresh_device)
+    output = gw.empty(1, "u32", fresh_device)
+    reduce.execute(input=x[:0], output=output)
+    reduce.release()
+    gone = weakref.ref(output.buffer)
+    del output
+    gc.collect()
+    assert gone() is None
+
+
+def test_outputs_do_not_pile_up(fresh_device):
+    """A caller that drops each output has at most the last one alive."""
+    scan = gw.Scan(fresh_device)
+    x = gw.asarray(X, fresh_device)
+    alive = weakref.WeakSet()
+    for _ in range(30):
+        alive.add(scan.execute(input=x).output.buffer)
+    gc.collect()
+    assert len(alive) <= 1
+
+
+def test_long_lived_buffers_collect_no_callbacks(fresh_device):
+    """Bind groups that are evicted and made again must not leave something behind each time."""
+    copy = gw.Copy(fresh_device)
+    x = gw.asarray(X[:100], fresh_device)
+    outs = [gw.empty_like(x) for _ in range(20)]
+
+    def cycle():
+        for out in outs:
+            copy.execute(input=x, output=out)
+
+    cycle()
+    before = len(weakref.finalize._registry)
+    for _ in range(10):
+        cycle()
+    assert len(weakref.finalize._registry) - before <= 2 * len(outs)
+
+
+class Steps(gw.Primitive):
+    """output = input shifted by one item, with zeros around: a fill and a copy, no kernel."""
+
+    datatype = gw.DATATYPES["u32"]
+    arguments = (
+        gw.Argument("input"),
+        gw.Argument("output", is_output=True, length=lambda lengths: lengths["input"] + 2),
+    )
+
+    def plan(self, layout):
+        input, output = layout["input"], layout["output"]
+        steps = (
+            Fill(output.buffer, 4 * output.offset, 4 * output.length),
+            Copy(input.buffer, 4 * input.offset, output.buffer, 4 * output.offset + 4, 4 * input.length),
+        )
+        buffers = {o.buffer: BufferSpec(o.buffer, "argument", o.size_bytes) for o in layout.values()}
+        n = input.length
+        return Plan("steps", tuple(buffers.values()), steps, {}, Work(n, 4 * n, 4 * n))
+
+
+def test_fills_and_copies(device):
+    steps = Steps(device)
+    x = gw.asarray(X, device)
+    for part in (x[:10], x[3:500], x[777:]):
+        output = gw.asarray(np.full(part.size + 2, 7, dtype=np.uint32), device)
+        run = steps.execute(input=part, output=output)
+        expected = np.concatenate([[0], part.to_numpy(), [0]])
+        np.testing.assert_array_equal(run.output.to_numpy(), expected)
+    surrounding = gw.asarray(np.full(40, 7, dtype=np.uint32), device)
+    steps.execute(input=x[:10], output=surrounding[5:17])
+    expected = np.full(40, 7, dtype=np.uint32)
+    expected[5:17] = np.concatenate([[0], X[:10], [0]])
+    np.testing.assert_array_equal(surrounding.to_numpy(), expected)
+
+
+def test_fills_and_copies_have_no_gpu_time_of_a_kernel(device, require):
+    require("timestamp-query")
+    run = Steps(device).execute(input=gw.asarray(X, device), enable_gpu_timing=True, enable_cpu_timing=True)
+    result = run.get_timing_result()
+    assert not result.gpu_total_time_ns
+    assert result.gpu_span_ns is None
+    assert result.cpu_total_time_ns > 0
+
+
+def test_an_output_that_is_filled_needs_copy_dst(device):
+    raw = device.create_buffer(size=64, usage=USAGE.STORAGE | USAGE.COPY_SRC)
+    with pytest.raises(gw.BufferUsageError, match="COPY_DST"):
+        Steps(device).execute(input=gw.asarray(X[:4], device), output=raw)
+    with pytest.raises(gw.BufferUsageError, match="COPY_DST"):
+        gw.Reduce(device).execute(input=gw.asarray(X[:0], device), output=raw)
+    assert gw.Reduce(device).execute(input=gw.asarray(X, device), output=raw).output.size == 1
+
+
+def test_passes_are_shared_where_nothing_is_timed(device):
+    """A pass costs several dispatches; with timing each kernel has its own."""
+    bound = gw.Scan(device, strategy="reduce_then_scan").bind(input=gw.asarray(X, device)).bound_plan
+    assert len(bound.labels) == 3
+
+    class Encoder:
+        def __init__(self):
+            self.passes = []
+
+        def begin_compute_pass(self, *, label, timestamp_writes=None):
+            self.passes.append((label, timestamp_writes, []))
+            return self
+
+        def set_pipeline(self, _):
+            pass
+
+        def set_bind_group(self, *_):
+            pass
+
+        def dispatch_workgroups(self, *counts):
+            self.passes[-1][2].append(counts)
+
+        def end(self):
+            pass
+
+    class Session:
+        def span(self, label):
+            return f"span of {label}"
+
+    untimed, timed = Encoder(), Encoder()
+    bound.encode(untimed, trials=2)
+    assert len(untimed.passes) == 1
+    assert untimed.passes[0][1] is None
+    grids = [kernel.workgroups for kernel in bound.plan.kernels]
+    assert untimed.passes[0][2] == [g for grid in grids for g in (grid, grid)], "trials are AABBCC"
+    bound.encode(timed, trials=3, timing=Session())
+    assert [p[0] for p in timed.passes] == list(bound.labels)
+    assert [p[1] for p in timed.passes] == [f"span of {label}" for label in bound.labels]
+    assert [p[2] for p in timed.passes] == [[grid] * 3 for grid in grids]
+
+
+@pytest.mark.parametrize("strategy", ["reduce_then_scan", "lookback"])
+def test_launch_blocking(device, require, monkeypatch, strategy):
+    """Every step is submitted by itself, and results and times are as ever."""
+    require("timestamp-query")
+    monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "1")
+    submissions = []
+    original = device.queue.submit
+    monkeypatch.setattr(device.queue, "submit", lambda c: (submissions.append(c), original(c))[1], raising=False)
+    scan = gw.Scan(device, strategy=strategy)
+    run = scan.execute(input=gw.asarray(X, device), trials=2, enable_gpu_timing=True, enable_cpu_timing=True)
+    assert len(submissions) == len(run.plan.steps)
+    np.testing.assert_array_equal(run.output.to_numpy(), PREFIX)
+    result = run.get_timing_result()
+    assert len(result.gpu_total_time_ns) == len(run.plan.kernels)
+    assert all(ns > 0 for ns in result.gpu_total_time_ns)
+    assert result.cpu_total_time_ns > 0
+    monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "0")
+    scan = gw.Scan(device, strategy=strategy)
+    submissions.clear()
+    scan.execute(input=gw.asarray(X, device))
+    assert len(submissions) == 1
+
+
+def test_launch_blocking_raises_at_the_step_that_failed(device, monkeypatch):
+    logger = logging.getLogger("wgpu")
+    x = gw.asarray(X, device)
+    monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "1")
+    scan = gw.Scan(device, strategy="reduce_then_scan")
+    scan.execute(input=x)
+    from gridwise_py.backend.device_errors import watch_errors
+    from gridwise_py.runtime import executor
+
+    waits = []
+
+    def failing_wait(_device):
+        waits.append(1)
+        if len(waits) == 2:
+            # As wgpu's log would, but not on the logger itself, where a test's error check listens.
+            record = logger.makeRecord("wgpu", logging.ERROR, __file__, 1, "device lost: %s", ("on fire",), None)
+            watch_errors().handle(record)
+
+    monkeypatch.setattr(executor, "wait_idle", failing_wait)
+    with pytest.raises(gw.DeviceError, match=r"step 'scan totals' failed: device lost: on fire"):
+        scan.execute()
+    assert len(waits) == 2
+
+
+@pytest.mark.parametrize("value", ["0", "", "1"])
+def test_shader_checks(fresh_device, monkeypatch, value):
+    trusted = []
+    original = pipelines.create_shader_module
+
+    def noting(device, *, label, code, trusted: bool, _seen=trusted):
+        _seen.append(trusted)
+        return original(device, label=label, code=code, trusted=trusted)
+
+    monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", value)
+    monkeypatch.setattr(pipelines, "create_shader_module", noting)
+    x = gw.asarray(X, fresh_device)
+    for strategy in ("reduce_then_scan", "lookback"):
+        output = gw.Scan(fresh_device, strategy=strategy).execute(input=x).output
+        np.testing.assert_array_equal(output.to_numpy(), PREFIX)
+    assert set(trusted) == {value != "1"}
+
+
+CHECKED = [
+    ("copy", {}), ("vector_add", {}), ("reduce", {}), ("scan", {"strategy": "reduce_then_scan"}),
+    ("scan", {"strategy": "lookback"}), ("matmul", {"m": 96, "n": 96, "k": 96}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "kind"),
+    [
+        *((name, options, kind) for name, options in CHECKED for kind in ("CPU", "DiscreteGPU")),
+        # Whose texts take seconds to compile on a CPU adapter.
+        ("sort", {"strategy": "reduce_then_scan"}, "CPU"),
+        ("sort_pairs", {"strategy": "onesweep"}, "DiscreteGPU"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else str(value.get("strategy", "")),
+)
+def test_with_the_checks_every_index_finds_its_own_element(fresh_device, monkeypatch, name, options, kind):
+    """The checks turn an index that is out of range into that of another element; without them anything may happen."""
+    monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", "1")
+    x, y = X[:30_003], X[-30_003:].copy()  # of several full tiles, and a part of one
+    if name == "matmul":
+        x, y = (items[: 96 * 96].astype(np.float32) % 8 for items in (x, y))
+    order = np.argsort(x, kind="stable")
+    wanted = {
+        "copy": lambda: [x],
+        "vector_add": lambda: [x + y],
+        "reduce": lambda: [x.sum(keepdims=True, dtype=np.uint32)],
+        "scan": lambda: [np.cumsum(x, dtype=np.uint32)],
+        "matmul": lambda: [(x.reshape(96, 96) @ y.reshape(96, 96)).ravel()],  # of small integers: exact
+        "sort": lambda: [x[order]],
+        "sort_pairs": lambda: [x[order], y[order]],
+    }[name]()
+    caps = dataclasses.replace(gw.capabilities(fresh_device), adapter_type=kind)  # whose shapes differ
+    primitive = REGISTRY[name](fresh_device, capabilities=caps, **options)
+    names = [argument.name for argument in primitive.arguments if not argument.is_output]
+    inputs = {name: gw.asarray(items, fresh_device) for name, items in zip(names, (x, y), strict=False)}
+    outputs = primitive.execute(**inputs).outputs.values()
+    for output, want in zip(outputs, wanted, strict=True):
+        np.testing.assert_array_equal(output.to_numpy(), want)
+
+
+def test_a_users_text_is_never_trusted(fresh_device, monkeypatch):
+    from gridwise_py.backend import wgpu_native as _wgpu_native
+
+    monkeypatch.setattr(
+        _wgpu_native,
+        "_create_trusted",
+        lambda *_: pytest.fail("a user's text without checks"),
+    )
+    op = gw.BinOp("xor", 0, np.bitwise_xor, wgsl="fn combine(a: T, b: T) -> T { return a ^ b; }")
+    x = gw.asarray(X, fresh_device)
+    assert gw.Reduce(fresh_device, op=op).execute(input=x).output.to_numpy()[0] == np.bitwise_xor.reduce(X)
+    assert gw.scan(x, op).to_numpy()[-1] == np.bitwise_xor.reduce(X)
+
+
+@pytest.mark.parametrize("which", ["input", "output"])
+def test_a_buffer_destroyed_between_two_calls_is_refused(device, which):
+    scan = gw.Scan(device)
+    arrays = {"input": gw.asarray(X, device), "output": gw.empty(X.size, "u32", device)}
+    scan.execute(**arrays)
+    arrays[which].buffer.destroy()
+    for again in ({}, arrays, {"input": arrays["input"]}):
+        with pytest.raises(gw.BufferUsageError, match="destroyed"):
+            scan.execute(**again)
+    fresh = {"input": gw.asarray(X, device), "output": gw.empty(X.size, "u32", device)}
+    np.testing.assert_array_equal(scan.execute(**fresh).output.to_numpy(), PREFIX)
+
+
+# What would abort the process, were it submitted, runs in a process of its own.
+_PREAMBLE = """
+import numpy as np, wgpu, gridwise_py as gw
+device = gw.request_device()
+U = wgpu.BufferUsage
+X = np.arange(1000, dtype=np.uint32)
+x = gw.asarray(X, device)
+raw = device.create_buffer(size=4000, usage=U.STORAGE | U.COPY_SRC | U.COPY_DST)
+def refused(call, kind=gw.BufferUsageError):
+    try:
+        call()
+    except kind as error:
+        assert "destroyed" in str(error), error
+    else:
+        raise SystemExit("not refused")
+"""
+
+_KERNEL = (
+    "gw.Kernel(device, '@group(0) @binding(0) var<storage, read_write> y: array<u32>;"
+    " @compute @workgroup_size(1) fn main() { y[0] = 1u; }', {'y': 'read_write'}, 1)"
+)
+_RISKY = {
+    "bound to a kernel": f"""
+scan = gw.Scan(device)
+bound = gw.Scan(device)
+bound.execute(input=raw)
+view = x[5:]
+raw.destroy()
+refused(lambda: scan.execute(input=raw))
+refused(lambda: scan.execute(input=x, output=raw))
+refused(lambda: {_KERNEL}.execute(y=gw.asarray(raw, dtype='u32')))
+refused(bound.execute)
+refused(bound.bind)
+x.buffer.destroy()
+refused(lambda: scan.execute(input=x))
+refused(lambda: gw.cumsum(x))
+refused(lambda: gw.sum(view))
+""",
+    "raw buffer wrapped after": "raw.destroy(); refused(lambda: gw.asarray(raw, dtype='u32').to_numpy())",
+    "raw buffer wrapped before": "y = gw.asarray(raw, dtype='u32'); raw.destroy(); refused(y.to_numpy)",
+    "our array, by its buffer, read": "x.buffer.destroy(); refused(x.to_numpy)",
+    "our array, by its buffer, written": "x.buffer.destroy(); refused(lambda: x.copy_from(X))",
+    "target of an empty reduction": (
+        "raw.destroy(); refused(lambda: gw.Reduce(device).execute(input=x[:0], output=raw))"
+    ),
+}
+
+
+def run_in_a_process(code: str) -> subprocess.CompletedProcess:
+    """Run Python code that may abort."""
+    environment = {**os.environ, "RUST_BACKTRACE": "0"}
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment, check=False
+    )
+
+
+@pytest.mark.parametrize("name", _RISKY)
+def test_a_destroyed_buffer_is_an_error_and_not_the_end_of_the_process(device, name):
+    code = _PREAMBLE + _RISKY[name] + "\nassert gw.sum(X, device=device) == X.sum(dtype=np.uint32)\nprint('alive')"
+    done = run_in_a_process(code)
+    assert done.returncode == 0, done.stderr[-800:]
+    assert done.stdout.strip() == "alive"
