@@ -76,7 +76,7 @@ from .runtime.array import Array, asarray, empty, empty_like
 from .runtime.bound_call import BoundCall
 from .runtime.chunked_array import ChunkedArray
 from .runtime.context import capabilities, timing_helper
-from .runtime.device import AdapterDescription, default_device, list_adapters, request_device
+from .runtime.device import AdapterDescription, default_device, hold_clock, list_adapters, request_device
 from .runtime.event import Event, synchronize
 from .runtime.run import Run
 from .streaming import stream
@@ -172,6 +172,7 @@ __all__ = [
     "default_device",
     "empty",
     "empty_like",
+    "hold_clock",
     "list_adapters",
     "matmul",
     "max",

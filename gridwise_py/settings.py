@@ -22,6 +22,7 @@ __all__ = [
     "checked_timeout_s",
     "dump_shaders",
     "has_wayland",
+    "hold_clock",
     "launch_blocking",
     "scan_strategy",
     "shader_checks",
@@ -35,6 +36,7 @@ __all__ = [
 #: When the library reads each of its variables; docs/environment.md has the same table.
 VARIABLES: dict[str, str] = {
     "GRIDWISE_ADAPTER": "when a device is requested",
+    "GRIDWISE_HOLD_CLOCK": "when a device is requested",
     "GRIDWISE_LAUNCH_BLOCKING": "when a primitive is made",
     "GRIDWISE_TIMEOUT_S": "when a device is first waited for",
     "GRIDWISE_SHADER_CHECKS": "when a pipeline is first needed",
@@ -63,6 +65,11 @@ _Value = TypeVar("_Value")
 def adapter() -> str | None:
     """``GRIDWISE_ADAPTER``: the adapter for a device that is requested without one; read at each request."""
     return _text("GRIDWISE_ADAPTER")
+
+
+def hold_clock() -> bool:
+    """``GRIDWISE_HOLD_CLOCK``: whether a device that is requested holds its GPU's clock; read at each request."""
+    return _one_of("GRIDWISE_HOLD_CLOCK", _FLAGS, False)
 
 
 def timeout_s() -> float | None:

@@ -34,14 +34,17 @@ class DeviceEnd:
         While it is held, no thread destroys the device through Python.
     reached : bool
         Whether the device was destroyed.
+    afterwards : list of callable
+        Called when the device has been destroyed.
     """
 
-    __slots__ = ("_device", "lock", "reached")
+    __slots__ = ("_device", "afterwards", "lock", "reached")
 
     def __init__(self, device: wgpu.GPUDevice):
         self._device = weakref.ref(device)
         self.lock: threading.RLock = threading.RLock()
         self.reached: bool = False
+        self.afterwards: list[Callable[[], object]] = []
 
     def __call__(self) -> None:
         device = self._device()
@@ -49,6 +52,8 @@ class DeviceEnd:
             with self.lock:
                 self.reached = True
                 type(device).destroy(device)
+            for call in self.afterwards:
+                call()
 
 
 class DeviceState:

@@ -10,6 +10,7 @@ from gridwise_py import settings
 
 PACKAGE = Path(gw.__file__).parent
 FLAGS = {
+    "GRIDWISE_HOLD_CLOCK": (settings.hold_clock, False),
     "GRIDWISE_LAUNCH_BLOCKING": (settings.launch_blocking, False),
     "GRIDWISE_SHADER_CHECKS": (settings.shader_checks, False),
     "GRIDWISE_TRACEBACK": (settings.traceback, False),
