@@ -31,4 +31,5 @@ def make_console(**options: Any) -> Console:
             # Rich ends the process with 1 here, which commands use for a verdict. Called while the error is handled.
             raise
 
-    return CleanConsole(**{"force_jupyter": False, **options})
+    merged: dict[str, Any] = {"force_jupyter": False, **options}
+    return CleanConsole(**merged)
