@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import wgpu
 
+from .. import settings
 from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError
 from ..planning.builder import PlanBuilder
@@ -160,7 +160,7 @@ class Scan(InputOutput, OperatorPrimitive):
         `deterministic` and `compensated` request reduce-then-scan. The environment is read once, when this or the
         first plan needs it.
         """
-        return _strategy_of_environment() if self._requested is None else self._requested
+        return settings.scan_strategy() if self._requested is None else self._requested
 
     @cached_property
     def _lookback(self) -> LookBackChoice:
@@ -313,11 +313,6 @@ def _check(name: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
         raise ArgumentError(f"{name}={value!r} is unknown; known are {', '.join(known)}")
     return value
-
-
-def _strategy_of_environment() -> str:
-    value = os.environ.get("GRIDWISE_SCAN_STRATEGY") or "auto"
-    return _check("GRIDWISE_SCAN_STRATEGY", value, _STRATEGIES)
 
 
 def prefixes(op: BinOp, items: np.ndarray) -> np.ndarray:

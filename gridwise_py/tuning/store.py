@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from ..errors import ArgumentError
+from .. import settings
 from ..storage import cache
 from .shapes import KERNELS, shape_of, tuning_of
 
-__all__ = ["TUNING_FORMAT", "TUNING_KIND", "Findings", "load_tuning", "tuning_allowed"]
+__all__ = ["TUNING_FORMAT", "TUNING_KIND", "Findings", "load_tuning"]
 
 TUNING_KIND = "tuning"
 TUNING_FORMAT = 2  # of the file; files of format 1 are ignored
@@ -20,23 +19,9 @@ _LARGEST = 1 << 63  # no array has more items
 Findings: TypeAlias = Mapping[str, tuple[tuple[int | None, Mapping[str, Any]], ...]]
 
 
-def tuning_allowed() -> bool:
-    """Whether tuned shapes are used: unless ``GRIDWISE_TUNING=off``.
-
-    Raises
-    ------
-    ArgumentError
-        If the variable has another value than ``on`` or ``off``.
-    """
-    value = os.environ.get("GRIDWISE_TUNING") or "on"
-    if value not in ("on", "off"):
-        raise ArgumentError(f"GRIDWISE_TUNING={value!r} is unknown; known are on, off")
-    return value == "on"
-
-
 def load_tuning(key: Mapping[str, str]) -> Findings | None:
     """Return the findings that are kept for a device, by kernel; None where there are none."""
-    if not tuning_allowed():
+    if not settings.tuning():
         return None
     data = cache.load(TUNING_KIND, key, TUNING_FORMAT)
     kernels = data.get("shapes") if data is not None else None

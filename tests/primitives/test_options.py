@@ -193,7 +193,6 @@ def test_faults_do_not_reach_a_healthy_primitive_on_the_same_device(device):
     assert healthy.all()
     assert again.all()
     np.testing.assert_array_equal(gw.cumsum(array).to_numpy(), np.cumsum(x, dtype=np.uint32))
-    assert all(kept._faults is HEALTHY for kept in context_of(device)._functions.values() if hasattr(kept, "_faults"))
 
 
 def test_faults_that_nothing_can_have_are_refused():
