@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import gridwise_py as gw
+from gridwise_py.primitives import REGISTRY
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "api.md"
 
@@ -27,8 +28,8 @@ AREAS = {
     "LookbackVerdict",
     "Arrays": "asarray empty empty_like Array ChunkedArray Datatype DATATYPES STORAGE_DATATYPES",
     "One-shot functions": "add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul stream",
-    "Operators": "Add Multiply Min Max BinOp",
-    "Primitives": "VectorAdd Reduce Scan Sort SortPairs ArgSort MatMul Copy Kernel Primitive Run",
+    "Operators": "Add Multiply Min Max BinOp UnaryOp",
+    "Primitives": " ".join([*(cls.__name__ for cls in REGISTRY.values()), "Kernel Primitive Run"]),
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult read_results to_dataframe",

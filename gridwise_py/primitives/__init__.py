@@ -3,6 +3,7 @@
 from .base import Primitive
 from .copy import Copy
 from .custom_kernel import Kernel
+from .map import Map
 from .matmul import MatMul
 from .reduce import Reduce
 from .registry import REGISTRY as REGISTRY
@@ -10,4 +11,16 @@ from .scan import Scan
 from .sort import ArgSort, Sort, SortPairs
 from .vector_add import VectorAdd
 
-__all__ = ["ArgSort", "Copy", "Kernel", "MatMul", "Primitive", "Reduce", "Scan", "Sort", "SortPairs", "VectorAdd"]
+__all__ = [
+    "ArgSort",
+    "Copy",
+    "Kernel",
+    "Map",
+    "MatMul",
+    "Primitive",
+    "Reduce",
+    "Scan",
+    "Sort",
+    "SortPairs",
+    "VectorAdd",
+]

@@ -22,7 +22,7 @@ from ..backend.wgpu_native import look_types_up, map_buffer, submit
 from ..errors import ArgumentError, GridwiseWarning
 from ..timing.queries import TimingHelper
 from ..types.capabilities import Capabilities, LookbackVerdict
-from ..types.operators import BinOp
+from ..types.operator_base import Operator
 from .device import measure_capabilities
 from .executor import Executor
 from .observer import Observer, step
@@ -67,7 +67,7 @@ class DeviceContext:
         #: What `lookback.lookback_verdict` found out, by the form of the state words.
         self.lookback_verdicts: dict[str, LookbackVerdict] = {}
         #: Operators of users' own that were checked, with the datatype's name.
-        self.checked_operators: set[tuple[BinOp, str]] = set()
+        self.checked_operators: set[tuple[Operator, str]] = set()
         self._staging: wgpu.GPUBuffer | None = None
         self.observer: Observer | None = None  # while one is open
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
