@@ -118,8 +118,7 @@ def test_mutants_of_wgsl_are_of_code_only(mutate):
         ]
         assert changed == [mutant.line]
     assert all((SCRIPTS.parent / place).is_file() for place in mutate.PYTHON)
-    shaders = SCRIPTS.parent / "shaders"
-    assert mutate.WGSL.keys() == {path.relative_to(SCRIPTS.parent).as_posix() for path in shaders.rglob("*.wgsl")}
+    assert mutate._WGSL.keys() <= mutate.WGSL.keys(), "these shaders are gone"
     assert all((SCRIPTS.parent / test).is_file() for tests in (mutate.PYTHON | mutate.WGSL).values()
                for test in tests.split())  # fmt: skip
 
