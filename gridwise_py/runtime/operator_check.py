@@ -236,13 +236,9 @@ def _check_items_on(device: wgpu.GPUDevice, trial: _ItemTrial) -> None:
         right = trial.close(found, wanted, tolerance)
 
         def describe(i: int, found: np.ndarray = found) -> str:
-            limit = (
-                ""
-                if ulps is None or trial.datatype.dtype.kind != "f"
-                else (
-                    f", further away than max_ulps={ulps} allows: state the accuracy that WGSL promises for what it calls"
-                )
-            )
+            limit = ""
+            if ulps is not None and trial.datatype.dtype.kind == "f":
+                limit = f", further away than max_ulps={ulps} allows: state the accuracy of what it calls"
             return f"its WGSL gives apply({values[i]}) = {found[i]}, but numpy= gives {wanted[i]}{limit}"
 
         _complain(trial, ArgumentError, right | unsure, describe)
