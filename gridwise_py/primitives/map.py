@@ -32,11 +32,19 @@ class Map(InputOutput, Elementwise):
     workgroup_size, vecs : int, optional
         Shape of the kernel: invocations, and vec4 per invocation.
     capabilities : Capabilities, optional
-        To plan for, with None as device; by default what was measured on the device.
+        The capabilities to plan for, with None as device. By default those measured on the device.
 
     See Also
     --------
-    execute : takes ``input`` and ``output``, shape (n,) each. In place is possible.
+    execute : takes ``input`` and ``output``, shape (n,) each. The output may be the input.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.array([3, -1, 2], dtype=np.int32), device)
+    >>> gw.Map(device, "i32", "square").execute(input=x).output.to_numpy()
+    array([9, 1, 4], dtype=int32)
     """
 
     shader: ClassVar[str] = "map"
