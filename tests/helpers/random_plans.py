@@ -112,7 +112,7 @@ def _mode(device: Any, rng: np.random.Generator, workgroup_size: int) -> str:
 
 
 def _registered(device: Any, family: str, config: np.random.Generator, rng: np.random.Generator) -> tuple:
-    """Draw a call of a primitive about which only the registry and its signature are known."""
+    """Draw a call of a primitive by its signature alone; its results are compared with its numpy twin bit for bit."""
     cls = REGISTRY[family]
     datatype = _pick(config, tuple(cls.datatypes))
     shape = {}
