@@ -238,6 +238,7 @@ def assert_sums_within_bound(got: np.ndarray, items: np.ndarray, kind: str | Non
 
 _TUNINGS: dict[type[gw.Primitive], type] = {
     gw.Copy: gw.ElementwiseTuning,
+    gw.Map: gw.ElementwiseTuning,
     gw.VectorAdd: gw.ElementwiseTuning,
     gw.Reduce: gw.ReduceTuning,
     gw.Scan: gw.ScanTuning,

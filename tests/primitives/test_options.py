@@ -17,6 +17,7 @@ from helpers.cases import CPU, FULL
 
 TUNINGS = {
     "copy": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
+    "map": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "vector_add": gw.ElementwiseTuning(workgroup_size=128, vecs=2),
     "reduce": gw.ReduceTuning(
         workgroup_size=64, vecs=2, max_blocks=7, state="u32x2", spin_limit=9, subgroups="emulated-8"
@@ -42,6 +43,7 @@ def _plan(name, tuning=None, n=50_000, capabilities=ROOMY, **options):
     cls = REGISTRY[name]
     sizes, inputs = cls.at_size(64 if name == "matmul" else n)
     outputs = {a.name: (1 if name == "reduce" else max(inputs.values())) for a in cls.arguments if a.is_output}
+    sizes = {"datatype": "f32"} | sizes if name == "map" else sizes
     return cls.plan_for(capabilities=capabilities, lengths=inputs | outputs, tuning=tuning, **sizes, **options)
 
 
@@ -96,12 +98,12 @@ def test_results_stay_what_they_are(device, name):
     array = gw.asarray(x, device)
     order = np.argsort(x, kind="stable")
     expected = {
-        "copy": x, "vector_add": x + x, "reduce": np.array([x.sum(dtype=np.uint32)]),
+        "copy": x, "map": x * x, "vector_add": x + x, "reduce": np.array([x.sum(dtype=np.uint32)]),
         "scan": np.cumsum(x, dtype=np.uint32), "sort": x[order], "sort_pairs": x[order],
         "argsort": order.astype(np.uint32),
     }[name]  # fmt: skip
     for strategy in ("lookback", "reduce_then_scan") if name == "scan" else (None,):
-        options = {} if strategy is None else {"strategy": strategy}
+        options = REGISTRY[name].at_size(x.size)[0] | ({} if strategy is None else {"strategy": strategy})
         primitive = REGISTRY[name](device, "u32", tuning=TUNINGS[name], **options)
         run = primitive.execute(**{a.name: array for a in primitive.arguments if not a.is_output})
         for output in run.outputs.values():
@@ -218,7 +220,7 @@ def test_constructing_makes_nothing_on_the_device(fresh_device, tmp_path, monkey
     monkeypatch.setenv("GRIDWISE_SCAN_STRATEGY", "fastest")
     for cls in REGISTRY.values():
         sizes, _ = cls.at_size(8)
-        cls(fresh_device, capabilities=gpu, **sizes)
+        cls(fresh_device, "f32", capabilities=gpu, **sizes)
     scan = gw.Scan(fresh_device, "f32", op, capabilities=gpu)
     gw.Reduce(fresh_device, "f32", op, capabilities=gpu)
     assert calls == []
