@@ -46,7 +46,7 @@ soak:  ## 10,000 random plans against numpy, in at most 30 minutes, then the API
 	@$(SETUP) dev adapter
 	@mkdir -p $(FIGURES)
 	PYTHONPATH=tests $(BIN)/python -m helpers.random_plans --json $(FIGURES)/random_plans.json $(ARGS)
-	SOAK_MACHINES=300 $(BIN)/python -m pytest -q tests/runtime/test_any_order.py
+	SOAK_MACHINES=300 $(BIN)/python -m pytest -q -m slow tests/runtime/test_any_order.py
 
 soak-gpu:  ## many scans and sorts in a row, each compared item by item on the GPU, in at most 15 minutes
 	@$(SETUP) run adapter

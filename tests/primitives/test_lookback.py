@@ -21,6 +21,8 @@ from helpers.strategies import (
     shape_options,
 )
 
+pytestmark = pytest.mark.thin(2)
+
 STATES = ("u64", "u32x2")
 
 

@@ -22,6 +22,8 @@ from helpers.cases import BARE, CPU, FULL
 from helpers.matmul import SHAPES
 from helpers.strategies import assert_same
 
+pytestmark = pytest.mark.thin(1)
+
 DTYPES = {"f32": np.float32, "f16": np.float16}
 
 

@@ -29,6 +29,8 @@ from helpers.strategies import (
     shape_options,
 )
 
+pytestmark = pytest.mark.thin(1)
+
 FACTORS = {"op": OPERATORS, "datatype": DATATYPES, "mode": MODES, "shape": tuple(SHAPES)}
 NORMAL = pairwise(FACTORS)
 SLOW = [case for case in every(FACTORS) if case not in NORMAL]

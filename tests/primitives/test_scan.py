@@ -33,6 +33,8 @@ from helpers.strategies import (
     strategy_options,
 )
 
+pytestmark = pytest.mark.thin(1)
+
 FACTORS = {
     "op": OPERATORS,
     "datatype": DATATYPES,

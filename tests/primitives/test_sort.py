@@ -12,6 +12,8 @@ from gridwise_py.primitives import REGISTRY
 from helpers.sorting import DATATYPES, KINDS, keys_of, order_of
 from helpers.strategies import mode_for, pairwise
 
+pytestmark = pytest.mark.thin(1)
+
 FACTORS = {
     "datatype": DATATYPES,
     "kind": tuple(KINDS),

@@ -21,6 +21,8 @@ from helpers.strategies import (
 )
 from helpers.subgroup_checks import FACTORS, FORMS, NORMAL, SIZES, check, check_sort
 
+pytestmark = pytest.mark.thin(1)
+
 
 def _run_at(width: int, *arguments: str, expected: int | None = None) -> dict[str, int]:
     if not any("llvmpipe" in adapter.name for adapter in gw.list_adapters()):

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import gridwise_py as gw
 from helpers.strategies import KINDS, SHAPES, assert_same, exact_items, operator, reduce_reference, scan_reference
 
+pytestmark = pytest.mark.thin(1)
+
 SMALL = {**SHAPES["middle"], "subgroups": "none"}
 LENGTHS = [300, 0, 1, 777, 256]
 N = sum(LENGTHS)

@@ -21,6 +21,8 @@ from gridwise_py.runtime.arguments import Argument
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import BufferRange, Executor
 
+pytestmark = pytest.mark.thin(1)
+
 X = np.random.default_rng(3).integers(0, 1000, 100_003, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)
 USAGE = wgpu.BufferUsage
