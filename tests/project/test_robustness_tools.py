@@ -165,6 +165,7 @@ def small_repository(tmp_path, monkeypatch, mutate, capsys):
 
 
 @needs_scripts
+@pytest.mark.slow
 def test_mutants_are_tried_side_by_side_and_a_later_run_goes_on(tmp_path, small_repository):
     def tried():
         return json.loads((tmp_path / "tried.json").read_text())["mutants"]
@@ -186,6 +187,7 @@ def test_mutants_are_tried_side_by_side_and_a_later_run_goes_on(tmp_path, small_
 
 
 @needs_scripts
+@pytest.mark.slow
 def test_tests_without_a_mutant_run_again_only_if_code_has_changed(tmp_path, small_repository):
     def again():
         return "test_few.py: 2 passed" in small_repository("--minutes", "1", "--survivors")[1]
