@@ -419,6 +419,7 @@ def test_datatypes_that_a_primitive_lacks_are_left_out():
     assert [str(job.case) for job in plan_jobs([Sweep(("matmul",), only)])][1:] == ["matmul u32 n=8"]
 
 
+@pytest.mark.gpu
 def test_a_benchmark_and_its_roofline(tmp_path):
     path = tmp_path / "matmul.json"
     options = f"-a n=96 -a datatype=f32,f16 --sampling-s 0.05 --warmup-s 0.01 --order given --json {path}"
