@@ -39,6 +39,7 @@ import importlib as _importlib
 import typing as _typing
 
 from . import namespace as _namespace
+from . import primitives as _primitives
 from ._version import __version__ as __version__
 from .errors import (
     AdapterError,
@@ -66,12 +67,12 @@ from .errors import (
 from .functions import add, argsort, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
-from .primitives import ArgSort, Copy, Kernel, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
-from .primitives.base import Primitive
+from .planning.signature import Argument, Product, SameAs, Signature, UpTo
+from .primitives import *  # noqa: F403
 from .profiling.profile import Profile, profile
 from .profiling.report import KeyAverage, KeyAverages
-from .runtime.arguments import Argument
 from .runtime.array import Array, asarray, empty, empty_like
+from .runtime.bound_call import BoundCall
 from .runtime.chunked_array import ChunkedArray
 from .runtime.context import capabilities, timing_helper
 from .runtime.device import AdapterDescription, default_device, list_adapters, request_device
@@ -109,17 +110,16 @@ __all__ = [
     "AdapterDescription",
     "AdapterError",
     "Add",
-    "ArgSort",
     "Argument",
     "ArgumentError",
     "Array",
     "BadResultsFile",
     "BenchmarkResult",
     "BinOp",
+    "BoundCall",
     "BufferUsageError",
     "Capabilities",
     "ChunkedArray",
-    "Copy",
     "Datatype",
     "DatatypeError",
     "DeviceError",
@@ -132,14 +132,12 @@ __all__ = [
     "GridwiseError",
     "GridwiseWarning",
     "ImplicitConversionError",
-    "Kernel",
     "KeyAverage",
     "KeyAverages",
     "Layout",
     "LengthError",
     "LimitError",
     "LookbackVerdict",
-    "MatMul",
     "Max",
     "Measurement",
     "Min",
@@ -148,15 +146,13 @@ __all__ = [
     "OverlapError",
     "PerTrial",
     "Plan",
-    "Primitive",
+    "Product",
     "Profile",
-    "Reduce",
     "Run",
+    "SameAs",
     "SamplingProtocol",
-    "Scan",
     "ShaderError",
-    "Sort",
-    "SortPairs",
+    "Signature",
     "Span",
     "TimingError",
     "TimingHelper",
@@ -164,7 +160,7 @@ __all__ = [
     "TimingResult",
     "TimingSession",
     "TimingUnavailable",
-    "VectorAdd",
+    "UpTo",
     "Work",
     "add",
     "argsort",
@@ -194,6 +190,7 @@ __all__ = [
     "timing_helper",
     "to_dataframe",
 ]
+__all__ += _primitives.__all__
 
 
 def __dir__() -> list[str]:

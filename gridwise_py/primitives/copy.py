@@ -6,13 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..runtime.arguments import Argument
-from .elementwise import Elementwise
+from .elementwise import Elementwise, elementwise_arguments
+from .registry import register
 from .typed import InputOutput
 
 __all__ = ["Copy"]
 
 
+@register("copy")
 class Copy(InputOutput, Elementwise):
     """Copy items: ``output = input``.
 
@@ -33,10 +34,7 @@ class Copy(InputOutput, Elementwise):
     """
 
     shader: ClassVar[str] = "copy"
-    arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument("input", chunked=True),
-        Argument("output", is_output=True, chunked=True),
-    )
+    arguments = elementwise_arguments("input")
 
     @staticmethod
     def reference(input: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ import numpy as np
 import wgpu
 
 from ..backend.device_errors import device_errors, is_trouble, lacks_memory, watch_errors
+from ..backend.raw_commands import RawCommands, RawDispatch, raw_commands
 from ..backend.wgpu_native import submit, wait_idle
 from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
@@ -76,10 +77,18 @@ class _Transfer:
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
-    __slots__ = ("__weakref__", "_own", "labels", "plan", "steps", "title")
+    __slots__ = ("__weakref__", "_own", "labels", "plan", "raw", "steps", "title")
 
-    def __init__(self, plan: Plan, steps: list[_Dispatch | _Transfer], own: tuple[wgpu.GPUBuffer, ...] = ()):
+    def __init__(
+        self,
+        plan: Plan,
+        steps: list[_Dispatch | _Transfer],
+        own: tuple[wgpu.GPUBuffer, ...] = (),
+        raw: RawCommands | None = None,
+    ):
         self.plan: Plan = plan
+        #: The dispatches for the C functions; None where there is more than dispatches, or no such functions.
+        self.raw: RawCommands | None = raw
         self._own = own  # kept alive
         self.steps: list[_Dispatch | _Transfer] = steps
         self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, _Dispatch))
@@ -97,6 +106,8 @@ class BoundPlan:
         With `timing`, each kernel gets a pass of its own, with timestamps; without, neighbouring dispatches share
         one pass.
         """
+        if timing is None and self.raw is not None and self.raw.record(encoder, trials):
+            return
         compute = None
         for step in self.steps:
             if isinstance(step, _Transfer):
@@ -227,19 +238,19 @@ class Executor:
                 self._forget(next(iter(self._plans)))
 
     def _forget(self, plan: Plan) -> int:
-        """Let a plan go, and return how many bytes it had of its own."""
+        """Drop a plan, and return how many bytes its own buffers had."""
         instance = self._plans.pop(plan)
         instance.release()
         return instance.own_bytes
 
     def _make(self, plan: Plan) -> _PlanInstance:
-        """Make a plan's objects; what is kept only in case it is needed again is not in the way of them."""
+        """Make a plan's objects. Where memory is short, drop the cached plans and try once more."""
         try:
             return _PlanInstance(self, plan)
         except wgpu.GPUError as error:
             if not self._plans or not lacks_memory(error):
                 raise
-        # Behind the handler: in it the error keeps alive what was made in vain.
+        # Outside of the handler: inside it, the error keeps the half-made objects alive.
         self.clear()
         wait_idle(self.device)
         return _PlanInstance(self, plan)
@@ -331,7 +342,11 @@ class Executor:
                         step.size_bytes,
                     )
                 )
-        return BoundPlan(instance.plan, steps, tuple(instance.own.values()))
+        dispatches = [
+            RawDispatch(s.label, s.pipeline, s.group, s.workgroups) for s in steps if isinstance(s, _Dispatch)
+        ]
+        raw = raw_commands(self.device, dispatches) if len(dispatches) == len(steps) else None
+        return BoundPlan(instance.plan, steps, tuple(instance.own.values()), raw)
 
     def _dispatch(self, kernel: Kernel, pipeline: Pipeline, ranges) -> _Dispatch:
         entries = []

@@ -125,7 +125,7 @@ def test_passes_of_ones_own(timed):
     with gw.profile(timed) as prof, prof.region("custom"):
         encoder = timed.create_command_encoder()
         writes = prof.timestamp_writes(encoder, "raw pass", workgroups=(1, 1, 1), moved_bytes=8)
-        step = kernel.bind(x=x).steps[0]
+        step = kernel.bind(x=x).bound_plan.steps[0]
         compute = encoder.begin_compute_pass(timestamp_writes=writes)
         compute.set_pipeline(step.pipeline)
         compute.set_bind_group(0, step.group)
@@ -398,7 +398,8 @@ def test_off_it_takes_no_queries_and_no_passes_more(timed, monkeypatch):
     assert [("timestamp_writes" in options) for options in begun] == [True] * 3
     begun.clear()
     scan.execute()
-    assert [("timestamp_writes" in options) for options in begun] == [False]
+    assert not any("timestamp_writes" in options for options in begun)
+    assert len(begun) <= 1, "none by wgpu-py's wrappers, or the one that all kernels share"
     gc.collect()
 
 
