@@ -303,7 +303,9 @@ def covering(cases: Sequence[dict[str, Any]], *pairs: tuple[str, str]) -> list[d
 def quick_first(quick: Sequence[Any], *others: Sequence[Any]) -> list[Any]:
     """Return parameters for pytest: those of `quick`, and the others marked as slow."""
     left = [case for cases in others for case in cases if case not in quick]
-    return [*quick, *(pytest.param(case, marks=pytest.mark.slow) for case in left)]
+    return [*quick, *(
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow) for case in left
+    )]  # fmt: skip
 
 
 def case_id(case: Mapping[str, str]) -> str:

@@ -513,8 +513,8 @@ CHECKED = [
     [
         *((name, options, kind) for name, options in CHECKED for kind in ("CPU", "DiscreteGPU")),
         # Whose texts take seconds to compile on a CPU adapter.
-        ("sort", {"strategy": "reduce_then_scan"}, "CPU"),
-        ("sort_pairs", {"strategy": "onesweep"}, "DiscreteGPU"),
+        pytest.param("sort", {"strategy": "reduce_then_scan"}, "CPU", marks=pytest.mark.slow),
+        pytest.param("sort_pairs", {"strategy": "onesweep"}, "DiscreteGPU", marks=pytest.mark.slow),
     ],
     ids=lambda value: value if isinstance(value, str) else str(value.get("strategy", "")),
 )
