@@ -25,11 +25,11 @@ bench:  ## how long each kernel of vector add, reduce, scan and sort takes here,
 	@$(SETUP) run adapter
 	@$(BIN)/gridwise bench $(ARGS)
 
-test:  ## the tests, in at most 10 minutes on 2 cores
+test:  ## the tests, with part of each costly grid
 	@$(SETUP) dev adapter
 	$(PYTEST) $(SUITE) $(ARGS)
 
-test-all:  ## all tests, then the suite with checked shader modules, then with no optional feature
+test-all:  ## all tests, whole grids, too; then the suite with checked shader modules, then with no optional feature
 	@$(SETUP) dev adapter
 	@$(if $(ALL),echo "No chromium here (Debian: apt-get install chromium): NOTHING IS COMPILED UNDER TINT, NO REPORT IS OPENED.")
 	$(PYTEST) $(ALL) $(ARGS)
