@@ -391,8 +391,8 @@ def profile(device: wgpu.GPUDevice | None = None) -> Profile:
 
     Notes
     -----
-    While it is open, each kernel has a pass of its own with timestamps, and the steps of uploads and downloads do
-    not overlap, so that each can be timed: calls take the CPU longer (benchmarks/profile_overhead.py measures how much).
+    While it is open, each kernel has a pass of its own with timestamps, and the steps of uploads and downloads do not
+    overlap, so that each can be timed: calls take the CPU longer (benchmarks/profile_overhead.py measures how much).
     Without a profile, a call does nothing more than look whether there is one.
 
     Examples

@@ -6,7 +6,6 @@ composes no text. With the plans that were not used for longest go their pipelin
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections import OrderedDict
@@ -38,11 +37,6 @@ _MAX_PIPELINES = 256
 # Of the plans' own buffers; a sort's are as large as what it sorts, and wgpu does not say how much memory a GPU has.
 _MAX_OWN_BYTES = 2 << 30
 _MAX_BINDINGS = 16
-
-
-def launch_blocking() -> bool:
-    """Whether ``GRIDWISE_LAUNCH_BLOCKING=1`` asks to wait and check after each dispatch."""
-    return os.environ.get("GRIDWISE_LAUNCH_BLOCKING", "") not in ("", "0")
 
 
 @dataclass(frozen=True)
@@ -238,19 +232,19 @@ class Executor:
                 self._forget(next(iter(self._plans)))
 
     def _forget(self, plan: Plan) -> int:
-        """Let a plan go, and return how many bytes it had of its own."""
+        """Drop a plan, and return how many bytes its own buffers had."""
         instance = self._plans.pop(plan)
         instance.release()
         return instance.own_bytes
 
     def _make(self, plan: Plan) -> _PlanInstance:
-        """Make a plan's objects; what is kept only in case it is needed again is not in the way of them."""
+        """Make a plan's objects. Where memory is short, drop the cached plans and try once more."""
         try:
             return _PlanInstance(self, plan)
         except wgpu.GPUError as error:
             if not self._plans or not lacks_memory(error):
                 raise
-        # Behind the handler: in it the error keeps alive what was made in vain.
+        # Outside of the handler: inside it, the error keeps the half-made objects alive.
         self.clear()
         wait_idle(self.device)
         return _PlanInstance(self, plan)

@@ -15,13 +15,13 @@ import functools
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import numpy as np
 import wgpu
 
-from ..backend.device_errors import DeviceEnd, check_not_lost, device_end
+from ..backend.device_errors import check_not_lost, lost_error
+from ..backend.device_state import DeviceEnd, state_of
 from ..backend.wgpu_native import map_buffer, memory_of_mapped, submit
 from .observer import Observer, step
 
@@ -72,12 +72,14 @@ def _usable_cpus() -> int:
 
 def _copy_in_pool(end: DeviceEnd, _staging: wgpu.GPUBuffer, target: np.ndarray, source: np.ndarray) -> None:
     # The staging buffer is an argument so that its memory lives as long as the copy, whoever was interrupted meanwhile.
-    with end.memory_in_use():
+    with end.memory_in_use() as is_there:
+        if not is_there:
+            raise lost_error("destroyed", _DOING)
         np.copyto(target, source, casting="equiv")
 
 
 def _copy_here(device: wgpu.GPUDevice, target: np.ndarray, source: np.ndarray) -> None:
-    with device_end(device).lock:  # nobody destroys the device, and with it the memory, in the middle
+    with state_of(device).end.lock:  # nobody destroys the device, and with it the memory, in the middle
         check_not_lost(device, _DOING)
         np.copyto(target, source, casting="equiv")
 
@@ -102,7 +104,7 @@ class _Copies:
         if source.nbytes <= _INLINE_BYTES:
             _copy_here(self._device, target, source)
             return []
-        end, pool = device_end(self._device), _pool(self._threads)
+        end, pool = state_of(self._device).end, _pool(self._threads)
         share = max(_PIECE_BYTES // source.itemsize, -(-source.size // min(_PIECES, self._threads)))
         copies: list[Future[None]] = []
         for first in range(0, source.size, share):
@@ -123,38 +125,39 @@ class _Copies:
         if memory is not None:
             target = memory[offset_bytes:end_bytes].view(items.dtype.newbyteorder("="))
             return self.start(staging, target, items)
-        with device_end(self._device).lock:
+        with state_of(self._device).end.lock:
             check_not_lost(self._device, _DOING)
             staging.write_mapped(as_bytes(items), offset_bytes)
         return []
 
 
 class _Ring:
-    """Staging buffers of one direction, for one transfer at a time."""
+    """Staging buffers of one direction, for the one transfer that holds the lock."""
 
     def __init__(self, label: str, usage: int):
         self._label, self._usage = label, usage
-        self._lock = threading.RLock()
+        self.lock: threading.RLock = threading.RLock()
         self._kept: list[wgpu.GPUBuffer] = []
 
-    @contextlib.contextmanager
-    def taken(self, device: wgpu.GPUDevice, chunk_bytes: int) -> Iterator[Callable[[int], wgpu.GPUBuffer]]:
-        """Lend the buffers, as a function of the number of a chunk, which makes those that are missing.
+    def take(self, chunk_bytes: int) -> list[wgpu.GPUBuffer]:
+        """Return the buffers that are large enough; `put_back` is for after a transfer that went well.
 
-        They come back only after a transfer that went well. After any other, one may be mapped, or be so at any time:
-        to copy into it then would end the process.
+        After any other, one may be mapped, or be so at any time: to copy into it then would end the process.
         """
-        with self._lock:
-            kept, self._kept = self._kept, []
-            buffers = [buffer for buffer in kept if buffer.size >= chunk_bytes]
+        kept, self._kept = self._kept, []
+        return [buffer for buffer in kept if buffer.size >= chunk_bytes]
 
-            def slot(number: int) -> wgpu.GPUBuffer:
-                while number % _SLOTS >= len(buffers):
-                    buffers.append(device.create_buffer(label=self._label, size=chunk_bytes, usage=self._usage))
-                return buffers[number % _SLOTS]
+    def slot(
+        self, device: wgpu.GPUDevice, taken: list[wgpu.GPUBuffer], chunk_bytes: int, number: int
+    ) -> wgpu.GPUBuffer:
+        """Return the buffer of a chunk, by its number; a buffer that is missing is made."""
+        while number % _SLOTS >= len(taken):
+            taken.append(device.create_buffer(label=self._label, size=chunk_bytes, usage=self._usage))
+        return taken[number % _SLOTS]
 
-            yield slot
-            self._kept = buffers
+    def put_back(self, taken: list[wgpu.GPUBuffer]) -> None:
+        """Keep the buffers for the next transfer."""
+        self._kept = taken
 
 
 class Transfers:
@@ -214,9 +217,10 @@ class Transfers:
             with step(observer, "submit"):
                 submit(device, [encoder.finish()], "upload")
 
-        with self._up.taken(device, chunk_bytes) as slot, _Copies(device, self.threads) as copies:
+        with self._up.lock, _Copies(device, self.threads) as copies:
+            taken = self._up.take(chunk_bytes)
             for number, first in enumerate(range(0, items.size, share)):
-                part, staging = items[first : first + share], slot(number)
+                part, staging = items[first : first + share], self._up.slot(device, taken, chunk_bytes, number)
                 with step(observer, "wait"):
                     map_buffer(device, staging, "WRITE", 0, part.nbytes)
                 started = copies.fill(staging, 0, part)
@@ -225,6 +229,7 @@ class Transfers:
                     send()
             while filling:
                 send()
+            self._up.put_back(taken)
 
     def download(
         self,
@@ -296,15 +301,17 @@ class Transfers:
                 release()
             self._small.append(staging)
             return
-        with self._down.taken(device, chunk_bytes) as slot, _Copies(device, self.threads) as copies:
+        with self._down.lock, _Copies(device, self.threads) as copies:
+            taken = self._down.take(chunk_bytes)
             for number in range(min(_SLOTS, len(starts))):
-                request(number, slot(number))
+                request(number, self._down.slot(device, taken, chunk_bytes, number))
             for number in range(len(starts)):
-                map_and_copy(number, slot(number), copies)
+                map_and_copy(number, taken[number % _SLOTS], copies)
                 if len(emptying) > 1:  # the threads are at work on the newest meanwhile
                     release()
             while emptying:
                 release()
+            self._down.put_back(taken)
 
     def fill(self, device: wgpu.GPUDevice, staging: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> None:
         """Copy items into a caller's buffer that is mapped for writing."""

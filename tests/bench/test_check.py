@@ -37,7 +37,7 @@ MAKE = {
     "scan": lambda device, op: gw.Scan(device, "f32", op),
     "exclusive scan": lambda device, op: gw.Scan(device, "f32", op, "exclusive"),
     "other tiles": lambda device, op: gw.Scan(
-        device, "f32", op, strategy="reduce_then_scan", workgroup_size=16, vecs=1, subgroups=False
+        device, "f32", op, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=16, vecs=1, subgroups=False)
     ),
 }
 
@@ -46,6 +46,7 @@ def _run(primitive, x):
     return primitive.execute(input=gw.asarray(x, primitive.device)).output.to_numpy()
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("make", MAKE)
 @pytest.mark.parametrize("name", CASES)
 def test_right_results_are_right(device, name, make):

@@ -6,6 +6,7 @@ does not have.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -14,10 +15,12 @@ from typing import Any
 
 import hypothesis.extra.numpy as hypothesis_numpy
 import numpy as np
+import pytest
 import wgpu
 from hypothesis import strategies as st
 
 import gridwise_py as gw
+from gridwise_py.planning.faults import faulty
 
 DATATYPES = tuple(gw.DATATYPES)
 KINDS = ("inclusive", "exclusive")
@@ -232,6 +235,53 @@ def assert_sums_within_bound(got: np.ndarray, items: np.ndarray, kind: str | Non
     assert np.all(excess <= 0), f"{note}: {np.sum(~(excess <= 0))} of {got.size} sums are out of bounds"
 
 
+# ---- primitives from flat options ----
+
+_TUNINGS: dict[type[gw.Primitive], type] = {
+    gw.Copy: gw.ElementwiseTuning,
+    gw.Map: gw.ElementwiseTuning,
+    gw.VectorAdd: gw.ElementwiseTuning,
+    gw.Reduce: gw.ReduceTuning,
+    gw.Scan: gw.ScanTuning,
+    gw.Sort: gw.SortTuning,
+    gw.SortPairs: gw.SortTuning,
+    gw.ArgSort: gw.SortTuning,
+    gw.MatMul: gw.MatMulTuning,
+}
+_FAULTS = ("stall_every", "epoch_bits")
+
+
+def arranged(cls: type[gw.Primitive], options: Mapping[str, Any]) -> tuple[type[gw.Primitive], dict[str, Any]]:
+    """Return a class, with faults if the options name some, and options whose fields of the tuning are in ``tuning=``.
+
+    So tables of tests may hold options of every kind in one flat mapping.
+    """
+    kind = next((_TUNINGS[base] for base in cls.__mro__ if base in _TUNINGS), None)
+    fields = set() if kind is None else {field.name for field in dataclasses.fields(kind)}
+    tuning = {name: value for name, value in options.items() if name in fields}
+    faults = {name: value for name, value in options.items() if name in _FAULTS}
+    rest = {name: value for name, value in options.items() if name not in tuning and name not in faults}
+    return (faulty(cls, **faults) if faults else cls), (rest | {"tuning": kind(**tuning)} if tuning else rest)
+
+
+def make_primitive(cls: type[gw.Primitive], *args: Any, **options: Any) -> Any:
+    """Return a primitive from flat options; see `arranged`."""
+    cls, options = arranged(cls, options)
+    return cls(*args, **options)
+
+
+def shape_data(workgroup_size: Any, vecs: int, max_blocks: Any = None) -> dict[str, Any]:
+    """Return a kernel's shape as the findings of `gridwise tune` have it."""
+    blocks = {} if max_blocks is None else {"max_blocks": max_blocks}
+    return {"workgroup_size": workgroup_size, "vecs": vecs, **blocks}
+
+
+def plan_from(cls: type[gw.Primitive], **options: Any) -> gw.Plan:
+    """Return what ``plan_for`` of a class gives, from flat options; see `arranged`."""
+    cls, options = arranged(cls, options)
+    return cls.plan_for(**options)
+
+
 # ---- which cases, which sizes ----
 
 
@@ -286,6 +336,25 @@ def pairwise(factors: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
 def every(factors: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
     """Return all combinations."""
     return [dict(zip(factors, row, strict=True)) for row in itertools.product(*factors.values())]
+
+
+def covering(cases: Sequence[dict[str, Any]], *pairs: tuple[str, str]) -> list[dict[str, Any]]:
+    """Return few of the cases, with each value of each factor, and each two values of the factors in `pairs`."""
+    has = [{*case.items(), *(((a, b), (case[a], case[b])) for a, b in pairs)} for case in cases]
+    missing, chosen = set().union(*has), []
+    while missing:
+        best = max(range(len(cases)), key=lambda i: len(has[i] & missing))
+        missing -= has[best]
+        chosen.append(cases[best])
+    return chosen
+
+
+def quick_first(quick: Sequence[Any], *others: Sequence[Any]) -> list[Any]:
+    """Return parameters for pytest: those of `quick`, and the others marked as slow."""
+    left = [case for cases in others for case in cases if case not in quick]
+    return [*quick, *(
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow) for case in left
+    )]  # fmt: skip
 
 
 def case_id(case: Mapping[str, str]) -> str:

@@ -18,26 +18,32 @@ from helpers.strategies import (
     assert_same,
     assert_sums_within_bound,
     case_id,
+    covering,
     edge_sizes,
     every,
     exact_items,
     items,
+    make_primitive,
     mode_for,
     operator,
     pairwise,
+    quick_first,
     reduce_reference,
     shape_options,
 )
 
+pytestmark = pytest.mark.thin(1)
+
 FACTORS = {"op": OPERATORS, "datatype": DATATYPES, "mode": MODES, "shape": tuple(SHAPES)}
 NORMAL = pairwise(FACTORS)
+QUICK = covering(NORMAL, ("mode", "shape"))
 SLOW = [case for case in every(FACTORS) if case not in NORMAL]
 
 
 def _make(device, op="add", datatype="f32", mode="none", shape="small", **more):
     options = {**shape_options(device, shape, mode), **more}
     subgroups = mode_for(device, mode, options.get("workgroup_size"))
-    return gw.Reduce(device, datatype, operator(op, datatype), subgroups=subgroups, **options)
+    return make_primitive(gw.Reduce, device, datatype, operator(op, datatype), subgroups=subgroups, **options)
 
 
 def _run(reduce, device, x, **options):
@@ -54,7 +60,7 @@ def case(request, require):
 
 @pytest.mark.parametrize(
     "case",
-    [*NORMAL, *(pytest.param(c, marks=pytest.mark.slow) for c in SLOW)],
+    quick_first(QUICK, NORMAL, SLOW),
     ids=lambda c: case_id(c),
     indirect=True,
 )
@@ -74,7 +80,7 @@ def test_is_right_at_edge_sizes(device, case):
 
 
 @pytest.mark.parametrize("factor", FACTORS)
-def test_the_normal_run_has_every_value_with_every_other(factor):
+def test_every_value_meets_every_other(factor):
     for other in set(FACTORS) - {factor}:
         met = {(case[factor], case[other]) for case in NORMAL}
         assert met == {(a, b) for a in FACTORS[factor] for b in FACTORS[other]}
@@ -232,7 +238,8 @@ def test_an_output_that_is_longer_keeps_its_other_items(device):
 def test_blocks_that_never_post_are_computed_again(device, require, op, datatype, stall_every, state):
     if state == "u64":
         require("shader-int64", "shader-int64-atomic-all-ops")
-    reduce = gw.Reduce(
+    reduce = make_primitive(
+        gw.Reduce,
         device,
         datatype,
         operator(op, datatype),

@@ -21,17 +21,22 @@ from helpers.strategies import (
     assert_same,
     assert_sums_within_bound,
     case_id,
+    covering,
     edge_sizes,
     every,
     exact_items,
     items,
+    make_primitive,
     mode_for,
     operator,
     pairwise,
+    quick_first,
     scan_reference,
     shape_options,
     strategy_options,
 )
+
+pytestmark = pytest.mark.thin(1)
 
 FACTORS = {
     "op": OPERATORS,
@@ -42,6 +47,7 @@ FACTORS = {
     "shape": tuple(SHAPES),
 }
 NORMAL = pairwise(FACTORS)
+QUICK = covering(NORMAL, ("mode", "strategy"))
 # All of them with tiles of 256 items: what another shape changes is in the pairs.
 SLOW = [case for case in every(FACTORS) if case not in NORMAL and case["shape"] == "middle"]
 U64 = ("shader-int64", "shader-int64-atomic-all-ops")
@@ -53,7 +59,7 @@ def _make(
 ):  # fmt: skip
     options = {**shape_options(device, shape, mode), **more}
     subgroups = mode_for(device, mode, options.get("workgroup_size"))
-    return gw.Scan(
+    return make_primitive(gw.Scan,
         device, datatype, operator(op, datatype), kind,
         subgroups=subgroups, **strategy_options(strategy), **options,
     )  # fmt: skip
@@ -87,7 +93,7 @@ def _tile(scan):
 
 @pytest.mark.parametrize(
     "case",
-    [*NORMAL, *(pytest.param(c, marks=pytest.mark.slow) for c in SLOW)],
+    quick_first(QUICK, NORMAL, SLOW),
     ids=lambda c: case_id(c),
     indirect=True,
 )
@@ -103,7 +109,7 @@ def test_is_right_at_edge_sizes(device, case):
 
 
 @pytest.mark.parametrize("factor", FACTORS)
-def test_the_normal_run_has_every_value_with_every_other(factor):
+def test_every_value_meets_every_other(factor):
     for other in set(FACTORS) - {factor}:
         met = {(case[factor], case[other]) for case in NORMAL}
         assert met == {(a, b) for a in FACTORS[factor] for b in FACTORS[other]}
@@ -316,7 +322,7 @@ def test_the_strategy_is_chosen_reported_and_can_be_overridden(device):
     chosen = gw.Scan(device).execute(input=x).plan.parameters["strategy"]
     assert chosen == ("lookback" if lookback_verdict(device, gw.Scan(device).state).safe else "reduce_then_scan")
     for strategy in ("reduce_then_scan", "lookback"):
-        run = gw.Scan(device, strategy=strategy, state="u32x2").execute(input=x)
+        run = gw.Scan(device, strategy=strategy, tuning=gw.ScanTuning(state="u32x2")).execute(input=x)
         assert run.plan.parameters["strategy"] == strategy
 
 
@@ -337,4 +343,4 @@ def test_the_strategy_is_chosen_reported_and_can_be_overridden(device):
 )
 def test_wrong_options_are_refused(device, wrong):
     with pytest.raises(gw.ArgumentError, match=str(next(reversed(wrong.values())))):
-        gw.Scan(device, **wrong)
+        make_primitive(gw.Scan, device, **wrong)

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from helpers.paths import ROOT
+from helpers.strategies import make_primitive
 
 FOLDER = ROOT / "benchmarks"
 TABLES = FOLDER.parent / "scripts" / "make_speed_tables.py"
@@ -82,6 +83,7 @@ def test_transfers_are_measured(device, tmp_path):
     assert {"memcpy", "asarray", "copy_from", "to_numpy", "to_numpy_out"} <= set(rows[0]["over_memcpy"])
 
 
+@pytest.mark.slow
 def test_variants_change_the_text_or_the_plan_and_stay_right(device, require):
     require("subgroup", "shader-int64", "shader-int64-atomic-all-ops")
     variants = _script("variants")
@@ -105,6 +107,7 @@ def test_variants_change_the_text_or_the_plan_and_stay_right(device, require):
     ].plan(gw.Layout.separate(input=100_000, output=100_000)), "nothing is left changed"
 
 
+@pytest.mark.slow
 def test_scans_in_other_forms_stay_right(device, require):
     require("subgroup")
     variants = _script("variants")
@@ -121,21 +124,35 @@ def test_scans_in_other_forms_stay_right(device, require):
     assert len(set(texts.values())) >= 6
 
 
-@pytest.mark.parametrize("subgroups", ["native", "emulated-8", False])
+#: Forms of scan_variants.py, each once with tiles that never post; every option and way of subgroups is slow.
+SCAN_FORMS = {
+    "early_look": ({"stall_every": 3},),
+    "PERSISTENT": (
+        {"workgroups": 3, "stall_every": 3},
+        {"workgroups": 1},
+        {"workgroups": 3, "tickets": False},
+    ),
+    "AHEAD": (
+        {"workgroups": 2, "stall_every": 2},
+        {"workgroups": 3, "kind": "exclusive"},
+        {"workgroups": 2, "tickets": False},
+    ),
+    "cached": (
+        {"chunk_bytes": 1 << 15, "overlap": True},
+        {"chunk_bytes": 1 << 15, "overlap": False},
+        {"chunk_bytes": 3 << 14, "overlap": True, "blocks": 5, "kind": "exclusive"},
+        {"chunk_bytes": 1, "overlap": True, "kind": "exclusive"},
+    ),
+}
+
+
 @pytest.mark.parametrize(
-    ("text", "options"),
+    ("text", "options", "subgroups"),
     [
-        ("early_look", {"stall_every": 3}),
-        ("PERSISTENT", {"workgroups": 3, "stall_every": 3}),
-        ("PERSISTENT", {"workgroups": 1}),
-        ("PERSISTENT", {"workgroups": 3, "tickets": False}),
-        ("AHEAD", {"workgroups": 2, "stall_every": 2}),
-        ("AHEAD", {"workgroups": 3, "kind": "exclusive"}),
-        ("AHEAD", {"workgroups": 2, "tickets": False}),
-        ("cached", {"chunk_bytes": 1 << 15, "overlap": False}),
-        ("cached", {"chunk_bytes": 1 << 15, "overlap": True}),
-        ("cached", {"chunk_bytes": 3 << 14, "overlap": True, "blocks": 5, "kind": "exclusive"}),
-        ("cached", {"chunk_bytes": 1, "overlap": True, "kind": "exclusive"}),
+        pytest.param(text, options, subgroups, marks=[pytest.mark.slow] if number or subgroups != "native" else [])
+        for text, choices in SCAN_FORMS.items()
+        for number, options in enumerate(choices)
+        for subgroups in ("native", "emulated-8", False)
     ],
 )
 def test_scans_in_other_forms_with_several_tiles_and_chunks(device, require, text, options, subgroups):
@@ -155,7 +172,7 @@ def test_scans_in_other_forms_with_several_tiles_and_chunks(device, require, tex
     rng = np.random.default_rng(1)
     for n in (45_001, 3):
         with surroundings():
-            scan = cls(device, "u32", subgroups=subgroups, **{**shape, **strategy, **options})
+            scan = make_primitive(cls, device, "u32", subgroups=subgroups, **{**shape, **strategy, **options})
             output = gw.empty(n, "u32", device)
             scan.bind(input=gw.empty(n, "u32", device), output=output)
         for _ in range(3):  # other items each time: nothing of the run before may count
@@ -171,6 +188,7 @@ def test_scans_in_other_forms_with_several_tiles_and_chunks(device, require, tex
             assert run.plan.kernels[0].workgroups[0] <= options["workgroups"]
 
 
+@pytest.mark.slow
 def test_shapes_and_variants_of_sort_stay_right(device, require):
     require("subgroup")
     variants = _script("variants")
@@ -196,6 +214,7 @@ def test_shapes_and_variants_of_sort_stay_right(device, require):
     assert len(texts) >= len(made) - 2
 
 
+@pytest.mark.slow
 def test_what_reproducible_floats_cost_is_measured(device, tmp_path):
     path = tmp_path / "floats.json"
     words = ("--n", "20000", "--kernels", "float_reduce,float_scan", "--rounds", 1, "--seconds", 0.002, "--json", path)
@@ -335,6 +354,7 @@ def test_sorts_have_tables_of_their_own():
         assert line in text
 
 
+@pytest.mark.slow
 def test_forms_of_scan_are_measured(device):
     forms = _script("forms").measure_forms(device, "scan", 2000, 1, seconds=0.01)
     assert forms[0]["name"] == "u32 add"
@@ -343,6 +363,7 @@ def test_forms_of_scan_are_measured(device):
     assert all(form["correct"] and form["back_to_back"] > 0 for form in forms)
 
 
+@pytest.mark.slow
 def test_forms_of_sort_are_measured(device, monkeypatch):
     forms = _script("forms")
     some = ("u32", "u32, reduce then scan", "u64", "u32, few", "f32, specials")
@@ -357,6 +378,7 @@ def test_forms_of_sort_are_measured(device, monkeypatch):
 # ---- the peers
 
 
+@pytest.mark.slow
 def test_sorts_are_compared_by_all_that_comes_out(device, tmp_path):
     path, small = tmp_path / "peers.json", ("--rounds", 2, "--warmup-s", 0.001, "--settle-s", 0, "--peers", "none")
     words = ("--primitives", "sort,sort_pairs,scan", "--datatypes", "f32", "--distributions", "uniform,few")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.backend.device_errors import device_end
+from gridwise_py.backend.device_state import state_of
 from gridwise_py.runtime import array, transfers
 from gridwise_py.runtime.context import DeviceContext, context_of
 from gridwise_py.types.datatype import STORAGE_DATATYPES
@@ -341,7 +341,7 @@ def test_destroying_a_device_waits_for_threads_that_copy(fresh_device, monkeypat
     assert inside.wait(60)
     destroyer = threading.Thread(target=lambda: (fresh_device.destroy(), ended.append(1)))
     destroyer.start()
-    while not device_end(fresh_device).reached:
+    while not state_of(fresh_device).end.reached:
         assert destroyer.is_alive()
     destroyer.join(0.2)
     assert destroyer.is_alive()
