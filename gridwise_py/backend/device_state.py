@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ __all__ = ["DeviceEnd", "DeviceState", "state_of"]
 
 _ATTRIBUTE = "_gridwise"
 _SUBMISSIONS_KEPT = 8
+_LOOK_AGAIN_S = 0.0002
 
 
 class DeviceEnd:
@@ -43,7 +45,7 @@ class DeviceEnd:
 
     def __init__(self, device: wgpu.GPUDevice):
         self._device = weakref.ref(device)
-        self._memory = threading.Condition()
+        self._memory = threading.Lock()
         self._users = 0  # threads that touch mapped memory of the device
         self.lock: threading.RLock = threading.RLock()
         self.reached: bool = False
@@ -64,7 +66,6 @@ class DeviceEnd:
         finally:
             with self._memory:
                 self._users -= 1
-                self._memory.notify_all()
 
     def __call__(self) -> None:
         device = self._device()
@@ -72,7 +73,8 @@ class DeviceEnd:
             with self.lock:
                 with self._memory:
                     self.reached = True
-                    self._memory.wait_for(lambda: not self._users)
+                while self._users:  # asked for, since an interrupt of threading.Condition may leave its lock held
+                    time.sleep(_LOOK_AGAIN_S)
                 type(device).destroy(device)
             for call in self.afterwards:
                 call()

@@ -13,9 +13,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import queue
+import sys
 import threading
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import numpy as np
 import wgpu
@@ -59,23 +60,88 @@ def _chunk_bytes(total_bytes: int) -> int:
     return min(_CHUNK_BYTES, _power_of_two(-(-total_bytes // _SLOTS), _LEAST_CHUNK_BYTES))
 
 
-@functools.lru_cache(maxsize=4)
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="gridwise copy")
-
-
 def _usable_cpus() -> int:
     if hasattr(os, "sched_getaffinity"):  # a container may have fewer than the machine
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def _copy_in_pool(end: DeviceEnd, _staging: wgpu.GPUBuffer, target: np.ndarray, source: np.ndarray) -> None:
-    # The staging buffer is an argument so that its memory lives as long as the copy, whoever was interrupted meanwhile.
-    with end.memory_in_use() as is_there:
-        if not is_there:
-            raise lost_error("destroyed", _DOING)
-        np.copyto(target, source, casting="equiv")
+class _Piece:
+    """A copy by a thread. It holds the staging buffer, so that the memory lives as long as the copy, whoever is
+    interrupted meanwhile.
+    """
+
+    __slots__ = ("_end", "_error", "_latch", "_source", "_staging", "_target", "wanted")
+
+    def __init__(self, end: DeviceEnd, staging: wgpu.GPUBuffer, target: np.ndarray, source: np.ndarray):
+        self._end, self._staging, self._target, self._source = end, staging, target, source
+        self._error: BaseException | None = None
+        self.wanted: bool = True
+        self._latch = threading.Lock()
+        self._latch.acquire()
+
+    def run(self) -> None:
+        """Copy, once."""
+        try:
+            with self._end.memory_in_use() as is_there:
+                if not is_there:
+                    raise lost_error("destroyed", _DOING)
+                if self.wanted:
+                    np.copyto(self._target, self._source, casting="equiv")
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._latch.release()
+
+    def wait(self) -> None:
+        """Return when it has run."""
+        with self._latch:
+            pass
+
+    def result(self) -> None:
+        """Wait, and raise what it raised."""
+        self.wait()
+        if self._error is not None:
+            raise self._error
+
+
+class _Workers:
+    """Threads that copy pieces, for the whole process.
+
+    Not a ThreadPoolExecutor: an interrupt that arrives in its semaphore leaves a lock held, and every later call hangs.
+    What is used here is written in C, and is interrupted before or after.
+    """
+
+    def __init__(self, count: int):
+        self._count = count
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._queue: queue.SimpleQueue[_Piece] = queue.SimpleQueue()
+
+    def put(self, piece: _Piece) -> None:
+        """Have a piece copied by the next thread that is free; by this one where there are no threads."""
+        if len(self._threads) < self._count:
+            self._start()
+        if not self._threads or sys.is_finalizing():  # then daemons have ended
+            piece.run()
+        else:
+            self._queue.put(piece)
+
+    def _start(self) -> None:
+        with self._lock, contextlib.suppress(RuntimeError):  # the system has no thread left, or the process ends
+            while len(self._threads) < self._count:
+                thread = threading.Thread(target=self._work, name="gridwise copy", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+
+    def _work(self) -> None:
+        while True:
+            self._queue.get().run()
+
+
+@functools.lru_cache(maxsize=4)
+def _workers(count: int) -> _Workers:
+    return _Workers(count)
 
 
 def _copy_here(device: wgpu.GPUDevice, target: np.ndarray, source: np.ndarray) -> None:
@@ -89,36 +155,33 @@ class _Copies:
 
     def __init__(self, device: wgpu.GPUDevice, threads: int):
         self._device, self._threads = device, threads
-        self._started: list[Future[None]] = []
+        self._started: list[_Piece] = []
 
     def __enter__(self) -> _Copies:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        for copy in self._started:
-            copy.cancel()
-        wait(self._started)
+        for piece in self._started:
+            piece.wanted = False
+        for piece in self._started:
+            piece.wait()
 
-    def start(self, staging: wgpu.GPUBuffer, target: np.ndarray, source: np.ndarray) -> list[Future[None]]:
+    def start(self, staging: wgpu.GPUBuffer, target: np.ndarray, source: np.ndarray) -> list[_Piece]:
         """Begin to copy `source` to `target`, one of which is memory of `staging`."""
         if source.nbytes <= _INLINE_BYTES:
             _copy_here(self._device, target, source)
             return []
-        end, pool = state_of(self._device).end, _pool(self._threads)
+        end, workers = state_of(self._device).end, _workers(self._threads)
         share = max(_PIECE_BYTES // source.itemsize, -(-source.size // min(_PIECES, self._threads)))
-        copies: list[Future[None]] = []
+        pieces: list[_Piece] = []
         for first in range(0, source.size, share):
-            piece = target[first : first + share], source[first : first + share]
-            try:
-                copies.append(pool.submit(_copy_in_pool, end, staging, *piece))
-            except RuntimeError as error:  # the interpreter is on its way out; functions of atexit still come by
-                if "cannot schedule" not in str(error):
-                    raise
-                _copy_here(self._device, *piece)
-            self._started += copies[-1:]
-        return copies
+            piece = _Piece(end, staging, target[first : first + share], source[first : first + share])
+            workers.put(piece)
+            self._started.append(piece)
+            pieces.append(piece)
+        return pieces
 
-    def fill(self, staging: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> list[Future[None]]:
+    def fill(self, staging: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> list[_Piece]:
         """Begin to copy items into a buffer that is mapped for writing."""
         end_bytes = offset_bytes + items.nbytes
         memory = memory_of_mapped(staging, -(-end_bytes // 4) * 4)
@@ -203,7 +266,7 @@ class Transfers:
             return
         chunk_bytes = _chunk_bytes(items.nbytes)
         share = chunk_bytes // items.itemsize
-        filling: deque[tuple[wgpu.GPUBuffer, list[Future[None]], int, int]] = deque()
+        filling: deque[tuple[wgpu.GPUBuffer, list[_Piece], int, int]] = deque()
 
         def send() -> None:
             staging, copies, offset, size = filling.popleft()
@@ -259,7 +322,7 @@ class Transfers:
         first_word, last_word = begin // 4 * 4, -(-end // 4) * 4
         chunk_bytes = _chunk_bytes(last_word - first_word)
         starts = range(first_word, last_word, chunk_bytes)
-        emptying: deque[tuple[int, wgpu.GPUBuffer, list[Future[None]]]] = deque()
+        emptying: deque[tuple[int, wgpu.GPUBuffer, list[_Piece]]] = deque()
 
         def size_of(start: int) -> int:
             return min(chunk_bytes, last_word - start)
@@ -282,7 +345,8 @@ class Transfers:
             with step(observer, "copy from staging"):
                 started = copies.start(staging, target[low - begin : high - begin], memory[low - start : high - start])
                 if observer is not None:
-                    wait(started)
+                    for piece in started:
+                        piece.wait()
             emptying.append((number, staging, started))
 
         def release() -> None:
