@@ -28,9 +28,10 @@ from .observer import Observer, step
 
 __all__ = ["RING_BYTES", "Transfers", "as_bytes"]
 
-#: Transfers of at least so many bytes take the ring. Below, its steps cost as much as they gain: the lines cross
-#: between 4 and 16 MiB on lavapipe (2 busy cores), and, by the costs of each step, at some 2 MiB on an H200.
-RING_BYTES = 4 << 20
+#: Transfers of at least so many bytes take the ring. Below, memory that wgpu has already costs less than the steps: at
+#: 8 MiB they still cost 2 ms more on lavapipe (2 busy cores), at 16 MiB the ring is as fast or twice as fast, at 64 MiB
+#: up to 5 times. On an H200, by the costs of each step, the lines cross at some 2 MiB.
+RING_BYTES = 8 << 20
 
 _SLOTS = 4  # two that threads copy, two with the GPU
 _CHUNK_BYTES = 16 << 20  # what a slot costs apart from the copy is a tenth of it; larger ones leave the CPU's caches
