@@ -89,8 +89,8 @@ if _typing.TYPE_CHECKING:
     from .bench.measure import measure
     from .bench.measurement import Measurement
     from .bench.protocol import SamplingProtocol
-    from .bench.results import to_dataframe
-    from .bench.results_reader import read_results
+    from .bench.results.dataframe import to_dataframe
+    from .bench.results.reader import read_results
 
 # Who only computes loads none of the benchmarks and of the packages that they need.
 _LOADED_LATE = {
@@ -99,8 +99,8 @@ _LOADED_LATE = {
     "SamplingProtocol": "bench.protocol",
     "benchmark": "bench.benchmark",
     "measure": "bench.measure",
-    "read_results": "bench.results_reader",
-    "to_dataframe": "bench.results",
+    "read_results": "bench.results.reader",
+    "to_dataframe": "bench.results.dataframe",
 }
 
 __all__ = [

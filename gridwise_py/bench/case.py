@@ -18,7 +18,10 @@ from ..types.operators import Multiply, as_binop
 from .distributions import UNIFORM, random_items
 from .names import case_name
 
-__all__ = ["Case", "array_items", "warm_up"]
+__all__ = ["YARDSTICK", "Case", "array_items", "warm_up"]
+
+#: The primitive that the others are compared with: it runs at each n.
+YARDSTICK = "copy"
 
 
 @dataclass(frozen=True)

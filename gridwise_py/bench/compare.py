@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ..display.quantities import format_time, format_uncertainty
 from ..errors import ArgumentError
-from . import documents as doc
 from .canary import clock_log_ratio
-from .names import entry_name
-from .rounds import pooled_series
+from .case import YARDSTICK
+from .measurement import Mode, Series
+from .results.model import CaseKey, Result, Results
+from .results.rounds import by_case, pooled_series
 from .verdict import Pair, Verdict, VerdictKind, judge_all
 
 __all__ = ["Comparison", "Rank", "Row", "compare"]
@@ -162,8 +162,8 @@ class Comparison:
 
 
 def compare(
-    old: Mapping[str, Any],
-    new: Mapping[str, Any],
+    old: Results,
+    new: Results,
     *,
     threshold: float = 0.02,
     gate: float = 0.05,
@@ -174,8 +174,8 @@ def compare(
 
     Parameters
     ----------
-    old, new : mapping
-        Documents, as `read_results` returns them.
+    old, new : Results
+        As `read_results` returns them.
     threshold : float
         Differences below this share are «the same».
     gate : float
@@ -191,16 +191,16 @@ def compare(
     """
     if not 0 <= gate < math.inf:
         raise ArgumentError(f"gate is {gate!r}; it is a share of at least 0: 0.05 for 5 %")
-    names = doc.device_name(old), doc.device_name(new)
+    names = old.device.title, new.device.title
     wrong = tuple(
-        f"{side}: {_case_name(entry)}: {entry.get('mismatch') or 'the result is wrong'}"
+        f"{side}: {result.name_with_n}: {result.mismatch or 'the result is wrong'}"
         for side, document in (("OLD", old), ("NEW", new))
-        for entry in document["results"]
-        if doc.is_wrong(entry)
+        for result in document.results
+        if result.is_wrong
     )
     if across:
         notes = ("One of the adapters is software on the CPU: its times are the CPU's.",)
-        cpu = doc.is_cpu(old) or doc.is_cpu(new)
+        cpu = old.device.is_cpu or new.device.is_cpu
         ranks = tuple(_ranks({"OLD": old, "NEW": new}))
         obstacles = () if ranks else ("the files have no case in common that was measured in both",)
         remedy = "" if ranks else _SAME_CASES
@@ -213,7 +213,6 @@ def compare(
     if soft and not force:
         return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
     rows, broken, notes, same = _rows(old, new, threshold, gate)
-    older = (*_older("OLD", old), *_older("NEW", new))
     forced = tuple(f"compared although they differ (--force): {text}" for text in soft)
     return Comparison(
         *names,
@@ -222,7 +221,7 @@ def compare(
         rows=rows,
         wrong=wrong,
         broken=broken,
-        notes=(*forced, *older, *notes),
+        notes=(*forced, *notes),
         same_measurement=same,
     )
 
@@ -230,52 +229,31 @@ def compare(
 # ---- whether the files can be compared
 
 _SAME_CASES = "measure the same primitives, sizes, datatypes and modes"
+#: What must be the same of two devices for their times to be compared.
+_COMPARABLE = ("adapter", "adapter_type", "backend", "driver")
 _SAME_CONDITIONS = "measure both under the same conditions, or rank them with --across, or compare them with --force"
 
 
-def _obstacles(old: doc.Document, new: doc.Document) -> tuple[list[tuple[str, str]], list[str]]:
+def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[str]]:
     """Return what forbids comparing, each with its remedy, and what does unless it is forced."""
     firm, soft = [], []
-    if doc.is_cpu(old) != doc.is_cpu(new):
-        text = f"{doc.device_name(old)} against {doc.device_name(new)}: a CPU and a GPU are never compared"
+    if old.device.is_cpu != new.device.is_cpu:
+        text = f"{old.device.title} against {new.device.title}: a CPU and a GPU are never compared"
         firm.append((text, "rank them with --across"))
-    if not _entries(old).keys() & _entries(new).keys():
+    if not {result.key for result in old.results} & {result.key for result in new.results}:
         firm.append(("the files have no case in common", _SAME_CASES))
-    for name in doc.COMPARABLE:
-        values = doc.device_value(old, name), doc.device_value(new, name)
+    for name in _COMPARABLE:
+        values = getattr(old.device, name), getattr(new.device, name)
         if values[0] != values[1]:
             soft.append(f"{name}: OLD has {values[0]}, NEW has {values[1]}")
-    modes = [sorted({doc.mode(entry) for entry in document["results"]}) for document in (old, new)]
+    modes = [sorted({result.mode for result in document.results}) for document in (old, new)]
     if modes[0] != modes[1]:
         soft.append(f"mode: OLD has {_words(modes[0])}, NEW has {_words(modes[1])}")
     return firm, soft
 
 
-def _older(side: str, document: doc.Document) -> list[str]:
-    """Return what the version of a file does not know, and what its verdicts therefore lack."""
-    version = doc.schema_version(document)
-    if version == document["schema_version"]:
-        return []
-    return [f"{side} is a file of version {version}, without a canary: whether the clock was the same is not known"]
-
-
 def _words(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
-
-
-def _entries(document: doc.Document) -> dict[doc.Key, list[doc.Entry]]:
-    """Return the results by case, in the order asked for: in a file that is not complete they are in that of measuring.
-
-    Several results of a case are rounds of it.
-    """
-    found: dict[doc.Key, list[doc.Entry]] = {}
-    for entry in sorted(document["results"], key=lambda entry: (entry["position"], entry.get("round", 0))):
-        found.setdefault(doc.case_key(entry), []).append(entry)
-    return found
-
-
-def _case_name(entry: doc.Entry) -> str:
-    return entry_name(entry, with_n=True)
 
 
 # ---- rows
@@ -283,32 +261,34 @@ def _case_name(entry: doc.Entry) -> str:
 
 @dataclass(frozen=True)
 class _Part:
-    """One series of a case: how to get it from an entry."""
+    """One series of a case: how to get it from a result."""
 
     part: str
     name: str
-    series: Callable[[doc.Entry], Mapping[str, Any] | None]
+    of: Callable[[Result], Series | None]
 
-    def blocks(self, rounds: Sequence[doc.Entry]) -> list[list[float]]:
+    def series(self, rounds: Sequence[Result]) -> list[Series]:
+        """Return the series of each round that has it."""
+        return [series for result in rounds if (series := self.of(result)) is not None]
+
+    def blocks(self, rounds: Sequence[Result]) -> list[list[float]]:
         """Return the times of each round that has any."""
-        found = [doc.positive_samples_ns(series) for entry in rounds if (series := self.series(entry)) is not None]
-        return [samples for samples in found if samples]
+        return [samples for series in self.series(rounds) if (samples := series.positive_ns)]
 
-    def uncertainty(self, rounds: Sequence[doc.Entry], step_ns: float) -> float | None:
+    def uncertainty(self, rounds: Sequence[Result], step_ns: float) -> float | None:
         """Return the uncertainty of the median of all rounds, as the table of a run does."""
-        found = [series for entry in rounds if (series := self.series(entry)) is not None]
-        summary = (found[0] if len(found) == 1 else pooled_series(found))["summary"]
-        if summary is None:
-            return None
-        return doc.uncertainty(summary, step_ns)
+        series = self.series(rounds)
+        summary = (series[0] if len(series) == 1 else pooled_series(series)).summary
+        return None if summary is None else summary.uncertainty(step_ns)
 
 
 def _rows(
-    old: doc.Document, new: doc.Document, threshold: float, gate: float
+    old: Results, new: Results, threshold: float, gate: float
 ) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[str, ...], bool]:
-    before, after = _entries(old), _entries(new)
+    # In the order asked for: in a file that is not complete they are in that of measuring.
+    before, after = by_case(old.in_order()), by_case(new.in_order())
     notes = [
-        f"only in {side}: {', '.join(_case_name(mine[key][0]) for key in mine if key not in other)}"
+        f"only in {side}: {', '.join(mine[key][0].name_with_n for key in mine if key not in other)}"
         for side, mine, other in (("OLD", before, after), ("NEW", after, before))
         if mine.keys() - other.keys()
     ]
@@ -318,25 +298,27 @@ def _rows(
     for key in before:
         if key not in after:
             continue
-        case = _case_name(before[key][0])
-        failed = [[e for e in entries[key] if doc.error(e)] for entries in (before, after)]
+        case = before[key][0].name_with_n
+        failed = [[result for result in results[key] if result.error] for results in (before, after)]
         if failed[1] and not failed[0]:
-            broken.append(f"{case}: {doc.error(failed[1][0])}")
-        rounds = [[e for e in entries[key] if not doc.error(e) and e["correct"]] for entries in (before, after)]
+            broken.append(f"{case}: {failed[1][0].error}")
+        rounds = [
+            [result for result in results[key] if not result.error and result.correct] for results in (before, after)
+        ]
         if not all(rounds):
             notes.append(f"{case}: not judged, for a side failed or is wrong")
             continue
-        moved = any(map(doc.clock_moved, [*rounds[0], *rounds[1]]))
+        moved = any(result.clock_moved for result in [*rounds[0], *rounds[1]])
         clock_ratio = _clock_ratio(*rounds)
         for part in _parts(*rounds, case, notes):
             steps = [
-                0.0 if part.name == "cpu_wall" else doc.tick_step_ns(d, e[0])
-                for d, e in zip((old, new), rounds, strict=True)
+                0.0 if part.name == "cpu_wall" else document.tick_step_ns(side[0])
+                for document, side in zip((old, new), rounds, strict=True)
             ]
             blocks = [part.blocks(side) for side in rounds]
             unsure = [part.uncertainty(side, step) for side, step in zip(rounds, steps, strict=True)]
             rows.append(Row(case, part.part, part.name, None, "", False, *unsure))
-            pair = Pair(*blocks, max(steps), clock_ratio, moved, doc.is_cpu(new)) if all(blocks) else None
+            pair = Pair(*blocks, max(steps), clock_ratio, moved, new.device.is_cpu) if all(blocks) else None
             pairs.append(pair)
     judged = [pair for pair in pairs if pair is not None]
     same = bool(judged) and all(pair.old == pair.new for pair in judged)
@@ -350,21 +332,21 @@ def _rows(
     return tuple(done), tuple(broken), tuple(notes), same
 
 
-def _parts(old: list[doc.Entry], new: list[doc.Entry], case: str, notes: list[str]) -> list[_Part]:
+def _parts(old: list[Result], new: list[Result], case: str, notes: list[str]) -> list[_Part]:
     """Return the series that both sides have: of the whole, and of each kernel unless a single one is the whole."""
 
-    def whole(name: str) -> Callable[[doc.Entry], Mapping[str, Any] | None]:
-        return lambda entry: entry["whole"]["series"].get(name)
+    def whole(name: str) -> Callable[[Result], Series | None]:
+        return lambda result: result.whole.series.get(name)
 
-    def kernel(label: str) -> Callable[[doc.Entry], Mapping[str, Any] | None]:
-        return lambda entry: entry["kernels"][labels(entry).index(label)] if label in labels(entry) else None
+    def kernel(label: str) -> Callable[[Result], Series | None]:
+        return lambda result: result.labelled_kernels.get(label)
 
-    labels = doc.kernel_labels
-    names = doc.whole_names(new[0])
-    if not any(doc.whole_samples_ns(entry, "gpu_span") for entry in [*old, *new]):
+    # A caller's wait counts where latency is measured.
+    names = ["gpu_span", "cpu_wall"] if new[0].mode is Mode.LATENCY else ["gpu_span"]
+    if not any(result.positive_ns("gpu_span") for result in [*old, *new]):
         names = ["cpu_wall"]  # no timestamps
     parts = [_Part("whole", name, whole(name)) for name in names]
-    sides = [list(dict.fromkeys(label for entry in side for label in labels(entry))) for side in (old, new)]
+    sides = [list(dict.fromkeys(label for result in side for label in result.labelled_kernels)) for side in (old, new)]
     if sides[0] == sides[1] and len(sides[0]) == 1 and all(map(_is_one_kernel, [*old, *new])):
         return parts
     for label in sides[0] + [label for label in sides[1] if label not in sides[0]]:
@@ -375,63 +357,60 @@ def _parts(old: list[doc.Entry], new: list[doc.Entry], case: str, notes: list[st
     return parts
 
 
-def _is_one_kernel(entry: doc.Entry) -> bool:
-    """Whether the times of an entry's kernel are those of the whole, so that they would be told twice."""
-    return doc.kernel_samples_ns(entry, 0) == doc.whole_samples_ns(entry, "gpu_span")
+def _is_one_kernel(result: Result) -> bool:
+    """Whether the times of a result's kernel are those of the whole, so that they would be told twice."""
+    return result.kernels[0].positive_ns == result.positive_ns("gpu_span")
 
 
-def _clock_ratio(old: list[doc.Entry], new: list[doc.Entry]) -> float:
+def _clock_ratio(old: list[Result], new: list[Result]) -> float:
     """Return by how much the canary kernel's times differ beyond their own noise."""
-    sides = [[time for entry in side for time in doc.canary_ns(entry)] for side in (old, new)]
+    sides = [[time for result in side for time in result.settled_canary_ns] for side in (old, new)]
     return math.exp(clock_log_ratio(*sides))
 
 
 # ---- across devices
 
 
-def _ranks(files: Mapping[str, doc.Document]) -> list[Rank]:
+def _ranks(files: Mapping[str, Results]) -> list[Rank]:
     """Rank the files by case; a case of several rounds counts with its fastest."""
-    by_file = {file: _measured(document) for file, document in files.items()}
+    by_file = {file: _fastest(document) for file, document in files.items()}
     ranks = []
     for key in next(iter(by_file.values())):
-        if not all(key in entries for entries in by_file.values()):
+        if not all(key in results for results in by_file.values()):
             continue
-        found = sorted((float(doc.time_ns(entries[key]) or math.inf), file) for file, entries in by_file.items())
-        for rank, (time_ns, file) in enumerate(found, start=1):
-            entry = by_file[file][key]
-            rate, power = doc.gbytes_per_s(entry), doc.power_w(entry)
-            copies = [e for k, e in by_file[file].items() if (k[0], k[1], k[2]) == ("copy", key[1], key[2])]
-            copy = max((doc.gbytes_per_s(e) or 0.0 for e in copies), default=0.0)
+        times = sorted((results[key].time_ns or math.inf, file) for file, results in by_file.items())
+        for rank, (time_ns, file) in enumerate(times, start=1):
+            result = by_file[file][key]
+            rate, power_w = result.rates.gbytes_per_s, result.power_w
+            copies = [r for k, r in by_file[file].items() if (k.primitive, k.n, k.mode) == (YARDSTICK, key.n, key.mode)]
+            copy = max((r.rates.gbytes_per_s or 0.0 for r in copies), default=0.0)
             ranks.append(
                 Rank(
-                    case=_case_name(entry),
+                    case=result.name_with_n,
                     file=file,
-                    adapter=doc.device_name(files[file]),
+                    adapter=files[file].device.title,
                     time_ns=time_ns,
-                    uncertainty=_time_uncertainty(files[file], entry),
+                    uncertainty=_time_uncertainty(files[file], result),
                     rank=rank,
-                    speedup=found[-1][0] / time_ns,
+                    speedup=times[-1][0] / time_ns,
                     gbytes_per_s=rate,
                     copy_share=rate / copy if rate and copy else None,
-                    gbytes_per_j=rate / power if rate and power else None,
+                    gbytes_per_j=rate / power_w if rate and power_w else None,
                 )
             )
     return ranks
 
 
-def _time_uncertainty(document: doc.Document, entry: doc.Entry) -> float | None:
-    summary = doc.timed_summary(entry)
-    if summary is None:
+def _time_uncertainty(document: Results, result: Result) -> float | None:
+    if result.timed is None:
         return None
-    on_gpu = doc.whole_summary(entry, "gpu_span") is not None
-    step_ns = doc.tick_step_ns(document, entry) if on_gpu else 0.0
-    return doc.uncertainty(summary, step_ns)
+    return result.timed.uncertainty(document.tick_step_ns(result) if result.is_timed_by_gpu else 0.0)
 
 
-def _measured(document: doc.Document) -> dict[doc.Key, doc.Entry]:
-    best: dict[doc.Key, doc.Entry] = {}
-    for key, entries in _entries(document).items():
-        timed = [(time, i) for i, e in enumerate(entries) if e["correct"] and (time := doc.time_ns(e))]
+def _fastest(document: Results) -> dict[CaseKey, Result]:
+    fastest: dict[CaseKey, Result] = {}
+    for key, rounds in by_case(document.in_order()).items():
+        timed = [result for result in rounds if result.correct and result.time_ns]
         if timed:
-            best[key] = entries[min(timed)[1]]
-    return best
+            fastest[key] = min(timed, key=lambda result: result.time_ns or math.inf)
+    return fastest

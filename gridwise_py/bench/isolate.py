@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ from .case import Case
 from .measure import measure_case
 from .measurement import Mode
 from .protocol import SamplingProtocol
-from .results import result_entry
+from .results.entries import result_of
+from .results.model import Result
 from .suite import Job
 
 __all__ = ["CHILD_TIMEOUT_S", "IsolationError", "measure_isolated", "measure_job"]
@@ -32,10 +33,10 @@ __all__ = ["CHILD_TIMEOUT_S", "IsolationError", "measure_isolated", "measure_job
 CHILD_TIMEOUT_S = 600.0
 
 
-def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) -> dict[str, Any]:
-    """Measure a job and return its entry for a results file."""
+def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) -> Result:
+    """Measure a job and return its result."""
     measured = measure_case(device, job.case, protocol, job.mode)
-    return result_entry(measured, position=job.position, round_number=job.round)
+    return result_of(measured, position=job.position, round_number=job.round)
 
 
 class IsolationError(Exception):
@@ -47,8 +48,8 @@ def child_command(out: Path) -> list[str]:
     return [sys.executable, "-m", "gridwise_py.bench.isolate", str(out)]
 
 
-def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProtocol) -> dict[str, Any]:
-    """Measure a job in a child process, and return its entry for a results file.
+def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProtocol) -> Result:
+    """Measure a job in a child process, and return its result.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProt
         "protocol": protocol.to_dict(),
     }
     with tempfile.TemporaryDirectory(prefix="gridwise-") as folder:
-        out = Path(folder) / "entry.json"
+        out = Path(folder) / "result.json"
         try:
             done = subprocess.run(
                 child_command(out), input=json.dumps(request), text=True, capture_output=True,
@@ -74,10 +75,11 @@ def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProt
             raise IsolationError(f"the child process was ended after {CHILD_TIMEOUT_S:g} s without a result") from error
         how = _ending(done.returncode)
         if out.is_file():
-            entry = json.loads(out.read_text(encoding="utf-8"))
+            result = Result.from_json(json.loads(out.read_text(encoding="utf-8")))
             if done.returncode:
-                entry["warnings"].append(f"the child process wrote its result, and then {how}")
-            return entry
+                warning = f"the child process wrote its result, and then {how}"
+                result = replace(result, warnings=(*result.warnings, warning))
+            return result
     said = done.stderr.strip().splitlines()
     raise IsolationError(f"the child process {how}" + (f": {said[-1][:500]}" if said else ""))
 
@@ -95,8 +97,8 @@ def _child(request: Mapping[str, Any], out: Path) -> None:
     from ..runtime.device import request_device
 
     job = Job(Case(**request["case"]), Mode(request["mode"]), request["position"], request["round"])
-    entry = measure_job(request_device(request["adapter"]), job, SamplingProtocol(**request["protocol"]))
-    write_whole(out, json.dumps(entry, allow_nan=False).encode())
+    result = measure_job(request_device(request["adapter"]), job, SamplingProtocol(**request["protocol"]))
+    write_whole(out, json.dumps(result.to_json(), allow_nan=False).encode())
 
 
 if __name__ == "__main__":

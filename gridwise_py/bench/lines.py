@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..display.quantities import format_time, format_uncertainty
-from .documents import case_key, tick_step_ns, timed_summary, uncertainty, whole_summary
-from .names import entry_name
+from .case import YARDSTICK
+from .measurement import Mode, Summary
+from .results.model import Result, Results
 
-__all__ = [
-    "YARDSTICK", "Line", "clock_of", "gpu_text", "places", "result_lines", "time_text", "timed_text",
-    "yardsticks",
-]  # fmt: skip
-
-#: The primitive that others are held against.
-YARDSTICK = "copy"
+__all__ = ["Line", "clock_of", "gpu_text", "places", "result_lines", "time_text", "timed_text", "yardsticks"]
 
 # How far apart marks at one n stand, as a share of the width of an axis.
 _APART = 0.018
@@ -33,13 +28,13 @@ class Line:
     name : str
         Of the variant, and of the file where there are several.
     case : str
-        The variant alone: as `entry_name` calls it.
+        The variant alone: as `Result.name` calls it.
     primitive : str
     variant : int
         Its number among those of the primitive, the same in every file.
     file : int
-    entries : tuple of mapping
-    document : mapping
+    results : tuple of Result
+    document : Results
         That of the file.
     """
 
@@ -48,28 +43,27 @@ class Line:
     primitive: str
     variant: int
     file: int
-    entries: tuple[Mapping[str, Any], ...]
-    document: Mapping[str, Any] = field(compare=False, repr=False)
+    results: tuple[Result, ...]
+    document: Results = field(compare=False, repr=False)
 
 
-def result_lines(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Line]:
+def result_lines(documents: Sequence[Results], names: Sequence[str]) -> list[Line]:
     """Return the lines of pooled documents, in the order asked for: of all results that are right and have a time."""
     # By primitive, then by what else tells cases apart, then by file: each in the order in which it first comes.
-    found: dict[str, dict[Any, dict[int, list[Mapping[str, Any]]]]] = {}
+    found: dict[str, dict[Any, dict[int, list[Result]]]] = {}
     for number, document in enumerate(documents):
-        for entry in sorted(document["results"], key=lambda entry: entry["position"]):
-            if entry["correct"] and timed_summary(entry) is not None:
-                primitive, _, *others = case_key(entry)
-                variants = found.setdefault(primitive, {})
-                variants.setdefault(tuple(others), {}).setdefault(number, []).append(entry)
+        for result in document.in_order():
+            if result.correct and result.timed is not None:
+                variants = found.setdefault(result.primitive, {})
+                variants.setdefault((result.mode, result.key.axes), {}).setdefault(number, []).append(result)
     lines = []
     for primitive, variants in found.items():
         # Numbers are of the primitive: the copy kernel is a reference in grey, and takes no colour from the others.
         for i, files in enumerate(variants.values()):
-            for number, entries in sorted(files.items()):
-                case = entry_name(entries[0])
+            for number, results in sorted(files.items()):
+                case = results[0].name
                 name = case if len(documents) == 1 else f"{case}, {names[number]}"
-                ordered = tuple(sorted(entries, key=lambda entry: entry["n"]))
+                ordered = tuple(sorted(results, key=lambda result: result.n))
                 lines.append(Line(name, case, primitive, i, number, ordered, documents[number]))
     return lines
 
@@ -86,12 +80,12 @@ def yardsticks(lines: Sequence[Line]) -> list[Line]:
 
 
 def _rank(line: Line) -> int:
-    return ("batch", "hot", "cold", "latency").index(line.entries[0]["mode"])
+    return (Mode.BATCH, Mode.HOT, Mode.COLD, Mode.LATENCY).index(line.results[0].mode)
 
 
 def places(lines: Sequence[Line]) -> dict[tuple[str, str], float]:
     """Return factors on n that put marks of one n side by side: else equal results would hide each other."""
-    octaves = sorted({math.log2(entry["n"]) for line in lines for entry in line.entries if entry["n"] > 0})
+    octaves = sorted({math.log2(result.n) for line in lines for result in line.results if result.n > 0})
     count = max(2, len(lines))
     if len(octaves) < 2:
         step = 1 / count
@@ -105,27 +99,26 @@ def places(lines: Sequence[Line]) -> dict[tuple[str, str], float]:
 # ---- times
 
 
-def time_text(summary: Mapping[str, Any], step_ns: float = 0.0) -> str:
+def time_text(summary: Summary, step_ns: float = 0.0) -> str:
     """Return a median with half of its interval: ``"15.9 ms ±0.3 %"``."""
-    return f"{format_time(summary['median_ns'])} {format_uncertainty(uncertainty(summary, step_ns))}".rstrip()
+    return f"{format_time(summary.median_ns)} {format_uncertainty(summary.uncertainty(step_ns))}".rstrip()
 
 
-def gpu_text(document: Mapping[str, Any], entry: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+def gpu_text(document: Results, result: Result, summary: Summary) -> str:
     """Return a median of the GPU's clock, of the whole or of a kernel: no interval is narrower than its step."""
-    return time_text(summary, tick_step_ns(document, entry))
+    return time_text(summary, document.tick_step_ns(result))
 
 
-def timed_text(document: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+def timed_text(document: Results, result: Result) -> str:
     """Return the median that rates are made from: of the GPU span, or of the CPU wall where there is none."""
-    timed = timed_summary(entry)
-    if timed is None:
+    if result.timed is None:
         return format_time(None)
-    return gpu_text(document, entry, timed) if timed is whole_summary(entry, "gpu_span") else time_text(timed)
+    return gpu_text(document, result, result.timed) if result.is_timed_by_gpu else time_text(result.timed)
 
 
-def clock_of(entries: Sequence[Mapping[str, Any]]) -> str:
+def clock_of(results: Sequence[Result]) -> str:
     """Return which clock timed results: the GPU span, or the CPU wall where there is none."""
-    gpu = {bool((span := whole_summary(entry, "gpu_span")) and span["median_ns"] > 0) for entry in entries}
-    if gpu == {True, False}:
+    by_gpu = {result.is_timed_by_gpu for result in results}
+    if by_gpu == {True, False}:
         return "GPU span per trial (CPU wall where there is none)"
-    return "GPU span per trial" if gpu == {True} else "CPU wall per trial"
+    return "GPU span per trial" if by_gpu == {True} else "CPU wall per trial"

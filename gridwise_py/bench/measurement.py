@@ -10,6 +10,7 @@ from typing import Any
 from ..display.html_table import html_table
 from ..display.quantities import format_count, format_number, format_time, format_uncertainty, relative_uncertainty
 from ..display.terminal import clean
+from ..storage.records import Record, key
 from .check import Mismatch
 
 __all__ = ["MODES", "Measurement", "Mode", "SampleClass", "Series", "StopReason", "Summary"]
@@ -50,7 +51,7 @@ class StopReason(StrEnum):
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Record):
     """Statistics of a series of times, in ns. Outliers are in it: they are counted, not dropped.
 
     Attributes
@@ -77,9 +78,21 @@ class Summary:
     count: int
     outliers: int = 0
 
+    def uncertainty(self, step_ns: float = 0.0) -> float | None:
+        """Return how far the median may be off, as a share of it; None where there is only one sample.
+
+        Parameters
+        ----------
+        step_ns : float, default 0
+            The step of the clock, by the dispatches that it was spread over. A stamp is off by half of it at most.
+        """
+        if self.count < 2:
+            return None
+        return relative_uncertainty(self.median_ns, self.ci_low_ns, self.ci_high_ns, step_ns / 2)
+
 
 @dataclass(frozen=True)
-class Series:
+class Series(Record):
     """The samples of one quantity, per trial, in the order in which they were taken.
 
     Attributes
@@ -94,7 +107,7 @@ class Series:
         How many samples of each `SampleClass` were discarded.
     """
 
-    name: str
+    name: str = key(None)
     samples_ns: tuple[float, ...]
     summary: Summary | None
     invalid: Mapping[str, int] = field(default_factory=dict)
@@ -103,6 +116,11 @@ class Series:
     def median_ns(self) -> float | None:
         """The median, or None."""
         return None if self.summary is None else self.summary.median_ns
+
+    @property
+    def positive_ns(self) -> list[float]:
+        """The samples without those that are 0: shorter than a step of the clock."""
+        return [value for value in self.samples_ns if value > 0]
 
     def _texts(self) -> tuple[str, str, str, str, str]:
         """Return the median, its uncertainty, the least, the number of samples, and how many were left out and why."""

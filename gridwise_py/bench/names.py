@@ -9,7 +9,7 @@ from ..display.quantities import format_count
 from .distributions import UNIFORM
 from .measurement import Mode
 
-__all__ = ["case_name", "entry_name"]
+__all__ = ["case_name"]
 
 #: Left out of a name, as nearly every case would have them.
 _USUAL = (UNIFORM, Mode.BATCH.value)
@@ -40,9 +40,3 @@ def case_name(
     words = [primitive, *(str(axes[a]) if a in _BARE else f"{a}={axes[a]}" for a in given), str(mode)]
     name = " ".join(word for word in words if word not in _USUAL)
     return name if n is None else f"{name} n={format_count(n)}"
-
-
-def entry_name(entry: Mapping[str, Any], *, with_n: bool = False) -> str:
-    """Return the name of a result of a results document."""
-    axes = {**entry["case"], "op": entry["op"], "datatype": entry["datatype"]}
-    return case_name(entry["primitive"], axes, entry["mode"], entry["n"] if with_n else None)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..display.quantities import format_time
-from .names import entry_name
+from .results.model import Device, Result
 from .series import CLOCK_MOVED, LEFT_OUT
 
 __all__ = ["Remark", "listed", "remarks"]
@@ -43,33 +43,32 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_MOST_LISTED])} and {len(names) - _MOST_LISTED} more"
 
 
-def remarks(device: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[Remark]:
+def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
     """Return what is to be said of pooled results: what failed first, then warnings, one for all cases of each.
 
     Parameters
     ----------
-    device : mapping
-        Of a results document.
-    results : sequence of mapping
+    device : Device
+    results : sequence of Result
     """
     found = []
     by_warning: dict[str, list[str]] = {}
     moved, left_out = [], []
-    for entry in results:
-        where = entry_name(entry, with_n=True)
-        problem = entry["error"] or entry["mismatch"]
+    for result in results:
+        where = result.name_with_n
+        problem = result.error or result.mismatch
         if problem:
             found.append(Remark("error", f"{where}: {problem}", (where,)))
         # One line for all of each kind that has to do with the clock.
-        moved += [where] * entry["clock_moved"]
-        left_out += [where] * any(LEFT_OUT in warning for warning in entry["warnings"])
-        for warning in entry["warnings"]:
+        moved += [where] * result.clock_moved
+        left_out += [where] * any(LEFT_OUT in warning for warning in result.warnings)
+        for warning in result.warnings:
             if not (CLOCK_MOVED in warning or LEFT_OUT in warning or _CUT.match(warning) or _LONG_TRIAL.match(warning)):
                 by_warning.setdefault(warning, []).append(where)
     found += [Remark("warning", warning, tuple(by_warning[warning])) for warning in sorted(by_warning)]
     found += _trials(results)
     # The canary of a CPU adapter tells what else the machine had to do, more than any clock.
-    on_cpu = device["adapter_type"] == "CPU"
+    on_cpu = device.is_cpu
     if moved:
         what = "The speed of this machine" if on_cpu else "The clock"
         text = f"{what} moved all through {len(moved)} of {len(results)} cases."
@@ -81,27 +80,26 @@ def remarks(device: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> 
     if on_cpu:
         text = "This adapter is software on the CPU: these figures are the CPU's, and say nothing about any GPU."
         found.append(Remark("software", text))
-    if device["tick_period_ns"] is None:
+    if device.tick_period_ns is None:
         text = "No GPU times: the adapter has no timestamps. Rates are from the CPU wall."
         found.append(Remark("no GPU", text))
     return found
 
 
-def _trials(results: Sequence[Mapping[str, Any]]) -> list[Remark]:
+def _trials(results: Sequence[Result]) -> list[Remark]:
     """Return what is to be said of how many trials a sample has."""
     found = []
     by_count: dict[tuple[int, int], list[str]] = {}
     long, single = [], []
-    for entry in results:
-        where = entry_name(entry, with_n=True)
-        cuts = [(int(cut[1]), int(cut[2])) for warning in entry["warnings"] if (cut := _CUT.match(warning))]
+    for result in results:
+        where = result.name_with_n
+        cuts = [(int(cut[1]), int(cut[2])) for warning in result.warnings if (cut := _CUT.match(warning))]
         if cuts:
             by_count.setdefault(min(cuts), []).append(where)
-        if any(_LONG_TRIAL.match(warning) for warning in entry["warnings"]):
-            long.append(f"{where} ({format_time(entry['whole']['gpu_span_ns'] or entry['whole']['cpu_wall_ns'])})")
-        series = entry["whole"]["series"]
-        headline = series.get("gpu_span") or series.get("cpu_wall")
-        single += [where] * bool(headline and headline["summary"] and headline["summary"]["count"] == 1)
+        if any(_LONG_TRIAL.match(warning) for warning in result.warnings):
+            long.append(f"{where} ({format_time(result.time_ns)})")
+        series = result.gpu_span or result.cpu_wall
+        single += [where] * (series is not None and series.summary is not None and series.summary.count == 1)
     for asked in sorted({asked for asked, _ in by_count}):
         cases = [(cut, names) for (wanted, cut), names in sorted(by_count.items()) if wanted == asked]
         each = "; ".join(f"{cut} in {listed(names)}" for cut, names in cases)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..display.quantities import format_percent, format_time
 from ..errors import ArgumentError, BadResultsFile
-from .documents import moved_bytes
-from .names import entry_name
-from .results_reader import check_part, content_of, parse_json
+from .measurement import Mode
+from .results.model import CalibrationData, Result, Results, Work
+from .results.reader import content_of, parse_json
+from .results.schema import check_part
 
 __all__ = ["Ceilings", "Point", "ceilings_of", "is_of_device", "points", "read_calibration"]
 
@@ -99,7 +99,7 @@ class Point:
         return self.predicted_ns / self.measured_ns
 
 
-def read_calibration(path: str | Path) -> dict[str, Any]:
+def read_calibration(path: str | Path) -> CalibrationData:
     """Read what ``gridwise calibrate --format json`` printed.
 
     Raises
@@ -115,17 +115,16 @@ def read_calibration(path: str | Path) -> dict[str, Any]:
             f"{path.name} is no calibration; make one with: gridwise calibrate --format json > {path.name}"
         )
     check_part(data, "calibration", path.name)
-    return data
+    return CalibrationData.from_json(data)
 
 
-def ceilings_of(document: Mapping[str, Any], calibration: Mapping[str, Any] | None = None) -> Ceilings:
+def ceilings_of(document: Results, calibration: CalibrationData | None = None) -> Ceilings:
     """Return the ceilings for a results file: from a calibration, or from the one in the file.
 
     Parameters
     ----------
-    document : mapping
-        As `read_results` returns it.
-    calibration : mapping, optional
+    document : Results
+    calibration : CalibrationData, optional
         As `read_calibration` returns it.
 
     Raises
@@ -133,60 +132,57 @@ def ceilings_of(document: Mapping[str, Any], calibration: Mapping[str, Any] | No
     ArgumentError
         If there is none, or it is of another device.
     """
-    device = document["device"]
-    found = calibration if calibration is not None else device.get("calibration")
-    if not found or not found.get("copy"):
+    device = document.device
+    measured = calibration if calibration is not None else device.calibration
+    if measured is None or not measured.copy:
         raise ArgumentError(
             "the results file has no measured ceilings; give some of the same device: gridwise calibrate --format "
             "json > calibration.json, then --calibration calibration.json"
         )
-    if calibration is not None:
-        for key in _SAME:
-            if calibration["device"].get(key) != device[key]:
-                raise ArgumentError(
-                    f"the results are of {key} {device[key]!r}, the calibration is of "
-                    f"{calibration['device'].get(key)!r}; ceilings hold for one device and driver only"
-                )
-    copies = tuple(sorted((int(p["moved_bytes"]), float(p["gbytes_per_s"])) for p in found["copy"]))
+    for name in _SAME if calibration is not None else ():
+        of_results, of_calibration = getattr(device, name), measured.of_device(name)
+        if of_calibration != of_results:
+            raise ArgumentError(
+                f"the results are of {name} {of_results!r}, the calibration is of {of_calibration!r}; ceilings hold "
+                f"for one device and driver only"
+            )
+    copies = tuple(sorted((int(speed.moved_bytes), float(speed.gbytes_per_s)) for speed in measured.copy))
     # A results file has units in its names: empty_pass_ns.
-    floors = {
-        name.removesuffix("_ns"): ns for name, ns in (found.get("floors_ns") or device.get("floors") or {}).items()
-    }
-    return Ceilings(copies, found.get("fma_gflops"), floors)
+    floors = {name.removesuffix("_ns"): ns for name, ns in (measured.floors_ns or device.floors or {}).items()}
+    return Ceilings(copies, measured.fma_gflops, floors)
 
 
-def is_of_device(calibration: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+def is_of_device(calibration: CalibrationData, document: Results) -> bool:
     """Whether a calibration is of the device of a results file."""
-    return all(calibration["device"].get(key) == document["device"][key] for key in _SAME)
+    return all(calibration.of_device(name) == getattr(document.device, name) for name in _SAME)
 
 
-def points(document: Mapping[str, Any], ceilings: Ceilings) -> list[Point]:
+def points(document: Results, ceilings: Ceilings) -> list[Point]:
     """Return the cases that were right, have a GPU time, and say what work they are, in the order asked for."""
     return [
-        _point(entry, ceilings)
-        for entry in sorted(document["results"], key=lambda entry: entry["position"])
-        if entry["correct"] and entry["whole"]["gpu_span_ns"] and moved_bytes(entry)
+        _point(result, result.whole.gpu_span_ns, result.work, ceilings)
+        for result in document.in_order()
+        if result.correct and result.whole.gpu_span_ns and result.work is not None and result.work.moved_bytes
     ]
 
 
-def _point(entry: Mapping[str, Any], ceilings: Ceilings) -> Point:
-    moved, flops = moved_bytes(entry), entry["work"].get("flops", 0)
-    measured = float(entry["whole"]["gpu_span_ns"])
+def _point(result: Result, measured: float, work: Work, ceilings: Ceilings) -> Point:
+    moved, flops = work.moved_bytes, work.flops or 0
     # Cold caches: every byte comes from memory, however few they are.
-    speed = ceilings.memory_gbytes_per_s if entry["mode"] == "cold" else ceilings.copy_gbytes_per_s(moved)
+    speed = ceilings.memory_gbytes_per_s if result.mode is Mode.COLD else ceilings.copy_gbytes_per_s(moved)
     memory_ns = moved / speed
     arithmetic_ns = flops / ceilings.fma_gflops if ceilings.fma_gflops else 0.0
     predicted = max(memory_ns, arithmetic_ns)
     bound = "memory" if memory_ns >= arithmetic_ns else "arithmetic"
-    kernels = tuple((k["label"], (k["gpu_ns"] or 0.0) / measured) for k in entry["kernels"])
+    kernels = tuple((kernel.name, (kernel.gpu_ns or 0.0) / measured) for kernel in result.kernels)
     return Point(
-        entry_name(entry), entry["n"], flops / moved, flops / measured, measured, predicted,
-        bound, kernels, _why(entry, measured, predicted, bound, kernels, ceilings),
+        result.name, result.n, flops / moved, flops / measured, measured, predicted,
+        bound, kernels, _why(result, measured, predicted, bound, kernels, ceilings),
     )  # fmt: skip
 
 
 def _why(
-    entry: Mapping[str, Any],
+    result: Result,
     measured_ns: float,
     predicted_ns: float,
     bound: str,
@@ -199,9 +195,9 @@ def _why(
         return "faster than the copy of the calibration: its bytes were in a cache, or the clock was higher now"
     if ratio <= _AT_THE_ROOF:
         return "at the roof"
-    if entry.get("clock_moved"):
+    if result.clock_moved:
         return "the clock moved while it was measured: measure again"
-    passes, trials = len(kernels), entry["trials"] if entry["mode"] == "batch" else 1
+    passes, trials = len(kernels), result.trials if result.mode is Mode.BATCH else 1
     floor = ceilings.floors_ns.get("empty_pass") or 0.0
     gap = ceilings.floors_ns.get("gap_between_passes") or 0.0
     floors_ns = (passes * floor + (passes - 1) * gap) / trials
@@ -210,7 +206,7 @@ def _why(
     gaps = 1.0 - sum(share for _, share in kernels)
     if passes > 1 and gaps * measured_ns >= 0.5 * (measured_ns - predicted_ns):
         return f"gaps between its {passes} kernels: {format_percent(gaps)} of the time"
-    parameters = entry.get("parameters") or {}
+    parameters = result.parameters or {}
     if parameters.get("strategy") == "reduce_then_scan":
         # Each item is read once more: three moves where two are needed.
         if ratio <= 1.5 * _AT_THE_ROOF:

@@ -5,28 +5,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, GridwiseError
 from ..runtime.context import context_of
 from ..runtime.device import request_device
+from ..storage.records import Record
 from ..types.datatype import STORAGE_DATATYPES, as_datatype
 from .budget import CostModel, Schedule, choose_n
 from .calibration import Calibration, calibrate_run
-from .case import array_items
+from .case import YARDSTICK, array_items
 from .isolate import IsolationError, measure_isolated, measure_job
 from .measurement import Measurement, Mode
 from .probes import copy_item_ns
 from .protocol import SamplingProtocol
-from .results import case_key, json_data, result_entry, run_header
-from .results_reader import read_results
-from .results_writer import ResultsWriter, read_ticks
-from .shares import described, shares
-from .suite import YARDSTICK, Job
+from .results.context import run_header
+from .results.entries import result_of
+from .results.model import CaseKey, Result, Results
+from .results.reader import read_results
+from .results.ticks import read_ticks
+from .results.writer import ResultsWriter
+from .shares import calibrated, with_shares
+from .suite import Job
 
 __all__ = ["Request", "RunProgress", "UnwrittenResults", "run_jobs"]
 
@@ -79,7 +84,7 @@ class RunProgress:
     def began(self, job: Job, to_come: Sequence[Job]) -> None:
         """A case begins; `to_come` are those behind it."""
 
-    def finished(self, job: Job, entry: Mapping[str, Any]) -> None:
+    def finished(self, job: Job, result: Result) -> None:
         """A case is done."""
 
     def left_out(self, job: Job) -> None:
@@ -91,22 +96,22 @@ class UnwrittenResults(Exception):
 
     Attributes
     ----------
-    document : dict
+    document : Results
         As `run_jobs` returns it.
     error : OSError
     """
 
-    def __init__(self, document: dict[str, Any], error: OSError):
+    def __init__(self, document: Results, error: OSError):
         super().__init__(str(error))
         self.document = document
         self.error = error
 
 
-def _identity(job: Job, protocol: SamplingProtocol, error: str | None = None) -> dict[str, Any]:
-    """Return the entry of a job without times."""
+def _failed(job: Job, protocol: SamplingProtocol, error: str) -> Result:
+    """Return the result of a job that was not measured."""
     case = job.case
     nothing = Measurement(case.primitive, job.mode, case.n, case.axes, protocol=protocol.to_dict(), error=error)
-    return result_entry(nothing, position=job.position, round_number=job.round)
+    return result_of(nothing, position=job.position, round_number=job.round)
 
 
 def run_jobs(
@@ -116,7 +121,7 @@ def run_jobs(
     json_path: Path | None = None,
     resume_from: Path | None = None,
     progress: RunProgress | None = None,
-) -> dict[str, Any]:
+) -> Results:
     """Run jobs on an adapter and return the document, its results in the order in which they were asked for.
 
     Parameters
@@ -146,25 +151,27 @@ def run_jobs(
     header = run_header(
         device, protocol=protocol.to_dict(), seed=protocol.seed, command=request.command, suite=request.suite
     )
-    calibrated: Calibration | None = None
+    calibration: Calibration | None = None
     is_calibrated = False
-    kept = _Kept(resume_from, header) if resume_from is not None else None
+    kept = None if resume_from is None else _Kept(resume_from, header)
+    if kept is not None:
+        header = replace(header, context=replace(header.context, resumed=kept.resumed))
     schedule, chosen_n = _schedule(device, request, None if kept is None else kept.n, begin_s)
-    progress.planned(schedule, header["device"]["adapter"], chosen_n)
+    progress.planned(schedule, header.device.adapter, chosen_n)
     writer = None if json_path is None else ResultsWriter(json_path, header, len(schedule.jobs))
-    entries: list[dict[str, Any]] = []
+    results: list[Result] = []
 
-    def keep(entry: dict[str, Any], ticks: Any = None) -> None:
-        entries.append(entry)
+    def keep(result: Result, ticks: np.ndarray | None = None) -> None:
+        results.append(result)
         if writer is not None:
-            writer.add(entry, ticks)
+            writer.add(result, ticks)
 
     todo: list[Job] = []
     for job in schedule.jobs:
-        key = _job_key(_identity(job, protocol))
-        if kept is not None and key in kept.entries:
+        key = _job_key(_failed(job, protocol, "not measured yet"))
+        if kept is not None and key in kept.results:
             progress.kept(job)
-            keep({**kept.entries[key], "position": job.position}, kept.ticks[key])
+            keep(replace(kept.results[key], position=job.position), kept.ticks[key])
         else:
             todo.append(job)
     for i, planned in enumerate(todo):
@@ -176,33 +183,34 @@ def run_jobs(
         schedule.began()
         try:
             if request.isolate:
-                entry = measure_isolated(adapter, job, protocol)
+                result = measure_isolated(adapter, job, protocol)
             else:
-                entry = measure_job(device, job, protocol)
+                result = measure_job(device, job, protocol)
         except IsolationError as error:
-            entry = _identity(job, protocol, error=str(error))
+            result = _failed(job, protocol, str(error))
         except Exception as error:
             # Whatever one case does, the others are measured.
-            entry = _identity(job, protocol, error=f"{type(error).__name__}: {error}"[:2000])
-        if not request.isolate and (entry["error"] or "").startswith(_DEVICE_ERRORS):
+            result = _failed(job, protocol, f"{type(error).__name__}: {error}"[:2000])
+        if not request.isolate and (result.error or "").startswith(_DEVICE_ERRORS):
             device = request_device(adapter)
-        schedule.finished(job, None if entry["cold_start_ns"] is None else entry["cold_start_ns"] * 1e-9)
-        progress.finished(job, entry)
+        schedule.finished(job, None if result.cold_start_ns is None else result.cold_start_ns * 1e-9)
+        progress.finished(job, result)
         if not is_calibrated:
             # Not before the first case: someone waits for a first figure.
             progress.step("measuring what the device can do")
-            calibrated, is_calibrated = _calibrated(device, todo), True
-            header["device"] |= json_data(described(calibrated))
-        entry["rates"] |= shares(entry, calibrated)
-        keep(entry)
+            calibration, is_calibrated = _calibration(device, todo), True
+            header = replace(header, device=calibrated(header.device, calibration))
+        keep(replace(result, rates=with_shares(result, calibration)))
         if writer is not None:
+            writer.header = header
             with suppress(OSError):
                 writer.save()
-    document = {**header, "results": sorted(entries, key=lambda entry: (entry["position"], entry["round"]))}
+    document = replace(header, results=tuple(results))
+    document = replace(document, results=tuple(document.in_order()))
     if writer is not None:
         try:
             _, *beside = writer.finish()
-            document["ticks_file"] = beside[0].name if beside else None
+            document = replace(document, ticks_file=beside[0].name if beside else None)
         except OSError as error:
             raise UnwrittenResults(document, error) from error
     return document
@@ -220,7 +228,7 @@ def _schedule(
     return Schedule(request.jobs_at(n), model, time.perf_counter, begin_s, request.budget_s), n
 
 
-def _calibrated(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | None:
+def _calibration(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | None:
     """Measure floors and ceilings for jobs; a device that cannot do so is no reason not to measure them."""
     sizes = {
         array_items(job.case.primitive, job.case.n) * as_datatype(job.case.datatype, STORAGE_DATATYPES).itemsize_bytes
@@ -232,41 +240,42 @@ def _calibrated(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | No
         return None
 
 
-def _job_key(entry: Mapping[str, Any]) -> tuple[str, int]:
-    return case_key(entry), entry.get("round", 0)
+def _job_key(result: Result) -> tuple[CaseKey, int]:
+    return result.key, result.round
 
 
 class _Kept:
     """The finished cases of an earlier run, which must be of the same kind as this one."""
 
-    def __init__(self, path: Path, header: Mapping[str, Any]):
+    def __init__(self, path: Path, header: Results):
         document = read_results(path)
-        then, now = document["context"], header["context"]
-        _need_same(path, "device", _part(document["device"], _SAME_DEVICE), _part(header["device"], _SAME_DEVICE))
-        _need_same(path, "protocol", document["protocol"], header["protocol"])
-        versions = ("gridwise_py", "wgpu")
-        _need_same(path, "versions", _part(then["versions"], versions), _part(now["versions"], versions))
-        _need_same(path, "commit", _part(then["git"] or {}, ["commit"]), _part(now["git"] or {}, ["commit"]))
-        finished = [entry for entry in document["results"] if entry["error"] is None]
-        self.entries = {_job_key(entry): {**entry, "ticks": None} for entry in finished}
-        # Only those that lie beside the file; the others are in the entries.
+        then, now = document.context, header.context
+        _need_same(path, "device", _part(document.device, _SAME_DEVICE), _part(header.device, _SAME_DEVICE))
+        _need_same(path, "protocol", document.protocol, header.protocol)
+        for name in ("gridwise_py", "wgpu"):
+            _need_same(path, "versions", {name: then.versions.get(name)}, {name: now.versions.get(name)})
+        _need_same(path, "commit", _part(then.git, ["commit"]), _part(now.git, ["commit"]))
+        finished = [result for result in document.results if result.error is None]
+        self.results = {_job_key(result): replace(result, ticks=None) for result in finished}
+        # Only those that lie beside the file; the others are in the results.
         self.ticks = {
-            _job_key(entry): None if entry["ticks"] is None else read_ticks(path, document, entry)
-            for entry in finished
+            _job_key(result): None if result.ticks is None else read_ticks(path, document, result)
+            for result in finished
         }  # fmt: skip
         #: That of the run; cases that did not fit a budget are smaller.
-        self.n = max((e["n"] for e in finished if e["primitive"] != YARDSTICK or len(finished) == 1), default=None)
-        now["resumed"] = [*then.get("resumed", []), then["time"]]
+        self.n = max((r.n for r in finished if r.primitive != YARDSTICK or len(finished) == 1), default=None)
+        #: When the runs began that the new one continues.
+        self.resumed = (*then.resumed, then.time)
 
 
-def _part(values: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    return {key: values.get(key) for key in keys}
+def _part(record: Record | None, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(record, name, None) for name in names}
 
 
 def _need_same(path: Path, what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    for key in {**then, **now}:
-        if then.get(key) != now.get(key):
+    for name in {**then, **now}:
+        if then.get(name) != now.get(name):
             raise ArgumentError(
-                f"--resume {path.name}: its {what} has {key} = {then.get(key)!r}, this run {now.get(key)!r}; "
+                f"--resume {path.name}: its {what} has {name} = {then.get(name)!r}, this run {now.get(name)!r}; "
                 f"give the same options on the same machine, or begin a new file"
             )

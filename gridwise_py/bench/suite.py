@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import ArgumentError
 from ..primitives import REGISTRY
 from .axes import Axis, collect_axes, points
-from .case import Case, array_items
+from .case import YARDSTICK, Case, array_items
 from .distributions import UNIFORM
 from .measurement import Mode
 from .names import case_name
@@ -22,7 +22,6 @@ __all__ = [
     "BENCH_PROTOCOL",
     "DEFAULT_AXES",
     "DEFAULT_PRIMITIVES",
-    "YARDSTICK",
     "Job",
     "Suite",
     "Sweep",
@@ -34,9 +33,6 @@ __all__ = [
     "suite_names",
     "with_n",
 ]
-
-#: Always runs: its rate is what others are compared with.
-YARDSTICK = "copy"
 
 #: What runs where nothing is named: one of each kind.
 DEFAULT_PRIMITIVES = ("vector_add", "reduce", "scan", "sort")

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ..display.quantities import format_count, format_number, format_percent, format_time, format_uncertainty
-from .case import array_items
-from .documents import tick_step_ns, uncertainty
-from .measurement import Mode
-from .names import entry_name
+from .case import YARDSTICK, array_items
+from .measurement import Mode, Series
 from .remarks import Remark, listed, remarks
-from .results import case_key
-from .rounds import pooled
+from .results.model import CaseKey, Result, Results
+from .results.rounds import pooled
 from .shares import peak_problem
 from .text_table import Column, TextTable
 
@@ -28,75 +26,67 @@ _MOST_WARNINGS = 5
 _CLI_WORDS = (("raise batch_trials", "raise --trials"), ("use mode 'batch'", "use --mode batch"))
 
 
-def _time(series: Mapping[str, Any] | None) -> str:
+def _time(series: Series | None) -> str:
     """Return the median of a series as text."""
-    return format_time(None if series is None or series["summary"] is None else series["summary"]["median_ns"])
+    return format_time(None if series is None else series.median_ns)
 
 
-def _uncertainty(series: Mapping[str, Any] | None, step_ns: float) -> str:
+def _uncertainty(series: Series | None, step_ns: float) -> str:
     """Return how far a median may be off; nothing where a single sample says nothing about that."""
-    summary = None if series is None else series["summary"]
-    return "" if summary is None else format_uncertainty(uncertainty(summary, step_ns))
+    summary = None if series is None else series.summary
+    return "" if summary is None else format_uncertainty(summary.uncertainty(step_ns))
 
 
-def _verdict(entry: Mapping[str, Any]) -> Text:
-    if entry["error"] is not None:
+def _verdict(result: Result) -> Text:
+    if result.error is not None:
         return Text("failed", style="bold red")
-    return Text("right", style="green") if entry["correct"] else Text("WRONG", style="bold red")
+    return Text("right", style="green") if result.correct else Text("WRONG", style="bold red")
 
 
-def result_line(entry: Mapping[str, Any]) -> str:
+def result_line(result: Result) -> str:
     """Return a result in a line, for those who wait for the table."""
-    series = entry["whole"]["series"]
-    headline = next((s for name in ("gpu_span", "cpu_wall") if (s := series.get(name)) and s["summary"]), None)
-    words = [_time(headline), _uncertainty(headline, 0.0), _verdict(entry).plain]
-    return f"{entry_name(entry, with_n=True)}: {' '.join(word for word in words if word)}"
+    measured = [series for series in (result.gpu_span, result.cpu_wall) if series is not None and series.summary]
+    headline = measured[0] if measured else None
+    words = [_time(headline), _uncertainty(headline, 0.0), _verdict(result).plain]
+    return f"{result.name_with_n}: {' '.join(word for word in words if word)}"
 
 
-def copy_shares(document: Mapping[str, Any], yardstick: str) -> dict[Any, float | None]:
+def copy_shares(document: Results) -> dict[CaseKey, float | None]:
     """Return the rate of each case of a pooled document as a share of the yardstick's: as many items, same mode."""
-    rates = {case_key(entry): entry["rates"]["gbytes_per_s"] for entry in document["results"]}
     copies = {
-        (entry["n"], entry["mode"]): rates[case_key(entry)]
-        for entry in document["results"]
-        if entry["primitive"] == yardstick and rates[case_key(entry)]
+        (result.n, result.mode): result.rates.gbytes_per_s
+        for result in document.results
+        if result.primitive == YARDSTICK and result.rates.gbytes_per_s
     }
-    found = {}
-    for entry in document["results"]:
-        key = case_key(entry)
-        copy = copies.get((array_items(entry["primitive"], entry["n"]), entry["mode"]))
-        found[key] = rates[key] / copy if copy and rates[key] else None
-    return found
+    shares: dict[CaseKey, float | None] = {}
+    for result in document.results:
+        copy, rate = copies.get((array_items(result.primitive, result.n), result.mode)), result.rates.gbytes_per_s
+        shares[result.key] = rate / copy if copy and rate else None
+    return shares
 
 
-def results_table(document: Mapping[str, Any], yardstick: str, *, quiet: bool = False) -> RenderableType:
+def results_table(document: Results, *, quiet: bool = False) -> RenderableType:
     """Return the table of a run: a row per case, and below it one for each of its kernels, if it has several.
 
     Parameters
     ----------
-    document : mapping
-        A results document.
-    yardstick : str
-        The primitive whose rate, with as many items and in the same mode, the others' are given as a share of.
+    document : Results
     quiet : bool, default False
         Whether to leave out all that is said below the table, but for what failed and what is wrong.
     """
     document = pooled(document)
-    device, results = document["device"], document["results"]
-    columns = _columns(document, yardstick)
-    title = (
-        f"{device['adapter']} · {device['backend']} · {device['driver']} · subgroups of "
-        f"{device['subgroup_size'] or 'none'}"
-    )
+    device, results = document.device, document.results
+    columns = _columns(document)
+    title = f"{device.adapter} · {device.backend} · {device.driver} · subgroups of {device.subgroup_size or 'none'}"
     table = TextTable([column for column, _, _ in columns], title)
     groups = list(_groups(results))
     is_sweep = any(len(group) > 1 for group in groups)
     for group in groups:
-        for entry in group:
-            first = is_sweep and entry is group[0]
-            table.add_row(*(of_case(entry) for _, of_case, _ in columns), begins_group=first)
-            for kernel in entry["kernels"] if len(entry["kernels"]) > 1 else ():
-                cells = (Text("") if of_kernel is None else of_kernel(kernel, entry) for _, _, of_kernel in columns)
+        for result in group:
+            first = is_sweep and result is group[0]
+            table.add_row(*(of_case(result) for _, of_case, _ in columns), begins_group=first)
+            for kernel in result.kernels if len(result.kernels) > 1 else ():
+                cells = (Text("") if of_kernel is None else of_kernel(kernel, result) for _, _, of_kernel in columns)
                 table.add_row(*cells, style="dim")
     said = remarks(device, results)
     if quiet:
@@ -105,68 +95,67 @@ def results_table(document: Mapping[str, Any], yardstick: str, *, quiet: bool = 
     return Group(table, notes) if quiet else Group(table, notes, Text(_how(document, columns), style="dim"))
 
 
-def _groups(results: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def _groups(results: Sequence[Result]) -> Iterator[list[Result]]:
     """Yield the results of each case, its sizes one below the other."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in results:
-        found.setdefault(entry_name(entry), []).append(entry)
-    for entries in found.values():
-        yield sorted(entries, key=lambda entry: entry["n"])
+    found: dict[str, list[Result]] = {}
+    for result in results:
+        found.setdefault(result.name, []).append(result)
+    for group in found.values():
+        yield sorted(group, key=lambda result: result.n)
 
 
-def _columns(document: Mapping[str, Any], yardstick: str) -> list[tuple[Column, Any, Any]]:
+def _columns(document: Results) -> list[tuple[Column, Any, Any]]:
     """Return the columns that have something to show: each with its cell of a case, and that of a kernel or None."""
-    results = document["results"]
-    shares = copy_shares(document, yardstick)
-    on_gpu = any(entry["whole"]["gpu_span_ns"] for entry in results) or not any(
-        entry["whole"]["cpu_wall_ns"] for entry in results
+    results = document.results
+    shares = copy_shares(document)
+    on_gpu = any(result.whole.gpu_span_ns for result in results) or not any(
+        result.whole.cpu_wall_ns for result in results
     )
 
-    def series(name: str, entry: Mapping[str, Any]) -> Any:
-        return entry["whole"]["series"].get(name)
+    def headline(result: Result) -> Series | None:
+        return result.gpu_span if on_gpu else result.cpu_wall
 
-    headline = "gpu_span" if on_gpu else "cpu_wall"
     columns: list[tuple[Column, Any, Any]] = [
         (
             Column("primitive, kernel"),
-            lambda entry: Text(entry_name(entry), style="bold"),
-            lambda kernel, entry: Text(f"  {kernel['label']}"),
+            lambda result: Text(result.name, style="bold"),
+            lambda kernel, _: Text(f"  {kernel.name}"),
         ),
-        (Column("n", right=True), lambda entry: format_count(entry["n"]), None),
+        (Column("n", right=True), lambda result: format_count(result.n), None),
         (
             Column("GPU time" if on_gpu else "CPU wall", right=True),
-            lambda entry: _time(series(headline, entry)),
+            lambda result: _time(headline(result)),
             (lambda kernel, _: _time(kernel)) if on_gpu else None,
         ),
         (
             Column("95 %", right=True, priority=1),
-            lambda entry: _uncertainty(series(headline, entry), tick_step_ns(document, entry) if on_gpu else 0.0),
-            (lambda kernel, entry: _uncertainty(kernel, tick_step_ns(document, entry))) if on_gpu else None,
+            lambda result: _uncertainty(headline(result), document.tick_step_ns(result) if on_gpu else 0.0),
+            (lambda kernel, result: _uncertainty(kernel, document.tick_step_ns(result))) if on_gpu else None,
         ),
     ]
     if on_gpu:
         columns.append(
             (
                 Column("CPU wall", right=True, priority=3),
-                lambda entry: _time(series("cpu_wall", entry)),
+                lambda result: _time(result.cpu_wall),
                 None,
             )
         )
     columns += [
-        (Column("GB/s", right=True, priority=2), lambda entry: format_number(entry["rates"]["gbytes_per_s"]), None),
+        (Column("GB/s", right=True, priority=2), lambda result: format_number(result.rates.gbytes_per_s), None),
         (
             Column("G items/s", right=True, priority=5),
-            lambda entry: format_number(entry["rates"]["gitems_per_s"]),
+            lambda result: format_number(result.rates.gitems_per_s),
             None,
         ),
-        (Column("of copy", right=True, priority=4), lambda entry: format_percent(shares[case_key(entry)]), None),
+        (Column("of copy", right=True, priority=4), lambda result: format_percent(shares[result.key]), None),
     ]
-    peaks = any(entry["rates"].get("share_of_peak") is not None for entry in results)
+    peaks = any(result.rates.share_of_peak is not None for result in results)
     if peaks and peak_problem(document) is None:
         columns.append(
             (
                 Column("of peak", right=True, priority=6),
-                lambda entry: format_percent(entry["rates"].get("share_of_peak")),
+                lambda result: format_percent(result.rates.share_of_peak),
                 None,
             )
         )
@@ -195,22 +184,22 @@ def _said(found: Sequence[Remark]) -> Iterator[Text]:
         yield Text(text, style=_STYLES.get(kind, "yellow"))
 
 
-def _how(document: Mapping[str, Any], columns: Sequence[tuple[Column, Any, Any]]) -> str:
+def _how(document: Results, columns: Sequence[tuple[Column, Any, Any]]) -> str:
     """Return how to read the table."""
-    results = document["results"]
+    results = document.results
     text = (
         "Times: medians per trial, ± half of the 95 % interval. GB/s: each input read once, each output written once."
     )
     # A case without samples has the number that was asked for.
-    batches = {entry["trials"] for entry in results if entry["mode"] == Mode.BATCH and entry["whole"]["series"]}
+    batches = {result.trials for result in results if result.mode is Mode.BATCH and result.whole.series}
     if batches:
         most = max(batches)
         count = f"{most}" if len(batches) == 1 else f"{min(batches)} to {most}"
         trials = "trial" if batches == {1} else "trials"
-        unnamed = "" if {entry["mode"] for entry in results} == {Mode.BATCH} else "Rows without a mode are batch. "
+        unnamed = "" if {result.mode for result in results} == {Mode.BATCH} else "Rows without a mode are batch. "
         text += f"\n{unnamed}Batch: {count} {trials} a sample."
     headings = [column.heading for column, _, _ in columns]
-    if any(entry["rates"]["gbytes_per_s"] for entry in results):
+    if any(result.rates.gbytes_per_s for result in results):
         text += "\nOf copy: GB/s over that of the copy kernel with as many items."
         if "of peak" in headings:
             text += " Of peak: over the fastest copy or triad of this size."

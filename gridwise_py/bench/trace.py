@@ -10,8 +10,9 @@ import numpy as np
 
 from ..errors import TimingUnavailable
 from ..timing.chrome_trace import ChromeTrace, GpuSlice
-from .results_reader import read_results
-from .results_writer import read_ticks
+from .results.model import Result, Sample
+from .results.reader import read_results
+from .results.ticks import read_ticks
 
 __all__ = ["export_results_trace", "results_trace"]
 
@@ -49,58 +50,49 @@ def results_trace(source: str | Path) -> ChromeTrace:
     """
     document = read_results(source)
     stamped = []
-    for entry in document["results"]:
-        ticks = read_ticks(source, document, entry)
-        if ticks is not None and entry["tick_period_ns"]:
-            stamped.append((entry, ticks))
+    for result in document.results:
+        ticks = read_ticks(source, document, result)
+        if ticks is not None and result.tick_period_ns:
+            stamped.append((result, ticks))
     valid = [ticks[(ticks[..., 0] > 0) & (ticks[..., 1] >= ticks[..., 0])] for _, ticks in stamped]
     if not any(found.size for found in valid):
         raise TimingUnavailable(f"{Path(source).name} has no timestamps; a device without timestamp-query takes none")
     first = min(int(found.min()) for found in valid if found.size)
-    device = document["device"]
+    device, context = document.device, document.context
     metadata = {
-        "adapter": device["adapter"], "driver": device["driver"], "time": document["context"]["time"],
-        "versions": document["context"]["versions"],
+        "adapter": device.adapter, "driver": device.driver, "time": context.time, "versions": dict(context.versions),
     }  # fmt: skip
     trace = ChromeTrace(0, metadata)
     host = _Host(trace)
     pieces: list[GpuSlice] = []
-    period_ns = stamped[0][0]["tick_period_ns"]
-    for entry, ticks in sorted(stamped, key=lambda pair: int(pair[1].max())):
-        args = _args(entry)
-        for number, (sample, stamps) in enumerate(zip(entry["samples"], ticks, strict=True)):
-            ends = _add_sample(pieces, entry, stamps, {**args, "sample": number})
+    period_ns = stamped[0][0].tick_period_ns
+    for result, ticks in sorted(stamped, key=lambda pair: int(pair[1].max())):
+        args = _args(result)
+        for number, (sample, stamps) in enumerate(zip(result.samples, ticks, strict=True)):
+            ends = _add_sample(pieces, result, stamps, {**args, "sample": number})
             if ends is not None:
-                host.add(_name(entry), sample, round((ends - first) * period_ns))
-    trace.gpu_slices("GPU queue", pieces, period_ns, (first, 0), process=f"GPU {device['adapter']}")
+                host.add(result.name_with_n, sample, round((ends - first) * period_ns))
+    trace.gpu_slices("GPU queue", pieces, period_ns, (first, 0), process=f"GPU {device.adapter}")
     trace.metadata["host_samples_left_out"] = host.left_out
     return trace
 
 
-def _name(entry: Mapping[str, Any]) -> str:
-    words = [entry["primitive"], *(value for value in entry["case"].values() if value is not None)]
-    return f"{' '.join(words)} n={entry['n']} {entry['mode']}"
-
-
-def _args(entry: Mapping[str, Any]) -> dict[str, Any]:
-    work, parameters = entry["work"] or {}, entry["parameters"] or {}
-    moved = work.get("read_bytes", 0) + work.get("write_bytes", 0)
+def _args(result: Result) -> dict[str, Any]:
+    parameters = result.parameters or {}
     return {
-        "case": _name(entry),
-        "trials": entry["trials"],
-        "primitive_bytes": moved or None,
+        "case": result.name_with_n,
+        "trials": result.trials,
+        "primitive_bytes": result.moved_bytes or None,
         **{name: parameters[name] for name in _DISPATCH if name in parameters},
     }
 
 
-def _add_sample(
-    pieces: list[GpuSlice], entry: Mapping[str, Any], stamps: np.ndarray, args: Mapping[str, Any]
-) -> int | None:
+def _add_sample(pieces: list[GpuSlice], result: Result, stamps: np.ndarray, args: Mapping[str, Any]) -> int | None:
     """Add a sample's kernels; return the ticks of its end."""
     ends = None
-    for kernel, (begin, end) in zip(entry["kernels"], stamps.tolist(), strict=True):
+    for kernel, (begin, end) in zip(result.kernels, stamps.tolist(), strict=True):
         if 0 < begin <= end:
-            pieces.append(GpuSlice(kernel["label"], begin, end, args))
+            pieces.append(GpuSlice(kernel.name, begin, end, args))
             ends = end if ends is None else max(ends, end)
     return ends
 
@@ -114,12 +106,12 @@ class _Host:
         self._free_ns: int | None = None
         self.left_out = 0
 
-    def add(self, name: str, sample: Mapping[str, Any], end_ns: int) -> None:
+    def add(self, name: str, sample: Sample, end_ns: int) -> None:
         """Add submit and wait of a sample that ended then, and its encode before."""
-        wall_ns = sample.get("cpu_total_ns")
+        wall_ns = sample.cpu_total_ns
         if wall_ns is None:
             return
-        submit_ns, encode_ns = round(sample.get("submit_ns") or 0), round(sample.get("encode_ns") or 0)
+        submit_ns, encode_ns = round(sample.submit_ns or 0), round(sample.encode_ns or 0)
         begin_ns = end_ns - round(wall_ns)
         if self._free_ns is not None and begin_ns < self._free_ns:
             self.left_out += 1

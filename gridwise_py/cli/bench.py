@@ -99,7 +99,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
 
     json_path, resume = options["json_path"], options["resume"]
     if resume is not None and json_path is None:
-        from ..bench.results_writer import final_path
+        from ..bench.results.writer import final_path
 
         json_path = final_path(resume)
     every = options["adapter"] == "all"
@@ -181,7 +181,7 @@ def _path_of(json_path: Path | None, adapter: int) -> Path | None:
 
 def _check_json(path: Path, *, overwrite: bool) -> None:
     """End with `BAD_INPUT` unless results can be written there, before anything is measured."""
-    from ..bench.results_writer import check_results_path
+    from ..bench.results.writer import check_results_path
 
     check_output(path, "--json")
     check_new(path, "--json", overwrite=overwrite)
@@ -209,9 +209,8 @@ def _one_adapter(
     """Run, show, and return the exit code."""
     from rich.text import Text
 
-    from ..bench.results_writer import partial_path, without_link
+    from ..bench.results.writer import partial_path, without_link
     from ..bench.runner import RunProgress, UnwrittenResults, run_jobs
-    from ..bench.suite import YARDSTICK
     from ..bench.table import results_table
     from ..display.terminal import make_console
     from .progress import BenchProgress
@@ -232,16 +231,16 @@ def _one_adapter(
     except UnwrittenResults as error:
         document, unwritten = error.document, error.error
     console = table_console(120)
-    console.print(results_table(document, YARDSTICK, quiet=quiet))
+    console.print(results_table(document, quiet=quiet))
     for text in shown.left_out_notes:
         console.print(Text(text, style="yellow"))
     if json_path is not None and unwritten is None:
-        stamps = f", and its timestamps in {document['ticks_file']}" if document["ticks_file"] else ""
+        stamps = f", and its timestamps in {document.ticks_file}" if document.ticks_file else ""
         note(f"wrote {json_path}{stamps}")
     elif json_path is not None and unwritten is not None:
         kept = f"; the cases that were finished before are in {partial}" if partial and partial.is_file() else ""
         note(cannot_write("--json", json_path, unwritten) + kept)
-    if any(entry["mismatch"] is not None for entry in document["results"]):
+    if any(result.mismatch is not None for result in document.results):
         return WRONG_RESULT
-    failed = unwritten is not None or any(entry["error"] is not None for entry in document["results"])
+    failed = unwritten is not None or any(result.error is not None for result in document.results)
     return BAD_INPUT if failed else 0

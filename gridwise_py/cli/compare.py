@@ -75,7 +75,7 @@ def compare(
     """
     from ..bench.compare import compare as compare_documents
     from ..bench.compare_render import render, render_rich
-    from ..bench.results_reader import read_results
+    from ..bench.results.reader import read_results
     from ..display.terminal import clean_lines
 
     if not threshold:
@@ -90,7 +90,7 @@ def compare(
         before = read_results(old)
         progress(f"reading {new.name}")
         after = read_results(new)
-        progress(f"comparing {len(after['results'])} results")
+        progress(f"comparing {len(after.results)} results")
         found = compare_documents(before, after, threshold=threshold, gate=gate, force=force, across=across)
     # Why they are not comparable is said once: on stderr, unless stdout has it in the format that was asked for.
     refused = not found.comparable and form == "table" and out is None

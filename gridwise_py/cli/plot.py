@@ -23,7 +23,7 @@ def plot(files: tuple[Path, ...], out: Path) -> None:
     time. Needs matplotlib: pip install matplotlib.
     """
     from ..bench.plot import plot_results
-    from ..bench.results_reader import read_results
+    from ..bench.results.reader import read_results
 
     check_output(out, "--out", files)
     documents = []

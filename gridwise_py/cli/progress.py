@@ -9,9 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -19,6 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from ..bench.budget import Schedule
+from ..bench.results.model import Result
 from ..bench.runner import RunProgress
 from ..bench.suite import Job
 from ..bench.table import result_line
@@ -175,11 +175,11 @@ class BenchProgress(RunProgress):
             self._running, self._to_come = job, to_come
             self._compile_s = 0.0 if self._schedule is None else self._schedule.compile_s(job)
 
-    def finished(self, job: Job, entry: Mapping[str, Any]) -> None:
+    def finished(self, job: Job, result: Result) -> None:
         """Show what it took."""
         with self._lock:
             self._done, self._running, self._doing = self._done + 1, None, ""
-            self._line(f"{self._done} of {self._total}: {result_line(entry)}")
+            self._line(f"{self._done} of {self._total}: {result_line(result)}")
 
     def left_out(self, job: Job) -> None:
         """Say it now, and keep it for the table."""

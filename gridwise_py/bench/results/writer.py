@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..errors import BadResultsFile
-from ..storage.files import check_writable, is_stream, whole_file
-from .results import array_sha256, json_text
+from ...storage.files import check_writable, is_stream, whole_file
+from ...storage.json_files import json_text, write_json
+from .model import Result, Results, TicksReference
+from .ticks import array_sha256, ticks_path
 
 __all__ = [
-    "MAX_TICKS_INSIDE_BYTES", "ResultsWriter", "check_results_path", "final_path", "partial_path", "read_ticks",
-    "ticks_path", "without_link",
+    "MAX_TICKS_INSIDE_BYTES", "ResultsWriter", "check_results_path", "final_path", "partial_path", "without_link",
+    "write_results",
 ]  # fmt: skip
 
 #: Stamps beyond this much text go beside the file.
@@ -45,11 +45,6 @@ def final_path(path: Path) -> Path:
     return path
 
 
-def ticks_path(path: Path) -> Path:
-    """Return where the stamps of a results file are that do not fit into it."""
-    return path.with_name(path.name.removesuffix(".json") + ".ticks.npz")
-
-
 def without_link(path: Path) -> Path:
     """Return the file that a path is or links to; a device or a pipe as it was named."""
     return Path(os.path.realpath(path)) if path.is_symlink() and not is_stream(path) else path
@@ -64,6 +59,11 @@ def check_results_path(path: Path) -> None:
             check_writable(beside)
 
 
+def write_results(path: str | Path, document: Results) -> None:
+    """Write a document whole or not at all; raise OSError where it cannot be written."""
+    write_json(path, document.to_json())
+
+
 class ResultsWriter:
     """Writes one results file.
 
@@ -71,41 +71,42 @@ class ResultsWriter:
     ----------
     path : Path
         Where it is in the end.
-    header : mapping
-        As `run_header` returns it.
+    header : Results
+        As `run_header` returns it. It may be replaced until the end.
     planned : int
         How many cases there will be.
     """
 
-    def __init__(self, path: Path, header: Mapping[str, Any], planned: int):
+    def __init__(self, path: Path, header: Results, planned: int):
         # Beside the file itself, not beside a link to it.
         self.path = without_link(path)
         self._alone = is_stream(path)
-        self.header: dict[str, Any] = {**header, "planned": planned}
+        self.header = header
+        self._planned = planned
         self._texts: list[str] = []
         self._inside_bytes = 0
         self._arrays: dict[str, np.ndarray] = {}
 
-    def add(self, entry: Mapping[str, Any], ticks: np.ndarray | None = None) -> None:
+    def add(self, result: Result, ticks: np.ndarray | None = None) -> None:
         """Keep the result of a case, without writing; `ticks` are those that lie beside the file it comes from."""
-        entry = dict(entry)
-        inside = [sample.get("ticks", []) for sample in entry["samples"]]
+        inside = [sample.ticks or () for sample in result.samples]
         size = len(json.dumps(inside)) if any(inside) else 0
         if ticks is None and size and not self._alone and self._inside_bytes + size > MAX_TICKS_INSIDE_BYTES:
             ticks = np.array(inside, dtype=np.uint64)
         if ticks is not None and self._alone:
             # From a file with stamps beside it.
-            pairs = zip(entry["samples"], ticks.tolist(), strict=True)
-            entry |= {"ticks": None, "samples": [{**sample, "ticks": stamps} for sample, stamps in pairs]}
+            pairs = zip(result.samples, ticks.tolist(), strict=True)
+            result = replace(result, ticks=None, samples=tuple(replace(sample, ticks=own) for sample, own in pairs))
         elif ticks is not None:
             name = f"r{len(self._texts):05d}"
             self._arrays[name] = ticks
-            entry["ticks"] = {"array": name, "sha256": array_sha256(ticks)}
-            entry["samples"] = [{key: v for key, v in s.items() if key != "ticks"} for s in entry["samples"]]
+            reference = TicksReference(array=name, sha256=array_sha256(ticks))
+            without = tuple(replace(sample, ticks=None) for sample in result.samples)
+            result = replace(result, ticks=reference, samples=without)
         else:
             self._inside_bytes += size
         # As text, once: the file is written after each case, and a run can have hundreds.
-        self._texts.append(json_text(entry))
+        self._texts.append(json_text(result.to_json()))
 
     def save(self) -> None:
         """Write what there is into the partial file; raise OSError where it cannot be written."""
@@ -130,8 +131,9 @@ class ResultsWriter:
     def _write(self, path: Path, *, complete: bool) -> tuple[Path, ...]:
         beside = ticks_path(path) if self._arrays else None
         ticks_file = None if beside is None else beside.name
-        head = {key: value for key, value in self.header.items() if key != "results"}
-        opened = json_text({**head, "complete": complete, "ticks_file": ticks_file}).removesuffix("\n}")
+        header = replace(self.header, planned=self._planned, complete=complete, ticks_file=ticks_file)
+        head = {key: value for key, value in header.to_json().items() if key != "results"}
+        opened = json_text(head).removesuffix("\n}")
         results = ",\n".join(self._texts)
         with whole_file(path) as file:
             file.write(f'{opened},\n "results": [\n{results}\n ]\n}}\n'.encode())
@@ -142,48 +144,3 @@ class ResultsWriter:
                 with whole_file(beside) as arrays:
                     np.savez_compressed(arrays, **self._arrays)  # type: ignore[arg-type]
         return (path,) if beside is None else (path, beside)
-
-
-def read_ticks(path: str | Path, document: Mapping[str, Any], entry: Mapping[str, Any]) -> np.ndarray | None:
-    """Return the stamps of a result: samples × kernels × (begin, end), as uint64; None where there are none.
-
-    Parameters
-    ----------
-    path : str or Path
-        Of the results file.
-    document, entry : mapping
-        What `read_results` returned, and one of its results.
-
-    Raises
-    ------
-    BadResultsFile
-        If they are beside the file, and missing, changed or of another form there.
-    """
-    if entry["ticks"] is None:
-        inside = [sample["ticks"] for sample in entry["samples"] if sample.get("ticks")]
-        return np.array(inside, dtype=np.uint64) if inside else None
-    path = Path(path)
-    name, expected = entry["ticks"]["array"], entry["ticks"]["sha256"]
-    beside = path.with_name(document["ticks_file"])
-    if path.is_symlink() and not beside.exists():
-        beside = Path(os.path.realpath(path)).with_name(document["ticks_file"])
-    try:
-        with np.load(beside, allow_pickle=False) as arrays:
-            ticks = arrays[name]
-    except Exception as error:  # whatever a spoilt archive makes zipfile, zlib and numpy raise: they have no one base
-        raise BadResultsFile(
-            f"{beside.name}: the timestamps {name!r} of {path.name} cannot be read from it: {error}; "
-            f"keep both files together"
-        ) from error
-    shape = (len(entry["samples"]), len(entry["kernels"]), 2)
-    if ticks.dtype != np.uint64 or ticks.shape != shape:
-        raise BadResultsFile(
-            f"{beside.name}: the timestamps {name!r} are {ticks.dtype} of shape {ticks.shape}, but {path.name} has "
-            f"samples, kernels and ends for uint64 of shape {shape}"
-        )
-    if (found := array_sha256(ticks)) != expected:
-        raise BadResultsFile(
-            f"{beside.name}: the timestamps {name!r} have the sha256 {found[:12]}…, but {path.name} says "
-            f"{expected[:12]}…: the two files are not of the same run"
-        )
-    return ticks
