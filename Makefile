@@ -45,8 +45,8 @@ validate:  ## the suite under Khronos' Vulkan validation layer (Debian: vulkan-v
 soak:  ## 10,000 random plans against numpy, in at most 30 minutes, then the API in any order; goes on where it was
 	@$(SETUP) dev adapter
 	@mkdir -p $(FIGURES)
-	$(BIN)/python tests/random_plans.py --json $(FIGURES)/random_plans.json $(ARGS)
-	SOAK_MACHINES=300 $(BIN)/python -m pytest -q tests/test_any_order.py
+	PYTHONPATH=tests $(BIN)/python -m helpers.random_plans --json $(FIGURES)/random_plans.json $(ARGS)
+	SOAK_MACHINES=300 $(BIN)/python -m pytest -q tests/runtime/test_any_order.py
 
 soak-gpu:  ## many scans and sorts in a row, each compared item by item on the GPU, in at most 15 minutes
 	@$(SETUP) run adapter
@@ -60,7 +60,7 @@ leaks:  ## whether memory and live objects level off, in at most 20 minutes
 fuzz:  ## atheris on the readers of results files, for 5 minutes
 	@$(SETUP) tools adapter
 	@mkdir -p $(FIGURES)
-	cd $(FIGURES) && ../$(BIN)/python ../tests/fuzz_results.py -max_total_time=300 $(ARGS)
+	cd $(FIGURES) && PYTHONPATH=../tests ../$(BIN)/python -m helpers.fuzz_results -max_total_time=300 $(ARGS)
 
 mutate:  ## a sample of mutants of modules and shaders, for 40 minutes; survivors are printed
 	@$(SETUP) tools adapter

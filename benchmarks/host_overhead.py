@@ -28,7 +28,7 @@ N = 1 << 10
 
 def hand_written(device: wgpu.GPUDevice, primitive: gw.Primitive) -> Callable[[], None]:
     """Return a function that does by hand what primitive.execute() does."""
-    dispatches = [(s.pipeline, s.group, *s.workgroups) for s in primitive.bind().steps]
+    dispatches = [(s.pipeline, s.group, *s.workgroups) for s in primitive.bind().bound_plan.steps]
 
     def run() -> None:
         encoder = device.create_command_encoder()

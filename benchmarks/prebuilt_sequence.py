@@ -3,7 +3,7 @@
 Usage: python benchmarks/prebuilt_sequence.py [--json FILE]
 
 The sequence is add, scan, add, reduce, all on the GPU. Three ways, by turns, with an idle queue before each: separate
-execute() calls; record() of each on one encoder; and bound plans, made beforehand, encoded on one encoder. Timed is
+execute() calls; record() of each on one encoder; and bound calls, made beforehand, recorded on one encoder. Timed is
 the CPU alone, up to the end of the last submit, and then with the wait, which is what the caller sees.
 """
 
@@ -47,8 +47,8 @@ def ways(device, n: int) -> dict[str, Callable[[], None]]:
 
     def prebuilt() -> None:
         encoder = device.create_command_encoder()
-        for plan in bound:
-            plan.encode(encoder)
+        for call in bound:
+            call.record(encoder)
         device.queue.submit([encoder.finish()])
 
     added = x.to_numpy() + y.to_numpy()

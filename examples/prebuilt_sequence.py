@@ -1,7 +1,7 @@
 """Several primitives prepared once and submitted at once: what stands for a CUDA graph here.
 
-`bind` checks the arguments and makes everything that is needed; `encode` records it. A command buffer of WebGPU can be
-submitted only once, so the sequence is recorded anew each time, which is little work.
+`bind` checks the arguments and makes everything that is needed; `record` records it. A command buffer of WebGPU can be
+submitted only once, so the sequence is recorded for each submission, which is little work.
 """
 
 import time
@@ -23,17 +23,17 @@ sequence = [
 
 
 def run():
-    """Submit all of it at once; nothing is checked, made or looked up."""
+    """Submit all of it at once; nothing is made or looked up."""
     encoder = device.create_command_encoder()
-    for plan in sequence:
-        plan.encode(encoder)
+    for call in sequence:
+        call.record(encoder)
     device.queue.submit([encoder.finish()])
 
 
 def separate():
     """Do the same by three calls."""
-    for primitive in (vector_add, scan, reduce):
-        primitive.execute()
+    for call in sequence:
+        call.execute()
 
 
 for name, call in (("three calls", separate), ("one submission", run)):

@@ -66,12 +66,13 @@ from .errors import (
 from .functions import add, argsort, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
+from .planning.signature import Argument, Product, SameAs, Signature, UpTo
 from .primitives import ArgSort, Copy, Kernel, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
 from .primitives.base import Primitive
 from .profiling.profile import Profile, profile
 from .profiling.report import KeyAverage, KeyAverages
-from .runtime.arguments import Argument
 from .runtime.array import Array, asarray, empty, empty_like
+from .runtime.bound_call import BoundCall
 from .runtime.chunked_array import ChunkedArray
 from .runtime.context import capabilities, timing_helper
 from .runtime.device import AdapterDescription, default_device, list_adapters, request_device
@@ -116,6 +117,7 @@ __all__ = [
     "BadResultsFile",
     "BenchmarkResult",
     "BinOp",
+    "BoundCall",
     "BufferUsageError",
     "Capabilities",
     "ChunkedArray",
@@ -149,12 +151,15 @@ __all__ = [
     "PerTrial",
     "Plan",
     "Primitive",
+    "Product",
     "Profile",
     "Reduce",
     "Run",
+    "SameAs",
     "SamplingProtocol",
     "Scan",
     "ShaderError",
+    "Signature",
     "Sort",
     "SortPairs",
     "Span",
@@ -164,6 +169,7 @@ __all__ = [
     "TimingResult",
     "TimingSession",
     "TimingUnavailable",
+    "UpTo",
     "VectorAdd",
     "Work",
     "add",

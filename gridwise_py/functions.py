@@ -15,9 +15,8 @@ from .primitives import ArgSort, MatMul, Reduce, Scan, Sort, SortPairs, VectorAd
 from .primitives.base import Primitive
 from .primitives.matmul import matrix_size
 from .primitives.scan import ScanKind
-from .runtime.arguments import Items, ItemsT
 from .runtime.array import Array, asarray, host_array
-from .runtime.chunked_array import ChunkedArray
+from .runtime.chunked_array import ChunkedArray, Items, ItemsT
 from .runtime.context import context_of
 from .runtime.device import default_device
 from .types.datatype import VALUE_DATATYPES, Datatype, as_datatype
@@ -151,7 +150,7 @@ def _run(
     device = _device_of(*inputs.values(), device=device)
     primitive = _primitive(cls, device, datatype.name, *key, **options)
     for name, items in given.items():
-        wanted = primitive.argument_datatype(name)
+        wanted = primitive.signature.datatype(name)
         if not isinstance(items, Items) and wanted is not None and items.dtype != wanted.dtype:
             raise DatatypeError(
                 f"{call}: {name} is of {items.dtype}, but {first} of {datatype} (numpy {datatype.numpy_name}); "
@@ -159,9 +158,8 @@ def _run(
                 f"loses nothing"
             )
     arrays = {name: v if isinstance(v, ChunkedArray) else asarray(v, device) for name, v in given.items()}
-    with context_of(device).lock:
-        outputs = tuple(primitive.execute(**arrays).outputs.values())
-        primitive.release()
+    # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
+    outputs = tuple(primitive.bind(**arrays).execute().outputs.values())
     on_gpu = any(isinstance(value, Items) for value in inputs.values())
     return outputs if on_gpu else tuple(output.to_numpy() for output in outputs)
 

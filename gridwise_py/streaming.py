@@ -7,7 +7,6 @@ a time, and buffers are mapped between submissions, because wgpu maps a buffer o
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -95,9 +94,7 @@ class _Job(ABC):
     returns_items = True
 
     def __init__(self, primitive: Primitive, names: Sequence[str], datatype: Datatype):
-        # A copy: the caller's primitive keeps its arguments, however the stream ends.
-        self.primitive = copy.copy(primitive)
-        self.primitive.release()
+        self.primitive = primitive
         self.device = primitive.device
         self.names = tuple(names)
         self.datatype = datatype
@@ -150,18 +147,17 @@ class _Job(ABC):
 
     def finish(self) -> None:
         """Release all arrays."""
-        self.primitive.release()
         self.inputs, self.output = {}, None
 
 
 class _ElementwiseJob(_Job):
     def __init__(self, primitive: Elementwise):
-        super().__init__(primitive, [a.name for a in primitive.arguments if not a.is_output], primitive.datatype)
+        super().__init__(primitive, primitive.signature.inputs, primitive.datatype)
 
     def record(self, encoder: wgpu.GPUCommandEncoder, n: int) -> Array:
         assert self.output is not None
         arrays = {name: array[:n] for name, array in self.inputs.items()}
-        self.primitive.record(encoder, **arrays, output=self.output[:n])
+        self.primitive.bind(**arrays, output=self.output[:n]).record(encoder)
         return self.output[:n]
 
 
@@ -187,7 +183,7 @@ class _ScanJob(_Job):
         first = 0 if self._begun else 1
         target = items.buffer if self._begun else output.buffer
         encoder.copy_buffer_to_buffer(self._carry.buffer, 0, target, 0, size)
-        self.primitive.record(encoder, input=items[first : n + 1], output=output[first : n + 1])
+        self.primitive.bind(input=items[first : n + 1], output=output[first : n + 1]).record(encoder)
         encoder.copy_buffer_to_buffer(output.buffer, n * size, self._carry.buffer, 0, size)
         self._begun = True
         return output[:n] if self._exclusive else output[1 : n + 1]
@@ -208,7 +204,7 @@ class _ReduceJob(_Job):
         return self._one
 
     def _combine(self, encoder: wgpu.GPUCommandEncoder) -> None:
-        self.primitive.record(encoder, input=self._partials[: self._count], output=self._one)
+        self.primitive.bind(input=self._partials[: self._count], output=self._one).record(encoder)
         self._keep(encoder, 0)
 
     def _keep(self, encoder: wgpu.GPUCommandEncoder, place: int) -> None:
@@ -219,7 +215,7 @@ class _ReduceJob(_Job):
     def record(self, encoder: wgpu.GPUCommandEncoder, n: int) -> Array:
         if self._count == _PARTIALS:
             self._combine(encoder)
-        self.primitive.record(encoder, input=self.inputs["input"][:n], output=self._one)
+        self.primitive.bind(input=self.inputs["input"][:n], output=self._one).record(encoder)
         self._keep(encoder, self._count)
         return self._one
 
@@ -229,7 +225,7 @@ class _ReduceJob(_Job):
         partials = self._partials[: self._count]
         # A single partial is the result: reducing it again could turn −0 into +0.
         if self._count != 1:
-            partials = self.primitive.execute(input=partials, output=self._one).output
+            partials = self.primitive.bind(input=partials, output=self._one).execute().output
         return partials.to_numpy()[0]
 
 

@@ -37,47 +37,47 @@ from typing import Any
 
 from mutants import ROOT, Mutant, python_mutants, wgsl_mutants
 
-#: What is mutated, and the tests that are to notice.
-PYTHON = {
-    "gridwise_py/planning/plan.py": "tests/test_plan.py tests/test_kernel.py tests/test_executor.py",
-    "gridwise_py/planning/shaders.py": "tests/test_shaders.py tests/test_kernel.py",
-    "gridwise_py/planning/accessors.py": "tests/test_views.py tests/test_matmul.py tests/test_windows.py",
-    "gridwise_py/planning/bindings.py": "tests/test_chunked.py tests/test_windows.py tests/test_shaders.py",
-    "gridwise_py/planning/layout.py": "tests/test_views.py tests/test_windows.py tests/test_plan.py",
-    "gridwise_py/tuning/sort_shapes.py": "tests/test_sort_shape.py tests/test_sort.py tests/test_public_names.py",
-    "gridwise_py/runtime/event.py": "tests/test_event.py tests/test_timing.py tests/test_public_names.py",
-    "gridwise_py/timing/queries.py": "tests/test_timing.py tests/test_event.py tests/test_public_names.py",
-    "gridwise_py/timing/result.py": "tests/test_timing.py tests/test_public_names.py",
-    "gridwise_py/bench/classify.py": "tests/test_classify.py tests/test_public_names.py",
-    "gridwise_py/bench/statistics.py": "tests/test_statistics.py tests/test_public_names.py",
-    "gridwise_py/bench/resampling.py": "tests/test_statistics.py",
-    "gridwise_py/bench/verdict.py": "tests/test_verdict.py tests/test_compare.py tests/test_public_names.py",
-    "gridwise_py/bench/rounds.py": "tests/test_rounds.py",
+# What is mutated, and the tests that are to notice: FOLDER/SUBJECT is tests/FOLDER/test_SUBJECT.py.
+_PYTHON = {
+    "gridwise_py/planning/plan.py": "planning/plan primitives/kernel runtime/executor",
+    "gridwise_py/planning/shaders.py": "planning/shaders primitives/kernel",
+    "gridwise_py/planning/accessors.py": "primitives/views primitives/matmul primitives/windows",
+    "gridwise_py/planning/bindings.py": "runtime/chunked primitives/windows planning/shaders",
+    "gridwise_py/planning/layout.py": "primitives/views primitives/windows planning/plan",
+    "gridwise_py/tuning/sort_shapes.py": "tuning/sort_shape primitives/sort project/public_names",
+    "gridwise_py/runtime/event.py": "runtime/event timing/timing project/public_names",
+    "gridwise_py/timing/queries.py": "timing/timing runtime/event project/public_names",
+    "gridwise_py/timing/result.py": "timing/timing project/public_names",
+    "gridwise_py/bench/classify.py": "bench/classify project/public_names",
+    "gridwise_py/bench/statistics.py": "bench/statistics project/public_names",
+    "gridwise_py/bench/resampling.py": "bench/statistics",
+    "gridwise_py/bench/verdict.py": "bench/verdict bench/compare project/public_names",
+    "gridwise_py/bench/rounds.py": "bench/rounds",
 }
-_PARTS = "tests/test_views.py tests/test_windows.py"
-_SCAN = f"tests/test_scan.py tests/test_lookback.py {_PARTS}"
-_SORT = "tests/test_sort.py"
-_BOTH = f"tests/test_reduce.py tests/test_scan.py {_PARTS}"
-_PROBE = "tests/test_lookback_verdict.py"
-WGSL = {
-    "shaders/vector_add.wgsl": "tests/test_vector_add.py",
-    "shaders/reduce.wgsl": f"tests/test_reduce.py {_PARTS}",
+_PARTS = "primitives/views primitives/windows"
+_SCAN = f"primitives/scan primitives/lookback {_PARTS}"
+_SORT = "primitives/sort"
+_BOTH = f"primitives/reduce primitives/scan {_PARTS}"
+_PROBE = "runtime/lookback_verdict"
+_WGSL = {
+    "shaders/vector_add.wgsl": "primitives/vector_add",
+    "shaders/reduce.wgsl": f"primitives/reduce {_PARTS}",
     "shaders/reduce_blocks.wgsl": _BOTH,
-    "shaders/reduce_totals.wgsl": f"tests/test_reduce.py {_PARTS}",
-    "shaders/reduce_compensated.wgsl": "tests/test_float_sums.py",
-    "shaders/reduce_compensated_totals.wgsl": "tests/test_float_sums.py",
+    "shaders/reduce_totals.wgsl": f"primitives/reduce {_PARTS}",
+    "shaders/reduce_compensated.wgsl": "primitives/float_sums",
+    "shaders/reduce_compensated_totals.wgsl": "primitives/float_sums",
     "shaders/scan.wgsl": _SCAN,
-    "shaders/scan_compensated.wgsl": "tests/test_float_sums.py",
-    "shaders/scan_compensated_totals.wgsl": "tests/test_float_sums.py",
+    "shaders/scan_compensated.wgsl": "primitives/float_sums",
+    "shaders/scan_compensated_totals.wgsl": "primitives/float_sums",
     "shaders/scan_lookback.wgsl": _SCAN,
-    "shaders/matmul.wgsl": "tests/test_matmul.py",
-    "shaders/operator_check.wgsl": "tests/test_binop.py",
-    "shaders/copy.wgsl": "tests/test_stream.py tests/test_executor.py",
+    "shaders/matmul.wgsl": "primitives/matmul",
+    "shaders/operator_check.wgsl": "types/binop",
+    "shaders/copy.wgsl": "primitives/stream runtime/executor",
     "shaders/lookback_probe.wgsl": _PROBE,
-    "shaders/canary.wgsl": "tests/test_measure.py tests/test_calibration.py",
-    "shaders/flush.wgsl": "tests/test_measure.py",
-    "shaders/fma.wgsl": "tests/test_calibration.py",
-    "shaders/triad.wgsl": "tests/test_calibration.py",
+    "shaders/canary.wgsl": "bench/measure bench/calibration",
+    "shaders/flush.wgsl": "bench/measure",
+    "shaders/fma.wgsl": "bench/calibration",
+    "shaders/triad.wgsl": "bench/calibration",
     "shaders/sort_count.wgsl": _SORT,
     "shaders/sort_histogram.wgsl": _SORT,
     "shaders/sort_offsets.wgsl": _SORT,
@@ -85,15 +85,15 @@ WGSL = {
     "shaders/sort_pass_offsets.wgsl": _SORT,
     "shaders/sort_small.wgsl": _SORT,
     "shaders/lib/control.wgsl": f"{_SCAN} {_PROBE}",
-    "shaders/lib/elementwise.wgsl": "tests/test_vector_add.py tests/test_views.py tests/test_executor.py",
-    "shaders/lib/matmul_items.wgsl": "tests/test_matmul.py",
+    "shaders/lib/elementwise.wgsl": "primitives/vector_add primitives/views runtime/executor",
+    "shaders/lib/matmul_items.wgsl": "primitives/matmul",
     "shaders/lib/operator.wgsl": _BOTH,
-    "shaders/lib/pair.wgsl": "tests/test_float_sums.py",
+    "shaders/lib/pair.wgsl": "primitives/float_sums",
     "shaders/lib/reduce_block.wgsl": _BOTH,
-    "shaders/lib/seal.wgsl": "tests/test_float_sums.py",
+    "shaders/lib/seal.wgsl": "primitives/float_sums",
     "shaders/lib/sort_items.wgsl": _SORT,
     "shaders/lib/sort_key.wgsl": _SORT,
-    "shaders/lib/sort_rank.wgsl": _SORT + " tests/test_subgroup_sizes.py",
+    "shaders/lib/sort_rank.wgsl": _SORT + " primitives/subgroup_sizes",
     "shaders/lib/sort_counters.wgsl": _SORT,
     "shaders/lib/sort_read.wgsl": _SORT,
     "shaders/lib/sort_scan.wgsl": _SORT,
@@ -101,13 +101,21 @@ WGSL = {
     "shaders/lib/sort_state.wgsl": _SORT,
     "shaders/lib/sort_write.wgsl": _SORT,
     "shaders/lib/state.wgsl": f"{_SCAN} {_PROBE}",
-    "shaders/lib/subgroup.wgsl": _BOTH + " tests/test_subgroup_sizes.py",
-    "shaders/lib/tail.wgsl": f"{_SCAN} tests/test_float_sums.py",
+    "shaders/lib/subgroup.wgsl": _BOTH + " primitives/subgroup_sizes",
+    "shaders/lib/tail.wgsl": f"{_SCAN} primitives/float_sums",
     "shaders/lib/tile.wgsl": _BOTH,
     "shaders/lib/tile_scan.wgsl": _SCAN,
     "shaders/lib/workgroup.wgsl": _BOTH,
     "shaders/lib/workgroup_index.wgsl": _BOTH,
 }
+
+
+def _test_files(subjects: str) -> str:
+    return " ".join(f"tests/{folder}/test_{name}.py" for folder, name in (word.split("/") for word in subjects.split()))
+
+
+PYTHON = {place: _test_files(subjects) for place, subjects in _PYTHON.items()}
+WGSL = {place: _test_files(subjects) for place, subjects in _WGSL.items()}
 
 # ---- one trial
 

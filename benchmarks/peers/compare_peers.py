@@ -58,9 +58,7 @@ def settle(device, seconds: float) -> None:
     """Copy for `seconds`, so that the first case does not find a clock that is still rising."""
     copy = gw.Copy(device, "u32")
     arrays = {"input": gw.empty(SETTLE_ITEMS, "u32", device), "output": gw.empty(SETTLE_ITEMS, "u32", device)}
-    copy.execute(**arrays)
-    warm_up(copy, seconds)
-    copy.release()
+    warm_up(copy.bind(**arrays), seconds)
     for array in arrays.values():
         array.destroy()
 
@@ -85,8 +83,9 @@ def ours(work: Work, rounds: int, warmup_s: float) -> dict[str, list[float]]:
     primitive = work.primitive
     device = primitive.device
     helper = gw.timing_helper(device)
-    steps = primitive.bind().steps
-    warm_up(primitive, warmup_s)
+    call = primitive.bind()
+    steps = call.bound_plan.steps
+    warm_up(call, warmup_s)
 
     def back_to_back_ns() -> float:
         session = helper.session()

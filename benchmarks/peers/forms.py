@@ -84,7 +84,7 @@ def measure_forms(device, which: str, n: int, rounds: int, seconds: float = 0.1)
                 device,
             )
         primitives[name] = form.make(device, form.datatype, **form.options)
-        primitives[name].bind(input=arrays[key])
+        primitives[name].execute(input=arrays[key])  # what is measured below
     protocol = gw.SamplingProtocol(
         min_samples=10, block_trials=10, timeout_s=seconds, warmup_s=seconds / 2, max_warmup_s=seconds,
         canary_passes=1, check_unit=False, batch_trials=launches,

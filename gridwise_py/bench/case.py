@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import wgpu
@@ -14,6 +15,7 @@ from ..primitives import REGISTRY
 from ..primitives.base import Primitive
 from ..primitives.operator import OperatorPrimitive
 from ..primitives.sort import SortPrimitive
+from ..runtime.bound_call import BoundCall
 from ..types.operators import Multiply, as_binop
 from .distributions import UNIFORM, random_items
 from .names import case_name
@@ -66,7 +68,7 @@ class Case:
         rng = np.random.default_rng([seed, self.n])
         found: dict[str, np.ndarray] = {}
         for argument, length in primitive.at_size(self.n)[1].items():
-            dtype = primitive.argument_datatype(argument).dtype
+            dtype = primitive.signature.datatype(argument).dtype
             size_bytes, limit = length * dtype.itemsize, primitive.capabilities.limits["max-buffer-size"]
             if size_bytes > limit:
                 raise LimitError(
@@ -108,19 +110,19 @@ _WARMUP_SUBMISSION_S = 0.02
 _MAX_WARMUP_TRIALS = 4096
 
 
-def warm_up(primitive: Primitive, seconds: float) -> None:
-    """Keep the GPU busy with the bound work of `primitive` for at least `seconds`, without pauses.
+def warm_up(call: BoundCall[Any], seconds: float) -> None:
+    """Keep the GPU busy with a bound call for at least `seconds`, without pauses.
 
     An idle GPU clocks down within a check of results on the CPU, and reads up to three times too slow (an H200 at
     2^26). Only continuous work brings the clock back, so the next submission is queued before the last is done.
     """
-    device = primitive.device
+    device = call.device
     deadline = time.perf_counter() + seconds
     trials = 1
     while True:
         begin = time.perf_counter()
-        primitive.execute(trials=trials)
-        primitive.execute(trials=trials)
+        call.execute(trials=trials)
+        call.execute(trials=trials)
         wait_idle(device)
         now = time.perf_counter()
         if now >= deadline:

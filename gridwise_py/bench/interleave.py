@@ -67,7 +67,7 @@ def interleaved(
 def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, Array]]:
     """Return seeded inputs of `n` random items each, and all of a primitive's arguments on its device."""
     rng = np.random.default_rng(seed)
-    kinds = {a.name: primitive.argument_datatype(a.name) or DATATYPES["u32"] for a in primitive.arguments}
+    kinds = {a.name: primitive.signature.datatype(a.name) or DATATYPES["u32"] for a in primitive.arguments}
     inputs: dict[str, np.ndarray] = {}
     for argument in primitive.arguments:
         if not argument.is_output:
@@ -75,7 +75,7 @@ def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[
     arrays = {name: asarray(values, primitive.device) for name, values in inputs.items()}
     for argument in primitive.arguments:
         if argument.is_output:
-            length = primitive.output_length(argument.name, dict.fromkeys(inputs, n))
+            length = primitive.signature.output_length(argument.name, dict.fromkeys(inputs, n))
             arrays[argument.name] = empty(n if length is None else length, kinds[argument.name], primitive.device)
     return inputs, arrays
 

@@ -14,8 +14,9 @@ from ..backend.wgpu_native import submit, wait_idle, wait_method
 from ..display.quantities import format_time
 from ..errors import ArgumentError, DatatypeError, GridwiseError, OverlapError, TimingUnavailable
 from ..primitives.base import Primitive
-from ..runtime.arguments import parts
 from ..runtime.array import Array, asarray
+from ..runtime.bound_call import BoundCall
+from ..runtime.chunked_array import parts
 from ..runtime.context import context_of
 from .calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
 from .canary import is_slower
@@ -100,17 +101,17 @@ def measure(
     executor = context.executor
     wait_idle(device)
     begin, compiled = time.perf_counter_ns(), executor.pipelines.compiled
-    ready = primitive._bind(arrays)
+    call = primitive.bind(**arrays)
     bind_ns, fresh = time.perf_counter_ns() - begin, executor.pipelines.compiled > compiled
-    bound, plan = ready.bound, ready.bound.plan
-    names = _to_restore(primitive, ready, restore)
+    bound, plan = call.bound_plan, call.plan
+    names = _to_restore(primitive, call, restore)
     if mode is Mode.BATCH and names:
         raise OverlapError(
             f"{primitive.name}: mode 'batch' repeats the work without a pause, but {', '.join(names)} must be put back "
             f"before each trial; use mode 'hot', or an output of its own"
         )
-    checker = _Checker(primitive, ready, check)
-    pristine = _Pristine(device, [array for name in names for array in parts(ready.arrays[name])])
+    checker = _Checker(primitive, call, check)
+    pristine = _Pristine(device, [array for name in names for array in parts(call.arrays[name])])
     cold_start_ns = _first_run(device, bound) + bind_ns
     common = {
         "primitive": plan.primitive,
@@ -279,18 +280,18 @@ def _flush_warnings(flush_bytes: int, known_cache_bytes: int | None) -> list[str
     ]
 
 
-def _to_restore(primitive: Primitive, ready: Any, restore: Iterable[str] | None) -> tuple[str, ...]:
+def _to_restore(primitive: Primitive, call: BoundCall[Any], restore: Iterable[str] | None) -> tuple[str, ...]:
     if restore is not None:
         names = (restore,) if isinstance(restore, str) else tuple(restore)
         for name in names:
-            if name not in ready.arrays:
+            if name not in call.arrays:
                 raise ArgumentError(
-                    f"restore names {name!r}, which {primitive.name} does not have; it has {', '.join(ready.arrays)}"
+                    f"restore names {name!r}, which {primitive.name} does not have; it has {', '.join(call.arrays)}"
                 )
         return names
-    if not ready.in_place:
+    if not call.in_place:
         return ()
-    return tuple(name for name in ready.arrays if name not in ready.outputs)
+    return tuple(name for name in call.arrays if name not in call.outputs)
 
 
 class _Pristine:
@@ -323,14 +324,14 @@ class _Pristine:
 class _Checker:
     """Compares outputs with what they must be."""
 
-    def __init__(self, primitive: Primitive, ready: Any, check: Check):
-        self._primitive, self._outputs = primitive, ready.outputs
+    def __init__(self, primitive: Primitive, call: BoundCall[Any], check: Check):
+        self._primitive, self._outputs = primitive, call.outputs
         self._check = check
         self._first: dict[str, np.ndarray] | None = None
         self._inputs: dict[str, np.ndarray] | None = None
         if check is True and hasattr(primitive, "reference"):
             # Read back now: the first run may change them.
-            self._inputs = {k: a.to_numpy() for k, a in ready.arrays.items() if k not in ready.outputs}
+            self._inputs = {k: a.to_numpy() for k, a in call.arrays.items() if k not in call.outputs}
 
     def wrong(self) -> tuple[Mismatch, ...]:
         """Return what is wrong by now."""

@@ -12,9 +12,7 @@ import wgpu
 
 from ..backend.wgpu_native import wait_idle
 from ..primitives import Copy
-from ..primitives.base import Primitive
-from ..primitives.elementwise import Elementwise
-from ..runtime.arguments import Argument
+from ..primitives.elementwise import Elementwise, elementwise_arguments
 from ..runtime.array import Array, asarray
 from ..runtime.context import context_of
 from ..runtime.executor import BoundPlan
@@ -52,7 +50,7 @@ class Triad(Elementwise):
 
     shader: ClassVar[str] = "triad"
     flops_per_item: ClassVar[int] = 2
-    arguments: ClassVar[tuple[Argument, ...]] = (Argument("a"), Argument("b"), Argument("output", is_output=True))
+    arguments = elementwise_arguments("a", "b")
 
 
 @dataclass(frozen=True)
@@ -238,12 +236,11 @@ def ceilings(device: wgpu.GPUDevice, sizes_bytes: Sequence[int]) -> dict[str, li
             ("copy", copy, {"input": a, "output": output}),
             ("triad", triad, {"a": a, "b": b, "output": output}),
         ):
-            ns = _pass_ns(device, primitive, arrays)
-            moved = primitive.bind().plan.work.moved_bytes
+            call = primitive.bind(**arrays)
+            ns = _pass_ns(device, call.bound_plan)
+            moved = call.plan.work.moved_bytes
             if ns is not None:
                 found[name].append({"array_bytes": size, "moved_bytes": moved, "gbytes_per_s": moved / ns})
-    copy.release()
-    triad.release()
     return found
 
 
@@ -252,16 +249,14 @@ def copy_item_ns(device: wgpu.GPUDevice, items: int = 1 << 20) -> float:
 
     The arrays are larger than the nearest caches, so that larger ones are no surprise.
     """
-    copy = Copy(device, "u32")
-    run = copy.bind(input=asarray(np.zeros(items, dtype=np.uint32), device))
+    call = Copy(device, "u32").bind(input=asarray(np.zeros(items, dtype=np.uint32), device))
     times = []
     for _ in range(4):  # the first compiles
         encoder = device.create_command_encoder()
-        run.encode(encoder, trials=2)
+        call.bound_plan.encode(encoder, trials=2)
         commands = [encoder.finish()]
         t0, _, t2 = bracket(device, lambda commands=commands: device.queue.submit(commands))
         times.append((t2 - t0) / (2 * items))
-    copy.release()
     return float(np.median(times[1:]))
 
 
@@ -271,9 +266,8 @@ def powers_of_two(max_bytes: int) -> list[int]:
     return [1 << i for i in range(min(_MIN_CEILING_BYTES.bit_length() - 1, largest), largest + 1)]
 
 
-def _pass_ns(device: wgpu.GPUDevice, primitive: Primitive, arrays: dict[str, Array]) -> float | None:
+def _pass_ns(device: wgpu.GPUDevice, bound: BoundPlan) -> float | None:
     """Return the time of one dispatch, from passes of as many as take about a millisecond."""
-    bound = primitive.bind(**arrays)
     trials = 1
     while True:
         lengths, _, _ = _timed(device, bound, trials=trials)

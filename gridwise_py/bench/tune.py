@@ -167,8 +167,6 @@ def _choose(
     first = primitives[_name(default)]
     inputs, arrays = random_arguments(first, n, protocol.seed)
     found = interleaved(primitives, arrays, rounds=rounds, protocol=protocol, check=checker(first, inputs))
-    for primitive in primitives.values():
-        primitive.release()
     trials = _judge(shapes, [found[_name(shape)] for shape in shapes], plain.tick_step_ns or 0.0)
     faster = [t for t in trials if t.verdict == VerdictKind.FASTER and t.ratio is not None]
     winner = min(faster, key=lambda t: t.ratio or 1.0).shape if faster else default

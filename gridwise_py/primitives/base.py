@@ -2,58 +2,55 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any, ClassVar
 
 import wgpu
 
-from ..backend.device_errors import device_error, device_errors
 from ..backend.fork_guard import check_process, in_thread
 from ..backend.wgpu_native import wait_idle
 from ..call_errors import explained
-from ..errors import ArgumentError, OverlapError, TimingUnavailable
+from ..errors import ArgumentError
 from ..planning.layout import Layout
 from ..planning.plan import Plan
+from ..planning.signature import Argument, Signature
 from ..planning.windows import check_bindings
-from ..runtime.arguments import (
-    Argument,
-    Items,
-    Ready,
-    bind_layout,
-    check_encoder,
-    check_overlaps,
-    check_session,
-    resolve,
-    signature,
-    watch,
-    watch_submission,
+from ..runtime.arguments import call_key, parse
+from ..runtime.bound_call import (
+    ASYNC_REMEDIES,
+    BoundCall,
+    check_encoder_option,
+    check_in_place,
+    check_trials,
+    timing_result,
 )
+from ..runtime.chunked_array import Items
 from ..runtime.context import context_of
-from ..runtime.executor import BoundPlan, launch_blocking
-from ..runtime.observer import Observer
-from ..runtime.run import Measurement, Run, record_marked, submit, submit_blocking
+from ..runtime.encoders import check_encoder, check_session
+from ..runtime.executor import launch_blocking
+from ..runtime.run import Measurement, Run
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype
 
-__all__ = ["ASYNC_REMEDIES", "Primitive"]
+__all__ = ["Primitive"]
 
 _MAX_LAYOUTS = 64
-#: What ``execute_async`` has not, and what to do.
-ASYNC_REMEDIES = {"encoder": "it submits by itself; use execute(encoder=…) to record"}
-# From a warning in `_run` to the line that called `execute`: `_execute`, `execute` and what explains its arguments.
+# From a warning in `BoundCall.run` to the line that called `execute`: `_execute`, `execute` and what explains its
+# arguments.
 _TO_CALLER = 6
 
 
 class Primitive(ABC):
     """Base of all primitives. Make one once and execute it often.
 
-    A subclass names its `arguments`, turns a `Layout` into a `Plan`, and says how long its outputs are.
+    A subclass lists its `arguments` and turns a `Layout` into a `Plan`. A primitive changes in nothing but what it
+    remembers of its last call, which `execute` without arguments repeats.
 
     Parameters
     ----------
@@ -65,8 +62,8 @@ class Primitive(ABC):
 
     #: Datatypes of the items that it works on, by name.
     datatypes: ClassVar[Mapping[str, Datatype]] = DATATYPES
-    #: What ``execute`` takes, by name, in order.
-    arguments: ClassVar[tuple[Argument, ...]] = ()
+    #: What ``execute`` takes, in order. A constructor may replace it by other rules for the same names.
+    arguments: tuple[Argument, ...] = ()
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
         if device is None and capabilities is None:
@@ -77,11 +74,11 @@ class Primitive(ABC):
         self._context = context_of(device) if device is not None else None
         self._device = device
         self._capabilities = capabilities if capabilities is not None else self._context.capabilities
-        self._given: dict[str, Items] = {}  # what the caller gave, and stays bound
-        self._ready: Ready | None = None
-        self._lock = threading.RLock()
         self._launch_blocking = launch_blocking()
-        self._plans: OrderedDict[Layout, Plan] = OrderedDict()
+        self._plans: OrderedDict[Any, Plan] = OrderedDict()
+        self._plans_lock = threading.Lock()
+        # Of the last call; nothing else of a primitive changes, and each is replaced as a whole.
+        self._last_call: BoundCall[Any] | None = None
         self._last_timed: Measurement | None = None
 
     # ---- what a subclass says ----
@@ -90,35 +87,20 @@ class Primitive(ABC):
     def plan(self, layout: Layout) -> Plan:
         """Return the plan for arguments that lie as `layout` says. Pure: the same for the same layout."""
 
-    @abstractmethod
-    def argument_datatype(self, name: str) -> Datatype | None:
-        """Return the datatype that an argument must have; None for any."""
-
-    def output_length(self, name: str, lengths: Mapping[str, int]) -> int | None:
-        """Return how many items an output has, given the lengths of the inputs; None for any number."""
-        return None
-
     @classmethod
     def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
         """Return what the constructor must be told for a benchmark of size n, and the lengths of the inputs."""
         return {}, {argument.name: n for argument in cls.arguments if not argument.is_output}
 
-    def check_lengths(self, lengths: Mapping[str, int]) -> None:
-        """Raise LengthError where the lengths of the inputs do not fit each other."""
-        return
-
-    def default_output(self, name: str, inputs: Mapping[str, Items]) -> Items | None:
-        """Return the array that takes an output which was never given; None for a new one."""
-        return None
-
-    def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
-        """Whether an output may share items with another argument; `identical` if both are the same view."""
-        return False
-
     @property
     def name(self) -> str:
         """What reports call it."""
         return type(self).__name__
+
+    @functools.cached_property
+    def signature(self) -> Signature:
+        """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
+        return Signature.of(self)
 
     # ---- planning ----
 
@@ -153,82 +135,80 @@ class Primitive(ABC):
         primitive = cls(None, capabilities=capabilities, **options)
         if isinstance(lengths, Layout):
             return primitive.plan(lengths)
-        datatypes = {name: primitive.argument_datatype(name) for name in lengths}
+        datatypes = {name: primitive.signature.datatype(name) for name in lengths}
         sizes = {name: datatype.itemsize_bytes for name, datatype in datatypes.items() if datatype is not None}
         return primitive.plan(Layout.separate(sizes, **lengths))
 
-    def _plan_cached(self, layout: Layout) -> Plan:
-        plan = self._plans.get(layout)
+    def _plan_with(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> Plan:
+        """Return the plan for a layout and the words of the arguments that are values."""
+        return self.plan(layout)
+
+    def _plan_cached(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> Plan:
+        key = (layout, tuple(values.items()))
+        with self._plans_lock:
+            plan = self._plans.get(key)
         if plan is None:
-            plan = self.plan(layout)
+            plan = self._plan_with(layout, values)
             check_bindings(plan, self.capabilities)
-            self._plans[layout] = plan
-            while len(self._plans) > _MAX_LAYOUTS:
-                self._plans.popitem(last=False)
+            with self._plans_lock:
+                self._plans[key] = plan
+                while len(self._plans) > _MAX_LAYOUTS:
+                    self._plans.popitem(last=False)
         return plan
 
     # ---- binding ----
 
     @explained()
-    def bind(self, **arrays: Items | wgpu.GPUBuffer | None) -> BoundPlan:
-        """Check the arguments, make what is missing, and return the plan ready to be encoded.
+    def bind(self, **arrays: Items | wgpu.GPUBuffer | None) -> BoundCall[Any]:
+        """Check the arguments, make the outputs that are missing, and return a call that is ready to run.
 
-        `BoundPlan.encode` records it on an encoder; `execute` and `record` do that by themselves.
+        The call keeps its arguments, whatever the primitive is called with later. Arguments that are left out are those
+        that the primitive was last executed or recorded with.
 
-        Arguments that are left out are those of the call before. An output that was never given is made.
+        Returns
+        -------
+        BoundCall
 
         Raises
         ------
         ArgumentError
             If something does not fit; everything stays as it was.
         """
-        return self._bind(arrays).bound
+        return self._bind(arrays)
 
-    def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> Ready:
-        """Check everything about a call, and only then change anything."""
-        check_process()  # before the lock, which a thread may have held when the process was forked
-        if isinstance(trials, bool) or not isinstance(trials, Integral) or trials < 1:
-            raise ArgumentError(f"trials must be an integer of at least 1, not {trials!r}")
-        key = signature(arrays)
-        with self._lock:
-            ready = self._ready
-            # A call that names its inputs but no output gets a new output, so that an earlier one stays as it is.
-            if ready is not None and (not arrays or (key == ready.key and self._all_given())):
-                for destroyed, buffer in ready.watched:
-                    if destroyed[0] or buffer.map_state != "unmapped":
-                        for array in ready.arrays.values():
-                            array._check_usable("STORAGE", self.name)
-                self._check_in_place(trials, ready.in_place)
-                return ready
-            given, used = resolve(self, self._given, arrays)
-            layout, ranges = bind_layout(used, self.arguments, self.capabilities)
-            in_place = check_overlaps(self.name, used, self.arguments, self.may_overlap)
-            self._check_in_place(trials, in_place)
-            plan = self._plan_cached(layout)
-            outputs = {a.name: used[a.name] for a in self.arguments if a.is_output}
-            if len(plan.kernels) < len(plan.steps):
-                for output in outputs.values():
-                    output._check_usable("COPY_DST", self.name)
-            names = {spec.name for spec in plan.buffers if spec.role == "argument"}
-            bound = self._context.executor.bind(plan, {k: v for k, v in ranges.items() if k in names})
-            # Both or none: no interrupt comes between two stores.
-            self._given, self._ready = given, Ready(key, bound, used, outputs, in_place, watch(used))
-            return self._ready
+    def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> BoundCall[Any]:
+        """Take a call through its stations: arguments, plan, binding. Nothing changes before all checks are done."""
+        check_process()  # before any lock, which a thread may have held when the process was forked
+        check_trials(trials)
+        last = self._last_call
+        parsed = parse(self.signature, arrays, None if last is None else last.parsed, self.device, self.capabilities)
+        check_in_place(self.name, trials, parsed.in_place)
+        plan = self._plan_cached(parsed.layout, parsed.values)
+        if len(plan.kernels) < len(plan.steps):
+            for name in self.signature.outputs:
+                parsed.arrays[name]._check_usable("COPY_DST", self.name)
+        names = {spec.name for spec in plan.buffers if spec.role == "argument"}
+        assert self._context is not None, "a primitive with a device has its context"
+        bound_plan = self._context.executor.bind(plan, {k: v for k, v in parsed.ranges.items() if k in names})
+        return BoundCall(self.name, self._context, parsed, bound_plan, launch_blocking=self._launch_blocking)
 
-    def _check_in_place(self, trials: int, in_place: bool) -> None:
-        if trials > 1 and in_place:
-            raise OverlapError(
-                f"{self.name}: trials={trials} repeats the work, but the output overlaps an input, which the first "
-                f"trial changes; give a separate output, or trials=1"
-            )
+    def _call(self, arrays: Mapping[str, Any], trials: int) -> BoundCall[Any]:
+        """Return the call with these arguments: the last one, where nothing changed."""
+        last = self._last_call
+        # A call that names its inputs but no output gets a new output, so that an earlier one stays as it is.
+        if last is not None and (
+            not arrays or (last.parsed.all_given and call_key(self.signature, arrays) == last.parsed.key)
+        ):
+            check_process()
+            check_trials(trials)
+            last.check(trials)
+            return last
+        self._last_call = call = self._bind(arrays, trials)
+        return call
 
     def release(self) -> None:
-        """Forget the bound arguments, so that their memory can go."""
-        with self._lock:
-            self._given, self._ready = {}, None
-
-    def _all_given(self) -> bool:
-        return all(argument.name in self._given for argument in self.arguments)
+        """Forget the arguments of the last call, so that their memory can go."""
+        self._last_call = None
 
     # ---- running ----
 
@@ -267,15 +247,7 @@ class Primitive(ABC):
         check_encoder(self.name, encoder, self.device)
         if timing is not None:
             check_session(self.name, timing, self.device)
-        ready = self._bind(arrays, trials)
-        watch_submission(encoder, ready, self.device)
-        observer = self._context.observer
-        with device_errors(self.name, self.device):
-            if observer is not None:
-                observer.record_primitive(self.name, ready, encoder, trials, timing)
-            else:
-                ready.bound.encode(encoder, trials=trials, timing=timing)
-        return ready.outputs
+        return self._call(arrays, trials).encode(encoder, trials, timing)
 
     @explained()
     def execute(
@@ -322,60 +294,20 @@ class Primitive(ABC):
         enable_cpu_timing: bool,
         trials: int,
     ) -> Run[Any]:
-        if encoder is not None and enable_cpu_timing:
-            raise ArgumentError(
-                "enable_cpu_timing=True needs an encoder of the primitive's own, since it brackets the submission: "
-                "leave out encoder=, or time the submission yourself"
-            )
-        if encoder is not None:
-            check_encoder(self.name, encoder, self.device)
-        # Without a device there is no context; binding says so.
-        observer = None if self._context is None else self._context.observer
-        if observer is not None:
+        check_encoder_option(self.name, encoder, enable_cpu_timing, self.device)
+        assert self._context is not None, "a primitive with a device has its context"
+        observer = self._context.observer
+        if observer is None:
+            call = self._call(arrays, trials)
+            run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, None, _TO_CALLER)
+        else:
             with observer.span(self.name, "primitive") as node:
-                ready = self._bind(arrays, trials)
-                node.shapes = ready.shapes()
-                return self._run(ready, encoder, enable_gpu_timing, enable_cpu_timing, trials, observer)
-        return self._run(self._bind(arrays, trials), encoder, enable_gpu_timing, enable_cpu_timing, trials, None)
-
-    def _run(
-        self,
-        ready: Ready,
-        encoder: wgpu.GPUCommandEncoder | None,
-        enable_gpu_timing: bool,
-        enable_cpu_timing: bool,
-        trials: int,
-        observer: Observer | None,
-    ) -> Run[Any]:
-        session = None
-        if enable_gpu_timing or (observer is not None and observer.times_kernels(encoder)):
-            if self._context.has_timestamps:
-                session = self._context.timing_helper.session()
-            else:
-                self._context.warn_no_timestamps(stacklevel=_TO_CALLER)
-        timed = enable_gpu_timing or enable_cpu_timing
-        cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
-        try:
-            if encoder is not None:
-                watch_submission(encoder, ready, self.device)
-                record_marked(ready.bound, encoder, trials, session)
-            elif self._launch_blocking:
-                submit_blocking(self.device, ready.bound, trials, session, cpu)
-            else:
-                submit(self._device, ready.bound, trials, session, cpu, observer)
-        except BaseException as error:
-            if session is not None and encoder is None and not session.is_submitted():
-                session.abandon()
-            if isinstance(error, wgpu.GPUError):
-                raise device_error(error, self.name) from error
-            raise
-        if observer is not None:
-            observer.kernels(ready.bound.plan, session, 0, trials, encoder)
-        # An int of Python, so that whoever multiplies by it does so without the width of a numpy scalar.
-        measurement = Measurement(ready.bound.plan, session, int(trials), cpu or {}) if timed else None
-        if measurement is not None:
-            self._last_timed = measurement
-        return Run(ready.bound.plan, ready.outputs, encoder, measurement)
+                call = self._call(arrays, trials)
+                node.shapes = call.shapes()
+                run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, observer, _TO_CALLER)
+        if run.measurement is not None:
+            self._last_timed = run.measurement
+        return run
 
     @explained(ASYNC_REMEDIES)
     async def execute_async(
@@ -399,12 +331,7 @@ class Primitive(ABC):
 
     def get_timing_result(self) -> TimingResult:
         """Return what the last timed call measured; see `Run.get_timing_result`."""
-        if self._last_timed is None:
-            raise TimingUnavailable(
-                f"this {self.name} has no timed run; call execute(enable_gpu_timing=True) or "
-                f"execute(enable_cpu_timing=True) first"
-            )
-        return self._last_timed.result()
+        return timing_result(self.name, self._last_timed)
 
     async def get_timing_result_async(self) -> TimingResult:
         """As `get_timing_result`, without blocking the event loop."""

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..runtime.arguments import Argument
-from .elementwise import Elementwise
+from .elementwise import Elementwise, elementwise_arguments
 from .typed import InputOutput
 
 __all__ = ["Copy"]
@@ -33,10 +32,7 @@ class Copy(InputOutput, Elementwise):
     """
 
     shader: ClassVar[str] = "copy"
-    arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument("input", chunked=True),
-        Argument("output", is_output=True, chunked=True),
-    )
+    arguments = elementwise_arguments("input")
 
     @staticmethod
     def reference(input: np.ndarray) -> np.ndarray:

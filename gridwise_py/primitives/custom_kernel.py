@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -10,14 +11,13 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import wgpu
 
-from ..backend.fork_guard import check_process
 from ..errors import ArgumentError, DatatypeError, LimitError, ShaderError
 from ..planning.kernel_text import Uniform, Variable, variables
 from ..planning.layout import Layout
 from ..planning.plan import Binding, BufferSpec, Plan, Shader, Work
 from ..planning.plan import Kernel as PlanKernel
 from ..planning.shaders import sha256
-from ..runtime.arguments import Argument, Ready
+from ..planning.signature import Argument, Signature
 from ..runtime.pipelines import Pipeline
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
@@ -143,7 +143,6 @@ class Kernel(Primitive):
         self._uniforms: dict[str, Uniform] = {
             name: self._uniform(variable) for name, variable in self._bindings.items() if variable.access == "uniform"
         }
-        self._values: dict[str, tuple[int, ...]] = {}  # words of the uniforms, as last given
         storage = {name: each for name, each in self._bindings.items() if name not in self._uniforms}
         self._datatypes: dict[str, Datatype | None] = {name: variable.datatype for name, variable in storage.items()}
         unknown = set(datatypes or {}) - set(storage)
@@ -151,8 +150,14 @@ class Kernel(Primitive):
             raise ArgumentError(f"datatypes of unknown bindings {sorted(unknown)}; there are {list(storage)}")
         for name, value in (datatypes or {}).items():
             self._datatypes[name] = None if value is None else as_datatype(value, STORAGE_DATATYPES)
-        self.arguments: tuple[Argument, ...] = tuple(  # pyright: ignore[reportIncompatibleVariableOverride]
-            Argument(name, is_output=variable.access == "read_write", aligned=True, cast=self._cast(name))
+        self.arguments = tuple(
+            Argument(
+                name,
+                is_output=variable.access == "read_write",
+                datatype=self._datatypes[name],
+                aligned=True,
+                cast=self._cast(name),
+            )
             for name, variable in storage.items()
         )
         by_number: dict[int, str] = {}
@@ -195,7 +200,7 @@ class Kernel(Primitive):
 
     def _compiled(self, unnamed: set[str]) -> list[Pipeline]:
         try:
-            return self._context.executor.pipelines_of(self._plan({}, (1, 1, 1)))
+            return self._context.executor.pipelines_of(self._plan({}, {}, (1, 1, 1)))
         except ShaderError as error:
             if not unnamed:
                 raise
@@ -235,35 +240,16 @@ class Kernel(Primitive):
         """The label."""
         return self._label
 
-    def argument_datatype(self, name: str) -> Datatype | None:
-        """The datatype from `datatypes`, else the declared one."""
-        return self._datatypes.get(name)
+    @functools.cached_property
+    def signature(self) -> Signature:
+        """The rules for its arguments; uniforms are values."""
+        return Signature.of(self, self._uniforms)
 
-    def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> Ready:
-        """Bind as every primitive does, with the values of uniforms, which are part of the plan."""
-        if not self._uniforms:
-            return super()._bind(arrays, trials)
-        check_process()  # before the lock
-        given = {
-            name: self._uniforms[name].words(value, f"{self._label}: {name}")
-            for name, value in arrays.items()
-            if name in self._uniforms
-        }
-        with self._lock:
-            before = self._values, self._ready
-            if any(self._values.get(name) != words for name, words in given.items()):
-                self._values, self._ready = {**self._values, **given}, None
-                self._plans.clear()
-            try:
-                return super()._bind({k: v for k, v in arrays.items() if k not in self._uniforms}, trials)
-            except BaseException:
-                if before[0] != self._values:
-                    self._plans.clear()
-                self._values, self._ready = before
-                raise
+    def plan(self, layout: Layout, **values: Any) -> Plan:
+        """Return the plan: one dispatch. `values` are the uniforms, as `execute` takes them."""
+        return self._plan_with(layout, self.signature.words(values))
 
-    def plan(self, layout: Layout) -> Plan:
-        """Return the plan: one dispatch."""
+    def _plan_with(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> Plan:
         empty = [name for name, operand in layout.items() if operand.length == 0]
         if empty:
             raise ArgumentError(f"{self._label}: {', '.join(empty)} has 0 items, which cannot be bound")
@@ -273,26 +259,27 @@ class Kernel(Primitive):
                 f"{self._label}: {', '.join(sorted(shared))} lie in one buffer, one of them writable, which WebGPU "
                 f"does not allow for two bindings; use separate buffers"
             )
-        missing = [name for name in self._uniforms if name not in self._values]
-        if missing:
-            described = ", ".join(f"{name}= ({self._uniforms[name].name})" for name in missing)
-            raise ArgumentError(f"{self._label}.execute() needs {described}")
         # The minimum: each binding is read or written once.
         bytes_of = {name: operand.length * operand.item_bytes for name, operand in layout.items()}
         written = sum(bytes_of[argument.name] for argument in self.arguments if argument.is_output)
         return self._plan(
             {name: BufferSpec(o.buffer, "argument", o.size_bytes) for name, o in layout.items()},
+            values,
             self._grid({name: operand.length for name, operand in layout.items()}),
             Work(max(o.length for o in layout.values()), sum(bytes_of.values()) - written, written),
         )
 
     def _plan(
-        self, arguments: Mapping[str, BufferSpec], workgroups: tuple[int, int, int], work: Work | None = None
+        self,
+        arguments: Mapping[str, BufferSpec],
+        values: Mapping[str, tuple[int, ...]],
+        workgroups: tuple[int, int, int],
+        work: Work | None = None,
     ) -> Plan:
         """Return the plan on these buffers; without any, a plan that is only compiled."""
-        values = {name: BufferSpec(name, "params", 4 * len(words), words) for name, words in self._values.items()}
+        uniforms = {name: BufferSpec(name, "params", 4 * len(words), words) for name, words in values.items()}
         nowhere = {name: BufferSpec(name, "argument", 16) for name in self._bindings}
-        specs = {**nowhere, **values, **arguments}
+        specs = {**nowhere, **uniforms, **arguments}
         key = sha256(self._wgsl)
         bindings = sorted(
             (Binding(each.binding, specs[name].name, each.access) for name, each in self._bindings.items()),

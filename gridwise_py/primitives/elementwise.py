@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 import wgpu
 
-from ..errors import LengthError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
+from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
@@ -18,7 +17,20 @@ from ..types.datatype import ComputeDatatypeLike, Datatype, as_datatype
 from ..types.options import optional_integers
 from .base import Primitive
 
-__all__ = ["Elementwise"]
+__all__ = ["Elementwise", "elementwise_arguments"]
+
+
+def elementwise_arguments(*inputs: str) -> tuple[Argument, ...]:
+    """Return the arguments of a primitive that computes item i of ``output`` from item i of each input.
+
+    All are of one length. The output may be an input: one invocation reads and writes each item.
+    """
+    first, *others = inputs
+    return (
+        Argument(first, chunked=True),
+        *(Argument(name, length=SameAs(first), chunked=True) for name in others),
+        Argument("output", is_output=True, length=SameAs(first), overlap="same view", chunked=True),
+    )
 
 
 class Elementwise(Primitive):
@@ -56,24 +68,6 @@ class Elementwise(Primitive):
         wishes = optional_integers(workgroup_size=workgroup_size, vecs=vecs)
         self._shapes = shapes_for("elementwise", self.capabilities, **wishes)
 
-    def argument_datatype(self, name: str) -> Datatype:
-        """The primitive's datatype, for every argument."""
-        return self.datatype
-
-    def check_lengths(self, lengths: Mapping[str, int]) -> None:
-        """All inputs have the same length."""
-        if len(set(lengths.values())) > 1:
-            described = ", ".join(f"{name} has {n} items" for name, n in lengths.items())
-            raise LengthError(f"{self.name}: lengths differ: {described}; slice them to one length")
-
-    def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
-        """As long as the inputs."""
-        return next(iter(lengths.values()))
-
-    def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
-        """In place is allowed: one invocation reads and writes each item."""
-        return identical
-
     def _regions(self, layout: Layout) -> int:
         """Return the number of regions that take turns."""
         parts = {(part.buffer, part.first_byte): part for operand in layout.values() for part in operand.parts}
@@ -84,7 +78,7 @@ class Elementwise(Primitive):
         """Return the plan: one dispatch."""
         n = layout["output"].length
         shape = self._shapes.at(n)
-        inputs = [a.name for a in self.arguments if not a.is_output]
+        inputs = self.signature.inputs
         builder = PlanBuilder(self.shader, layout, self.capabilities)
         regions = self._regions(layout)
         windows = windows_of(layout, [*inputs, "output"], self.capabilities, shape.tile_items)

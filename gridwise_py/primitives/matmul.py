@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, LengthError, LimitError
+from ..errors import ArgumentError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
-from ..runtime.arguments import Argument
+from ..planning.signature import Argument, Product
 from ..tuning.matmul_shapes import MatMulShape, matmul_shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import MATMUL_DATATYPES, Datatype, MatMulDatatypeLike, as_datatype
@@ -76,10 +76,10 @@ class MatMul(TwoInputs):
     """
 
     datatypes: ClassVar[Mapping[str, Datatype]] = MATMUL_DATATYPES
-    arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument("a", chunked=True),
-        Argument("b", chunked=True),
-        Argument("output", is_output=True, chunked=True),
+    arguments = (
+        Argument("a", length=Product(("m", "k")), chunked=True),
+        Argument("b", length=Product(("k", "n")), chunked=True),
+        Argument("output", is_output=True, length=Product(("m", "n")), chunked=True),
     )
 
     def __init__(
@@ -109,24 +109,6 @@ class MatMul(TwoInputs):
             stages=stages, unroll=unroll,
         )  # fmt: skip
         self._shapes = matmul_shapes_for(self.capabilities, **wishes)
-
-    def argument_datatype(self, name: str) -> Datatype:
-        """The primitive's datatype, for every argument."""
-        return self.datatype
-
-    def check_lengths(self, lengths: Mapping[str, int]) -> None:
-        """The inputs have as many items as their matrices."""
-        for name, sizes in (("a", ("m", "k")), ("b", ("k", "n"))):
-            rows, columns = (getattr(self, size) for size in sizes)
-            if lengths[name] != rows * columns:
-                raise LengthError(
-                    f"MatMul: {name} has {lengths[name]} items, but {sizes[0]}={rows} times {sizes[1]}={columns} is "
-                    f"{rows * columns}; give a matrix of {rows} × {columns}, or make a MatMul with other sizes"
-                )
-
-    def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
-        """m·n items."""
-        return self.m * self.n
 
     @classmethod
     def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:

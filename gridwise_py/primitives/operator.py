@@ -105,10 +105,6 @@ class OperatorPrimitive(Primitive):
         """Whether results are the same bits on every run and adapter: the order is fixed, or nothing rounds."""
         return self._fixed_order is not None or not self._rounds
 
-    def argument_datatype(self, name: str) -> Datatype:
-        """The primitive's datatype, for input and output."""
-        return self.datatype
-
     def _shapes_for(self, kernel: str, *, workgroup_size: int | None, vecs: int | None) -> Shapes:
         """Return the shapes of a kernel: the fixed ones, the caller's, the tuned ones or those of the table."""
         wishes = {"workgroup_size": workgroup_size, "vecs": vecs}

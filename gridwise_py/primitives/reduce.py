@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 import wgpu
@@ -13,7 +13,7 @@ from ..planning.kernel_constants import RAW_OUTPUT
 from ..planning.layout import Layout
 from ..planning.lookback_state import ChainedState
 from ..planning.plan import Copy, Plan, Work
-from ..runtime.arguments import Argument
+from ..planning.signature import Argument
 from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities, SubgroupsLike
 from ..types.datatype import ComputeDatatypeLike
@@ -98,7 +98,8 @@ class Reduce(InputTotal, OperatorPrimitive):
     array([9], dtype=uint32)
     """
 
-    arguments: ClassVar[tuple[Argument, ...]] = (Argument("input", chunked=True), Argument("output", is_output=True))
+    # Any overlap is allowed: the result is written after everything was read.
+    arguments = (Argument("input", chunked=True), Argument("output", is_output=True, length=1, overlap="any"))
 
     def __init__(
         self,
@@ -125,14 +126,6 @@ class Reduce(InputTotal, OperatorPrimitive):
         numbers = optional_integers(epoch_bits=epoch_bits, spin_limit=spin_limit, stall_every=stall_every)
         self._state = ChainedState.choose(self.capabilities, state, **numbers)
         self._shapes = self._shapes_for("reduce", **wishes)
-
-    def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
-        """One item."""
-        return 1
-
-    def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
-        """Any overlap is allowed: the result is written after everything was read."""
-        return True
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: at most two dispatches; with several windows one each and one more."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import wgpu
@@ -16,8 +16,8 @@ from ..planning.kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
 from ..planning.layout import Layout
 from ..planning.lookback_state import ChainedState
 from ..planning.plan import Plan, Work
+from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
-from ..runtime.arguments import Argument
 from ..runtime.lookback_selftest import look_back_choice
 from ..tuning.shapes import Shape, look_back_tiles
 from ..types.capabilities import Capabilities, SubgroupsLike
@@ -118,9 +118,9 @@ class Scan(InputOutput, OperatorPrimitive):
     array([0, 1, 2, 3, 4], dtype=uint32)
     """
 
-    arguments: ClassVar[tuple[Argument, ...]] = (
+    arguments = (
         Argument("input", chunked=True),
-        Argument("output", is_output=True, chunked=True),
+        Argument("output", is_output=True, length=SameAs("input"), overlap="same view", chunked=True),
     )
 
     def __init__(
@@ -158,6 +158,9 @@ class Scan(InputOutput, OperatorPrimitive):
                     f"depends on timing; leave out one of the two"
                 )
             self._insists = "reduce_then_scan"
+        if self._insists == "lookback":
+            # Its fallback reads the input again.
+            self.arguments = tuple(replace(argument, overlap="never") for argument in self.arguments)
         numbers = optional_integers(epoch_bits=epoch_bits, spin_limit=spin_limit, stall_every=stall_every)
         self._state = ChainedState.choose(self.capabilities, state, **numbers)
         never = "reduce_then_scan" in (self._insists, self._prefers)
@@ -181,14 +184,6 @@ class Scan(InputOutput, OperatorPrimitive):
     def state(self) -> str:
         """Form of the look-back's state words."""
         return self._state.form
-
-    def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
-        """As long as the input."""
-        return lengths["input"]
-
-    def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
-        """In place is allowed with reduce-then-scan; the fallback of look-back reads its input again."""
-        return identical and self._insists != "lookback"
 
     def choose_strategy(self, in_place: bool) -> str:
         """Return the strategy for a call."""

@@ -10,11 +10,11 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, LengthError
+from ..errors import ArgumentError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout, Operand
 from ..planning.plan import Plan, Work
-from ..runtime.arguments import Argument, Items
+from ..planning.signature import Argument, SameAs
 from ..runtime.lookback_selftest import look_back_choice
 from ..tuning.shapes import Shapes
 from ..tuning.sort_shapes import sort_shapes_for
@@ -110,34 +110,6 @@ class SortPrimitive(Primitive):
     def descending(self) -> bool:
         """Whether the largest comes first."""
         return self._configs.rows[-1][1].descending
-
-    def argument_datatype(self, name: str) -> Datatype | None:
-        """The datatype of the keys or of the values."""
-        return self.datatype if name in self._roles[:2] else self.value_datatype
-
-    def check_lengths(self, lengths: Mapping[str, int]) -> None:
-        """Check that there are as many values as keys."""
-        if len(set(lengths.values())) > 1:
-            described = ", ".join(f"{name} has {n} items" for name, n in lengths.items())
-            raise LengthError(f"{self.name}: lengths differ: {described}; every key needs one value")
-
-    def output_length(self, name: str, lengths: Mapping[str, int]) -> int:
-        """As long as the input."""
-        return next(iter(lengths.values()))
-
-    def default_output(self, name: str, inputs: Mapping[str, Items]) -> Items | None:
-        """The input of the same role, if the sort is in place."""
-        if not self.overwrite_input:
-            return None
-        keys_in, keys_out, values_in, _ = self._roles
-        return inputs[keys_in if name == keys_out else values_in]
-
-    def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
-        """With `overwrite_input`, keys may overwrite keys, and values may overwrite values."""
-        keys_in, keys_out, values_in, values_out = self._roles
-        return (
-            self.overwrite_input and identical and (argument, output) in ((keys_in, keys_out), (values_in, values_out))
-        )
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for up to one tile, else a histogram and one or three dispatches per digit."""
@@ -237,9 +209,9 @@ class Sort(InputOutput, SortPrimitive):
     array([3, 2, 1], dtype=uint32)
     """
 
-    arguments: ClassVar[tuple[Argument, ...]] = (
+    arguments = (
         Argument("input", chunked=True),
-        Argument("output", is_output=True, chunked=True),
+        Argument("output", is_output=True, length=SameAs("input"), replaces="input", chunked=True),
     )
     _roles = ("input", "output", None, None)
 
@@ -308,12 +280,15 @@ class SortPairs(KeysValues, SortPrimitive):
     array([0.1, 0.2, 0.3], dtype=float32)
     """
 
-    arguments: ClassVar[tuple[Argument, ...]] = (
+    arguments = (
         Argument("keys", chunked=True),
-        Argument("values", chunked=True),
-        Argument("output_keys", is_output=True, chunked=True),
-        Argument("output_values", is_output=True, chunked=True),
-    )
+        Argument("values", datatype="value_datatype", length=SameAs("keys", "every key needs one value"), chunked=True),
+        Argument("output_keys", is_output=True, length=SameAs("keys"), replaces="keys", chunked=True),
+        Argument(
+            "output_values", is_output=True, datatype="value_datatype", length=SameAs("keys"), replaces="values",
+            chunked=True,
+        ),
+    )  # fmt: skip
     _roles = ("keys", "output_keys", "values", "output_values")
 
     def __init__(
@@ -383,9 +358,9 @@ class ArgSort(InputOutput, SortPrimitive):
     array([1, 2, 0], dtype=uint32)
     """
 
-    arguments: ClassVar[tuple[Argument, ...]] = (
+    arguments = (
         Argument("input", chunked=True),
-        Argument("output", is_output=True, chunked=True),
+        Argument("output", is_output=True, datatype="value_datatype", length=SameAs("input"), chunked=True),
     )
     _roles = ("input", None, None, "output")
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 import wgpu
 
 from ..call_errors import LEFT_OUT, explained, given
-from ..runtime.arguments import Items, ItemsT
 from ..runtime.array import Array
-from ..runtime.executor import BoundPlan
+from ..runtime.bound_call import ASYNC_REMEDIES, BoundCall
+from ..runtime.chunked_array import Items, ItemsT
 from ..runtime.run import Run
 from ..timing.queries import TimingSession
-from .base import ASYNC_REMEDIES, Primitive
+from .base import Primitive
 
 __all__ = ["InputOutput", "InputTotal", "KeysValues", "TwoInputs"]
 
@@ -31,8 +31,8 @@ class InputOutput(Primitive):
         *,
         input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
-    ) -> BoundPlan:
-        return self._bind(given(input=input, output=output)).bound
+    ) -> BoundCall[ItemsT]:
+        return self._bind(given(input=input, output=output))
 
     @explained()
     def record(
@@ -83,8 +83,8 @@ class InputTotal(Primitive):
         *,
         input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
-    ) -> BoundPlan:
-        return self._bind(given(input=input, output=output)).bound
+    ) -> BoundCall[Array]:
+        return self._bind(given(input=input, output=output))
 
     @explained()
     def record(
@@ -136,8 +136,8 @@ class TwoInputs(Primitive):
         a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
-    ) -> BoundPlan:
-        return self._bind(given(a=a, b=b, output=output)).bound
+    ) -> BoundCall[ItemsT]:
+        return self._bind(given(a=a, b=b, output=output))
 
     @explained()
     def record(
@@ -193,8 +193,8 @@ class KeysValues(Primitive):
         values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
-    ) -> BoundPlan:
-        return self._bind(given(keys=keys, values=values, output_keys=output_keys, output_values=output_values)).bound
+    ) -> BoundCall[ItemsT]:
+        return self._bind(given(keys=keys, values=values, output_keys=output_keys, output_values=output_values))
 
     @explained()
     def record(

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..runtime.arguments import Argument
-from .elementwise import Elementwise
+from .elementwise import Elementwise, elementwise_arguments
 from .typed import TwoInputs
 
 __all__ = ["VectorAdd"]
@@ -40,11 +39,7 @@ class VectorAdd(TwoInputs, Elementwise):
 
     shader: ClassVar[str] = "vector_add"
     flops_per_item: ClassVar[int] = 1
-    arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument("a", chunked=True),
-        Argument("b", chunked=True),
-        Argument("output", is_output=True, chunked=True),
-    )
+    arguments = elementwise_arguments("a", "b")
 
     @staticmethod
     def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ from ..planning.plan import Plan
 from ..runtime.context import context_of
 from ..runtime.device import default_device
 from ..runtime.event import Event
+from ..runtime.observer import Recordable
 from ..runtime.run import record_marked
 from ..timing.chrome_trace import ChromeTrace, GpuSlice
 from ..timing.queries import TimingSession
@@ -295,19 +296,19 @@ class Profile:
             self._attach(GpuWork(kernel.label, "kernel", args, None if session is None else (session, first + i)))
 
     def record_primitive(
-        self, name: str, ready: Any, encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None
+        self, name: str, call: Recordable, encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None
     ) -> None:
         """Record a primitive on a caller's encoder, with stamps, in the caller's session if there is one."""
         with self.span(name, "primitive") as node:
-            node.shapes = ready.shapes()
+            node.shapes = call.shapes()
             if timing is None and self.times_kernels(encoder):
                 session = self._context.timing_helper.session()
-                record_marked(ready.bound, encoder, trials, session)
-                self.kernels(ready.bound.plan, session, 0, trials, encoder)
+                record_marked(call.bound_plan, encoder, trials, session)
+                self.kernels(call.bound_plan.plan, session, 0, trials, encoder)
                 return
             first = 0 if timing is None else timing.span_count
-            ready.bound.encode(encoder, trials=trials, timing=timing)
-            self.kernels(ready.bound.plan, timing, first, trials, encoder)
+            call.bound_plan.encode(encoder, trials=trials, timing=timing)
+            self.kernels(call.bound_plan.plan, timing, first, trials, encoder)
 
     def times_kernels(self, encoder: wgpu.GPUCommandEncoder | None) -> bool:
         """Whether kernels get timestamps because of the profile; `encoder` as in `_is_taken`."""

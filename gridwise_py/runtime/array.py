@@ -190,7 +190,7 @@ class Array(OnGpu):
         The buffer's device, by default as wgpu tells it.
     """
 
-    __slots__ = ("__weakref__", "_buffer", "_datatype", "_device", "_length", "_offset")
+    __slots__ = ("__weakref__", "_buffer", "_count", "_datatype", "_device", "_length", "_offset")
 
     def __init__(
         self,
@@ -204,6 +204,7 @@ class Array(OnGpu):
         if not isinstance(buffer, wgpu.GPUBuffer):
             raise DatatypeError(f"buffer must be a wgpu.GPUBuffer, not {type(buffer).__name__}")
         self._buffer = buffer
+        self._count: Array | None = None
         self._datatype = as_datatype(datatype, STORAGE_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         # Python's ints: sums of numpy's would wrap.
@@ -277,10 +278,38 @@ class Array(OnGpu):
         """The device of the buffer."""
         return self._device
 
+    @property
+    def count(self) -> Array | None:
+        """Where only the GPU knows how many items there are: an Array of one u32; else None.
+
+        `size` is then the room that there is. `to_numpy` and `trim` cut to the count.
+        """
+        return self._count
+
+    def counted_by(self, count: Array) -> Array:
+        """Return a view of the same items, of which only as many are valid as the one item of `count` says."""
+        if count.size != 1 or count.datatype.name != "u32":
+            raise ArgumentError(f"a count must be an Array of one u32, not {count!r}")
+        view = Array(self._buffer, self._datatype, self._length, self._offset, device=self._device)
+        view._count = count
+        return view
+
+    def trim(self) -> Array:
+        """Return a view of the items that there are; reads the count of 4 bytes, and so waits for the GPU.
+
+        Without a count the array is returned as it is.
+        """
+        if self._count is None:
+            return self
+        items = min(self._count.item(), self._length)
+        return Array(self._buffer, self._datatype, int(items), self._offset, device=self._device)
+
     def __len__(self) -> int:
         return self._length
 
     def __getitem__(self, key: slice) -> Array:
+        if self._count is not None:
+            raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
         start, length = slice_bounds(key, self._length, "an Array")
         return Array(self._buffer, self._datatype, length, self._offset + start, device=self._device)
 
@@ -290,7 +319,7 @@ class Array(OnGpu):
         Returns
         -------
         numpy.ndarray
-            Shape (size,), dtype of the Array.
+            Shape (size,), dtype of the Array; only as many items as the count says, where there is one.
 
         Raises
         ------
@@ -298,6 +327,8 @@ class Array(OnGpu):
             If the buffer is destroyed or mapped, or lacks COPY_SRC.
         """
         self._check_usable("COPY_SRC", "to_numpy()")
+        if self._count is not None:
+            return self.trim().to_numpy()
         if not self._length:
             return np.empty(0, dtype=self.dtype)
         if self._is_whole_words():
@@ -403,7 +434,8 @@ class Array(OnGpu):
         label = f", label={self._buffer.label!r}" if self._buffer.label not in ("", _LABEL) else ""
         end = ", destroyed" if is_destroyed(self._buffer) else ""
         where = self._device.adapter.info["device"]
-        return f"Array({self._datatype.name}, {count_items(self._length)}{view}{label}, on {where}{end})"
+        most = "at most " if self._count is not None else ""
+        return f"Array({self._datatype.name}, {most}{count_items(self._length)}{view}{label}, on {where}{end})"
 
 
 def _checked_size(device: wgpu.GPUDevice, n: int, datatype: Datatype) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import wgpu
@@ -14,7 +14,7 @@ from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
 from .array import Array, OnGpu, asarray, checked_count, count_items, datatype_of, empty, host_array, slice_bounds
 from .device import default_device
 
-__all__ = ["ChunkedArray"]
+__all__ = ["ChunkedArray", "Items", "ItemsT", "parts"]
 
 _WHOLE_ITEMS = 1 << 14  # default chunks are multiples of this: whole tiles of every kernel
 
@@ -221,3 +221,13 @@ def _chunk_items(wanted: int | None, datatype: Datatype, device: wgpu.GPUDevice)
         largest = min(device.limits["max-storage-buffer-binding-size"], device.limits["max-buffer-size"])
         return max(_WHOLE_ITEMS, largest // datatype.itemsize_bytes // _WHOLE_ITEMS * _WHOLE_ITEMS)
     return checked_count(wanted, "chunk_items", 1)
+
+
+Items: TypeAlias = Array | ChunkedArray
+#: What goes in, and so what comes out.
+ItemsT = TypeVar("ItemsT", bound=Items)
+
+
+def parts(value: Any) -> tuple[Array, ...]:
+    """Return the arrays of an argument: its chunks, or itself."""
+    return value.chunks if isinstance(value, ChunkedArray) else (value,)

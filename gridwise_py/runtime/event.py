@@ -14,9 +14,9 @@ from ..backend.wgpu_native import device_of, queue_is_idle, submit, wait_idle
 from ..errors import ArgumentError, BufferUsageError, TimingNotReady, TimingUnavailable
 from ..timing.queries import TimingSession
 from ..timing.result import Span
-from .arguments import check_encoder
 from .context import context_of
 from .device import default_device
+from .encoders import check_encoder
 from .internal_kernels import bind_nothing
 
 __all__ = ["Event", "synchronize"]

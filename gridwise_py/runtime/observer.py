@@ -11,13 +11,26 @@ import wgpu
 from ..planning.plan import Plan
 from ..timing.queries import TimingSession
 
-__all__ = ["Observed", "Observer", "step"]
+__all__ = ["Observed", "Observer", "Recordable", "step"]
 
 
 class Observed(Protocol):
     """A span while it is open."""
 
     shapes: str | None
+
+
+class Recordable(Protocol):
+    """A bound call, as far as observers need it."""
+
+    @property
+    def bound_plan(self) -> Any:
+        """The plan on its buffers, a `BoundPlan`."""
+        ...
+
+    def shapes(self) -> str:
+        """Return names, lengths and datatypes of the arguments."""
+        ...
 
 
 class Observer(Protocol):
@@ -52,7 +65,7 @@ class Observer(Protocol):
         ...
 
     def record_primitive(
-        self, name: str, ready: Any, encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None
+        self, name: str, call: Recordable, encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None
     ) -> None:
         """Record a bound primitive on a caller's encoder."""
         ...

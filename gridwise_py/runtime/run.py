@@ -16,7 +16,7 @@ from ..errors import ArgumentError, TimingUnavailable
 from ..planning.plan import Plan
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
-from .arguments import ItemsT
+from .chunked_array import ItemsT
 from .executor import BoundPlan
 from .observer import Observer
 
@@ -162,6 +162,11 @@ class Run(Generic[ItemsT]):
         self.outputs: dict[str, ItemsT] = outputs
         self.encoder: wgpu.GPUCommandEncoder | None = encoder
         self._measurement = measurement
+
+    @property
+    def measurement(self) -> Measurement | None:
+        """What it left to be read; None if it was not timed."""
+        return self._measurement
 
     @property
     def output(self) -> ItemsT:

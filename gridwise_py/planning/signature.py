@@ -1,0 +1,237 @@
+"""What a primitive says of its arguments, as data: names, datatypes, lengths, and which of them may overlap.
+
+A class lists its `Argument` objects. For one primitive they become a `Signature`, in which every reference to an
+attribute of the primitive is replaced by its value. A call is checked against that in one visit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, Literal, Protocol, TypeAlias, get_args
+
+from ..errors import ArgumentError, LengthError
+from ..types.datatype import Datatype
+
+__all__ = ["Argument", "Overlap", "Product", "SameAs", "Signature", "UpTo", "ValueRule"]
+
+#: Whether an output may share items with an input: not at all, if both are exactly the same view, or in any way.
+Overlap: TypeAlias = Literal["never", "same view", "any"]
+
+
+@dataclass(frozen=True)
+class SameAs:
+    """As many items as another argument.
+
+    Attributes
+    ----------
+    argument : str
+    remedy : str
+        What to do where an input has another length.
+    """
+
+    argument: str
+    remedy: str = "slice them to one length"
+
+
+@dataclass(frozen=True)
+class Product:
+    """As many items as the product of attributes of the primitive, such as the rows and columns of a matrix."""
+
+    attributes: tuple[str, ...]
+    values: tuple[int, ...] = ()
+
+    @property
+    def items(self) -> int:
+        """The number of items, once the values are known."""
+        return prod(self.values)
+
+
+@dataclass(frozen=True)
+class UpTo:
+    """At most as many items as another argument has: the GPU counts them.
+
+    Attributes
+    ----------
+    argument : str
+        Its length is the capacity of the output.
+    count : str
+        The output, of one u32, that says how many items there are.
+    """
+
+    argument: str
+    count: str
+
+
+Length: TypeAlias = int | SameAs | Product | UpTo | None
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A named argument of a primitive.
+
+    Attributes
+    ----------
+    name : str
+    is_output : bool
+    datatype : str, Datatype or None
+        The attribute of the primitive that has the datatype, or a datatype, or None for any.
+    length : int, SameAs, Product, UpTo or None
+        How many items it has. None is any number, for an output one that the caller must choose.
+    overlap : {"never", "same view", "any"}
+        Of an output: whether it may share items with another argument.
+    replaces : str or None
+        Of an output: the input that it is, in primitives with ``overwrite_input=True``.
+    aligned : bool
+        Whether the kernel needs the view to start at the binding itself (a user's kernel that knows no offset).
+    chunked : bool
+        Whether it may be a `ChunkedArray`.
+    cast : str or None
+        What to do where an array is of another datatype; None for the usual advice.
+    """
+
+    name: str
+    is_output: bool = False
+    datatype: str | Datatype | None = "datatype"
+    length: Length = None
+    overlap: Overlap = "never"
+    replaces: str | None = None
+    aligned: bool = False
+    chunked: bool = False
+    cast: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.overlap not in get_args(Overlap):
+            raise ArgumentError(
+                f"argument {self.name!r} has overlap={self.overlap!r}; known are {', '.join(get_args(Overlap))}"
+            )
+
+    def resolved(self, primitive: Any) -> Argument:
+        """Return the argument with the primitive's values in place of the names of its attributes."""
+        datatype, length, replaces = self.datatype, self.length, self.replaces
+        if isinstance(datatype, str):
+            datatype = getattr(primitive, datatype)
+        if isinstance(length, Product):
+            length = Product(length.attributes, tuple(getattr(primitive, name) for name in length.attributes))
+        if not getattr(primitive, "overwrite_input", False):
+            replaces = None
+        return replace(self, datatype=datatype, length=length, replaces=replaces)
+
+
+class ValueRule(Protocol):
+    """An argument that is a value, not an array: it becomes words of the plan."""
+
+    @property
+    def name(self) -> str:
+        """Its type, in messages."""
+        ...
+
+    def words(self, value: Any, what: str) -> tuple[int, ...]:
+        """Return the value as words of 4 bytes; raise an ArgumentError that begins with `what`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The rules for the arguments of one primitive.
+
+    Attributes
+    ----------
+    primitive : str
+        Its name, in messages.
+    arguments : dict from str to Argument
+        Resolved: each datatype is a `Datatype` or None.
+    values : dict from str to ValueRule
+        Arguments that are values.
+    """
+
+    primitive: str
+    arguments: dict[str, Argument]
+    values: Mapping[str, ValueRule] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, primitive: Any, values: Mapping[str, ValueRule] | None = None) -> Signature:
+        """Return the signature of a primitive, from its `arguments` and its attributes."""
+        resolved = {argument.name: argument.resolved(primitive) for argument in primitive.arguments}
+        signature = cls(primitive.name, resolved, dict(values or {}))
+        for argument in resolved.values():
+            others = (getattr(argument.length, "argument", None), getattr(argument.length, "count", None))
+            for other in (*others, argument.replaces):
+                if other is not None and other not in resolved:
+                    raise ArgumentError(
+                        f"{primitive.name}: argument {argument.name!r} refers to {other!r}, which is none"
+                    )
+        return signature
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the inputs, in order."""
+        return [name for name, argument in self.arguments.items() if not argument.is_output]
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the outputs, in order."""
+        return [name for name, argument in self.arguments.items() if argument.is_output]
+
+    def datatype(self, name: str) -> Datatype | None:
+        """Return the datatype that an argument must have; None for any."""
+        datatype = self.arguments[name].datatype
+        assert not isinstance(datatype, str), "a resolved argument has no reference"
+        return datatype
+
+    def words(
+        self, given: Mapping[str, Any], before: Mapping[str, tuple[int, ...]] | None = None
+    ) -> dict[str, tuple[int, ...]]:
+        """Return the words of the arguments that are values: of those given, else of those of the call before.
+
+        Raises
+        ------
+        ArgumentError
+            If a value is missing, or is not of its type.
+        """
+        words: dict[str, tuple[int, ...]] = {}
+        for name, rule in self.values.items():
+            if given.get(name) is not None:
+                words[name] = rule.words(given[name], f"{self.primitive}: {name}")
+            elif before is not None:
+                words[name] = before[name]
+        missing = [f"{name}= ({rule.name})" for name, rule in self.values.items() if name not in words]
+        if missing:
+            raise ArgumentError(f"{self.primitive}.execute() needs {', '.join(missing)}")
+        return words
+
+    def check_lengths(self, lengths: Mapping[str, int]) -> None:
+        """Raise LengthError where the lengths of the inputs do not fit each other, or the primitive."""
+        for name in self.inputs:
+            rule, length = self.arguments[name].length, lengths[name]
+            if isinstance(rule, SameAs) and length != lengths[rule.argument]:
+                described = ", ".join(f"{name} has {n} items" for name, n in lengths.items())
+                raise LengthError(f"{self.primitive}: lengths differ: {described}; {rule.remedy}")
+            if isinstance(rule, int) and length != rule:
+                raise LengthError(f"{self.primitive}: {name} has {length} items, but takes {rule}")
+            if isinstance(rule, Product) and length != rule.items:
+                named = " times ".join(f"{a}={value}" for a, value in zip(rule.attributes, rule.values, strict=True))
+                raise LengthError(
+                    f"{self.primitive}: {name} has {length} items, but {named} is {rule.items}; give one of "
+                    f"{' × '.join(map(str, rule.values))} items, or make a {self.primitive} with other sizes"
+                )
+
+    def output_length(self, name: str, lengths: Mapping[str, int]) -> int | None:
+        """Return for how many items an output needs room, given the lengths of the inputs; None if it does not say."""
+        rule = self.arguments[name].length
+        if isinstance(rule, (SameAs, UpTo)):
+            return lengths[rule.argument] if rule.argument in lengths else self.output_length(rule.argument, lengths)
+        return rule.items if isinstance(rule, Product) else rule
+
+    def length_like(self, name: str) -> str:
+        """Return the argument whose length an argument has in the end: itself, if it has one of its own."""
+        rule = self.arguments[name].length
+        return self.length_like(rule.argument) if isinstance(rule, (SameAs, UpTo)) else name
+
+    def may_overlap(self, output: str, argument: str, identical: bool) -> bool:
+        """Whether an output may share items with another argument; `identical` if both are the same view."""
+        rule = self.arguments[output]
+        if rule.replaces == argument:
+            return identical
+        return rule.overlap == "any" or (rule.overlap == "same view" and identical)

@@ -1,0 +1,699 @@
+"""`gridwise compare`: joining, gating, refusing, ranking, its four formats, and files that are no results."""
+
+import copy
+import dataclasses
+import io
+import json
+import math
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from gridwise_py import ArgumentError
+from gridwise_py.bench import compare_render, documents
+from gridwise_py.bench.canary import CanaryTime, settled
+from gridwise_py.bench.compare import compare
+from gridwise_py.bench.results import SCHEMA
+from gridwise_py.bench.results_reader import read_results
+from gridwise_py.bench.rounds import pooled
+from gridwise_py.bench.verdict import VerdictKind
+from gridwise_py.cli import main
+from gridwise_py.display.terminal import make_console
+from helpers.comparisons import H200, LAVAPIPE, document, entry, scaled, series
+from helpers.paths import RESULTS
+
+BENCH_1 = RESULTS / "h200" / "bench.json"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Write two documents (or texts), run the command on them, and return its result."""
+
+    def run(old, new, *options):
+        paths = []
+        for name, content in (("old.json", old), ("new.json", new)):
+            path = tmp_path / name
+            text = content if isinstance(content, str) else json.dumps(content)
+            path.write_text(text, encoding="utf-8")
+            paths.append(str(path))
+        return CliRunner().invoke(main, ["compare", *paths, *options])
+
+    return run
+
+
+# ---- exit codes
+
+
+def test_a_file_against_itself(run):
+    a = document()
+    found = run(a, a)
+    assert found.exit_code == 0, found.output
+    assert "12 rows: 12 same" in found.output
+    assert "NVIDIA H200" in found.output
+    assert found.output.count("OLD and NEW are the same measurement") == 1
+
+
+def test_one_measurement_is_the_same_however_noisy_it_is(run):
+    """Two files with equal times are not two runs: no interval says anything of them."""
+    a = document()
+    rng = np.random.default_rng(5)
+    noisy = (1e5 * np.exp(np.cumsum(rng.standard_normal(130)))).tolist()
+    for result in a["results"]:
+        result["whole"]["series"]["gpu_span"] = series(noisy)
+    b = {**a, "context": {**a["context"], "command": ["bench"]}}
+    found = run(a, b)
+    assert "12 rows: 12 same" in found.output
+    assert "the same measurement" in found.output
+    other = copy.deepcopy(a)
+    other["results"][0]["whole"]["series"]["gpu_span"] = series(noisy[::-1])
+    again = compare(a, other)
+    assert "the same measurement" not in run(a, other).output
+    assert again.rows[0].verdict.high > 1e6
+    assert compare_render.row_cells(again.rows[0])[5] == "too noisy to say"
+
+
+def test_two_runs_of_the_same_thing(run):
+    found = run(document(1), document(2))
+    assert found.exit_code == 0, found.output
+    assert "slower" not in found.output.splitlines()[-1].split("slower by")[0]
+
+
+@pytest.mark.parametrize("kernel", [0, 1])
+@pytest.mark.parametrize("case", [1, 2, 3])
+def test_one_kernel_slower(run, case, kernel):
+    a = document()
+    found = run(a, scaled(a, case, kernel, 1.2))
+    assert found.exit_code == 1, found.output
+    assert found.output.count("slower, past the gate") == 1
+
+
+def test_one_kernel_faster_is_no_regression(run):
+    a = document()
+    found = run(a, scaled(a, 1, 0, 0.8))
+    assert found.exit_code == 0
+    assert "1 faster" in found.output
+
+
+def test_the_gate(run):
+    a = document()
+    b = scaled(a, 1, 0, 1.1)
+    assert run(a, b).exit_code == 1
+    assert run(a, b, "--gate", "15%").exit_code == 0
+    assert run(a, b, "--gate", "0.15", "--threshold", "1 %").exit_code == 0
+    assert "1 slower" in run(a, b, "--gate", "15%").output
+
+
+def test_a_cpu_against_a_gpu_is_never_compared(run):
+    for options in ((), ("--force",)):
+        found = run(document(device=LAVAPIPE), document(), *options)
+        assert found.exit_code == 3
+        assert "--across" in found.output
+
+
+@pytest.mark.parametrize("name", ["adapter", "driver", "backend"])
+def test_another_device_is_compared_by_force_only(run, name):
+    a, b = document(), document(device={**H200, name: "another"})
+    found = run(a, b)
+    assert found.exit_code == 3
+    assert f"{name}: OLD has {H200[name]}, NEW has another" in found.output
+    assert "verdict" not in found.output
+    forced = run(a, b, "--force")
+    assert forced.exit_code == 0
+    assert f"compared although they differ (--force): {name}: OLD has" in forced.output.replace("\n  ", " ")
+    assert "or compare them with --force" in found.output
+
+
+def test_other_modes_are_compared_by_force_only(run):
+    rng = np.random.default_rng(1)
+    a, b = document(entries=[entry(rng)]), document(entries=[entry(rng), entry(rng, mode="cold")])
+    found = run(a, b)
+    assert found.exit_code == 3
+    assert "OLD has hot, NEW has cold, hot" in found.output
+    assert run(a, b, "--force").exit_code == 0
+
+
+def test_nothing_in_common(run):
+    rng = np.random.default_rng(1)
+    found = run(document(entries=[entry(rng)]), document(entries=[entry(rng, n=7)]), "--force")
+    assert found.exit_code == 3
+    assert "no case in common" in found.output
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_wrong_result_inside(run, side):
+    files = [document(), document()]
+    files[side]["results"][1] |= {"correct": False, "mismatch": "item 7 is 3, expected 4"}
+    found = run(*files)
+    assert found.exit_code == 4
+    assert ("OLD", "NEW")[side] + ": scan" in found.output
+    assert "item 7 is 3, expected 4" in found.output.replace("\n", " ")
+    assert run(*files, "--across").exit_code == 4
+
+
+def test_a_case_that_no_longer_runs(run):
+    a, b = document(), document()
+    b["results"][1] |= {"correct": False, "error": "DeviceError: lost", "kernels": []}
+    found = run(a, b)
+    assert found.exit_code == 1
+    assert "no longer runs" in found.output
+    assert run(b, a).exit_code == 0
+    assert run(b, b).exit_code == 0
+
+
+# ---- bad input
+
+
+def _nan(text):
+    document = json.loads(text)
+    document["results"][1]["kernels"][0]["samples_ns"][7] = math.nan
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "place"),
+    [
+        (lambda text: text[: len(text) // 2], "line 1, column"),
+        (lambda text: text.rstrip("}")[:-9], "cut off"),
+        (lambda text: "", "old.json"),
+        (lambda text: "hello", "line 1, column 1"),
+        (lambda text: '{"benchmarks": [], "context": {}}', "schema"),
+        (lambda text: "[1, 2]", "gridwise bench"),
+        (lambda text: text.replace('"schema_version": ', '"schema_version": 9'), "newer"),
+        (lambda text: text.replace('"schema_version": ', '"schema_version": -'), "schema_version"),
+        (_nan, "NaN|nan"),
+        (lambda text: text.replace('"position": 0', '"position": 1e999', 1), "inf|1e999"),
+        (lambda text: text.replace('"results": [', '"results": [3, '), r"results\[0\]"),
+        (lambda text: text.replace('"kernels"', '"cores"'), "kernels"),
+        (lambda text: text.replace('"samples_ns": [', '"samples_ns": ["x", '), r"results\[\d+\]"),
+        (lambda text: "[" * 100_000, "old.json"),
+    ],
+)
+@pytest.mark.parametrize("side", [0, 1])
+def test_files_that_are_no_results(run, spoil, place, side):
+    texts = [json.dumps(document())] * 2
+    texts[side] = spoil(texts[side])
+    found = run(*texts)
+    assert found.exit_code == 2, found.output
+    assert ("old.json", "new.json")[side] in found.output
+    assert re.search(place.replace("old.json", ("old.json", "new.json")[side]), found.output), found.output
+    assert "Traceback" not in found.output
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(document()), encoding="utf-8")
+    (tmp_path / "b.json").write_bytes(b"\xff\xfe")
+    for other in ("none.json", "b.json", "."):
+        found = CliRunner().invoke(main, ["compare", str(tmp_path / "a.json"), str(tmp_path / other)])
+        assert found.exit_code == 2
+        assert "Traceback" not in found.output
+
+
+@pytest.mark.parametrize("option", ["--threshold", "--gate"])
+@pytest.mark.parametrize("value", ["5", "x%", "-1%", "nan", "100%"])
+def test_bad_shares(run, option, value):
+    assert run(document(), document(), option, value).exit_code == 2
+
+
+def test_the_output_is_whole_and_no_input(run, tmp_path):
+    a = document()
+    out = tmp_path / "out.md"
+    assert run(a, a, "-o", str(out), "--format", "markdown").exit_code == 0
+    assert out.read_text(encoding="utf-8").startswith("### NVIDIA H200")
+    assert run(a, scaled(a, 1, 0, 1.5), "-o", str(out), "--format", "json").exit_code == 1
+    assert json.loads(out.read_text(encoding="utf-8"))["regressed"] is True
+    assert run(a, a, "-o", str(tmp_path / "new.json")).exit_code == 2
+    assert json.loads((tmp_path / "new.json").read_text(encoding="utf-8"))["schema"] == SCHEMA
+    assert run(a, a, "-o", str(tmp_path / "no" / "out")).exit_code == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"old.json", "new.json", "out.md"}
+
+
+# ---- rows
+
+
+def test_every_whole_and_every_kernel_has_a_row():
+    a = document()
+    found = compare(a, a)
+    assert [(row.case.split()[0], row.part, row.name) for row in found.rows[:5]] == [
+        ("copy", "whole", "gpu_span"),
+        ("copy", "kernel", "copy"),
+        ("scan", "whole", "gpu_span"),
+        ("scan", "kernel", "upsweep"),
+        ("scan", "kernel", "downsweep"),
+    ]
+    assert [row.name for row in found.rows[-4:]] == ["gpu_span", "cpu_wall", "upsweep", "downsweep"]
+    assert found.counts()["same"] == len(found.rows) == 12
+
+
+def test_the_order_in_a_file_does_not_matter():
+    a = document()
+    b = {**a, "results": a["results"][::-1]}
+    assert compare(a, b).counts() == compare(a, a).counts()
+
+
+def test_axes_are_part_of_the_case():
+    rng = np.random.default_rng(1)
+    entries = [entry(rng, case={"block": 1}), entry(rng, case={"block": 2}, scale=2)]
+    a = document(entries=entries)
+    found = compare(a, a)
+    assert len({row.case for row in found.rows}) == 2
+    assert found.counts()["same"] == 6
+
+
+def test_kernels_of_one_label_are_kept_apart():
+    rng = np.random.default_rng(1)
+    a = document(entries=[entry(rng, kernels=("pass", "pass"))])
+    found = compare(a, scaled(a, 0, 1, 1.3))
+    assert [(row.name, row.past_gate) for row in found.rows[1:]] == [("pass", False), ("pass #2", True)]
+
+
+def test_kernels_and_cases_of_one_side_are_named():
+    rng = np.random.default_rng(1)
+    a = document(entries=[entry(rng), entry(rng, n=5)])
+    b = document(entries=[entry(rng, kernels=("upsweep", "lookback")), entry(rng, n=6)])
+    found = compare(a, b)
+    assert [row.name for row in found.rows] == ["gpu_span", "upsweep"]
+    assert sum("only in" in note for note in found.notes) == 4
+
+
+def test_rounds_of_a_case_are_blocks():
+    rng = np.random.default_rng(1)
+    levels = (1, 1.06, 0.95, 1.02)
+    a = document(entries=[entry(rng, scale=s) for s in levels])
+    b = document(entries=[entry(rng, scale=1.03 * s) for s in levels[::-1]])
+    found = compare(a, b)
+    assert len(found.rows) == 3
+    assert {row.verdict.kind for row in found.rows} == {VerdictKind.AMBIGUOUS}
+    assert "rounds" in found.rows[0].verdict.settle
+
+
+def test_without_timestamps_the_wall_is_judged():
+    a = document()
+    for result in a["results"]:
+        result["whole"]["gpu_span_ns"] = None
+        del result["whole"]["series"]["gpu_span"]
+        result["kernels"] = []
+    found = compare(a, a)
+    assert {row.name for row in found.rows} == {"cpu_wall"}
+    assert found.counts()["same"] == 4
+
+
+def test_no_samples_is_no_verdict(run):
+    a = document()
+    a["results"][1]["kernels"][0] |= {"samples_ns": [], "summary": None, "gpu_ns": None}
+    found = compare(a, a)
+    assert [row.note for row in found.rows if row.verdict is None] == ["no valid samples on a side; measure it again"]
+    assert run(a, a).exit_code == 0
+
+
+def test_clock_and_canary_reach_the_verdict():
+    a, b = document(), scaled(document(), 1, 0, 1.2)
+    b["results"][1]["clock_moved"] = True
+    assert not compare(a, b).regressions
+    b["results"][1]["clock_moved"] = False
+    assert compare(a, b).regressions
+    a["results"][1]["canary_ns"], b["results"][1]["canary_ns"] = [100.0, 101.0], [120.0, 122.0]
+    assert not compare(a, b).regressions
+
+
+def test_canaries_of_blocks_that_were_left_out_tell_nothing():
+    """They are at another clock than the samples."""
+    a, b = document(), scaled(document(), 1, 0, 1.2)
+    a["results"][1]["canary_ns"] = [300.0, 200.0, 250.0, 170.0, 400.0, 150.0, 100.0, 101.0, 100.0, 100.5]
+    b["results"][1]["canary_ns"] = [100.0, 100.5, 101.0, 100.0]
+    assert compare(a, b).regressions
+    b["results"][1]["canary_ns"] = [120.0, 120.5, 121.0, 120.0, 100.0, 200.0]
+    assert not compare(a, b).regressions
+
+
+RUNS = [BENCH_1.parent / "instrument" / f"run{number}.json" for number in (1, 2)]
+
+
+@pytest.mark.skipif(not all(path.exists() for path in RUNS), reason="needs the repository")
+def test_two_runs_of_an_h200():
+    """The same thing twice. In the first files blocks at another clock are still among the samples."""
+    documents_read = []
+    for path in RUNS:
+        read = read_results(path)
+        for result in read["results"]:
+            if "left_out_blocks" in result["protocol"]:
+                continue
+            times = result["canary_ns"]
+            pairs = zip(times[::2], times[1::2], strict=True)
+            found = settled([(CanaryTime(before), CanaryTime(after)) for before, after in pairs])
+            kept = np.repeat(found.kept, result["protocol"]["block_trials"])
+            for found_series in (*result["kernels"], *result["whole"]["series"].values()):
+                if len(found_series["samples_ns"]) == kept.size:
+                    found_series["samples_ns"] = np.array(found_series["samples_ns"])[kept].tolist()
+            result["clock_moved"] = found.moved
+        documents_read.append(read)
+    counts = compare(*documents_read).counts()
+    assert counts["faster"] == counts["slower"] == 0
+    # Two cases ran at another clock in one of the runs from begin to end, and the times of one wander.
+    assert counts["ambiguous"] <= 3 < 0.2 * sum(counts.values()), counts
+
+
+def test_the_step_is_shared_by_the_trials_of_a_batch():
+    a = document()
+    assert documents.tick_step_ns(a, {**a["results"][0], "mode": "batch", "trials": 10}) == 3.2
+    assert documents.tick_step_ns(a, {**a["results"][0], "trials": 10}) == 32
+
+
+def test_a_file_of_the_first_version_is_compared_with_one_of_today(run):
+    first = json.loads(BENCH_1.read_text(encoding="utf-8"))
+    today = {key: value for key, value in read_results(BENCH_1).items() if key != "upgraded_from"}
+    found = run(first, today)
+    assert found.exit_code == 0, found.output
+    assert "OLD is a file of version 1, without a canary" in " ".join(found.output.split())
+    assert "NEW is a file" not in found.output
+    # What became slower is found across the versions, too.
+    slower = copy.deepcopy(today)
+    for result in slower["results"]:
+        for timed in (*result["kernels"], *result["whole"]["series"].values()):
+            timed["samples_ns"] = [1.5 * value for value in timed["samples_ns"]]
+    again = run(first, slower)
+    assert again.exit_code == 1, again.output
+    forwards, backwards = compare(read_results(BENCH_1), slower), compare(slower, read_results(BENCH_1))
+    assert forwards.counts()["slower"] == backwards.counts()["faster"] > 0
+
+
+def test_bad_gate():
+    with pytest.raises(ArgumentError, match="gate"):
+        compare(document(), document(), gate=-1)
+
+
+def test_cases_come_in_the_order_asked_for():
+    """That of the positions; in a file that is not complete the results are in the order of measuring."""
+    rng = np.random.default_rng(1)
+    sizes = [1 << 12, 1 << 16, 1 << 20]
+    entries = [entry(rng, n=n, position=i) for i, n in enumerate(sizes)]
+    a = document(entries=[entries[2], entries[0], entries[1]])
+    b = document(entries=[entries[1], entries[2], entries[0]])
+    assert list(dict.fromkeys(row.case for row in compare(a, b).rows)) == [
+        "scan add u32 hot n=2^12", "scan add u32 hot n=2^16", "scan add u32 hot n=2^20",
+    ]  # fmt: skip
+    assert [rank.case for rank in compare(a, b, across=True).ranks[::2]] == [
+        f"scan add u32 hot n=2^{k}" for k in (12, 16, 20)
+    ]
+
+
+def _single(rng, scale=1.0, **more):
+    """A result of one kernel, whose times are those of the whole."""
+    made = entry(rng, "copy", kernels=("copy",), scale=scale, **more)
+    made["whole"]["series"]["gpu_span"] = {k: v for k, v in made["kernels"][0].items() if k not in ("label", "gpu_ns")}
+    return made
+
+
+def test_a_single_kernel_has_no_row_beside_the_whole():
+    a = document(entries=[_single(np.random.default_rng(1))])
+    b = document(entries=[_single(np.random.default_rng(2), scale=1.2)])
+    (row,) = compare(a, b).rows
+    assert (row.name, row.past_gate) == ("gpu_span", True)
+    # Where its times are others than those of the whole, they are judged.
+    c = document(entries=[entry(np.random.default_rng(2), "copy", kernels=("copy",))])
+    assert [row.name for row in compare(a, c).rows] == ["gpu_span", "copy"]
+
+
+def test_a_time_has_three_digits_and_the_uncertainty_of_its_own_run():
+    """The same as `gridwise bench` prints, whatever it is compared with."""
+    a = document(entries=[_single(np.random.default_rng(1))])
+    summary = a["results"][0]["whole"]["series"]["gpu_span"]["summary"]
+    median = summary["median_ns"]
+    unsure = max(median - summary["ci_low_ns"], summary["ci_high_ns"] - median, 16) / median
+    expected = f"{median / 1000:.0f} µs ±{100 * unsure:.1f} %"
+    wild = document(entries=[_single(np.random.default_rng(2))])
+    wild["results"][0]["whole"]["series"]["gpu_span"] = series([5e4, 5e5] * 30)
+    for other in (document(entries=[_single(np.random.default_rng(2))]), wild):
+        (row,) = [row for row in compare(a, other).rows if row.part == "whole"]
+        assert row.times()[0] == expected
+        assert compare_render.row_cells(row)[2] == expected
+
+
+def test_rounds_have_the_uncertainty_of_their_medians():
+    rng = np.random.default_rng(1)
+    a = document(entries=[_single(rng, scale=scale, round=i) for i, scale in enumerate((1, 1.06, 0.95))])
+    (row,) = compare(a, document(entries=[_single(rng)])).rows
+    pooled_summary = pooled(a)["results"][0]["whole"]["series"]["gpu_span"]["summary"]
+    median, low, high = (pooled_summary[name] for name in ("median_ns", "ci_low_ns", "ci_high_ns"))
+    assert row.old_uncertainty == pytest.approx(max(median - low, high - median) / median)
+    assert row.old_uncertainty > 0.03 > row.new_uncertainty
+
+
+def test_two_modes_are_marked_since_the_ratio_is_not_that_of_the_medians():
+    rng = np.random.default_rng(4)
+    sides = [_single(rng), _single(rng)]
+    for side in sides:
+        side["whole"]["series"]["gpu_span"] = series(np.where(rng.random(400) < 0.5, 1e5, 1.1e5).tolist())
+        side["kernels"][0] |= side["whole"]["series"]["gpu_span"]
+    found = compare(*(document(entries=[side]) for side in sides))
+    (row,) = found.rows
+    assert row.verdict.statistic == "interquartile mean"
+    assert compare_render.row_cells(row)[4] == f"{row.verdict.ratio:.3f} *"
+    assert any("interquartile means are judged (*)" in text for text in compare_render.comparison_remarks(found))
+
+
+def test_a_single_round_on_a_cpu_is_neither_slower_nor_faster(run):
+    rng = np.random.default_rng(3)
+    for scales in ((1, 1.85), (1.85, 1)):
+        sides = [document(device=LAVAPIPE, entries=[_single(rng, scale=scale)]) for scale in scales]
+        found = run(*sides)
+        assert found.exit_code == 0
+        assert "1 row: 1 ambiguous" in found.output
+        assert "gridwise bench --rounds 5" in found.output
+    levels = (1, 1.004, 0.996)
+    rounds = [
+        document(device=LAVAPIPE, entries=[_single(rng, scale=scale * k, round=i) for i, k in enumerate(levels)])
+        for scale in (1, 1.85)
+    ]
+    assert run(*rounds).exit_code == 1
+
+
+def test_what_is_not_comparable_is_said_once(run):
+    a, b = document(), document(device={**H200, "driver": "another", "backend": "D3D12"})
+    for form in ("table", "markdown", "junit", "json"):
+        found = run(a, b, "--format", form)
+        assert found.exit_code == 3
+        assert found.output.count("another") == 1, found.output
+        # JUnit has an error of its own for each obstacle.
+        assert found.output.count("--force") == (2 if form == "junit" else 1), found.output
+    assert "another" not in run(a, b).stdout
+    cpu = run(document(device=LAVAPIPE), a, "--force")
+    assert cpu.exit_code == 3
+    assert "--force" not in cpu.output, "it was given"
+    forced = run(a, b, "--force").output
+    assert "measure both" not in forced
+    assert forced.count("(--force)") == 2
+
+
+def test_equal_causes_are_one_remark_with_all_their_cases():
+    rng = np.random.default_rng(3)
+    sides = [[_single(rng, n=1 << k, position=k, clock_moved=True) for k in range(10, 18)] for _ in range(2)]
+    found = compare(*(document(entries=side) for side in sides))
+    (text,) = [text for text in compare_render.comparison_remarks(found) if "ambiguous" in text]
+    assert text.startswith("8 rows ambiguous: the GPU's clock moved all through a run. To settle them, ")
+    assert all(f"copy add u32 hot n=2^{k}" in text for k in range(10, 18))
+
+
+# ---- any width
+
+
+def _wide_documents():
+    """Two files with all kinds of rows, and long names."""
+    rng = np.random.default_rng(7)
+    label = "sort_scatter_onesweep"
+
+    def side(scale, device=H200):
+        entries = [
+            entry(rng, "sort_pairs", n=268_435_457, kernels=(label, "sort_histograms"), position=0,
+                  case={"distribution": "few_distinct", "block": 1024}),
+            _single(rng, scale=scale, n=1 << 24, position=1),
+            entry(rng, n=1 << 26, scale=scale, position=2, mode="latency"),
+            _single(rng, scale=1, n=1000, position=3, clock_moved=True),
+            _single(rng, scale=1.03 * scale, n=1 << 28, position=4),
+        ]  # fmt: skip
+        entries[0]["kernels"][1] |= {"samples_ns": [], "summary": None, "gpu_ns": None}
+        entries[4]["whole"]["series"]["gpu_span"] = series((1e5 * np.exp(rng.standard_normal(30))).tolist())
+        return document(device=device, entries=entries)
+
+    return side(1.0), side(1.3)
+
+
+def _wide_comparison(name):
+    old, new = _wide_documents()
+    if name == "across":
+        return compare({**old, "device": {**old["device"], **LAVAPIPE}}, new, across=True)
+    if name == "not comparable":
+        return compare({**old, "device": {**old["device"], "driver": "535.104.05", "backend": "D3D12"}}, new)
+    if name == "plain":
+        keep = [1, 2]
+        return compare(*({**d, "results": [d["results"][i] for i in keep]} for d in (old, new)))
+    return compare(old, new)
+
+
+def _shown(comparison, width):
+    console = make_console(width=width, file=io.StringIO(), force_jupyter=False)
+    compare_render.render_rich(comparison, console)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
+@pytest.mark.parametrize("name", ["plain", "all kinds", "across", "not comparable"])
+def test_no_width_shortens_anything(name, width):
+    found = _wide_comparison(name)
+    text = _shown(found, width)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    assert "…" not in text
+    # No word is cut: all are words of the widest form, or of the line that names columns left out.
+    words = set(_shown(found, 1000).split()) | set(
+        f"Left out, as {width} columns are too few: slower!: slower! past the gate.".split()
+    )
+    words |= {f"{word}{mark}" for heading in compare_render.HEADINGS + compare_render.RANK_HEADINGS
+              for word in heading.split() for mark in (",", ".", ":", "")}  # fmt: skip
+    shown = {word for word in text.split() if word.strip("─")}
+    assert shown <= words, shown - words
+    for row in found.rows:
+        assert any(row.case in line for line in lines) or width < len(row.case), row.case
+        assert row.name in text
+        if row.verdict is not None:
+            old, new, ratio, _, verdict = compare_render.row_cells(row)[2:]
+            assert all(cell.split(" ±")[0] in text for cell in (old, new, ratio))
+            assert re.split(r"\W", verdict)[0] in text
+    for cells in compare_render.rank_cells(found):
+        assert any(cells[0] in line for line in lines) or width < len(cells[0]), cells[0]
+        assert all(cell in text for cell in cells[1:4])
+    for obstacle in found.obstacles:
+        assert obstacle in re.sub(r"\s+", " ", text)
+    if found.rows or found.ranks:
+        assert re.sub(r"\s+", " ", text).rstrip().endswith(compare_render.comparison_conclusion(found))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_pipe_is_as_wide_as_columns_says(run, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    found = run(*_wide_documents())
+    assert max(map(len, found.stdout.splitlines())) <= width
+    text = " ".join(found.stdout.split())
+    assert text.count("sort_pairs add u32 few_distinct block=1024 hot n=268,435,457") >= 2, "in the table and below"
+
+
+# ---- across
+
+
+POWER = {"blocks": [{"before": {"power_w": 90.0}, "after": {"power_w": power}} for power in (400.0, 600.0)]}
+
+
+def test_across_ranks(run):
+    rng = np.random.default_rng(1)
+    slow = [entry(rng, "copy", kernels=("copy",), scale=2), entry(rng, scale=3)]
+    fast = [entry(rng, "copy", kernels=("copy",)), entry(rng, observations=POWER)]
+    old, new = document(device=LAVAPIPE, entries=slow), document(entries=fast)
+    found = compare(old, new, across=True)
+    assert [(r.case.split()[0], r.rank, r.adapter.split()[0]) for r in found.ranks] == [
+        ("copy", 1, "NVIDIA"),
+        ("copy", 2, "llvmpipe"),
+        ("scan", 1, "NVIDIA"),
+        ("scan", 2, "llvmpipe"),
+    ]
+    first = found.ranks[2]
+    assert found.ranks[0].copy_share == 1
+    assert first.copy_share == pytest.approx(first.gbytes_per_s / found.ranks[0].gbytes_per_s)
+    assert first.gbytes_per_j == pytest.approx(first.gbytes_per_s / 500)
+    assert found.ranks[3].gbytes_per_j is None
+    assert [r.file for r in found.ranks] == ["NEW", "OLD"] * 2
+    medians = [documents.time_ns(e) for e in (slow[1], fast[1])]
+    assert [r.speedup for r in found.ranks[2:]] == [pytest.approx(medians[0] / medians[1]), 1]
+    shown = run(old, new, "--across")
+    assert shown.exit_code == 0
+    assert "software on the CPU" in shown.output
+    assert shown.output.count("NVIDIA H200") == 1, "in the title, not in each row"
+    speedups = sorted(r.speedup for r in found.ranks if r.rank == 1)
+    sentence = f"NEW is {speedups[0]:.2f} to {speedups[1]:.2f} times as fast in 2 of 2 cases."
+    assert sentence in shown.output
+    assert "e+" not in shown.output
+    for form in ("markdown", "json", "junit"):
+        assert run(old, new, "--across", "--format", form).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "sentence"),
+    [
+        (0.01, "NEW is 1.10 to 3.00 times as fast in 2 of 2 cases."),
+        (0.08, "NEW is 3.00 times as fast in 1 of 2 cases; no difference beyond the ± in 1 of 2 cases."),
+        (1.2, "no difference beyond the ± in 2 of 2 cases."),
+        (None, "NEW is 1.10 to 3.00 times as fast in 2 of 2 cases."),
+    ],
+)
+def test_across_calls_nothing_faster_within_its_uncertainty(uncertainty, sentence):
+    """Medians of two runs always differ by something."""
+    rng = np.random.default_rng(1)
+    old, new = document(entries=[entry(rng, "copy"), entry(rng)]), document(entries=[entry(rng, "copy"), entry(rng)])
+    found = compare(old, new, across=True)
+    ranks = []
+    for case, factor in zip(dict.fromkeys(rank.case for rank in found.ranks), (3.0, 1.1), strict=True):
+        one = next(rank for rank in found.ranks if rank.case == case)
+        for place, file in ((1, "NEW"), (2, "OLD")):
+            speedup = factor if place == 1 else 1.0
+            time_ns = 1e6 / speedup
+            made = dict(file=file, rank=place, speedup=speedup, time_ns=time_ns, uncertainty=uncertainty)
+            ranks.append(dataclasses.replace(one, **made))
+    assert compare_render.comparison_conclusion(dataclasses.replace(found, ranks=ranks)) == sentence
+
+
+# ---- formats
+
+NASTY = "a<b>&\"'|[bold]x[/bold]`*\x1b[31m\x00"
+
+
+@pytest.fixture
+def nasty():
+    a = document()
+    for result in a["results"]:
+        result["kernels"][0]["label"] = NASTY
+    return a
+
+
+def test_table_shows_labels_as_they_are(nasty):
+    text = compare_render.render(compare(nasty, nasty), "table")
+    assert "[bold]x[/bold]" in text
+    assert "\x1b" not in text
+
+
+def test_markdown_is_a_table(nasty):
+    text = compare_render.render(compare(nasty, scaled(nasty, 1, 0, 1.2)), "markdown")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 14
+    assert {len([c for c in row.replace("\\|", "").split("|")]) for row in rows} == {9}
+    assert "\x1b" not in text
+    assert "slower, past the gate" in text
+
+
+def test_json_has_everything(nasty):
+    data = json.loads(compare_render.render(compare(nasty, scaled(nasty, 1, 0, 1.2)), "json"))
+    assert data["schema"] == "gridwise.compare"
+    assert data["regressed"] is True
+    (row,) = [row for row in data["rows"] if row["past_gate"]]
+    assert row["verdict"]["kind"] == "slower"
+    assert row["verdict"]["ratio"] == pytest.approx(1.2)
+
+
+def test_junit_is_xml(nasty):
+    text = compare_render.render(compare(nasty, scaled(nasty, 1, 0, 1.2)), "junit")
+    suite = ElementTree.fromstring(text)
+    cases = suite.findall("testcase")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == (str(len(cases)), "1", "0")
+    (failed,) = [case for case in cases if case.find("failure") is not None]
+    assert failed.get("name").startswith("a<b>&\"'|[bold]")
+    broken = document()
+    broken["results"][0] |= {"correct": False, "mismatch": "item 0"}
+    assert ElementTree.fromstring(compare_render.render(compare(broken, broken), "junit")).get("errors") == "2"
+    refused = compare_render.render(compare(document(device=LAVAPIPE), document()), "junit")
+    assert int(ElementTree.fromstring(refused).get("errors")) >= 1
+
+
+@pytest.mark.parametrize("form", sorted(compare_render.FORMATS))
+def test_every_format_says_why_not(form):
+    text = compare_render.render(compare(document(device=LAVAPIPE), document()), form)
+    assert "--across" in text.replace("\\", "")

@@ -1,0 +1,456 @@
+"""Results files: written whole, checked against the schema, and refused with the place where they are wrong."""
+
+import copy
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.bench import results, results_writer
+from gridwise_py.bench.check import Mismatch
+from gridwise_py.bench.measurement import Mode, Series
+from gridwise_py.bench.results import (
+    case_key,
+    git_state,
+    json_data,
+    json_text,
+    result_entry,
+    results_document,
+    run_header,
+    to_dataframe,
+    without_paths,
+    write_results,
+)
+from gridwise_py.bench.results_reader import SCHEMA_FILE, check_document, read_results
+from gridwise_py.bench.results_writer import ResultsWriter, final_path, partial_path, read_ticks, ticks_path
+from helpers.paths import RESULTS, ROOT
+from helpers.results import document, header, measurement
+
+SPEEDS = [{"array_bytes": 4, "moved_bytes": 8, "gbytes_per_s": 1.5}]
+SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def good(tmp_path):
+    """A good file."""
+    path = tmp_path / "good.json"
+    write_results(path, document([measurement(), measurement("copy", op=None, labels=("copy",))]))
+    return path
+
+
+# ---- the document
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["properties"]["schema"] == {"const": results.SCHEMA}
+    assert SCHEMA["properties"]["schema_version"] == {"const": results.SCHEMA_VERSION}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        measurement(),
+        measurement(mode=Mode.BATCH, protocol={"trials": 10}),
+        measurement(labels=("one",), mode=Mode.LATENCY),
+        measurement(error="DeviceError: lost", ticks=(), kernels=(), whole={}, work={}, stop_reason=None),
+        measurement(mismatches=(Mismatch(3, math.nan, 1.0, 5),)),
+        measurement(observations={"power_w": np.float32(3.5), "bad": math.nan, "why": Mode.HOT}),
+        measurement(labels=("none valid",), kernels=(Series("none valid", (), None, {"zero": 7}),), canary_ns=()),
+    ],
+    ids=["hot", "batch", "latency", "error", "wrong", "observations", "nothing valid"],
+)
+def test_every_kind_of_result_is_as_the_schema_says(made, tmp_path):
+    path = tmp_path / "made.json"
+    made = document([made])
+    write_results(path, made)
+    assert read_results(path) == made
+
+
+@pytest.mark.filterwarnings("ignore::gridwise_py.GridwiseWarning")  # a device without timestamps
+def test_a_measured_run_is_as_the_schema_says(device, tmp_path):
+    from gridwise_py.bench.case import Case
+    from gridwise_py.bench.measure import measure_case
+
+    protocol = gw.SamplingProtocol(batch_trials=2, warmup_s=0, max_warmup_s=0.1, samples=3, check_unit=False)
+    case = Case.build("scan", 5000, "u32", "add")
+    measured = [measure_case(device, case, protocol, mode) for mode in (Mode.BATCH, Mode.LATENCY)]
+    made = results_document(device, measured, seed=3, command=["bench", "scan"])
+    path = tmp_path / "run.json"
+    write_results(path, made)
+    assert read_results(path) == made
+    entry = made["results"][0]
+    # What the first release promised.
+    assert made["schema_version"] == 2
+    assert (entry["primitive"], entry["n"], entry["datatype"], entry["op"]) == ("scan", 5000, "u32", "add")
+    assert entry["correct"] is True
+    assert entry["trials"] == 2
+    assert entry["work"]["read_bytes"] == entry["work"]["write_bytes"] == 20_000
+    samples, whole = entry["samples"], entry["whole"]
+    assert len(samples) >= 3
+    assert whole["cpu_wall_ns"] == pytest.approx(np.median([s["cpu_total_ns"] for s in samples]) / 2)
+    assert {key for kernel in entry["kernels"] for key in kernel} >= {"label", "gpu_ns"}
+    if made["device"]["tick_period_ns"] is not None:
+        assert whole["gpu_span_ns"] == pytest.approx(np.median([s["gpu_span_ns"] for s in samples]) / 2)
+        first = [sample["gpu_total_ns"][0] for sample in samples]
+        assert entry["kernels"][0]["gpu_ns"] == pytest.approx(np.median(first) / 2)
+    assert made["results"][1]["trials"] == 1
+    assert made["context"]["seed"] == 3
+
+
+def test_what_a_device_has_is_in_the_file(device):
+    made = run_header(device, protocol={}, seed=0, floors={"pass_ns": 1.0}, calibration={"copy": SPEEDS})
+    described = made["device"]
+    assert described["floors"] == {"pass_ns": 1.0}
+    assert described["calibration"] == {"copy": SPEEDS}
+    assert (described["tick_period_source"] is None) == (described["tick_period_ns"] is None)
+    assert made["context"]["versions"]["gridwise_py"] == gw.__version__
+    check_document(json.loads(json_text(made)), "made")
+
+
+def test_json_data_has_no_nan_and_no_numpy():
+    value = {1: np.int64(2), "a": (np.float32(0.5), math.nan, -math.inf), "b": np.arange(2), "c": Mode.HOT, "d": Path}
+    assert json_data(value) == {"1": 2, "a": [0.5, None, None], "b": [0, 1], "c": "hot", "d": str(Path)}
+
+
+def test_lists_of_numbers_take_one_line_and_strings_are_untouched():
+    value = {"a": [1, 2], "b": [[1, 2], [3]], "c": "[\n 1\n]", "d": ["x [ 1,  2 ]", "]"], "e": [{"f": []}]}
+    text = json_text(value)
+    assert json.loads(text) == value
+    assert '"a": [1, 2]' in text
+
+
+def test_command_lines_lose_their_folders():
+    words = ["bench", "--json=/home/me/out.json", "/tmp/a/b.toml", "C:\\me\\c.json", "~/d.json", "n[pow2]=[1:2]", "e/f"]
+    assert without_paths(words) == ["bench", "--json=out.json", "b.toml", "c.json", "d.json", "n[pow2]=[1:2]", "e/f"]
+
+
+def test_the_state_of_a_checkout(tmp_path):
+    assert git_state(tmp_path) is None
+
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=tmp_path, check=True,
+                       capture_output=True)  # fmt: skip
+
+    git("init", "-q")
+    (tmp_path / "a").write_text("1")
+    git("add", "a")
+    git("commit", "-qm", "first")
+    state = git_state(tmp_path)
+    assert re.fullmatch("[0-9a-f]{40}", state["commit"])
+    assert state["dirty"] is False
+    (tmp_path / "results.json").write_text("{}")
+    assert git_state(tmp_path)["dirty"] is False
+    (tmp_path / "a").write_text("2")
+    assert git_state(tmp_path)["dirty"] is True
+
+
+# ---- files that are wrong
+
+
+def _refused(path, *parts):
+    with pytest.raises(gw.BadResultsFile) as caught:
+        read_results(path)
+    assert isinstance(caught.value, gw.ArgumentError)
+    message = str(caught.value)
+    assert message.startswith(path.name)
+    assert all(part in message for part in parts), message
+    return message
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.77, 0.999])
+def test_a_file_that_is_cut_off(good, share):
+    text = good.read_text()
+    cut = text[: int(share * len(text.rstrip()))]
+    good.write_text(cut)
+    message = _refused(good, "line ", "column ")
+    assert re.search("cut off|not JSON", message)
+    line = int(re.search(r"line (\d+)", message)[1])
+    assert abs(line - (cut.count("\n") + 1)) <= 1
+
+
+def test_a_file_that_is_cut_off_anywhere_is_refused(good):
+    text = good.read_text().rstrip()
+    for length in range(0, len(text) - 1, 97):
+        good.write_text(text[:length])
+        _refused(good, "line ")
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        (b"", ["line 1, column 1", "empty"]),
+        (b"hello", ["line 1, column 1", "not JSON"]),
+        (b'{"a": 1}', ["$.schema", "missing", "gridwise.bench"]),
+        (b'{"schema": "criterion", "schema_version": 2}', ["$.schema", "criterion"]),
+        (b"[]", ["$", "a list, not an object"]),
+        (b'{"schema": "gridwise.bench"}', ["$.schema_version", "None is no version"]),
+        (b'{"schema": "gridwise.bench", "schema_version": true}', ["$.schema_version"]),
+        (b'{"schema": "gridwise.bench", "schema_version": 3}', ["$.schema_version", "3 is newer than 2", "update"]),
+        (b'{"schema": "gridwise.bench", "schema_version": 1}', ["$", "version 1"]),
+        (b'{"schema": "gridwise.bench", "schema_version": 2}', ["$", "required"]),
+        (b"\xff\xfe", ["byte 0", "UTF-8"]),
+        (b"[" * 100_000, ["nested"]),
+        (
+            b'{"schema": "gridwise.bench",\n "seed": 1' + b"0" * 400 + b"}",
+            ["line 2, column 10", "401 characters", "1e+40"],
+        ),
+        (b'{"x": 1e-320}', ["line 1, column 7", "1e-320", "between 1e-40 and 1e+40"]),
+        (b'{\n "NaN": "NaN",\n "x": NaN}', ["line 3, column 7", "NaN"]),
+        (b'{\n "x": [1,\n  -Infinity]}', ["line 3, column 3", "-Infinity"]),
+        (b'{"x": 1e999}', ["line 1, column 7", "1e999"]),
+        (b"1" * 5000, ["number"]),
+    ],
+)
+def test_a_file_that_is_no_results_file(tmp_path, content, parts):
+    path = tmp_path / "bad.json"
+    path.write_bytes(content)
+    _refused(path, *parts)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    _refused(tmp_path / "none.json", "cannot be read")
+    _refused(tmp_path, "cannot be read")
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda d: d["results"][1].update(n=-1), "$.results[1].n"),
+        (lambda d: d["results"][0].update(mode="warm"), "$.results[0].mode"),
+        (lambda d: d["results"][0]["kernels"][1].update(gpu_ns="5"), "$.results[0].kernels[1].gpu_ns"),
+        (lambda d: d["results"][0]["whole"]["series"]["cpu_wall"].pop("summary"), ".series.cpu_wall"),
+        (lambda d: d["results"][0]["samples"][2]["ticks"][0].pop(), "$.results[0].samples[2].ticks[0]"),
+        (lambda d: d["device"].update(tick_period_ns=0), "$.device.tick_period_ns"),
+        (lambda d: d.update(ticks_file="../other.npz"), "$.ticks_file"),
+        (lambda d: d["results"][0].update(shaders_sha256=["xyz"]), "$.results[0].shaders_sha256[0]"),
+    ],
+)
+def test_a_value_that_cannot_be_is_named_with_its_path(good, change, place):
+    changed = read_results(good)
+    change(changed)
+    good.write_text(json.dumps(changed))
+    _refused(good, place)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda r: r["samples"][150]["ticks"][0].pop(),
+        lambda r: r["samples"][150]["ticks"][0].append(5),
+        lambda r: r["samples"][150]["ticks"][1].__setitem__(0, -1),
+        lambda r: r["samples"][150]["ticks"][1].__setitem__(0, 1.5),
+        lambda r: r["samples"][150].update(gpu_span_ns=-1.0),
+        lambda r: r["samples"][150].update(gpu_span_ns=True),
+        lambda r: r["samples"][150].update(gpu_total_ns=["5"]),
+        lambda r: r["samples"][150].pop("submit_ns"),
+        lambda r: r["samples"].__setitem__(150, []),
+        lambda r: r["canary_ns"].__setitem__(150, -1.0),
+        lambda r: r["kernels"][1]["samples_ns"].__setitem__(150, None),
+        lambda r: r["whole"]["series"]["gpu_span"]["samples_ns"].__setitem__(150, "5"),
+        lambda r: r["warnings"].__setitem__(150, 5),
+    ],
+)
+def test_one_wrong_item_among_many_of_one_form_is_found(spoil):
+    """Of items that the schema cannot tell apart one is checked; the same error is found as by checking all."""
+    changed = document([measurement(count=300, canary_ns=(10.0,) * 300, warnings=("w",) * 300)])
+    check_document(copy.deepcopy(changed), "a.json")
+    spoil(changed["results"][0])
+    plain = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(SCHEMA).iter_errors(changed))
+    assert "[150]" in plain.json_path
+    with pytest.raises(gw.BadResultsFile, match=re.escape(plain.json_path)):
+        check_document(changed, "a.json")
+
+
+def test_the_schema_looks_at_nothing_else_of_items():
+    """What `_ItemsCheck` takes for one form must be one for each keyword that the schema uses."""
+    seen = set(re.findall(r'"(\w+)":', json.dumps(SCHEMA)))
+    assert not seen & {"multipleOf", "uniqueItems", "contains", "prefixItems", "dependentSchemas", "if"}
+
+
+def test_keys_that_are_not_known_are_ignored(good):
+    changed = read_results(good)
+    changed["results"][0]["kernels"][0]["new"] = 1
+    changed["new"] = {}
+    good.write_text(json.dumps(changed))
+    assert read_results(good) == changed
+
+
+# ---- the first version
+
+
+@pytest.mark.skipif(not (ROOT / "benchmarks/results/h200/bench.json").exists(), reason="needs the repository")
+def test_a_file_of_the_first_version_is_read():
+    path = RESULTS / "h200" / "bench.json"
+    old, new = json.loads(path.read_text()), read_results(path)
+    assert new["schema_version"] == 2
+    for before, after in zip(old["results"], new["results"], strict=True):
+        for key in ("primitive", "n", "datatype", "op", "correct", "trials", "work", "rates", "cold_start_ns"):
+            assert after[key] == before[key]
+        assert [k["gpu_ns"] for k in after["kernels"]] == [k["gpu_ns"] for k in before["kernels"]]
+        for key in ("gpu_span_ns", "cpu_wall_ns"):
+            assert after["whole"][key] == before["whole"][key]
+        for a, b in zip(after["samples"], before["samples"], strict=True):
+            assert a["ticks"] == b["ticks"]
+            assert a["gpu_total_ns"] == b["gpu_total_ns"]
+            assert a["cpu_total_ns"] == pytest.approx(b["cpu_total_ns"])
+
+
+# ---- writing
+
+
+def test_a_file_is_written_whole_or_not_at_all(good):
+    before = good.read_bytes()
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_results(good, {"x": math.nan})
+    assert good.read_bytes() == before
+    assert os.listdir(good.parent) == [good.name]
+
+
+def test_small_stamps_are_inside(tmp_path):
+    path = tmp_path / "a.json"
+    writer = ResultsWriter(path, header(), 1)
+    entry = result_entry(measurement())
+    writer.add(entry)
+    writer.finish()
+    read = read_results(path)
+    assert read["results"] == [entry]
+    assert (read["complete"], read["planned"]) == (True, 1)
+    assert os.listdir(tmp_path) == ["a.json"]
+    np.testing.assert_array_equal(read_ticks(path, read, read["results"][0]), measurement().ticks)
+
+
+def test_many_stamps_are_beside_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(results_writer, "MAX_TICKS_INSIDE_BYTES", 2000)
+    path = tmp_path / "a.json"
+    made = [measurement(n=n, count=count) for n, count in ((10, 5), (20, 5000), (30, 5))]
+    writer = ResultsWriter(path, header(), 3)
+    for i, m in enumerate(made):
+        writer.add(result_entry(m, position=i))
+        writer.save()
+        partial = read_results(partial_path(path))
+        assert partial["complete"] is False
+        assert len(partial["results"]) == i + 1
+        assert not path.exists()
+        for entry, m_before in zip(partial["results"], made, strict=False):
+            np.testing.assert_array_equal(read_ticks(partial_path(path), partial, entry), m_before.ticks)
+    writer.finish()
+    assert sorted(os.listdir(tmp_path)) == ["a.json", "a.ticks.npz"]
+    read = read_results(path)
+    assert [entry["ticks"] is None for entry in read["results"]] == [True, False, True]
+    assert read["ticks_file"] == "a.ticks.npz"
+    for entry, m in zip(read["results"], made, strict=True):
+        np.testing.assert_array_equal(read_ticks(path, read, entry), m.ticks)
+    # A changed and a missing one are noticed.
+    big = read["results"][1]
+    with np.load(ticks_path(path)) as arrays:
+        changed = dict(arrays)
+    changed[big["ticks"]["array"]][0, 0, 0] += 1
+    np.savez(ticks_path(path), **changed)
+    with pytest.raises(gw.BadResultsFile, match="not of the same run"):
+        read_ticks(path, read, big)
+    ticks_path(path).write_bytes(b"PK")
+    with pytest.raises(gw.BadResultsFile, match="keep both files together"):
+        read_ticks(path, read, big)
+
+
+def test_the_names_of_the_files():
+    path = Path("a/b.json")
+    assert partial_path(path) == Path("a/b.partial.json")
+    assert final_path(partial_path(path)) == path
+    assert final_path(path) == path
+    assert ticks_path(path) == Path("a/b.ticks.npz")
+
+
+def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
+    """The older file stays, too; and the run can be gone on with."""
+    from click.testing import CliRunner
+
+    from gridwise_py.cli import main
+
+    path = tmp_path / "out.json"
+    path.write_text("the older file")
+    words = ["bench", "copy", "--n", "1000,2000,3000,4000", "--warmup-s", "0", "--sampling-s", "0.2", "--trials", "1"]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "gridwise_py", *words, "--json", str(path), "--overwrite"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    partial = partial_path(path)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and run.poll() is None:
+        if partial.exists() and len(read_results(partial)["results"]) >= 2:
+            break
+        time.sleep(0.02)
+    run.send_signal(signal.SIGKILL)
+    assert run.wait() == -signal.SIGKILL, "it ended by itself"
+    left = read_results(partial)
+    finished = left["results"]
+    assert left["complete"] is False
+    assert left["planned"] == 8
+    assert 2 <= len(finished) < 8
+    assert all(entry["correct"] for entry in finished)
+    assert path.read_text() == "the older file"
+
+    done = CliRunner().invoke(main, [*words, "--resume", str(partial)])
+    assert done.exit_code == 2, "it would replace the older file"
+    assert path.read_text() == "the older file"
+    done = CliRunner().invoke(main, [*words, "--resume", str(partial), "--overwrite"])
+    assert done.exit_code == 0, done.output
+    whole = read_results(path)
+    assert not partial.exists()
+    assert len(whole["results"]) == 8
+    kept = {case_key(entry): entry["samples"] for entry in whole["results"]}
+    assert all(kept[case_key(entry)] == entry["samples"] for entry in finished)
+    assert whole["context"]["resumed"] == [left["context"]["time"]]
+
+
+# ---- tables
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_data_frames(kind):
+    pytest.importorskip(kind)
+    failed = measurement("reduce", error="DeviceError: lost", kernels=(), whole={}, ticks=(), work={})
+    frame = to_dataframe(document([measurement(), failed]), kind)
+    columns = {name: list(frame[name]) for name in frame.columns}
+    assert columns["series"][:4] == ["gpu_span", "cpu_wall", "first", "second"]
+    assert columns["part"][:4] == ["whole", "whole", "kernel", "kernel"]
+    assert columns["primitive"] == ["scan"] * 4 + ["reduce"]
+    assert columns["median_ns"][0] == measurement().whole["gpu_span"].median_ns
+    assert columns["datatype"] == ["u32"] * 5
+    assert columns["invalid"][:4] == [1] * 4
+    assert columns["error"][4] == "DeviceError: lost"
+
+
+def test_data_frames_of_other_kinds_and_missing_packages(monkeypatch):
+    made = document([measurement()])
+    with pytest.raises(gw.ArgumentError, match="'pandas' or 'polars'"):
+        to_dataframe(made, "excel")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(gw.ArgumentError, match="pip install polars"):
+        to_dataframe(made, "polars")
+
+
+@pytest.mark.skipif(not (ROOT / "docs").exists(), reason="needs the repository")
+def test_the_example_in_the_page_is_as_the_schema_says():
+    page = (ROOT / "docs" / "results-file.md").read_text(encoding="utf-8")
+    example = json.loads(re.search(r"```json\n(.*?)```", page, re.DOTALL)[1])
+    assert check_document(example, "example") == example
+
+
+def test_documents_are_not_changed_by_reading_them():
+    made = document([measurement()])
+    before = copy.deepcopy(made)
+    check_document(made, "made")
+    to_dataframe(made)
+    assert made == before

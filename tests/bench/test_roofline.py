@@ -1,0 +1,170 @@
+"""The roofline: predictions from measured ceilings, and a likely reason for each gap."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import gridwise_py as gw
+from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.results import write_results
+from gridwise_py.bench.results_reader import read_results
+from gridwise_py.bench.roofline import ceilings_of, points, read_calibration
+from gridwise_py.bench.roofline_report import ceilings_text, plot_roofline
+from gridwise_py.cli import main
+from helpers.paths import RESULTS, ROOT
+from helpers.results import DEVICE, document, measurement
+
+KEY = {key: DEVICE[key] for key in ("adapter", "driver", "backend")}
+CALIBRATION = {
+    "device": KEY,
+    "copy": [{"moved_bytes": 10**6, "gbytes_per_s": 100.0}, {"moved_bytes": 10**8, "gbytes_per_s": 1000.0}],
+    "fma_gflops": 20_000.0,
+    "floors_ns": {"empty_pass": 4000.0, "gap_between_passes": 6000.0},
+}
+
+
+def _one(ns, *, labels=("k",), moved=10**8, flops=0, **fields):
+    """A case that took `ns`, all of its kernels alike."""
+    work = {"items": 10, "read_bytes": moved // 2, "write_bytes": moved - moved // 2, "flops": flops}
+    # measurement() makes times of up to 5 % more than asked for; the median is put right here.
+    doc = document([measurement(labels=labels, work=work, scale_ns=ns / len(labels), **fields)])
+    entry = doc["results"][0]
+    entry["whole"]["gpu_span_ns"] = float(ns)
+    for kernel in entry["kernels"]:
+        kernel["gpu_ns"] = ns / len(labels)
+    (point,) = points(doc, ceilings_of(doc, CALIBRATION))
+    return point
+
+
+def test_memory_and_arithmetic():
+    point = _one(100_000, flops=10**6)
+    assert (point.predicted_ns, point.bound, point.share) == (pytest.approx(10**8 / 1000), "memory", pytest.approx(1))
+    assert point.intensity == 0.01
+    assert point.gflops == 10**6 / 100_000
+    point = _one(100_000, flops=4 * 10**9)
+    assert (point.predicted_ns, point.bound) == (pytest.approx(200_000), "arithmetic")
+    assert ceilings_of(document([]), CALIBRATION).ridge == 20
+
+
+def test_the_floors_of_a_results_file_count_as_those_of_a_calibration():
+    """The file's names have units: empty_pass_ns."""
+    own = {name: value for name, value in CALIBRATION.items() if name in ("copy", "fma_gflops")}
+    floors = {"empty_pass_ns": 4000.0, "gap_between_passes_ns": 6000.0, "submission_ns": None}
+    found = ceilings_of(document([], device={**DEVICE, "calibration": own, "floors": floors}))
+    given = ceilings_of(document([]), CALIBRATION)
+    assert {name: found.floors_ns[name] for name in given.floors_ns} == given.floors_ns
+
+
+def test_small_copies_are_slower_and_cold_ones_are_memory():
+    ceilings = ceilings_of(document([]), CALIBRATION)
+    assert ceilings.copy_gbytes_per_s(10**7) == pytest.approx(10**2.5)
+    assert ceilings.copy_gbytes_per_s(10) == pytest.approx(100)
+    assert ceilings.copy_gbytes_per_s(10**12) == pytest.approx(1000)
+    assert _one(50_000, moved=10**6).predicted_ns == pytest.approx(10_000)
+    assert _one(50_000, moved=10**6, mode=Mode.COLD).predicted_ns == pytest.approx(1000)
+
+
+@pytest.mark.parametrize(
+    ("ns", "fields", "why"),
+    [
+        (90_000, {}, "faster than the copy"),
+        (105_000, {}, "at the roof"),
+        (200_000, {"clock_moved": True}, "the clock moved"),
+        (107_500, {"moved": 99_000_000}, "at the roof"),
+        (14_000, {"moved": 10**6}, "launch: passes that do nothing, with the gaps between, take 4.00 µs"),
+        (200_000, {"parameters": {"strategy": "lookback"}}, "tiles before"),
+        (150_000, {"parameters": {"strategy": "reduce_then_scan"}}, "1.5 times the bytes that had to move"),
+        (300_000, {"parameters": {"strategy": "reduce_then_scan"}}, "slower than that"),
+        (200_000, {}, "too few bytes in flight"),
+        (300_000, {"flops": 4 * 10**9}, "multiply-adds wait"),
+        (205_000, {"flops": 4 * 10**9}, "at the roof"),
+    ],
+)
+def test_the_likely_reason(ns, fields, why):
+    assert why in _one(ns, **fields).why
+
+
+def test_gaps_between_kernels():
+    doc = document([measurement(labels=("a", "b"), work={"items": 1, "read_bytes": 10**8, "write_bytes": 0})])
+    entry = doc["results"][0]
+    entry["whole"]["gpu_span_ns"] = 200_000.0
+    for kernel in entry["kernels"]:
+        kernel["gpu_ns"] = 50_000.0
+    (point,) = points(doc, ceilings_of(doc, CALIBRATION))
+    assert "gaps between its 2 kernels: 50.0 %" in point.why
+    assert point.kernels == (("a", 0.25), ("b", 0.25))
+
+
+def test_what_has_no_place_on_it():
+    found = [
+        measurement(work={}), measurement("copy", error="x", kernels=(), whole={}, ticks=()), measurement(n=8),
+    ]  # fmt: skip
+    doc = document(found)
+    assert [point.n for point in points(doc, ceilings_of(doc, CALIBRATION))] == [8]
+
+
+def test_ceilings_of_another_device_are_refused():
+    with pytest.raises(gw.ArgumentError, match="gridwise calibrate --format json"):
+        ceilings_of(document([measurement()]))
+    for key in KEY:
+        other = {**CALIBRATION, "device": {**KEY, key: "another"}}
+        with pytest.raises(gw.ArgumentError, match=f"of {key} .*'another'"):
+            ceilings_of(document([measurement()]), other)
+    own = document([measurement()], device={**DEVICE, "calibration": CALIBRATION})
+    assert ceilings_of(own).memory_gbytes_per_s == 1000
+
+
+def test_ceilings_of_a_slow_device_are_no_zeros():
+    slow = {**CALIBRATION, "copy": [{"moved_bytes": 1 << 20, "gbytes_per_s": 0.3}], "fma_gflops": 42.0}
+    made = document([measurement()])
+    assert "0.300 GB/s of copy, 42.0 GFLOP/s" in ceilings_text(made, ceilings_of(made, slow))
+
+
+def test_the_command(tmp_path):
+    results, calibration = tmp_path / "r.json", tmp_path / "c.json"
+    write_results(results, document([measurement("scan"), measurement("copy", op=None)]))
+    calibration.write_text(json.dumps(CALIBRATION))
+    run = CliRunner().invoke
+    good = ["roofline", str(results), "--calibration", str(calibration)]
+    shown = run(main, good)
+    assert shown.exit_code == 0, shown.output
+    for word in ("scan add u32 hot", "copy u32 hot", "1000 GB/s of copy", "20000 GFLOP/s", "of the roof"):
+        assert word in shown.output
+    data = json.loads(run(main, [*good, "--format", "json"]).output)
+    assert len(data["points"]) == 2
+    assert data["ceilings"]["ridge"] == 20
+    calibration.write_text('{"copy": []}')
+    for arguments, message in (
+        ([str(results)], "gridwise calibrate --format json"),
+        ([str(results), "--calibration", str(calibration)], "c.json is no calibration"),
+        ([str(results), "--calibration", str(results)], "r.json is no calibration"),
+        ([str(results), "--out", str(tmp_path / "no" / "a.png")], "does not exist"),
+    ):
+        failed = run(main, ["roofline", *arguments])
+        assert (failed.exit_code, message in failed.output) == (2, True), failed.output
+
+
+def test_the_picture(tmp_path):
+    pytest.importorskip("matplotlib")
+    doc = document([measurement(n=1 << 20), measurement("reduce", n=1 << 24), measurement("copy", work={})])
+    ceilings = ceilings_of(doc, CALIBRATION)
+    plot_roofline(doc, ceilings, points(doc, ceilings), tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    for word in ("scan add u32 hot", "reduce add u32 hot", "operations per byte", "measured ceilings: copy"):
+        assert word in text
+    none = [point for point in points(doc, ceilings) if point.intensity == 0]
+    with pytest.raises(gw.ArgumentError, match="nothing to draw"):
+        plot_roofline(doc, ceilings, none, tmp_path / "a.svg")
+
+
+@pytest.mark.skipif(not (ROOT / "benchmarks/results/h200/instrument/run1.json").exists(), reason="needs the repository")
+def test_a_run_on_an_h200():
+    folder = RESULTS / "h200" / "instrument"
+    doc = read_results(folder / "run1.json")
+    ceilings = ceilings_of(doc, read_calibration(folder / "calibration.json"))
+    found = points(doc, ceilings)
+    assert len(found) == len(doc["results"])
+    largest = [p for p in found if p.name.startswith("copy") and p.n == 1 << 28]
+    assert all(p.why == "at the roof" and p.bound == "memory" for p in largest)
+    assert ceilings.ridge > 10

@@ -1,0 +1,305 @@
+"""Suites, the order of cases, what a failing case does to the others, and runs that are gone on with."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.bench import isolate, runner
+from gridwise_py.bench import suite as suites
+from gridwise_py.bench.axes import collect_axes
+from gridwise_py.bench.case import Case
+from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.results_reader import check_document, read_results
+from gridwise_py.bench.results_writer import partial_path
+from gridwise_py.bench.runner import Request, RunProgress, run_jobs
+from gridwise_py.bench.suite import (
+    BENCH_PROTOCOL,
+    DEFAULT_AXES,
+    Job,
+    Sweep,
+    in_rounds,
+    load_suite,
+    plan_jobs,
+    suite_names,
+)
+from helpers.results import measurement
+
+SHORT = gw.SamplingProtocol(
+    batch_trials=1, warmup_s=0.0, max_warmup_s=0.05, timeout_s=1e-6, block_trials=2, check_unit=False
+)
+
+
+def _sweep(primitives, *axes):
+    return Sweep(primitives, collect_axes(axes, {}, DEFAULT_AXES))
+
+
+def _jobs(*axes, primitives=("reduce",)):
+    return plan_jobs([_sweep(primitives, *axes)])
+
+
+# ---- which cases
+
+
+def test_the_default_run_is_that_of_the_first_release():
+    jobs = plan_jobs([_sweep(("vector_add", "reduce", "scan"))])
+    assert [str(job) for job in jobs] == [
+        "copy u32 n=2^24",
+        "vector_add u32 n=2^24",
+        "vector_add f32 n=2^24",
+        "reduce add u32 n=2^24",
+        "reduce add f32 n=2^24",
+        "scan add u32 n=2^24",
+        "scan add f32 n=2^24",
+    ]
+
+
+def test_each_case_is_there_once_and_the_yardstick_is_first_at_its_n_and_mode():
+    axes = ("n=10,20,0", "mode=hot,cold", "op=add,min", "datatype=u32")
+    jobs = plan_jobs([_sweep(("vector_add", "copy"), *axes), _sweep(("vector_add",), *axes)])
+    assert [job.position for job in jobs] == list(range(len(jobs)))
+    assert [str(job) for job in jobs] == [
+        f"{name} u32 {mode} n={n}"
+        for n in (10, 20, 0)
+        for mode in ("hot", "cold")
+        for name in (("copy", "vector_add") if n else ("vector_add", "copy"))
+    ]
+
+
+def test_the_order_is_random_and_that_of_its_seed():
+    jobs = _jobs("n[pow2]=[1:20]")
+    assert in_rounds(jobs, 1, seed=1) == in_rounds(jobs, 1, seed=1)
+    assert in_rounds(jobs, 1, seed=1) != in_rounds(jobs, 1, seed=2)
+    assert in_rounds(jobs, 1, seed=1) != jobs
+    assert sorted(in_rounds(jobs, 1, seed=1), key=lambda job: job.position) == jobs
+    assert in_rounds(jobs, 1, seed=None) == jobs
+
+
+def test_each_round_visits_every_case_in_an_order_of_its_own():
+    jobs = _jobs("n[pow2]=[1:20]")
+    visits = in_rounds(jobs, 3, seed=1)
+    rounds = [visits[i : i + len(jobs)] for i in range(0, 3 * len(jobs), len(jobs))]
+    for number, visited in enumerate(rounds):
+        assert {job.round for job in visited} == {number}
+        assert sorted(job.position for job in visited) == [job.position for job in jobs]
+    assert len({tuple(job.position for job in visited) for visited in rounds}) == 3
+    assert rounds[0] == in_rounds(jobs, 1, seed=1), "the first is that of a run with one"
+
+
+# ---- suites
+
+
+def test_the_suites_that_come_with_it_are_well():
+    assert suite_names() == ["full", "quick"]
+    for name in suite_names():
+        suite = load_suite(name)
+        assert suite.description
+        assert replace(BENCH_PROTOCOL, **suite.protocol) != BENCH_PROTOCOL
+        assert {job.case.primitive for job in plan_jobs(suite.sweeps)} == set(gw.primitives.REGISTRY)
+    assert len(plan_jobs(load_suite("quick").sweeps)) < 60
+
+
+def test_a_suite_by_its_path(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[protocol]\nwarmup_s = 1\n[[sweep]]\nprimitives = ["copy"]\naxes = ["n=5"]\n')
+    suite = load_suite(str(path))
+    assert suite.name == "mine"
+    assert suite.protocol == {"warmup_s": 1}
+    assert [str(job) for job in plan_jobs(suite.sweeps)] == ["copy u32 n=5", "copy f32 n=5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "sweep: there must be at least one"),
+        ("[[sweep]\n", r"this is not TOML.*line 1"),
+        ("[[sweep]]\naxes = ['n=[1:x]']", r"sweep\[0\]\.axes.*column 6.*'x'"),
+        ("[[sweep]]\naxes = 'n=1'", r"sweep\[0\]\.axes: must be a list"),
+        ("[[sweep]]\n[[sweep]]\nprimitives = ['merge']", r"sweep\[1\]\.primitives: 'merge' is not one of"),
+        ("[[sweep]]\nprimitive = ['scan']", r"sweep\[0\]\.primitive: unknown"),
+        ("[protocol]\ntrails = 3\n[[sweep]]", r"protocol\.trails: unknown; there are samples"),
+        ("[protocol]\nbatch_trials = 3.5\n[[sweep]]", r"protocol\.batch_trials: batch_trials is 3\.5, .*integer"),
+        ("[protocol]\nwarmup_s = '1'\n[[sweep]]", r"protocol\.warmup_s: warmup_s is '1', .*number"),
+        (
+            "[protocol]\nwarmup_s = -1\n[[sweep]]",
+            r"protocol\.warmup_s: warmup_s is -1, .*must be a finite number: 0, or from",
+        ),
+        ("sweeps = 1", "sweeps: unknown"),
+    ],
+)
+def test_where_a_wrong_suite_is_wrong(tmp_path, text, problem):
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    with pytest.raises(gw.ArgumentError, match=f"(?s)suite wrong.toml: {problem}"):
+        load_suite(str(path))
+
+
+def test_a_suite_that_is_not_there(tmp_path):
+    with pytest.raises(gw.ArgumentError, match="no suite 'slow'; there are full, quick"):
+        load_suite("slow")
+    with pytest.raises(gw.ArgumentError, match=r"none.toml: cannot be read"):
+        load_suite(str(tmp_path / "none.toml"))
+
+
+def test_a_folder_without_suites(tmp_path, monkeypatch):
+    monkeypatch.setattr(suites, "_suite_folder", lambda: tmp_path)
+    assert suite_names() == []
+
+
+# ---- running
+
+
+@pytest.fixture
+def invented(monkeypatch, device):
+    """Measuring without the GPU; returns the list of what was measured. A case of 13 items fails."""
+    seen = []
+
+    def measure(device, case, protocol, mode):
+        seen.append(str(Job(case, mode, 0)))
+        if case.n == 13:
+            raise RuntimeError("thirteen")
+        if case.n == 14:
+            raise KeyboardInterrupt
+        return measurement(case.primitive, case.n, mode, datatype=case.datatype, op=case.op)
+
+    monkeypatch.setattr(isolate, "measure_case", measure)
+    monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
+    monkeypatch.setattr(runner, "request_device", lambda adapter: device)
+    return seen
+
+
+class _Told(RunProgress):
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.began_jobs, self.to_come, self.results = [], [], []
+
+    def began(self, job, to_come):
+        self.began_jobs.append(str(job))
+        self.to_come.append([str(other) for other in to_come])
+
+    def finished(self, job, entry):
+        self.results.append((entry["n"], entry["error"]))
+
+
+def test_a_crash_of_one_case_is_recorded_and_the_rest_goes_on(invented, tmp_path):
+    path = tmp_path / "out.json"
+    jobs = _jobs("n=12,13,15", "datatype=u32")
+    shown = _Told()
+    made = run_jobs(Request(jobs, SHORT), None, json_path=path, progress=shown)
+    names = [str(job) for job in jobs]
+    assert shown.began_jobs == invented == names
+    assert shown.to_come == [names[i + 1 :] for i in range(len(names))]
+    assert shown.results == [(entry["n"], entry["error"]) for entry in made["results"]]
+    assert [entry["error"] for entry in made["results"]] == [
+        None, None, "RuntimeError: thirteen", "RuntimeError: thirteen", None, None,
+    ]  # fmt: skip
+    assert not made["results"][2]["correct"]
+    assert read_results(path)["results"] == made["results"]
+
+
+def test_the_document_has_the_order_asked_for_and_the_file_the_order_measured(invented, tmp_path):
+    path = tmp_path / "out.json"
+    jobs = in_rounds(_jobs("n[pow2]=[0:9]", "datatype=u32"), 1, seed=0)
+    made = run_jobs(Request(jobs, SHORT), None, json_path=path)
+    assert [entry["position"] for entry in made["results"]] == list(range(20))
+    assert [entry["position"] for entry in read_results(path)["results"]] == [job.position for job in jobs]
+
+
+def test_a_resumed_run_skips_what_is_finished_and_repeats_what_failed(invented, tmp_path):
+    path = tmp_path / "out.json"
+    jobs = _jobs("n=12,13", "datatype=u32")
+    run_jobs(Request(jobs, SHORT), None, json_path=path)
+    invented.clear()
+    more = _jobs("n=13,12,15", "datatype=u32")
+    made = run_jobs(Request(more, SHORT), None, json_path=path, resume_from=path)
+    assert invented == [str(job) for job in more if job.case.n != 12]
+    assert [entry["n"] for entry in made["results"]] == [13, 13, 12, 12, 15, 15]
+    check_document(made, "made")
+
+
+def test_an_interrupted_run_leaves_its_finished_cases(invented, tmp_path):
+    path = tmp_path / "out.json"
+    jobs = _jobs("n=12,14", "datatype=u32")
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(Request(jobs, SHORT), None, json_path=path)
+    assert not path.exists()
+    assert [entry["n"] for entry in read_results(partial_path(path))["results"]] == [12, 12]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda d: d["device"].update(adapter="another"), "device has adapter = 'another'"),
+        (lambda d: d["device"].update(driver="0"), "device has driver"),
+        (lambda d: d["protocol"].update(batch_trials=7), "protocol has batch_trials = 7, this run 1"),
+        (lambda d: d["context"]["versions"].update(wgpu="9"), "versions has wgpu = '9'"),
+        (lambda d: d["context"].update(git={"commit": "1" * 40, "dirty": False}), "commit has commit = '111"),
+    ],
+)
+def test_a_run_is_not_resumed_under_other_conditions(invented, tmp_path, change, problem):
+    from gridwise_py.bench.results import write_results
+
+    path = tmp_path / "out.json"
+    jobs = _jobs("n=12", "datatype=u32")
+    run_jobs(Request(jobs, SHORT), None, json_path=path)
+    changed = read_results(path)
+    change(changed)
+    write_results(path, changed)
+    before = path.read_bytes()
+    with pytest.raises(gw.ArgumentError, match=f"--resume out.json: its {problem}"):
+        run_jobs(Request(jobs, SHORT), None, json_path=path, resume_from=path)
+    assert path.read_bytes() == before
+
+
+def test_a_broken_device_is_replaced(monkeypatch, device):
+    made = []
+
+    def measure(device, case, protocol, mode):
+        if case.primitive == "copy":
+            raise gw.DeviceError("lost")
+        return measurement(case.primitive, case.n, mode)
+
+    monkeypatch.setattr(isolate, "measure_case", measure)
+    monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
+    monkeypatch.setattr(runner, "request_device", lambda adapter: made.append(adapter) or device)
+    done = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), "some")
+    assert [entry["error"] for entry in done["results"]] == ["DeviceError: lost", None]
+    assert made == ["some", "some"]
+
+
+# ---- a process of its own
+
+
+def test_isolated_cases_are_measured_as_others(device):
+    job = Job(Case("copy", 1000, "u32"), Mode.BATCH, 4)
+    entry = isolate.measure_isolated(None, job, SHORT)
+    assert entry["correct"] is True
+    assert entry["position"] == 4
+    assert len(entry["samples"]) >= 2
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("import os; os.abort()", "was ended by SIGABRT"),
+        ("import ctypes; ctypes.string_at(0)", "was ended by SIGSEGV"),
+        ("raise SystemExit('no luck')", "ended with 1: no luck"),
+        ("pass", "ended with 0"),
+        ("import time; time.sleep(60)", "was ended after 0.5 s without a result"),
+    ],
+)
+def test_a_native_abort_is_the_error_of_its_case(device, monkeypatch, code, problem):
+    monkeypatch.setattr(isolate, "child_command", lambda out: [sys.executable, "-c", code])
+    monkeypatch.setattr(isolate, "CHILD_TIMEOUT_S", 0.5 if "sleep" in code else 60)
+    made = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT, isolate=True), None)
+    assert [problem in entry["error"] for entry in made["results"]] == [True, True], made["results"][0]["error"]
+    check_document(made, "made")
+
+
+def test_an_error_in_a_child_is_that_of_its_case(device):
+    job = Job(Case("copy", 1 << 40, "u32"), Mode.BATCH, 0)
+    entry = isolate.measure_isolated(None, job, SHORT)
+    assert "Error" in entry["error"]
+    assert entry["correct"] is False

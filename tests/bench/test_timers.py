@@ -1,0 +1,298 @@
+"""`gridwise timers`: each timer reads the clock it says, at the moments it says; tables and pictures of it."""
+
+import importlib.util
+import json
+import sys
+import time
+import types
+import weakref
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.bench import timers
+from gridwise_py.bench.peers import TorchAdd, cuda_torch
+from gridwise_py.bench.timers import TIMERS, WORKLOADS, Workload, run_timers
+from gridwise_py.bench.timers_report import plot_timers, timers_markdown
+from helpers.paths import ROOT
+
+SMALL = [Workload(w.name, 100_003, w.transfers) for w in WORKLOADS]
+
+
+@pytest.fixture(scope="module")
+def document(device):
+    if "timestamp-query" not in device.features:
+        pytest.skip("timestamp-query refused by GRIDWISE_TEST_REFUSE_FEATURES")
+    return run_timers(repeats=4, cold_repeats=2, warmup_s=0.01, idle_s=0.0, workloads=SMALL, torch=False)
+
+
+CLOCKS = {
+    "submit only": ("perf_counter", False),
+    "GPU timestamps": (None, True),
+    "perf_counter + wait": ("perf_counter", True),
+    "time.time + wait": ("time", True),
+    "process_time + wait": ("process_time", True),
+}
+
+
+def test_each_timer_has_the_clock_of_its_name():
+    assert {timer.name: (timer.clock, timer.waits) for timer in TIMERS} == CLOCKS
+
+
+def test_five_timers_two_jobs_with_and_without_warm_up(document):
+    assert [workload["n"] for workload in document["workloads"]] == [100_003] * 2
+    assert [w.n for w in WORKLOADS] == [10_000_000, 5_000_000]
+    for workload in document["workloads"]:
+        assert [row["timer"] for row in workload["timers"]] == [timer.name for timer in TIMERS]
+        for row in workload["timers"]:
+            assert len(row["cold"]["samples_ns"]) == 2
+            assert len(row["warm"]["samples_ns"]) == row["warm"]["summary"]["count"] == 4
+            assert min(row["warm"]["samples_ns"]) >= 0
+            assert row["what"]
+    json.dumps(document, allow_nan=False)
+    assert document["device"]["adapter"] == gw.capabilities(gw.request_device()).adapter
+
+
+@pytest.fixture
+def job(device, require):
+    require("timestamp-query", "timestamp-query-inside-encoders")
+    data = [np.arange(1000, dtype=np.float32), np.ones(1000, dtype=np.float32)]
+    return lambda transfers: timers._Job(device, Workload("w", 1000, transfers), data)
+
+
+@pytest.mark.parametrize("transfers", [False, True])
+@pytest.mark.parametrize("timer", TIMERS, ids=lambda t: t.name)
+def test_each_timer_reads_its_own_clock_around_the_right_part(job, monkeypatch, timer, transfers):
+    """A log of what happens, instead of times."""
+    made = job(transfers)
+    log = []
+    for clock in ("perf_counter", "time", "process_time"):
+        real = getattr(time, f"{clock}_ns")
+        monkeypatch.setattr(time, f"{clock}_ns", lambda clock=clock, real=real: (log.append(clock), real())[1])
+    synchronize, submit = timers.synchronize, made.device.queue.submit
+    monkeypatch.setattr(timers, "synchronize", lambda device: (log.append("wait"), synchronize(device))[1])
+    monkeypatch.setattr(made.device.queue, "submit", lambda c: (log.append("submit"), submit(c))[1], raising=False)
+    to_numpy = gw.Array.to_numpy
+    monkeypatch.setattr(gw.Array, "to_numpy", lambda self: (log.append("wait"), to_numpy(self))[1])
+    assert made.sample_ns(timer) >= 0
+    # execute() reads perf_counter for itself.
+    ours = [word for word in log if word != "perf_counter" or timer.clock == "perf_counter"]
+    first = ours.index("wait")
+    assert "submit" not in ours[:first], "the queue is idle before"
+    if timer.clock is None:
+        assert {"time", "process_time"}.isdisjoint(ours)
+        return
+    begin = ours.index(timer.clock)
+    end = len(ours) - 1 - ours[::-1].index(timer.clock)
+    inside = ours[begin + 1 : end]
+    assert "submit" in inside
+    assert ("wait" in inside) == timer.waits
+    assert {"time", "process_time"}.isdisjoint(set(ours) - {timer.clock})
+
+
+def test_a_wrong_sum_is_noticed(job):
+    made = job(False)
+    made.sample_ns(TIMERS[0])
+    made.check()
+    made._data[0][7] += 1
+    with pytest.raises(AssertionError):
+        made.check()
+
+
+def test_without_timestamps_it_says_so(monkeypatch, device):
+    bare = device.adapter.request_device_sync(label="bare", required_features=[])
+    monkeypatch.setattr(timers, "request_device", lambda adapter: bare)
+    with pytest.raises(gw.TimingUnavailable, match="--adapter"):
+        run_timers()
+
+
+def test_what_there_is_can_be_kept_at_any_time(device, require, tmp_path):
+    """After each sample without warm-up and each round with; all those without come before PyTorch and the others."""
+    require("timestamp-query")
+    seen = []
+    last = run_timers(repeats=2, cold_repeats=2, warmup_s=0, idle_s=0, workloads=SMALL, torch=False, keep=seen.append)
+    assert len(seen) == 2 * 2 * len(TIMERS) + 2 * 2
+    assert [one["complete"] for one in [*seen, last]] == [False] * len(seen) + [True]
+    counts = [
+        [sum(0 if row[how] is None else row[how]["summary"]["count"] for w in one["workloads"] for row in w["timers"])
+         for how in ("cold", "warm")]
+        for one in seen
+    ]  # fmt: skip
+    cold = 2 * 2 * len(TIMERS)
+    assert counts == [[i + 1, 0] for i in range(cold)] + [[cold, len(TIMERS) * (i + 1)] for i in range(4)]
+    assert [row["timer"] for row in seen[0]["workloads"][0]["timers"]] == ["submit only"]
+    for one in seen:
+        assert "| submit only |" in timers_markdown(one)
+    if importlib.util.find_spec("matplotlib"):
+        plot_timers(seen[0], tmp_path / "a.svg")
+    assert {**seen[-1], "complete": True} == last
+
+
+def test_a_round_is_warmed_up_once_for_each_side(monkeypatch, device, require):
+    """The samples of a round follow each other; a pause or a warm-up between two would be another measurement."""
+    require("timestamp-query")
+    log = []
+    monkeypatch.setattr(timers, "_warm_up", lambda call, seconds: (log.append(("warm-up", seconds)), call()))
+    real = timers._Job.sample_ns
+    monkeypatch.setattr(timers._Job, "sample_ns", lambda self, t: (log.append(t.name), real(self, t))[1])
+    sleep = time.sleep  # which waits for the GPU use, too
+    monkeypatch.setattr(time, "sleep", lambda s: log.append(("idle", s)) if s == 0.25 else sleep(s))
+    run_timers(repeats=2, cold_repeats=1, warmup_s=0.5, idle_s=0.25, workloads=SMALL[:1], torch=False)
+    names = [t.name for t in TIMERS]
+    cold = [entry for name in names for entry in (("idle", 0.25), name)]
+    warm = [[("warm-up", s), TIMERS[2].name, *names] for s in (0.5, 0.05)]
+    assert log == cold + warm[0] + warm[1]
+
+
+def test_devices_of_samples_without_warm_up_are_let_go(monkeypatch, device, require):
+    require("timestamp-query")
+    made = []
+    real = timers.request_device
+
+    def request(adapter):
+        alive = [ref for ref in made[1:] if ref() is not None]
+        assert not alive, "the device of the sample before is still there"
+        found = real(adapter)
+        made.append(weakref.ref(found))
+        return found
+
+    monkeypatch.setattr(timers, "request_device", request)
+    run_timers(repeats=1, cold_repeats=1, warmup_s=0, idle_s=0, workloads=SMALL, torch=False)
+    assert len(made) == 1 + 2 * len(TIMERS)
+
+
+# ---- PyTorch beside it
+
+
+class _Event:
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        _LOG.append("record")
+
+    def synchronize(self):
+        _LOG.append("event wait")
+
+    def elapsed_time(self, end):
+        return 0.25
+
+
+_LOG = []
+
+
+def test_torch_is_timed_as_it_wants_to_be(monkeypatch):
+    """An invented torch; the real one is not to be had without a CUDA GPU."""
+
+    class Tensor:
+        def cuda(self):
+            return self
+
+    cuda = types.SimpleNamespace(
+        Event=_Event, synchronize=lambda: _LOG.append("wait"), is_available=lambda: True, get_device_name=lambda i: "G",
+    )  # fmt: skip
+    torch = types.SimpleNamespace(
+        cuda=cuda, __version__="9", version=types.SimpleNamespace(cuda="13"), from_numpy=lambda values: Tensor(),
+        empty_like=lambda t: t, add=lambda a, b, out: _LOG.append("add"),
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    assert cuda_torch() is torch
+    peer = TorchAdd(torch, [np.ones(3, np.float32)] * 2, False)
+    assert peer.described == {"version": "9", "cuda": "13", "device": "G"}
+    _LOG.clear()
+    assert peer.timers["torch.cuda.Event"]() == 0.25e6
+    assert _LOG == ["wait", "record", "add", "record", "event wait"]
+    assert set(peer.timers) == set(TorchAdd.WHAT)
+    cuda.is_available = lambda: False
+    assert cuda_torch() is None
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert cuda_torch() is None
+
+
+# ---- table, page, picture
+
+
+def test_the_picture(document, tmp_path):
+    pytest.importorskip("matplotlib")
+    plot_timers(document, tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    for word in ("submit only", "process_time + wait", "with warm-up", "without warm-up", "GPU timestamps"):
+        assert word in text
+    with pytest.raises(gw.ArgumentError, match=r"a\.gif"):
+        plot_timers(document, tmp_path / "a.gif")
+
+
+def test_the_command(device, require, tmp_path):
+    require("timestamp-query")
+    from click.testing import CliRunner
+
+    from gridwise_py.cli import main
+
+    out = tmp_path / "t.json"
+    few = [
+        "--repeats",
+        "2",
+        "--cold-repeats",
+        "1",
+        "--warmup-s",
+        "0",
+        "--idle-s",
+        "0",
+        "--scale",
+        "0.001",
+        "--no-torch",
+    ]
+    result = CliRunner().invoke(main, ["timers", *few, "--json", str(out)])
+    assert result.exit_code == 0, result.output
+    for word in ("submit only", "10,000 items of f32", "5,000 items of f32", "what it really measured"):
+        assert word in result.output
+    found = json.loads(out.read_text())
+    assert (found["schema"], found["complete"]) == ("gridwise.timers", True)
+    assert "vector add, without warm-up, 1 of 1: GPU timestamps\n" in result.stderr, "a line each where no terminal is"
+    assert not (tmp_path / "t.partial.json").exists()
+    for wrong in (["--json", str(tmp_path / "no" / "t.json")], ["--plot", str(tmp_path / "t.gif")]):
+        assert CliRunner().invoke(main, ["timers", *few, *wrong]).exit_code == 2
+
+
+def test_a_command_that_is_cut_off_leaves_what_it_has(device, require, tmp_path, monkeypatch):
+    require("timestamp-query")
+    from click.testing import CliRunner
+
+    from gridwise_py.cli import main
+
+    out = tmp_path / "t.json"
+    out.write_text("an earlier run's")
+
+    def stop(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(timers._Job, "check", stop)
+    words = ("--repeats", 1, "--cold-repeats", 1, "--warmup-s", 0, "--idle-s", 0, "--scale", 0.001, "--no-torch")
+    result = CliRunner().invoke(main, ["timers", *map(str, words), "--json", str(out), "--overwrite"])
+    assert result.exit_code == 130
+    partial = tmp_path / "t.partial.json"
+    assert f"what was measured is in {partial}" in result.stderr
+    found = json.loads(partial.read_text())
+    assert not found["complete"]
+    first, second = found["workloads"]
+    assert all(row["cold"] and row["warm"] for row in first["timers"])
+    assert all(row["cold"] and row["warm"] is None for row in second["timers"])
+    assert out.read_text() == "an earlier run's"
+
+
+def test_the_page_has_the_figures_of_the_files():
+    spec = importlib.util.spec_from_file_location("fill_timers_page", ROOT / "scripts" / "fill_timers_page.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    text = script.PAGE.read_text(encoding="utf-8")
+    assert script.filled(text) == text, "run python scripts/fill_timers_page.py"
+    assert [block[1] for block in script.BLOCK.findall(text)] == ["lavapipe", "h200"]
+    assert "| submit only |" in script.BLOCK.search(text)[3]
+
+
+def test_the_table_of_a_page(document):
+    text = timers_markdown(document)
+    assert text.count("| submit only |") == 2
+    assert gw.capabilities(gw.request_device()).adapter in text
+    assert "2 samples without warm-up, 4 with." in text

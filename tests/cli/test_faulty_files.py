@@ -1,0 +1,477 @@
+"""Every command under every fault of a file or of the output: one line, an exit code that says so, and no traceback."""
+
+import copy
+import errno
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from gridwise_py.bench import results_writer
+from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.results import write_results
+from gridwise_py.bench.results_reader import read_results
+from gridwise_py.cli import main
+from helpers.results import DEVICE, document, measurement
+
+CEILINGS = {
+    "copy": [
+        {"array_bytes": size, "moved_bytes": 2 * size, "gbytes_per_s": 500.0 + i}
+        for i, size in enumerate((1 << 12, 1 << 22, 1 << 28))
+    ],
+    "triad": [],
+    "fma_gflops": 20_000.0,
+    "cache_bytes": None,
+}  # fmt: skip
+HUGE = 10**400
+SHORT = ["--warmup-s", "0", "--sampling-s", "0", "--trials", "1", "--datatype", "u32"]
+#: What each command is called with: the file of the test, and a good one beside it.
+READERS = {
+    "compare": ["compare", "bad.json", "good.json"],
+    "compare the other way": ["compare", "good.json", "bad.json", "--format", "markdown"],
+    "compare across": ["compare", "bad.json", "good.json", "--across"],
+    "report": ["report", "bad.json", "-o", "out.html"],
+    "plot": ["plot", "bad.json", "-o", "out.svg"],
+    "roofline": ["roofline", "bad.json"],
+    "trace": ["trace", "bad.json", "-o", "out.json"],
+}
+
+
+def _document():
+    made = [measurement(mode=mode) for mode in (Mode.HOT, Mode.BATCH)] + [
+        measurement("copy", op=None, labels=("copy",))
+    ]
+    return document(made, device={**DEVICE, "calibration": CEILINGS})
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Call a command in a folder with a good file and a bad one."""
+    monkeypatch.chdir(tmp_path)
+    write_results("good.json", _document())
+
+    def call(words, bad=None, **options):
+        if bad is not None:
+            (tmp_path / "bad.json").write_text(bad if isinstance(bad, str) else json.dumps(bad))
+        return CliRunner(**options).invoke(main, words)
+
+    return call
+
+
+def _one_line(result, code, *, internal=False):
+    assert result.exit_code == code, result.output
+    assert internal or "internal error" not in result.output
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("gridwise: "), lines
+    return lines[0]
+
+
+# ---- files to read
+
+
+def _each(change):
+    def changed(made):
+        for entry in made["results"]:
+            change(entry)
+
+    return changed
+
+
+def _stamps(*stamps):
+    return lambda made: made["results"][0]["samples"][0].update(ticks=list(stamps))
+
+
+def _beside(file, array="a"):
+    def changed(made):
+        made["ticks_file"] = file
+        made["results"][0]["ticks"] = {"array": array, "sha256": "0" * 64}
+
+    return changed
+
+
+def _device(**values):
+    return lambda made: made["device"].update(values)
+
+
+def _speed(**values):
+    return {**CEILINGS, "copy": [{"array_bytes": 4, "moved_bytes": 8, "gbytes_per_s": 1.0, **values}]}
+
+
+#: What is refused, and where the message says that it is.
+REFUSED = {
+    "a sample of 400 digits": (_each(lambda e: e["kernels"][0]["samples_ns"].append(HUGE)), "line 1, column"),
+    "a median of 400 digits": (_each(lambda e: e["whole"].update(gpu_span_ns=HUGE)), "line 1, column"),
+    "n of 400 digits": (_each(lambda e: e.update(n=HUGE)), "line 1, column"),
+    "n of 21 digits": (_each(lambda e: e.update(n=10**20)), "].n: 100000"),
+    "work of 400 digits": (_each(lambda e: e["work"].update(read_bytes=HUGE)), "line 1, column"),
+    "a rate of 400 digits": (_each(lambda e: e["rates"].update(gbytes_per_s=HUGE)), "line 1, column"),
+    "a time of 1e300 ns": (_each(lambda e: e["whole"]["series"]["gpu_span"]["samples_ns"].append(1e300)), "line 1, "),
+    "a time of 1e30 ns": (_each(lambda e: e["kernels"][0]["samples_ns"].append(1e30)), "samples_ns"),
+    "a time of 1e-320 ns": (_each(lambda e: e["kernels"][0]["samples_ns"].append(1e-320)), "1e-320"),
+    "an interval that ends before it begins": (
+        _each(lambda e: e["whole"]["series"]["gpu_span"]["summary"].update(ci_low_ns=9e9, ci_high_ns=1.0)),
+        "series.gpu_span.summary",
+    ),
+    "a canary that takes no time": (_each(lambda e: e.update(canary_ns=[0, 0, 0, 0])), "canary_ns"),
+    "a tick of 1e30 ns": (_each(lambda e: e.update(tick_period_ns=1e30)), "tick_period_ns"),
+    "stamps of more kernels": (_stamps([1, 2], [3, 4], [5, 6]), "$.results[0].samples"),
+    "a stamp of 2^64": (_stamps([1, 2**64], [3, 4]), "samples[0].ticks"),
+    "a sample without stamps": (_stamps(), "$.results[0].samples"),
+    "stamps beside, in no file": (_beside(None), "$.results[0].ticks"),
+    "stamps beside, in the folder": (_beside(".."), "$.ticks_file"),
+    "axes that are lists": (_each(lambda e: e["case"].update(datatype=["u32"])), "case"),
+    "floors that are words": (_device(floors={"empty_pass_ns": "x"}), "$.device.floors"),
+    "copies that are a number": (_device(calibration={**CEILINGS, "copy": 5}), "$.device.calibration"),
+    "a copy at no speed": (_device(calibration=_speed(gbytes_per_s=0)), "$.device.calibration"),
+    "a copy of nothing": (_device(calibration=_speed(moved_bytes=0)), "$.device.calibration"),
+    "multiply-adds that are a word": (_device(calibration={**CEILINGS, "fma_gflops": "x"}), "$.device.calibration"),
+    "observations that are a number": (_each(lambda e: e.update(observations={"blocks": 5})), "observations.blocks"),
+    "a power that is a word": (
+        _each(lambda e: e.update(observations={"blocks": [{"after": {"power_w": "x"}}]})), "power_w",
+    ),
+    "resumed runs that are a number": (lambda made: made["context"].update(resumed=5), "$.context.resumed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", READERS.values(), ids=list(READERS))
+@pytest.mark.parametrize(("change", "place"), REFUSED.values(), ids=list(REFUSED))
+def test_a_file_that_cannot_be_computed_with_is_refused_with_the_place(run, change, place, command):
+    made = _document()
+    change(made)
+    said = _one_line(run(command, made), 2)
+    assert said.startswith("gridwise: bad.json: ")
+    assert place in said
+    assert len(said) < 600
+    assert not any(name.startswith("out") for name in os.listdir())
+
+
+@pytest.mark.parametrize("command", READERS.values(), ids=list(READERS))
+@pytest.mark.parametrize("depth", [5_000, 200_000])
+def test_a_file_that_is_nested_deeply(run, depth, command):
+    text = json.dumps(_document()).replace('"parameters": null', '"parameters": ' + "[" * depth + "]" * depth)
+    said = _one_line(run(command, text), 2)
+    assert said.startswith("gridwise: bad.json: ")
+
+
+def _other_kernels(made):
+    for entry in copy.deepcopy(made["results"]):
+        made["results"].append({**entry, "round": 1, "kernels": entry["kernels"][:1], "samples": []})
+        made["results"].append({**entry, "round": 2, "kernels": entry["kernels"] * 2, "samples": []})
+
+
+ACCEPTED = {
+    "formulas in labels": _each(lambda e: e["kernels"][0].update(label="$\\frac{$")),
+    "formulas in axes": _each(lambda e: e["case"].update(distribution="$^$ _{$")),
+    "formulas in the adapter": _device(adapter="NV $\\bad{ $ 1", driver="$x^$"),
+    "half a character": _each(lambda e: e["kernels"][0].update(label="a\ud800b")),
+    "rounds with other kernels": _other_kernels,
+    "no work": _each(lambda e: e.update(work=None)),
+    "no results": lambda made: made["results"].clear(),
+}
+
+
+@pytest.mark.parametrize("command", READERS.values(), ids=list(READERS))
+@pytest.mark.parametrize("change", ACCEPTED.values(), ids=list(ACCEPTED))
+def test_a_file_that_is_odd_is_shown_or_refused(run, change, command):
+    if command[0] in ("plot", "report"):
+        pytest.importorskip({"plot": "matplotlib", "report": "altair"}[command[0]])
+    made = _document()
+    change(made)
+    result = run(command, made)
+    assert "internal error" not in result.output, result.output
+    assert result.exit_code in (0, 2, 3), result.output
+
+
+def test_a_label_is_drawn_as_it_is_written(run):
+    pytest.importorskip("matplotlib")
+    made = _document()
+    for entry in made["results"]:
+        entry["kernels"][0]["label"] = "cost $a^2$ b"
+    write_results("a$x^$.json", made)
+    result = run(["plot", "a$x^$.json", "good.json", "-o", "out.svg"])
+    assert result.exit_code == 0, result.output
+    with open("out.svg", encoding="utf-8") as file:
+        drawn = file.read()
+    assert "cost $a^2$ b" in drawn
+    assert "a$x^$" in drawn
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array(["x", "y"]), np.arange(3, dtype=np.uint64), np.empty((0, 2, 2), np.uint64), np.array([np.nan, 1.0]),
+        np.ones((50, 2, 2), np.uint64), np.zeros(3, dtype=[("a", "u8")]), np.ones((7, 2, 2), np.int64),
+    ],
+    ids=["texts", "one axis", "no samples", "floats", "more samples", "records", "signed"],
+)  # fmt: skip
+def test_timestamps_of_another_form_are_refused(run, array):
+    made = _document()
+    np.savez_compressed("bad.ticks.npz", a=array)
+    _beside("bad.ticks.npz")(made)
+    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    made["results"][0]["ticks"]["sha256"] = digest
+    said = _one_line(run(READERS["trace"], made), 2)
+    assert said.startswith("gridwise: bad.ticks.npz: the timestamps 'a' are ")
+    assert "(7, 2, 2)" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+        ("[protocol]\nsamples = " + "9" * 5000, "this is not TOML"),
+        ("[protocol]\ntimeout_s = 1" + "0" * 400, "timeout_s is 1000"),
+        ("[protocol]\nmax_submission_gpu_s = 1e300", "max_submission_gpu_s is 1e+300"),
+        ("[protocol]\nrelative_interval = 1e-300", "relative_interval is 1e-300"),
+        ("[protocol]\nflush_bytes = 3", "flush_bytes is 3, but must be an integer from 65,536"),
+        ("[protocol]\nseed = 1" + "0" * 60, "seed is 1000"),
+    ],
+)
+def test_a_suite_that_cannot_be_run(run, tmp_path, text, said):
+    (tmp_path / "s.toml").write_text(text)
+    assert said in _one_line(run(["bench", "--suite", "./s.toml"]), 2)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"copy": [], "fma_gflops": 1e999}', "{}", '{"copy": 1}', "\xff"])
+def test_a_calibration_that_is_none(run, tmp_path, text):
+    (tmp_path / "c.json").write_text(text, encoding="latin-1")
+    said = _one_line(run(["roofline", "good.json", "--calibration", "c.json"]), 2)
+    assert said.startswith("gridwise: c.json")
+
+
+def test_a_calibration_with_a_speed_of_0(run, tmp_path):
+    found = {**_speed(gbytes_per_s=0), "floors_ns": {}, "device": {}}
+    (tmp_path / "c.json").write_text(json.dumps(found))
+    assert "c.json: $.copy[0].gbytes_per_s" in _one_line(run(["roofline", "good.json", "--calibration", "c.json"]), 2)
+
+
+@pytest.mark.parametrize("limit", ["inf", "1e308"])
+def test_room_without_end_for_raw_files(run, limit):
+    pytest.importorskip("altair")
+    result = run(["report", "good.json", "-o", "out.html", "--raw-limit", limit])
+    assert result.exit_code == 0, result.output
+
+
+# ---- files to write
+
+WRITERS = {
+    "compare": ["compare", "good.json", "good.json", "-o"],
+    "report": ["report", "good.json", "-o"],
+    "plot": ["plot", "good.json", "-o"],
+    "roofline": ["roofline", "good.json", "-o"],
+    "trace": ["trace", "good.json", "-o"],
+}
+SUFFIX = {"compare": ".txt", "report": ".html", "trace": ".json"}
+
+
+@pytest.fixture
+def no_room():
+    """Let no file of this process become larger than 100 bytes."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("command", WRITERS.values(), ids=list(WRITERS))
+def test_without_room_the_older_file_stays(run, command, request):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("altair")
+    out = "old" + SUFFIX.get(command[0], ".svg")
+    with open(out, "w") as file:
+        file.write("older")
+    run([*command, "first" + out])  # what libraries write at first use, fonts say, is written now
+    os.unlink("first" + out)
+    request.getfixturevalue("no_room")
+    result = run([*command, out])
+    assert result.exit_code == 2, result.output
+    assert "internal error" not in result.output
+    assert "too large" in result.stderr.splitlines()[-1]
+    with open(out) as file:
+        assert file.read() == "older"
+    assert sorted(os.listdir()) == ["good.json", out]
+
+
+@pytest.mark.parametrize("command", [*WRITERS.values(), ["bench", "copy", "--json"], ["timers", "--json"]])
+def test_a_name_that_is_too_long_is_refused_before_any_work(run, command):
+    out = "n" * 260 + SUFFIX.get(command[0], ".svg")
+    assert "too long" in _one_line(run([*command, out]), 2)
+
+
+def test_a_partial_file_with_too_long_a_name_is_refused_before_any_work(run):
+    """The file itself could be written, but not what is beside it during the run."""
+    assert "too long" in _one_line(run(["bench", "copy", "--json", "n" * 245 + ".json"]), 2)
+    assert os.listdir() == ["good.json"]
+
+
+def test_a_run_without_room_measures_on_and_shows_its_table(device, run, monkeypatch):
+    def full(path, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(results_writer, "whole_file", full)
+    result = run(["bench", "copy", "--n", "100,200,300", *SHORT, "--json", "out.json"])
+    assert result.exit_code == 2, result.output
+    assert [n for n in ("100", "200", "300") if f" {n} " in result.stdout] == ["100", "200", "300"]
+    assert "gridwise: --json: out.json cannot be written: No space left on device" in result.stderr
+    assert os.listdir() == ["good.json"]
+
+
+def test_a_disk_that_is_full_for_a_while_loses_nothing(device, run, monkeypatch):
+    real, calls = results_writer.whole_file, []
+
+    def full_at_first(path, **options):
+        calls.append(path)
+        if len(calls) <= 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return real(path, **options)
+
+    monkeypatch.setattr(results_writer, "whole_file", full_at_first)
+    result = run(["bench", "copy", "--n", "100,200,300", *SHORT, "--json", "out.json"])
+    assert result.exit_code == 0, result.output
+    assert len(read_results("out.json")["results"]) == 3
+
+
+def test_measurements_are_not_replaced_unless_it_is_said(device, run):
+    words = ["bench", "copy", "--n", "100", *SHORT, "--json", "out.json"]
+    open("out.json", "w").close()  # an empty file holds no measurements: mktemp makes such ones
+    assert run(words).exit_code == 0
+    first = read_results("out.json")
+    assert "--overwrite" in _one_line(run(words), 2)
+    assert read_results("out.json") == first
+    assert run([*words, "--overwrite"]).exit_code == 0
+    assert read_results("out.json") != first
+    assert "--overwrite" in _one_line(run(["timers", "--json", "out.json"]), 2)
+
+
+def test_timestamps_beside_the_file_are_announced(device, require, run, monkeypatch):
+    require("timestamp-query")
+    monkeypatch.setattr(results_writer, "MAX_TICKS_INSIDE_BYTES", 10)
+    os.mkdir("folder")
+    os.symlink("folder/real.json", "out.json")
+    result = run(["bench", "copy", "--n", "100", *SHORT, "--json", "out.json"])
+    assert result.exit_code == 0, result.output
+    assert "wrote out.json, and its timestamps in real.ticks.npz" in result.stderr
+    assert sorted(os.listdir("folder")) == ["real.json", "real.ticks.npz"]
+    # Both are found through the link, too.
+    assert run(["trace", "out.json", "-o", "trace.json"]).exit_code == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_results_go_through_a_pipe(device, run):
+    import stat
+    import threading
+
+    os.mkfifo("pipe")
+    read = []
+    reader = threading.Thread(target=lambda: read.append(open("pipe", "rb").read()), daemon=True)  # noqa: SIM115
+    reader.start()
+    result = run(["bench", "copy", "--n", "100,200", *SHORT, "--json", "pipe"])
+    assert result.exit_code == 0, result.output
+    reader.join(30)
+    assert len(json.loads(read[0])["results"]) == 2
+    assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+    assert sorted(os.listdir()) == ["good.json", "pipe"]
+
+
+# ---- the output, and how a command ends
+
+
+def _compare(**options):
+    words = ["compare", "good.json", "good.json"]
+    return subprocess.run([sys.executable, "-m", "gridwise_py", *words], stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_an_output_that_is_full_is_2(run):
+    with open("/dev/full", "w") as full:
+        done = _compare(stdout=full)
+    assert done.returncode == 2
+    assert done.stderr == "gridwise: the output cannot be written: No space left on device\n"
+
+
+def test_a_reader_that_is_gone_is_141(run):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        done = _compare(stdout=pipe)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437", "cp1252", "utf-8"])
+@pytest.mark.parametrize("form", ["table", "markdown", "json"])
+def test_every_encoding_can_show_a_comparison(run, encoding, form):
+    result = run(["compare", "good.json", "good.json", "--format", form], charset=encoding)
+    assert result.exit_code == 0, result.output
+    assert "internal error" not in result.output
+
+
+def test_what_an_encoding_lacks_keeps_its_meaning():
+    import io
+
+    from gridwise_py.display.terminal import make_tolerant
+
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    make_tolerant(stream)
+    stream.write("1 µs – 2 µs, ×3 ±4 €")
+    stream.flush()
+    assert raw.getvalue() == b"1 us - 2 us, x3 +-4 ?"
+    chosen = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="ignore")
+    make_tolerant(chosen)
+    assert chosen.errors == "ignore", "the user's own choice"
+
+
+@pytest.mark.parametrize("command", sorted(main.commands))
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (RuntimeError("of two\nlines"), 2, "internal error, a bug of gridwise: RuntimeError: of two lines; GRIDWISE_"),
+        (RecursionError("deep"), 2, "RecursionError: deep"),
+        (MemoryError(), 2, "MemoryError"),
+        (PermissionError(errno.EACCES, "Permission denied", "some/file"), 2, "some/file: Permission denied"),
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "the output cannot be written: No space left"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_no_ending_is_taken_for_a_verdict(run, monkeypatch, command, error, code, said):
+    def fail(*args, **options):
+        raise error
+
+    monkeypatch.setattr(main.commands[command], "invoke", fail)
+    result = run([command, *READERS.get(command, [command])[1:]], _document())
+    assert said in _one_line(result, code, internal=True)
+
+
+def test_a_traceback_is_shown_on_demand(run, monkeypatch):
+    def fail(*args, **options):
+        raise RuntimeError("inside")
+
+    monkeypatch.setattr(main.commands["compare"], "invoke", fail)
+    monkeypatch.setenv("GRIDWISE_TRACEBACK", "1")
+    result = run(["compare", "good.json", "good.json"])
+    assert result.exit_code == 2
+    assert "Traceback (most recent call last)" in result.stderr
+    assert "in fail" in result.stderr
+
+
+def test_help_says_all_of_what_each_command_does(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run(["--help"]).output.splitlines()
+    commands = [line for line in lines if line.split()[:1] and line.split()[0] in main.commands]
+    assert len(commands) == len(main.commands)
+    assert all(line.endswith(".") and not line.endswith("...") for line in commands), commands
+
+
+def test_the_former_spelling_of_out_still_works(run):
+    result = run(["compare", "good.json", "good.json", "--output", "o.txt"])
+    assert result.exit_code == 0, result.output
+    assert "--output is deprecated: write --out" in result.stderr
+    assert os.path.getsize("o.txt")

@@ -1,0 +1,177 @@
+"""Raises KeyboardInterrupt at calls and returns of this library, one after another, and looks what is left after each.
+
+Python looks for signals where functions are called and return, so these are the places at which Ctrl-C arrives. An
+interrupted call may end the process the next time something is submitted: hence a script, run by test_interrupts.py.
+
+    PYTHONPATH=tests python -m helpers.interrupts JOB [PLACES]
+
+``PLACES`` bounds how many places are tried, spread over the job; all by default. Prints what it found, and how many
+places there were, as JSON.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gridwise_py as gw
+from gridwise_py.runtime.context import context_of
+
+LIBRARY = str(Path(gw.__file__).parent)
+HANG_S = 120.0
+
+device = gw.request_device()
+timed = "timestamp-query" in device.features
+X = np.random.default_rng(0).integers(0, 1 << 32, 5000, dtype=np.uint32)
+SUMS = np.cumsum(X, dtype=np.uint32)
+x = gw.asarray(X, device)
+scan, sort = gw.Scan(device), gw.Sort(device)
+protocol = gw.SamplingProtocol(
+    samples=5, warmup_s=0.001, max_warmup_s=0.002, timeout_s=0.05, check_unit=False, canary_passes=1
+)
+
+
+def check_equal(found: np.ndarray, wanted: np.ndarray) -> None:
+    np.testing.assert_array_equal(found, wanted)
+
+
+def job_to_numpy() -> None:
+    check_equal(x.to_numpy(), X)
+
+
+def job_asarray() -> None:
+    check_equal(gw.asarray(X[:100], device).to_numpy(), X[:100])
+
+
+def job_stream() -> None:
+    check_equal(np.concatenate(list(gw.stream(scan, iter(np.array_split(X, 3))))), SUMS)
+
+
+def job_sort() -> None:
+    check_equal(sort.execute(input=x).output.to_numpy(), np.sort(X))
+
+
+def job_timed() -> None:
+    run = scan.execute(input=x, enable_gpu_timing=timed, enable_cpu_timing=True, trials=2)
+    assert run.get_timing_result().cpu_total_time_ns > 0
+    check_equal(run.output.to_numpy(), SUMS)
+
+
+def job_event() -> None:
+    event = gw.Event(device, enable_timing=timed)
+    event.record()
+    event.synchronize()
+    encoder = device.create_command_encoder()
+    event.record(encoder)
+    device.queue.submit([encoder.finish()])
+    event.synchronize()
+
+
+def job_measure() -> None:
+    assert gw.measure(scan, protocol=protocol, input=x).correct
+
+
+JOBS: dict[str, Callable[[], None]] = {
+    name.removeprefix("job_"): value for name, value in list(globals().items()) if name.startswith("job_")
+}
+CHECKS = (job_to_numpy, job_timed, job_asarray)
+
+
+def interrupt_at(job: Callable[[], None], place: int) -> tuple[str | None, int]:
+    """Run a job, interrupted at a place; return where that was (None: it was not reached), and how many places came."""
+    count, where = 0, None
+
+    def come_by(frame: Any, event: str) -> None:
+        nonlocal count, where
+        count += 1
+        if count == place + 1:
+            where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}, {event}"
+            raise KeyboardInterrupt
+
+    def inside(frame: Any, event: str, _argument: Any) -> Any:
+        if event == "return":
+            come_by(frame, event)
+        return inside
+
+    def outside(frame: Any, event: str, _argument: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(LIBRARY):
+            return None
+        come_by(frame, event)
+        frame.f_trace_lines = False
+        return inside
+
+    sys.settrace(outside)
+    try:
+        job()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    return where, count
+
+
+def look_after(pairs: int) -> list[str]:
+    """Return what is not as it was before the interrupt."""
+    context, found = context_of(device), []
+    if not gc.isenabled():
+        gc.enable()
+        found.append("the garbage collector stays off")
+    if context.observer is not None:
+        context.observer = None
+        found.append("a profile stays open")
+
+    def use() -> None:
+        for check in CHECKS:
+            try:
+                check()
+            except Exception as error:
+                found.append(f"{check.__name__}: {type(error).__name__}: {error}")
+
+    # In a thread: a lock that is still held is free to this one.
+    thread = threading.Thread(target=use, daemon=True)
+    thread.start()
+    thread.join(HANG_S)
+    if thread.is_alive():
+        found.append("what is used next hangs")
+    if timed and context.timing_helper.pairs_in_use > pairs:
+        found.append(f"{context.timing_helper.pairs_in_use - pairs} pairs of queries stay in use")
+    return found
+
+
+def main() -> None:
+    job, wanted = JOBS[sys.argv[1]], int(sys.argv[2]) if len(sys.argv) > 2 else sys.maxsize
+    for use in (*CHECKS, job, job):
+        use()
+    gc.collect()
+    pairs = context_of(device).timing_helper.pairs_in_use if timed else 0
+    _, count = interrupt_at(job, sys.maxsize)
+    found: dict[str, list[str]] = {}
+    for place in range(0, count, max(1, count // wanted)):
+        where, _ = interrupt_at(job, place)
+        if where is None:  # a measurement does not always take the same way
+            continue
+        wrong = look_after(pairs)
+        if wrong:
+            found[where] = wrong
+        if "what is used next hangs" in wrong:
+            break
+    if timed:
+        # Nor is a query lost for good: as many as one set has can still be lent at once.
+        session = context_of(device).timing_helper.session()
+        for _ in range(2048 - pairs):
+            session.span("one")
+        sets = len(context_of(device).timing_helper._sets)
+        if sets > 1:
+            found["in the end"] = [f"there are {sets} sets of queries, where one should do"]
+    print(json.dumps({"places": count, "found": found}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,373 @@
+"""Plans are plain data: made without any device, equal for equal input, and the same after JSON."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gridwise_py as gw
+from gridwise_py.planning.plan import (
+    Binding,
+    BufferSpec,
+    Copy,
+    Fill,
+    Kernel,
+    Plan,
+    Shader,
+    Work,
+    pack_words,
+    workgroup_grid,
+)
+from gridwise_py.planning.shaders import sha256
+from helpers.cases import BARE, CPU, FULL, Case, cases, few_cases, layouts
+
+SIZES = [0, 1, 3, 4096, 100_003]
+
+
+def _plans(case: Case, sizes=SIZES):
+    for n in sizes:
+        if n == 0 and case.name == "reduce" and not case.options["op"].empty:
+            continue
+        for how, layout in layouts(case, n):
+            if n == 0 and how != "apart":
+                continue
+            yield n, how, case.plan(layout)
+
+
+@pytest.mark.parametrize("case", few_cases() + few_cases(CPU)[:20], ids=str)
+def test_json_gives_an_equal_plan(case):
+    for n, how, plan in _plans(case):
+        text = plan.to_json()
+        again = Plan.from_json(text)
+        assert again == plan, (n, how)
+        assert hash(again) == hash(plan)
+        assert again.to_json() == text
+        assert json.loads(plan.to_json(indent=1)) == json.loads(text)
+        for key, shader in again.shaders.items():
+            assert sha256(shader.text) == key
+
+
+@pytest.mark.parametrize("case", few_cases(), ids=str)
+def test_the_same_layout_gives_an_equal_plan(case):
+    """Whether one instance makes it twice, with others between, or another instance."""
+    for n in (1, 5000, 70_001):
+        for _, layout in layouts(case, n):
+            instance = case.make(layout)
+            first = instance.plan(layout)
+            for _, other in layouts(case, n + 12_345):
+                instance.plan(other)
+            assert instance.plan(layout) == first
+            assert case.plan(gw.Layout(dict(layout))) == first
+
+
+def _pipelines(plan):
+    return {
+        (k.shader, tuple(sorted(k.constants.items())), tuple((b.index, b.access) for b in k.bindings))
+        for k in plan.kernels + plan.siblings
+    }
+
+
+@pytest.mark.parametrize("case", few_cases() + few_cases(CPU)[::7], ids=str)
+def test_a_new_n_needs_no_new_pipeline(case):
+    """Whatever the first n was: a plan brings those of the other lengths along."""
+    for index, (how, _) in enumerate(layouts(case, 16)):
+        plans = [
+            case.plan(list(layouts(case, n))[index][1]) for n in (1, 5, 4096, 100_000, 2**21 + 3, 2**24, 2**25 + 5)
+        ]
+        for plan in plans:
+            assert _pipelines(plan) == _pipelines(plans[0]), (how, plan.work.items)
+            assert set(plan.shaders) == {shader for shader, *_ in _pipelines(plan)}
+            assert all(sibling.workgroups == (0, 0, 0) for sibling in plan.siblings)
+
+
+def test_small_inputs_have_a_shape_of_their_own_where_the_table_says_so():
+    roomy = {"max-compute-invocations-per-workgroup": 1024, "max-compute-workgroup-size-x": 1024}
+    for name, options, siblings in (("reduce", {}, 1), ("scan", {"strategy": "lookback"}, 2)):
+        case = Case(name, options, replace(FULL, limits=roomy))
+        small, large = (case.plan(gw.Layout.separate(**case.lengths(n))) for n in (2**20, 2**24))
+        if name == "scan":
+            assert small.parameters["workgroup_size"] > large.parameters["workgroup_size"]
+        else:
+            assert small.kernels[0].workgroups < large.kernels[0].workgroups
+        assert small.parameters["shape"] == large.parameters["shape"] == "default"
+        assert len(small.siblings) == len(large.siblings) == siblings
+        wished = Case(name, options | {"workgroup_size": 64}, FULL).plan(gw.Layout.separate(**case.lengths(2**18)))
+        assert wished.siblings == ()
+        assert wished.parameters["shape"] == "argument"
+        # The table's shapes are cut to what a device allows.
+        least = Case(name, options, BARE).plan(gw.Layout.separate(**case.lengths(2**18)))
+        assert least.parameters["workgroup_size"] == 256
+
+
+@pytest.mark.parametrize("case", few_cases(), ids=str)
+def test_plans_are_consistent(case):
+    for n, how, plan in _plans(case):
+        for kernel in plan.kernels:
+            assert [b.index for b in kernel.bindings] == list(range(len(kernel.bindings)))
+            assert all(1 <= count <= 65_535 for count in kernel.workgroups)
+            buffers = [b.buffer for b in kernel.bindings]
+            assert len(set(buffers)) == len(buffers), f"{how}: one buffer in two bindings"
+            for binding in kernel.bindings:
+                text = plan.shaders[kernel.shader].text
+                assert f"@group(0) @binding({binding.index})" in text
+        for spec in plan.buffers:
+            assert spec.size_bytes > 0
+            assert spec.role in ("argument", "scratch", "params", "constant")
+            if spec.role != "argument":
+                assert spec.size_bytes % 4 == 0
+            if spec.words is not None:
+                assert len(spec.words) * 4 == spec.size_bytes
+                assert all(0 <= word < 2**32 for word in spec.words)
+            if spec.role == "params":
+                assert spec.size_bytes % 16 == 0
+        assert plan.work.items == (sum(case.lengths(n)[name] for name in "ab") if case.name == "matmul" else n)
+        assert plan.scratch_bytes == sum(b.size_bytes for b in plan.buffers if b.role != "argument")
+
+
+def test_work_is_the_bytes_that_must_move():
+    n = 1000
+
+    def work(case: str, **options) -> Work:
+        made = Case(case, options, FULL)
+        return made.plan(gw.Layout.separate(**made.lengths(n))).work
+
+    assert work("copy") == Work(n, 4 * n, 4 * n, 0)
+    assert work("vector_add") == Work(n, 8 * n, 4 * n, n)
+    assert work("reduce") == Work(n, 4 * n, 4, n - 1)
+    assert work("scan") == Work(n, 4 * n, 4 * n, n - 1)
+    assert work("vector_add").moved_bytes == 12 * n
+    assert work("matmul", datatype="f16") == Work(2 * 31**2, 2 * 2 * 31**2, 2 * 31**2, 2 * 31**3)
+
+
+def test_no_items_need_no_kernel():
+    for case in few_cases():
+        if case.name == "reduce" and not case.options["op"].empty:
+            with pytest.raises(gw.EmptyReductionError):
+                case.plan(gw.Layout.separate(**case.lengths(0)))
+            continue
+        assert case.plan(gw.Layout.separate(**case.lengths(0))).kernels == ()
+
+
+def test_features_are_those_of_the_texts():
+    every = {str(c): c for c in cases(FULL)}
+    for case in every.values():
+        plan = case.plan(gw.Layout.separate(**case.lengths(100_000)))
+        native = case.options.get("subgroups", "native" if "sort" in case.name else None) == "native"
+        wide = case.options.get("state") == "u64"
+        expected = {"subgroup"} if native else set()
+        expected |= {"shader-int64", "shader-int64-atomic-all-ops"} if wide else set()
+        assert plan.features == expected, case
+
+
+def test_without_features_plans_need_none():
+    for name in ("copy", "vector_add", "reduce", "scan"):
+        case = Case(name, {}, BARE)
+        assert case.plan(gw.Layout.separate(**case.lengths(100_000))).features == frozenset()
+
+
+def test_only_our_own_texts_are_trusted():
+    for case in cases(FULL):
+        plan = case.plan(gw.Layout.separate(**case.lengths(100_000)))
+        own = "op" not in case.options or case.options["op"].builtin
+        assert all(shader.trusted == own for shader in plan.shaders.values()), case
+
+
+def test_the_strategy_is_chosen_by_the_adapter_and_reported():
+    def strategy(capabilities, layout=None, **options):
+        lengths = layout or {"input": 10**6, "output": 10**6}
+        return gw.Scan.plan_for(capabilities=capabilities, lengths=lengths, **options).parameters["strategy"]
+
+    assert strategy(FULL) == "lookback"
+    assert strategy(CPU) == "reduce_then_scan"
+    assert strategy(CPU, strategy="lookback") == "lookback"
+    assert strategy(FULL, strategy="reduce_then_scan") == "reduce_then_scan"
+    in_place = gw.Layout({k: gw.Operand(1000, "both", size_bytes=4000) for k in ("input", "output")})
+    assert strategy(FULL, in_place) == "reduce_then_scan"
+    with pytest.raises(gw.OverlapError, match="lookback"):
+        strategy(FULL, in_place, strategy="lookback")
+
+
+def test_choices_are_validated():
+    lengths = {"input": 10, "output": 10}
+
+    def refused(match, capabilities=FULL, cls=gw.Scan, **options):
+        with pytest.raises(gw.ArgumentError, match=match):
+            cls.plan_for(capabilities=capabilities, lengths=lengths, **options)
+
+    refused("kind='both'.*inclusive, exclusive", kind="both")
+    refused("strategy='fast'.*reduce_then_scan, lookback", strategy="fast")
+    refused("state='u128'.*u64, u32x2", state="u128")
+    refused("shader-int64", BARE, state="u64")
+    refused("epoch_bits=31", epoch_bits=31)
+    refused("epoch_bits=0", epoch_bits=0)
+    refused("spin_limit=0", spin_limit=0)
+    refused("subgroups=True.*subgroup", BARE, subgroups=True)
+    refused("emulated-N", subgroups="emulated-3")
+    refused("emulated-N", subgroups="fast")
+    refused("power of two", workgroup_size=100)
+    refused("256", workgroup_size=512)
+    refused("vecs=0", vecs=0)
+    refused("subgroups of 32", workgroup_size=16)
+    refused("f64", datatype="f64")
+    refused("planning only, capabilities=", None)
+
+
+def test_over_the_dispatch_limit_is_an_error_with_the_limits_name():
+    tiny = replace(FULL, limits={"max-compute-workgroups-per-dimension": 2})
+    lengths = dict.fromkeys(("a", "b", "output"), 64 * 4 * 9)
+    with pytest.raises(gw.LimitError, match=r"9 workgroups.*max-compute-workgroups-per-dimension is 2"):
+        gw.VectorAdd.plan_for(capabilities=tiny, lengths=lengths, workgroup_size=64, vecs=1)
+
+
+def test_a_window_that_holds_no_tile_is_an_error_with_the_limits_name():
+    tiny = replace(FULL, limits={"max-storage-buffer-binding-size": 4096})
+    with pytest.raises(gw.LimitError, match="max-storage-buffer-binding-size is 4096"):
+        gw.Scan.plan_for(capabilities=tiny, lengths={"input": 2000, "output": 2000})
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 100, 65_535])
+@given(data=st.data())
+def test_workgroup_grid(limit, data):
+    count = data.draw(st.integers(1, limit**3))
+    grid = workgroup_grid(count, limit)
+    x, y, z = grid
+    assert all(1 <= side <= limit for side in grid)
+    assert x * y * z >= count
+    # Idle workgroups are few, so that a plan does not launch twice the work.
+    assert x * y * z - count < y * z, "the surplus is less than one item per row"
+    if count <= limit:
+        assert grid == (count, 1, 1)
+
+
+@given(limit=st.integers(1, 70_000), more=st.integers(1, 10**6))
+def test_workgroup_grid_refuses_what_does_not_fit(limit, more):
+    with pytest.raises(ValueError, match=str(limit)):
+        workgroup_grid(limit**3 + more, limit)
+    assert workgroup_grid(limit**3, limit) == (limit, limit, limit)
+
+
+@given(st.lists(st.integers(-(2**31), 2**32 - 1), max_size=9))
+def test_params_are_words_padded_to_16_bytes(values):
+    words = pack_words(values)
+    assert len(words) % 4 == 0
+    assert len(words) - len(values) < 4
+    assert all(0 <= word < 2**32 for word in words)
+    assert [word & 0xFFFFFFFF for word in values] == list(words[: len(values)])
+
+
+_names = st.sampled_from(["a", "b", "c"])
+_counts = st.integers(0, 2**40)
+
+
+@st.composite
+def _any_plan(draw) -> Plan:
+    text = draw(st.text(max_size=50))
+    kernel = st.builds(
+        Kernel,
+        label=st.text(max_size=5),
+        shader=st.just(sha256(text)),
+        bindings=st.lists(
+            st.builds(Binding, st.integers(0, 9), _names, st.sampled_from(["uniform", "read", "read_write"])),
+            max_size=3,
+        ).map(tuple),
+        workgroups=st.tuples(_counts, _counts, _counts),
+        constants=st.dictionaries(
+            st.text(max_size=3), st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+        ),
+    )
+    step = kernel | st.builds(Fill, _names, _counts, _counts)
+    step |= st.builds(Copy, _names, _counts, _names, _counts, _counts)
+    words = st.none() | st.lists(st.integers(0, 2**32 - 1), max_size=4).map(tuple)
+    return Plan(
+        draw(st.text(max_size=5)),
+        tuple(
+            BufferSpec(name, draw(st.sampled_from(["argument", "scratch"])), draw(_counts), draw(words))
+            for name in "abc"
+        ),
+        tuple(draw(st.lists(step, max_size=4))),
+        {sha256(text): Shader(text, draw(st.booleans()), draw(st.sampled_from([(), ("subgroup",)])))},
+        Work(draw(_counts), draw(_counts), draw(_counts)),
+        draw(st.dictionaries(st.text(max_size=3), st.integers() | st.text() | st.none() | st.booleans(), max_size=3)),
+    )
+
+
+@settings(max_examples=60)
+@given(_any_plan())
+def test_any_plan_survives_json(plan):
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_a_plan_checks_itself():
+    work = Work(1, 4, 4)
+    spec = BufferSpec("a", "argument", 16)
+    with pytest.raises(ValueError, match="not unique"):
+        Plan("p", (spec, spec), (), {}, work)
+    with pytest.raises(ValueError, match="uses buffer 'b'"):
+        Plan("p", (spec,), (Fill("b", 0, 4),), {}, work)
+    with pytest.raises(ValueError, match="uses buffer 'b'"):
+        Plan("p", (spec,), (Copy("a", 0, "b", 0, 4),), {}, work)
+    with pytest.raises(ValueError, match="has no shader"):
+        Plan("p", (spec,), (Kernel("k", "00", (Binding(0, "a", "read"),), (1, 1, 1)),), {}, work)
+
+
+def test_a_plan_cannot_be_changed():
+    plan = Case("scan", {}, FULL).plan(gw.Layout.separate(input=10, output=10))
+    with pytest.raises(TypeError):
+        plan.parameters["strategy"] = "other"
+    with pytest.raises(TypeError):
+        plan.shaders["x"] = None
+    with pytest.raises(AttributeError):
+        plan.work = None
+
+
+def test_not_a_number_does_not_get_into_json():
+    plan = Plan("p", (), (), {}, Work(1, 1, 1), {"x": float("nan")})
+    with pytest.raises(ValueError, match="JSON"):
+        plan.to_json()
+
+
+def test_a_users_kernel_survives_json_too():
+    wgsl = (
+        "@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
+        "@compute @workgroup_size(1) fn main() { y[0] = 1u; }"
+    )
+    plan = gw.Kernel.plan_for(
+        capabilities=BARE,
+        lengths={"y": 5},
+        wgsl=wgsl,
+        bindings={"y": "read_write"},
+        workgroups=lambda lengths: (lengths["y"], 2),
+        constants={"K": 1.5},
+    )
+    assert plan.kernels[0].workgroups == (5, 2, 1)
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_layouts_are_values():
+    a = gw.Layout.separate(input=5, output=7)
+    b = gw.Layout.separate(input=5, output=7)
+    assert a == b
+    assert hash(a) == hash(b)
+    assert a != gw.Layout.separate(input=5, output=8)
+    assert list(a) == ["input", "output"]
+    assert a["input"].size_bytes == 32
+    assert not a.shares("input", "output")
+    assert "input" in repr(a)
+
+
+def test_capabilities_are_json_data():
+    data = FULL.to_dict()
+    assert json.loads(json.dumps(data)) == data
+    assert replace(FULL, limits={"max-buffer-size": 5}).limits["max-storage-buffers-per-shader-stage"] == 8
+    assert hash(replace(FULL)) == hash(FULL)
+    assert CPU.is_cpu
+    assert not FULL.is_cpu
+
+
+def test_work_without_operators_has_no_flops():
+    """As that of copies and sorts: a rate of operations must not come out of it."""
+    work = gw.Work(items=3, read_bytes=12, write_bytes=24)
+    assert (work.flops, work.moved_bytes) == (0, 36)
+    assert gw.Copy.plan_for(capabilities=gw.Capabilities(), lengths={"input": 5, "output": 5}).work.flops == 0

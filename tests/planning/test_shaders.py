@@ -1,0 +1,359 @@
+"""Shader texts: composed without any GPU, with errors that name the file."""
+
+import re
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.planning import shaders
+from gridwise_py.planning.builder import parameter_words
+from gridwise_py.planning.shaders import (
+    compose,
+    dump,
+    numbered,
+    parameter_fields,
+    prologue,
+    refuse_fatal_text,
+    shader_directory,
+)
+from helpers.cases import cases, texts
+
+FILES = sorted(shader_directory().rglob("*.wgsl"))
+TOP = [path for path in FILES if path.parent == shader_directory()]
+TEMPLATES = [path for path in TOP if re.search(r"^//\$|\{\{", path.read_text(encoding="utf-8"), re.MULTILINE)]
+
+
+def _ids(path):
+    return str(path.relative_to(shader_directory()))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of shader files for one test."""
+    monkeypatch.setattr(shaders, "shader_directory", lambda: tmp_path)
+    shaders._environment.cache_clear()
+    yield tmp_path
+    shaders._environment.cache_clear()
+
+
+def test_there_are_shader_files():
+    assert {path.stem for path in TOP} >= {"copy", "vector_add", "reduce", "scan", "scan_lookback"}
+    assert any(path.parent.name == "lib" for path in FILES)
+
+
+@pytest.mark.parametrize("path", FILES, ids=_ids)
+def test_files_begin_with_what_they_are(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert max(map(len, lines)) <= 140
+    assert lines[0].startswith("// ")
+    assert len(lines[0]) > 20, "the first line says what the file is"
+
+
+@pytest.mark.parametrize("path", TOP, ids=_ids)
+def test_a_kernels_header_tells_forward_progress_and_bindings(path):
+    header = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("// "):
+            break
+        header.append(line)
+    text = "\n".join(header)
+    assert "Forward progress:" in text
+    assert "Bindings:" in text
+
+
+@pytest.mark.parametrize("path", FILES, ids=_ids)
+def test_what_a_target_wants_is_not_in_a_file(path):
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"^\s*(enable|requires|diagnostic)\b", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", FILES, ids=_ids)
+def test_no_pointer_to_an_element(path):
+    """naga aborts the process where ``&array[i]`` is passed to a function that is not a built-in one."""
+    code = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
+    for match in re.finditer(r"(\w+)\(&\w+\[", code):
+        assert match[1].startswith(("atomic", "workgroupUniformLoad")), match[0]
+
+
+_TAKES_A_POINTER = "fn g(p: ptr<function, f32>) -> f32 { return *p; }"
+
+
+@pytest.mark.parametrize(
+    ("statement", "refused"),
+    [
+        ("y = g(&a[1]);", "&a[1]"),
+        ("y = f(x, &s.member);", "&s.member"),
+        ("y = f(x, & s . member);", "&s . member"),
+        ("y = g(&a[h(i, 2)]);", "&a[h(i, 2)]"),
+        ("y = g(&(*p)[i]) + 1.0;", "&(*p)[i]"),
+        ("let p = &a[i]; y = g(p);", "&a[i]"),
+        ("return &a[i];", "&a[i]"),
+        ("let p = &a[i", "&a[i"),
+        ("y = g(&a); atomicAdd(&counts[3], 1u); y = g(&b[1]);", "&b[1]"),
+        ("y = g(&a);", None),
+        ("y = f(&a, b[1]);", None),
+        ("y = g(&a) + b[1];", None),
+        ("let p = &a; y = b[1];", None),
+        ("atomicAdd(&counts[3], 1u); y = f32(arrayLength(&s.items));", None),
+        ("let n = workgroupUniformLoad(&shared_words[0]);", None),
+        ("if (x && b[1] > 0.0) { y = 1.0; }", None),
+        ("y = 1.0; // g(&a[1])", None),
+        ("y = /* g(&a[1]) */ 1.0;", None),
+    ],
+)
+def test_addresses_of_elements_are_refused_where_a_function_takes_pointers(statement, refused):
+    text = f"{_TAKES_A_POINTER}\n{statement}"
+    if refused is None:
+        refuse_fatal_text("k", text)
+    else:
+        with pytest.raises(gw.ShaderError, match=rf"shader 'k': .*\({re.escape(refused)}\)"):
+            refuse_fatal_text("k", text)
+    refuse_fatal_text("k", f"fn g(p: f32) -> f32 {{ return p; }}\n{statement}")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "alias P = ptr<function, f32>; fn g(p: P) -> f32 { return *p; }",
+        "fn g(p: Q) -> f32 { return *p; } alias Q = P; alias P = ptr<function, f32>;",
+        "fn g(a: array<f32, (2)>, p: ptr<function, f32>) -> f32 { return *p; }",
+        "fn g(/* /* */ ) */ p: ptr<function, f32>) -> f32 { return *p; }",
+        "// a line that ends here\u2028fn g(p: ptr<function, f32>) -> f32 { return *p; }",
+        "fn atomicg(p: ptr<function, f32>) -> f32 { return *p; } fn g(p: ptr<function, f32>) -> f32 { return *p; }",
+        "fn atomicG(p: ptr<function, f32>) -> f32 { return *p; }",
+    ],
+)
+def test_a_function_that_takes_pointers_is_found_however_it_is_written(function):
+    """Each text, complete, ends the process in naga 29."""
+    name = "g" if "fn g(" in function else "atomicG"
+    with pytest.raises(gw.ShaderError, match=r"&a\[1\]"):
+        refuse_fatal_text("k", f"{function}\nfn main() {{ y = {name}(&a[1]); }}")
+
+
+@pytest.mark.parametrize(
+    ("expression", "refused"),
+    [
+        ("(" * 150 + "a" + ")" * 150, False),
+        ("(" * 3000 + "a" + ")" * 3000, True),
+        ("max(a, " * 3000 + "a" + ")" * 3000, True),
+        ("a" + " + a" * 1500, False),
+        ("a" + " + a" * 30_000, True),
+        ("a" + " + max(a, a)" * 30_000, True),
+        ("~" * 30_000 + "a", True),
+        ("array(" + "-a, " * 30_000 + "a)", False),
+        ("a; " + "x = -a; if (x > a) { x += a; } " * 5000, False),
+        ("a; // " + "(" * 5000, False),
+    ],
+)
+def test_expressions_that_overflow_the_compilers_stack_are_refused(expression, refused):
+    text = f"fn main() {{ let y = {expression}\n; }}"
+    if refused:
+        with pytest.raises(gw.ShaderError, match="break the expression into several statements"):
+            refuse_fatal_text("k", text)
+    else:
+        refuse_fatal_text("k", text)
+
+
+def test_every_primitive_composes_in_every_form():
+    found = texts()
+    assert len(found) > 300
+    for key, (name, shader) in found.items():
+        assert shaders.sha256(shader.text) == key
+        assert "@compute" in shader.text, name
+        assert "{{" not in shader.text, name
+        assert "//$" not in shader.text, name
+        assert "Undefined" not in shader.text, name
+        assert not re.search(r"^\s*(enable|requires)\b", shader.text, re.MULTILINE), name
+        assert "\n\n\n" not in shader.text, name
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.parent.name != "lib"], ids=_ids)
+def test_no_kernel_is_missing_among_them(path):
+    """So that a new one, too, is compiled under Tint: by the first line of its file, which no other has."""
+    head = path.read_text(encoding="utf-8").splitlines()[0]
+    assert any(head in shader.text for _, shader in texts().values()), head
+
+
+def test_items_are_reached_only_through_load_and_store():
+    """Views, windows and casts come in there, for every primitive at once."""
+    for name, shader in texts().values():
+        own = r"fn ((load|store)4?_\w+|(words|chunks)_\d+_(read|write)\w*)\([^)]*\)[^{]*\{.*?\n\}"
+        outside = re.sub(own, "", shader.text, flags=re.DOTALL)
+        assert not re.search(r"\bwords_\d+\[", outside), name
+
+
+def test_items_are_written_by_atomics_only_where_they_share_words():
+    found = [(name, shader) for name, shader in texts().values() if re.match("vector_add|copy|triad|matmul-f32", name)]
+    assert len(found) > 50
+    assert not [name for name, shader in found if "array<atomic<u32>>" in shader.text]
+    assert any("array<atomic<u32>>" in shader.text for name, shader in texts().values() if "matmul-f16" in name)
+
+
+def test_64_bit_words_only_where_the_features_are_named():
+    for name, shader in texts().values():
+        wide = re.search(r"\bu64\b|\dlu\b", re.sub(r"//[^\n]*", "", shader.text)) is not None
+        assert wide == ("shader-int64" in shader.features), name
+
+
+def test_subgroups_only_where_the_feature_is_named():
+    for name, shader in texts().values():
+        assert bool(prologue("tint", shader.text)) == ("subgroup" in shader.features), name
+
+
+def test_without_shader_files_it_says_where_it_looked(tmp_path, monkeypatch):
+    shader_directory.cache_clear()
+    try:
+        monkeypatch.setattr(shaders, "__file__", str(tmp_path / "package" / "planning" / "shaders.py"))
+        with pytest.raises(gw.ShaderError) as caught:
+            shader_directory()
+        assert f"neither {tmp_path / 'package' / '_shaders'} nor {tmp_path / 'shaders'} exists" in str(caught.value)
+        for folder in (tmp_path / "shaders", tmp_path / "package" / "_shaders"):  # the wheel's come first
+            folder.mkdir(parents=True)
+            shader_directory.cache_clear()
+            assert shader_directory() == folder
+    finally:
+        shader_directory.cache_clear()
+
+
+def test_a_missing_value_names_the_file_and_the_value():
+    with pytest.raises(gw.ShaderError, match=r"vector_add\.wgsl.*datatype") as caught:
+        compose("vector_add.wgsl", vecs=4, bindings="")
+    assert "vecs" in str(caught.value), "what was given"
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=_ids)
+def test_no_file_composes_without_its_values(path):
+    with pytest.raises(gw.ShaderError, match=re.escape(path.name)):
+        compose(path.name)
+
+
+def test_the_fields_of_params_are_those_that_a_file_declares():
+    text = "struct Params {\n  n: u32,  // items, all: of them\n  flags : u32,\n  last: u32\n}\nvar<uniform> p: Params;"
+    assert parameter_fields("a.wgsl", text) == ("n", "flags", "last")
+    with pytest.raises(gw.ShaderError, match=r"a\.wgsl.*x are not"):
+        parameter_fields("a.wgsl", "struct Params { n: u32, x: f32 }")
+    with pytest.raises(gw.ShaderError, match=r"a\.wgsl.*no struct Params"):
+        parameter_fields("a.wgsl", "// struct Params { n: u32 }")
+
+
+def test_parameters_are_filled_by_name_in_the_order_of_the_file():
+    assert parameter_words("a.wgsl", ["n", "flags"], {"flags": 7, "n": -1}) == (2**32 - 1, 7, 0, 0)
+    with pytest.raises(gw.ShaderError, match=r"gives no tiles, and the file declares no blocks"):
+        parameter_words("a.wgsl", ["n", "tiles"], {"n": 1, "blocks": 2})
+
+
+def test_a_missing_attribute_is_an_error_too(folder):
+    (folder / "a.wgsl").write_text("const x = {{ op.expresion }};\n")
+    with pytest.raises(gw.ShaderError, match=r"a\.wgsl.*expresion"):
+        compose("a.wgsl", op={"expression": "a + b"})
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(gw.ShaderError, match=r"nothing\.wgsl"):
+        compose("nothing.wgsl")
+
+
+def test_a_missing_include_names_both_files(folder):
+    (folder / "a.wgsl").write_text('//$ include "lib/none.wgsl"\n')
+    with pytest.raises(gw.ShaderError, match=r"a\.wgsl.*lib/none\.wgsl"):
+        compose("a.wgsl")
+
+
+def test_a_malformed_file_names_file_and_line(folder):
+    (folder / "a.wgsl").write_text("// a\n//$ if x\nconst y = 1;\n")
+    with pytest.raises(gw.ShaderError, match=r"a\.wgsl, line \d"):
+        compose("a.wgsl", x=1)
+
+
+def test_wgsl_that_looks_like_a_template_is_left_alone(folder):
+    """Also an operator's text: a value is not composed again."""
+    (folder / "a.wgsl").write_text("const a = 1 % 3; // {# no comment #}\n{{ user }}\n")
+    text = compose("a.wgsl", user='{{ x }} {% y %} <b> & "q"\n//$ if z')
+    assert "1 % 3; // {# no comment #}" in text
+    assert '{{ x }} {% y %} <b> & "q"\n//$ if z' in text
+
+
+def test_the_prologue_of_naga_is_empty():
+    for _, shader in texts().values():
+        assert prologue("naga", shader.text) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "let x = subgroupAdd(1u);",
+        "let x = subgroupShuffleUp(y, 1u);",
+        "fn main(@builtin(subgroup_size) s: u32) {}",
+        "fn main(@builtin(num_subgroups) s: u32) {}",
+        "fn main(@builtin(subgroup_invocation_id) s: u32) {}",
+    ],
+)
+def test_the_prologue_of_tint_enables_subgroups_where_they_are_used(text):
+    lines = prologue("tint", text).splitlines()
+    assert lines[0] == "enable subgroups;", "enable comes before everything else"
+    assert "diagnostic(off, subgroup_uniformity);" in lines
+
+
+def test_the_prologue_of_tint_is_empty_without_subgroups():
+    assert prologue("tint", "// no subgroups here\nfn main() {}") == ""
+
+
+def test_an_unknown_target_is_refused():
+    with pytest.raises(ValueError, match="naga, tint"):
+        prologue("metal", "")
+
+
+def test_numbered_lines_up():
+    text = "\n".join(f"line {i}" for i in range(1, 12))
+    lines = numbered(text).splitlines()
+    assert lines[0] == " 1 | line 1"
+    assert lines[10] == "11 | line 11"
+
+
+def test_dump_is_off_by_default(tmp_path, monkeypatch):
+    monkeypatch.delenv("GRIDWISE_DUMP_SHADERS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    dump("label", "text")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_dump_writes_a_file_per_text(tmp_path, monkeypatch):
+    folder = tmp_path / "deep" / "folder"
+    monkeypatch.setenv("GRIDWISE_DUMP_SHADERS", str(folder))
+    dump("scan / ../blocks: ü", "one")
+    dump("scan / ../blocks: ü", "two")
+    dump("scan / ../blocks: ü", "two")
+    names = sorted(path.name for path in folder.iterdir())
+    assert len(names) == 2
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+-[0-9a-f]{12}\.wgsl", name) for name in names)
+    assert {path.read_text() for path in folder.iterdir()} == {"one", "two"}
+
+
+def test_dump_shortens_a_label_that_is_no_file_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRIDWISE_DUMP_SHADERS", str(tmp_path))
+    dump("n" * 300, "one")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["one"]
+
+
+def test_dump_warns_where_it_cannot_write(tmp_path, monkeypatch, fresh_device):
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("GRIDWISE_DUMP_SHADERS", str(file / "folder"))
+    scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
+    x = gw.asarray(np.ones(1000, dtype=np.uint32), fresh_device)
+    with pytest.warns(gw.GridwiseWarning, match=r"GRIDWISE_DUMP_SHADERS='.*folder'.*compiled and run all the same"):
+        output = scan.execute(input=x).output
+    np.testing.assert_array_equal(output.to_numpy(), np.arange(1, 1001))
+
+
+def test_execute_dumps_what_it_compiles(tmp_path, monkeypatch, fresh_device):
+    monkeypatch.setenv("GRIDWISE_DUMP_SHADERS", str(tmp_path))
+    scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
+    run = scan.execute(input=gw.asarray(np.ones(100_000, dtype=np.uint32), fresh_device))
+    dumped = {path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
+    assert dumped == {shader.text for shader in run.plan.shaders.values()}
+
+
+def test_cases_cover_every_registered_primitive():
+    assert {case.name for case in cases()} == set(gw.primitives.REGISTRY)

@@ -1,0 +1,262 @@
+"""The one-shot functions: numpy in, numpy out; Array in, Array out."""
+
+import re
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.runtime.context import context_of
+from helpers.strategies import (
+    AFFINE,
+    DATATYPES,
+    KINDS,
+    OPERATORS,
+    assert_same,
+    exact_items,
+    operator,
+    reduce_reference,
+    scan_reference,
+)
+
+REDUCTIONS = {"sum": gw.sum, "prod": gw.prod, "min": gw.min, "max": gw.max}
+OP_OF = {"sum": "add", "prod": "multiply", "min": "min", "max": "max"}
+
+
+@pytest.mark.parametrize("datatype", DATATYPES)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_numpy_give_a_numpy_scalar_of_its_dtype(device, name, datatype):
+    x = exact_items(OP_OF[name], datatype, 1001)
+    got = REDUCTIONS[name](x, device=device)
+    assert type(got) is x.dtype.type
+    assert_same(np.array([got]), reduce_reference(OP_OF[name], x))
+
+
+@pytest.mark.parametrize("datatype", DATATYPES)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_of_an_array_give_an_array_of_one_item(device, name, datatype):
+    x = exact_items(OP_OF[name], datatype, 1001)
+    got = REDUCTIONS[name](gw.asarray(x, device))
+    assert isinstance(got, gw.Array)
+    assert (got.shape, got.device) == ((1,), device)
+    assert_same(got.to_numpy(), reduce_reference(OP_OF[name], x))
+
+
+@pytest.mark.parametrize("datatype", DATATYPES)
+@pytest.mark.parametrize("as_array", [False, True], ids=["numpy", "Array"])
+def test_add_and_cumsum(device, datatype, as_array):
+    a, b = (exact_items("add", datatype, 1001, seed) for seed in (1, 2))
+    given = [gw.asarray(x, device) if as_array else x for x in (a, b)]
+    for got, want in (
+        (gw.add(*given, device=device), a + b),
+        (gw.cumsum(given[0], device=device), scan_reference("add", a)),
+    ):
+        assert isinstance(got, gw.Array if as_array else np.ndarray)
+        assert_same(got.to_numpy() if as_array else got, want)
+
+
+def test_numpy_and_array_mixed_give_an_array(device):
+    a = exact_items("add", "u32", 77)
+    got = gw.add(gw.asarray(a, device), a)
+    assert isinstance(got, gw.Array)
+    assert_same(got.to_numpy(), a + a)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("op", OPERATORS)
+def test_scan_and_reduce_take_any_operator(device, op, kind):
+    x = exact_items(op, "u32", 1001)
+    assert_same(gw.scan(x, operator(op, "u32"), kind, device=device), scan_reference(op, x, kind))
+    got = gw.reduce(x, operator(op, "u32"), device=device)
+    assert type(got) is np.uint32
+    assert_same(np.array([got]), reduce_reference(op, x))
+
+
+@pytest.mark.parametrize("op", ["add", "min", "max", "multiply"])
+def test_operators_by_name(device, op):
+    x = exact_items(op, "i32", 100)
+    assert_same(gw.scan(x, op, device=device), scan_reference(op, x))
+    assert_same(np.array([gw.reduce(x, op, device=device)]), reduce_reference(op, x))
+
+
+@pytest.mark.parametrize("datatype", DATATYPES)
+def test_no_items(device, datatype):
+    nothing = np.array([], gw.DATATYPES[datatype].dtype)
+    for got, want in ((gw.sum(nothing, device=device), 0), (gw.prod(nothing, device=device), 1)):
+        assert type(got) is nothing.dtype.type
+        assert got == want
+    for got in (
+        gw.add(nothing, nothing, device=device),
+        gw.cumsum(nothing, device=device),
+        gw.scan(nothing, gw.Max, "exclusive", device=device),
+    ):
+        assert_same(got, nothing)
+    for extreme in (gw.min, gw.max):
+        with pytest.raises(gw.EmptyReductionError):
+            extreme(nothing, device=device)
+    with pytest.raises(ValueError, match="0 items"):
+        gw.reduce(nothing, gw.Min, device=device)
+
+
+def test_no_items_under_an_operator_of_ones_own_give_its_identity(device):
+    assert gw.reduce(np.array([], np.uint32), AFFINE, device=device) == 0x00010000
+
+
+@pytest.mark.parametrize("datatype", ["u32", "i32"])
+def test_integers_wrap_and_keep_their_dtype_unlike_numpy(device, datatype):
+    dtype = gw.DATATYPES[datatype].dtype
+    x = np.full(3, np.iinfo(dtype).max, dtype)
+    assert gw.sum(x, device=device) == x.sum(dtype=dtype) != x.sum(dtype=np.int64)
+    assert_same(gw.cumsum(x, device=device), np.cumsum(x, dtype=dtype))
+
+
+def test_nan_infinities_and_zeros(device):
+    zeros = np.array([0.0, -0.0, 0.0], np.float32)
+    assert np.signbit(gw.min(zeros, device=device))
+    assert not np.signbit(gw.max(zeros, device=device))
+    assert np.isnan(gw.min(np.array([1, np.nan, -np.inf], np.float32), device=device))
+    assert np.isnan(gw.max(np.array([np.nan, np.inf], np.float32), device=device))
+    assert np.isnan(gw.sum(np.array([np.inf, -np.inf], np.float32), device=device))
+    assert gw.prod(np.array([np.inf, -2], np.float32), device=device) == -np.inf
+
+
+def test_outputs_are_separate_from_one_call_to_the_next(device):
+    x = gw.asarray(np.ones(10, np.uint32), device)
+    first, second = gw.cumsum(x), gw.cumsum(x)
+    assert first.buffer is not second.buffer
+    assert_same(first.to_numpy(), second.to_numpy())
+
+
+def test_a_second_call_compiles_nothing_and_keeps_no_argument(device):
+    x = np.ones(1000, np.float32)
+    gw.cumsum(x, device=device)
+    compiled = context_of(device).executor.pipelines.compiled
+    gw.cumsum(x[:7], device=device)
+    assert context_of(device).executor.pipelines.compiled == compiled
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.uint8, np.float16, bool])
+def test_other_dtypes_are_refused_with_the_remedy(device, dtype):
+    with pytest.raises(gw.DatatypeError, match="astype"):
+        gw.sum(np.ones(3, dtype), device=device)
+
+
+def test_two_dimensions_are_refused(device):
+    with pytest.raises(gw.ArgumentError, match="one dimension"):
+        gw.cumsum(np.ones((2, 2), np.float32), device=device)
+
+
+def test_dtypes_and_lengths_that_differ_are_refused(device):
+    a = np.ones(3, np.uint32)
+    with pytest.raises(gw.DatatypeError, match=r"b is of int32, but a of u32"):
+        gw.add(a, a.astype(np.int32), device=device)
+    with pytest.raises(gw.LengthError, match="3 items"):
+        gw.add(a, np.ones(4, np.uint32), device=device)
+
+
+def test_arguments_on_two_devices_are_refused(device, fresh_device):
+    a, b = (gw.asarray(np.ones(3, np.uint32), d) for d in (device, fresh_device))
+    with pytest.raises(gw.BufferUsageError, match="different devices"):
+        gw.add(a, b)
+
+
+def test_strided_and_read_only_numpy_arrays(device):
+    x = np.arange(100, dtype=np.uint32)
+    x.flags.writeable = False
+    assert_same(gw.cumsum(x[::3], device=device), np.cumsum(x[::3], dtype=np.uint32))
+    assert_same(gw.cumsum(x[::-1], device=device), np.cumsum(x[::-1], dtype=np.uint32))
+
+
+# ---- what is refused, and what the message says to do; nothing of it needs a device
+
+F = np.ones(4, np.float32)
+M = np.ones((3, 4), np.float32)
+
+
+def _refusal(call, kind=gw.ArgumentError):
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("values", [[1, 2, 3], range(3), [], [0.5], (True, False)], ids=str)
+@pytest.mark.parametrize("function", [gw.sum, gw.prod, gw.min, gw.max, gw.reduce, gw.cumsum, gw.scan])
+def test_a_list_is_refused_with_a_conversion_that_works(device, function, values):
+    message = _refusal(lambda: function(values), gw.DatatypeError)
+    assert f"numpy makes {np.asarray(values).dtype} of this {type(values).__name__}" in message
+    assert "x.astype" not in message, "a list has none"
+    expression = re.search(r"np\.asarray\(x, dtype=np\.\w+\)", message)[0]
+    converted = eval(expression, {"np": np, "x": values})
+    if values or function in (gw.sum, gw.cumsum):
+        function(converted, device=device)
+
+
+def test_a_remedy_names_the_argument_and_where_it_lies(device):
+    message = _refusal(lambda: gw.sum(gw.asarray(np.arange(3), device)), gw.DatatypeError)
+    assert "gw.asarray(x.to_numpy().astype(np.int32))" in message
+    assert "b.astype(np.float32)" in _refusal(lambda: gw.matmul(M, np.eye(4, dtype=int)), gw.DatatypeError)
+    assert "a.astype(np.float32)" in _refusal(lambda: gw.matmul(np.eye(3, dtype=np.int32), M), gw.DatatypeError)
+    assert "values: " in _refusal(lambda: gw.sort_pairs(F, F.astype(complex)), gw.DatatypeError)
+
+
+def test_two_datatypes_are_refused_before_anything_is_uploaded(device, monkeypatch):
+    made = []
+    x = gw.asarray(F, device)
+    monkeypatch.setattr(type(device), "create_buffer", lambda *a, **k: made.append(1), raising=False)
+    message = _refusal(lambda: gw.add(x, np.arange(4)), gw.DatatypeError)
+    assert "b is of int64, but a of f32" in message
+    assert "np.asarray(b, dtype=np.float32)" in message
+    assert not made
+
+
+def test_nothing_is_broadcast_and_the_message_says_what_to_do(device):
+    assert "np.full_like(a, 1)" in _refusal(lambda: gw.add(F, 1))
+    assert "np.full_like(b, 2.5)" in _refusal(lambda: gw.add(2.5, F))
+    x = gw.asarray(F, device)
+    message = _refusal(lambda: gw.add(x, np.float32(3)))
+    expression = re.search(r"np\.full\(.*?dtype\)", message)[0]
+    assert_same(gw.add(x, eval(expression, {"np": np, "a": x})).to_numpy(), F + 3)
+    for call in (lambda: gw.sum(5), lambda: gw.cumsum(np.float32(1)), lambda: gw.sort(None), lambda: gw.add(1, 2)):
+        message = _refusal(call)
+        assert "is a single item" in message
+        assert "broadcast" not in message
+
+
+@pytest.mark.parametrize(
+    "function", [gw.sum, gw.prod, gw.min, gw.max, gw.reduce, gw.cumsum, gw.scan, gw.sort, gw.argsort]
+)
+def test_a_matrix_and_an_axis_are_refused_with_what_there_is(function):
+    for call in (lambda: function(M), lambda: function(M, axis=0)):
+        message = _refusal(call)
+        assert f"gw.{function.__name__}()" in message
+        assert "one dimension" in message
+        assert "x.ravel()" in message
+        assert "rows" in message
+
+
+@pytest.mark.parametrize("name", ["dtype", "out", "keepdims", "initial", "where"])
+def test_what_numpy_takes_and_this_does_not_has_a_remedy(name):
+    message = _refusal(lambda: gw.sum(F, **{name: None}))
+    assert message.startswith(f"gw.sum() has no argument {name!r}: ")
+    assert "{" not in message
+
+
+def test_keywords_that_are_not_there_are_named_with_those_that_are():
+    assert "did you mean 'deterministic'?" in _refusal(lambda: gw.sum(F, determinstic=True))
+    assert "it takes x, descending, device" in _refusal(lambda: gw.sort(F, xyzzy=1))
+    assert "every sort here is stable" in _refusal(lambda: gw.sort(F, kind="stable"))
+    message = _refusal(lambda: gw.sort(F, -1))
+    assert "takes 1 argument by position (x), but was given 2" in message
+    assert "descending=" in message
+
+
+def test_ragged_lists_are_refused_in_our_words():
+    assert "numpy makes no array of x" in _refusal(lambda: gw.sum([[1], [2, 3]]))
+
+
+def test_an_array_of_one_dimension_but_no_shape_is_asked_for(device):
+    assert "one dimension" in _refusal(lambda: gw.empty((10,), device=device))
+    assert gw.empty(10, dtype="f32", device=device).datatype.name == "f32"
+    assert gw.empty(10, device=device).datatype.name == "u32"
+    assert "two names" in _refusal(lambda: gw.empty(10, "u32", device, dtype="f32"))
+    assert "give dtype=" in _refusal(lambda: gw.asarray([1, 2], device), gw.DatatypeError)

@@ -1,0 +1,236 @@
+"""gw.stream: chunks of any sizes give what one call on all of them gives, and the host works beside the GPU."""
+
+import importlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gridwise_py as gw
+from gridwise_py.runtime.context import context_of
+from helpers.strategies import AFFINE
+from helpers.traces import load
+
+stream_module = importlib.import_module("gridwise_py.streaming")
+RNG = np.random.default_rng(8)
+
+LENGTHS = (5, 0, 1, 100_003, 7, 250_001, 3)
+
+
+def _chunks(lengths=LENGTHS, dtype=np.uint32):
+    if np.dtype(dtype).kind == "f":
+        return [RNG.integers(-50, 50, n).astype(dtype) for n in lengths]
+    # With bit 16: the product of the affine maps' odd factors does not become 0.
+    return [RNG.integers(0, 1 << 32, n, dtype=np.uint32) | np.uint32(1 << 16) for n in lengths]
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("op", [gw.Add, gw.Min, gw.Max, gw.Multiply, AFFINE], ids=lambda op: op.name)
+def test_reduce(device, op, overlap):
+    chunks = _chunks()
+    reduce = gw.Reduce(device, "u32", op)
+    result = gw.stream(reduce, iter(chunks), overlap=overlap)
+    assert result == reduce.reference(np.concatenate(chunks))[0]
+    assert result.dtype == np.uint32
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("kind", ["inclusive", "exclusive"])
+@pytest.mark.parametrize("op", [gw.Add, gw.Max, AFFINE], ids=lambda op: op.name)
+def test_scan(device, op, kind, overlap):
+    chunks = _chunks()
+    scan = gw.Scan(device, "u32", op, kind)
+    parts = list(gw.stream(scan, chunks, overlap=overlap))
+    assert [part.size for part in parts] == list(LENGTHS)
+    np.testing.assert_array_equal(np.concatenate(parts), scan.reference(np.concatenate(chunks)))
+
+
+@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
+def test_scan_in_both_strategies(device, strategy):
+    chunks = _chunks()
+    scan = gw.Scan(device, "u32", AFFINE, strategy=strategy)
+    parts = list(gw.stream(scan, chunks))
+    np.testing.assert_array_equal(np.concatenate(parts), scan.reference(np.concatenate(chunks)))
+
+
+def test_vector_add_and_copy(device):
+    a, b = _chunks(dtype=np.float32), _chunks(dtype=np.float32)
+    add = gw.VectorAdd(device, "f32")
+    for chunks in (zip(a, b, strict=True), [{"b": y, "a": x} for x, y in zip(a, b, strict=True)]):
+        parts = list(gw.stream(add, chunks))
+        np.testing.assert_array_equal(np.concatenate(parts), np.concatenate(a) + np.concatenate(b))
+    np.testing.assert_array_equal(np.concatenate(list(gw.stream(gw.Copy(device, "f32"), a))), np.concatenate(a))
+
+
+@given(lengths=st.lists(st.integers(0, 2000), max_size=8), kind=st.sampled_from(["inclusive", "exclusive"]))
+def test_any_lengths(device, lengths, kind):
+    chunks = _chunks(lengths)
+    scan = gw.Scan(device, "u32", gw.Add, kind)
+    parts = list(gw.stream(scan, chunks))
+    whole = np.concatenate([*chunks, np.empty(0, dtype=np.uint32)])
+    np.testing.assert_array_equal(np.concatenate([*parts, np.empty(0, dtype=np.uint32)]), scan.reference(whole))
+    assert gw.stream(gw.Reduce(device), chunks) == whole.sum(dtype=np.uint32)
+
+
+def test_more_chunks_than_partial_results(device, monkeypatch):
+    monkeypatch.setattr(stream_module, "_PARTIALS", 3)
+    chunks = _chunks([10] * 20)
+    reduce = gw.Reduce(device, "u32", AFFINE)
+    assert gw.stream(reduce, chunks) == reduce.reference(np.concatenate(chunks))[0]
+
+
+def test_nothing_at_all(device):
+    assert gw.stream(gw.Reduce(device), []) == 0
+    assert list(gw.stream(gw.Scan(device), [])) == []
+    with pytest.raises(gw.EmptyReductionError):
+        gw.stream(gw.Reduce(device, "f32", gw.Min), [np.empty(0, dtype=np.float32)])
+
+
+def test_minus_zero_and_nan(device):
+    chunks = [np.array([-0.0, -0.0], np.float32), np.array([-0.0], np.float32), np.array([np.nan, 1], np.float32)]
+    for op in (gw.Add, gw.Min, gw.Max):
+        scan = gw.Scan(device, "f32", op)
+        ours = np.concatenate(list(gw.stream(scan, chunks)))
+        whole = scan.execute(input=gw.asarray(np.concatenate(chunks), device)).output.to_numpy()
+        np.testing.assert_array_equal(ours, whole)
+        np.testing.assert_array_equal(np.signbit(ours[:2]), np.signbit(whole[:2]))
+        assert np.isnan(gw.stream(gw.Reduce(device, "f32", op), chunks))
+
+
+# ---- what does not fit
+
+
+def test_a_chunk_that_does_not_fit(device):
+    good = np.ones(10, dtype=np.uint32)
+    for bad, error, message in (
+        (good.astype(np.float32), gw.DatatypeError, "float32 of shape"),
+        (good.reshape(2, 5), gw.DatatypeError, r"shape \(2, 5\)"),
+        (gw.asarray(good, device), gw.DatatypeError, "is Array"),
+        (None, gw.DatatypeError, "is NoneType"),
+        (np.ma.array(good, mask=good == 1), gw.DatatypeError, "no mask"),
+        ((good, good), gw.ArgumentError, "2 arrays, but Scan takes 1"),
+        ({"x": good}, gw.ArgumentError, r"\['x'\], but Scan takes \['input'\]"),
+    ):
+        results = gw.stream(gw.Scan(device), [good, bad])
+        with pytest.raises(error, match=message):
+            list(results)
+    with pytest.raises(gw.LengthError, match="a 10, b 9"):
+        list(gw.stream(gw.VectorAdd(device), [(good, good[1:])]))
+    text = (
+        "@group(0) @binding(0) var<storage, read_write> x: array<u32>;\n"
+        "@compute @workgroup_size(1) fn main() { x[0] = 1u; }"
+    )
+    kernel = gw.Kernel(device, text, {"x": "read_write"}, 1)
+    with pytest.raises(gw.ArgumentError, match="these can: Reduce, Scan"):
+        gw.stream(kernel, [good])
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("kind", ["a chunk that does not fit", "None", "an error of the source"])
+def test_results_before_an_error_are_handed_out(device, overlap, kind):
+    def source():
+        for i in range(3):
+            yield np.full(10, i, dtype=np.uint32)
+        if kind == "an error of the source":
+            raise OSError("the disk")
+        yield None if kind == "None" else np.ones(10, dtype=np.float32)
+        yield np.ones(10, dtype=np.uint32)
+
+    got = []
+    results = gw.stream(gw.Copy(device), source(), overlap=overlap)
+    with pytest.raises(OSError if kind == "an error of the source" else gw.DatatypeError):
+        got.extend(results)
+    np.testing.assert_array_equal(got, np.repeat(np.arange(3, dtype=np.uint32), 10).reshape(3, 10))
+
+
+def test_none_does_not_end_a_stream(device):
+    ones = np.ones(4, dtype=np.uint32)
+    for chunks in ([None], [ones, None, ones]):
+        with pytest.raises(gw.DatatypeError, match="NoneType"):
+            gw.stream(gw.Reduce(device), chunks)
+
+
+def test_a_chunk_that_is_too_large(device, monkeypatch):
+    monkeypatch.setattr(stream_module, "empty", lambda *a: (_ for _ in ()).throw(gw.LimitError("max-buffer-size")))
+    with pytest.raises(gw.LimitError):
+        list(gw.stream(gw.Copy(device), [np.ones(10, dtype=np.uint32)]))
+
+
+def test_the_primitive_stays_as_it_was(device):
+    x = gw.asarray(np.ones(7, dtype=np.uint32), device)
+    output = gw.empty_like(x)
+    scan, reduce = gw.Scan(device), gw.Reduce(device)
+    scan.execute(input=x, output=output)
+    reduce.execute(input=x)
+    results = gw.stream(scan, iter(_chunks([5, 4, 3])))
+    next(results)
+    assert scan.execute().output is output  # in the middle of the stream
+    assert gw.stream(reduce, [np.array([1, 2, 3], dtype=np.uint32)]) == 6
+    assert sum(part.size for part in results) == 7
+    assert scan.execute().output is output
+    assert reduce.execute().output.item() == 7
+    np.testing.assert_array_equal(output.to_numpy(), np.arange(1, 8))
+
+
+def test_results_that_are_not_read_to_the_end(device):
+    results = gw.stream(gw.Scan(device), iter(_chunks()))
+    first = next(results)
+    results.close()
+    assert first.size == LENGTHS[0]
+
+
+def test_an_error_in_the_source_comes_through(device):
+    def source():
+        yield np.ones(10, dtype=np.uint32)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        gw.stream(gw.Reduce(device), source())
+    assert gw.stream(gw.Reduce(device), [np.ones(3, dtype=np.uint32)]) == 3
+
+
+# ---- beside the GPU
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_the_order_of_work(device, monkeypatch, overlap):
+    """With overlap the next chunk is taken and copied between a submission and the wait for it."""
+    log = []
+    submit = device.queue.submit
+    wait = stream_module.wait_idle
+    monkeypatch.setattr(device.queue, "submit", lambda c: (log.append("submit"), submit(c))[1], raising=False)
+    monkeypatch.setattr(stream_module, "wait_idle", lambda d: (log.append("wait"), wait(d))[1])
+
+    def source():
+        for i in range(3):
+            log.append(f"take {i}")
+            yield np.full(1000, i, dtype=np.uint32)
+
+    for i, part in enumerate(gw.stream(gw.Copy(device), source(), overlap=overlap)):
+        log.append(f"got {i}")
+        assert (part == i).all()
+    if overlap:
+        expected = ["take 0", "submit", "take 1", "wait", "submit", "got 0", "take 2", "wait", "submit", "got 1"]
+        assert log == [*expected, "wait", "got 2", "wait"]
+    else:
+        expected = [[f"take {i}", "submit", "wait", f"got {i}"] for i in range(3)]
+        assert log == [*(word for words in expected for word in words), "wait"]
+
+
+def test_the_trace_shows_it(device, require, tmp_path):
+    require("timestamp-query", "timestamp-query-inside-encoders")
+    chunks = _chunks([200_000] * 4)
+    with gw.profile(device) as prof:
+        gw.stream(gw.Reduce(device), chunks)
+    prof.export_chrome_trace(tmp_path / "t.json")
+    _, lanes = load(tmp_path / "t.json")
+    host = [e["name"] for e in lanes["host"]]
+    assert host.count("copy to staging") == 4
+    assert host.count("wait") >= 4
+    # Between a submission and its wait, the next chunk is copied.
+    order = [name for name in host if name in ("copy to staging", "submit", "wait")]
+    assert order[:7] == ["copy to staging", "submit", "copy to staging", "wait", "submit", "copy to staging", "wait"]
+    (queue,) = (found for name, found in lanes.items() if name.startswith("GPU queue"))
+    assert [e["name"] for e in queue].count("copy to GPU") == 4
+    assert context_of(device).observer is None

@@ -1,0 +1,211 @@
+"""Every primitive's plan, run from its JSON in Chromium: Tint instead of naga, SwiftShader instead of lavapipe.
+
+Subgroups are of 4 there, workgroup memory is zeroed, limits are WebGPU's lowest. The host is a page that knows nothing
+but the plan's JSON. Each plan is done twice on the same buffers, and compared with numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.primitives import REGISTRY
+from helpers.chromium import find_chromium
+from helpers.matmul import SHAPES as MATMUL_SHAPES
+from helpers.replay import SWIFTSHADER, Job, replay
+from helpers.sorting import KINDS as SORTS
+from helpers.sorting import keys_of, order_of
+from helpers.strategies import (
+    DATATYPES,
+    KINDS,
+    MODES,
+    OPERATORS,
+    SHAPES,
+    STRATEGIES,
+    assert_same,
+    exact_items,
+    operator,
+    pairwise,
+    reduce_reference,
+    scan_reference,
+    strategy_options,
+)
+
+#: What SwiftShader cannot do: state words of 64 bits. Nothing else is left out.
+EXEMPT = "u64"
+
+
+class Expected(NamedTuple):
+    """A job, of which primitive, what it is about, and the items that it must leave, by output."""
+
+    primitive: type[gw.Primitive]
+    note: str
+    job: Job
+    wanted: dict[str, np.ndarray]
+
+
+def _expected(note: str, primitive: gw.Primitive, inputs: dict[str, np.ndarray], wanted: dict[str, np.ndarray]):
+    lengths = {name: items.size for name, items in (inputs | wanted).items()}
+    sizes = {name: items.itemsize for name, items in (inputs | wanted).items()}
+    plan = primitive.plan(gw.Layout.separate(sizes, **lengths))
+    job = Job(gw.Plan.from_json(plan.to_json()), inputs, {name: items.dtype for name, items in wanted.items()})
+    return Expected(type(primitive), f"{plan.primitive} {note} {dict(plan.parameters)}", job, wanted)
+
+
+def _shaped(shape: str, mode: str) -> dict:
+    options = SHAPES[shape]
+    return options | {"subgroups": "emulated-8" if mode == "emulated" else mode}
+
+
+def _edges(tile: int) -> tuple[int, ...]:
+    """Around one item, a subgroup, a vec4, a tile, and more tiles than there are workgroups for (64 on a CPU)."""
+    return (0, 1, 3, 4, 5, 17, tile - 1, tile, tile + 1, 5 * tile + 3, 65 * tile + 2)
+
+
+def _tile(primitive: gw.Primitive) -> int:
+    parameters = primitive.plan(gw.Layout.separate(input=1, output=1)).parameters
+    return 4 * parameters["workgroup_size"] * parameters["vecs"]
+
+
+SCANS = pairwise({
+    "op": OPERATORS, "datatype": DATATYPES, "mode": MODES, "strategy": [s for s in STRATEGIES if EXEMPT not in s],
+    "kind": KINDS, "shape": [*SHAPES],
+})  # fmt: skip
+REDUCTIONS = pairwise({"op": OPERATORS, "datatype": DATATYPES, "mode": MODES, "shape": [*SHAPES]})
+
+
+def scans() -> Iterator[Expected]:
+    """Scans by every strategy but the exempt one."""
+    for case in SCANS:
+        op, datatype, kind = case["op"], case["datatype"], case["kind"]
+        scan = gw.Scan(
+            None, datatype, operator(op, datatype), kind, capabilities=SWIFTSHADER,
+            **_shaped(case["shape"], case["mode"]), **strategy_options(case["strategy"]),
+        )  # fmt: skip
+        for n in _edges(_tile(scan)):
+            x = exact_items(op, datatype, n)
+            yield _expected(f"n={n}", scan, {"input": x}, {"output": scan_reference(op, x, kind)})
+
+
+def reductions() -> Iterator[Expected]:
+    """Reductions."""
+    for case in REDUCTIONS:
+        op, datatype = case["op"], case["datatype"]
+        reduce = gw.Reduce(
+            None, datatype, operator(op, datatype), capabilities=SWIFTSHADER,
+            **_shaped(case["shape"], case["mode"]),
+        )  # fmt: skip
+        for n in _edges(_tile(reduce)):
+            if n or reduce.op.empty:
+                x = exact_items(op, datatype, n)
+                yield _expected(f"n={n}", reduce, {"input": x}, {"output": reduce_reference(op, x)})
+
+
+def stalled() -> Iterator[Expected]:
+    """Look-back where every second tile never posts: those after it must help themselves."""
+    for mode in MODES:
+        options = _shaped("middle", mode) | {"stall_every": 2, "spin_limit": 4}
+        scan = gw.Scan(None, "u32", capabilities=SWIFTSHADER, **options, **strategy_options("lookback-u32x2-tickets"))
+        x = exact_items("add", "u32", 40 * _tile(scan) + 3)
+        yield _expected("stalled", scan, {"input": x}, {"output": scan_reference("add", x)})
+
+
+def sorts() -> Iterator[Expected]:
+    """Sorts of every datatype that an array can hold."""
+    factors = {
+        "kind": tuple(SORTS),
+        "datatype": tuple(gw.STORAGE_DATATYPES),
+        "strategy": ("onesweep", "reduce_then_scan"),
+        "mode": MODES,
+        "descending": (False, True),
+        "items": (2, None),
+    }
+    for case in pairwise(factors):
+        cls, values = SORTS[case["kind"]]
+        mode = case["mode"]
+        shape = {} if case["items"] is None else {"workgroup_size": 256, "items": 2, "parts": 1}
+        sort = cls(
+            None, case["datatype"], *([] if values is None else [values]), capabilities=SWIFTSHADER,
+            strategy=case["strategy"], descending=case["descending"],
+            subgroups="emulated-32" if mode == "emulated" else mode, **shape,
+        )  # fmt: skip
+        for n in (0, 1, 5, 511, 512, 513, 2600) if shape else (5, 4097):
+            keys = keys_of(case["datatype"], n)
+            order = order_of(keys, case["descending"])
+            if case["kind"] == "argsort":
+                inputs, wanted = {"input": keys}, {"output": order.astype(np.uint32)}
+            elif values is None:
+                inputs, wanted = {"input": keys}, {"output": keys[order]}
+            else:
+                carried = keys_of(values, n, seed=1)
+                inputs = {"keys": keys, "values": carried}
+                wanted = {"output_keys": keys[order], "output_values": carried[order]}
+            yield _expected(f"{case} n={n}", sort, inputs, wanted)
+
+
+def products() -> Iterator[Expected]:
+    """Matrix products of small integers, exact in any order."""
+    for datatype in gw.MatMul.datatypes:
+        for name, (options, (tile_m, tile_n, tile_k)) in MATMUL_SHAPES.items():
+            for m, n, k in (
+                (1, 1, 1), (3, 5, 2), (4, 4, 4), (3, 5, 0), (tile_m, tile_n, tile_k),
+                (tile_m + 1, tile_n - 1, 2 * tile_k + 1), (2 * tile_m + 5, tile_n + 4, tile_k + 3),
+            ):  # fmt: skip
+                rng = np.random.default_rng([m, n, k])
+                dtype = gw.STORAGE_DATATYPES[datatype].dtype
+                a, b = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((m, k), (k, n)))
+                product = (a.astype(np.float64) @ b.astype(np.float64)).astype(dtype)
+                matmul = gw.MatMul(None, datatype, m=m, n=n, k=k, capabilities=SWIFTSHADER, **options)
+                inputs, wanted = {"a": a.ravel(), "b": b.ravel()}, {"output": product.ravel()}
+                yield _expected(f"{name} {datatype}", matmul, inputs, wanted)
+
+
+def elementwise() -> Iterator[Expected]:
+    """Vector additions and copies."""
+    for datatype in DATATYPES:
+        for n in (0, 1, 3, 4, 5, 255, 1024, 1027, 70_001):
+            x, y = exact_items("add", datatype, n), exact_items("add", datatype, n, seed=1)
+            add = gw.VectorAdd(None, datatype, capabilities=SWIFTSHADER)
+            yield _expected(f"{datatype} n={n}", add, {"a": x, "b": y}, {"output": x + y})
+            copy = gw.Copy(None, datatype, capabilities=SWIFTSHADER)
+            yield _expected(f"{datatype} n={n}", copy, {"input": x}, {"output": x})
+
+
+FAMILIES = {
+    "elementwise": (elementwise, {gw.VectorAdd, gw.Copy}),
+    "reduce": (reductions, {gw.Reduce}),
+    "scan": (scans, {gw.Scan}),
+    "stalled": (stalled, {gw.Scan}),
+    "sort": (sorts, {gw.Sort, gw.SortPairs, gw.ArgSort}),
+    "matmul": (products, {gw.MatMul}),
+}
+
+
+def test_every_primitive_is_among_them():
+    assert set().union(*(classes for _, classes in FAMILIES.values())) == set(REGISTRY.values())
+
+
+def test_only_look_back_with_64_bit_state_is_exempt():
+    assert {s for s in STRATEGIES if EXEMPT in s} == {"lookback-u64"}
+    assert {case["strategy"] for case in SCANS} == set(STRATEGIES) - {"lookback-u64"}
+
+
+@pytest.mark.tint
+@pytest.mark.parametrize("family", FAMILIES)
+def test_plans_equal_numpy(family):
+    chromium = find_chromium()
+    if chromium is None:
+        pytest.skip("no chromium on PATH")
+    make, classes = FAMILIES[family]
+    every = list(make())
+    assert {e.primitive for e in every} == classes
+    adapter, results = replay([e.job for e in every], chromium=chromium)
+    assert "swiftshader" in adapter.lower()
+    for expected, outputs in zip(every, results, strict=True):
+        for name, want in expected.wanted.items():
+            assert_same(outputs[name][: want.size], want, f"{expected.note} on {adapter}")
+    print(f"{len(every)} plans of {family} on {adapter}")

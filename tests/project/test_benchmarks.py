@@ -1,0 +1,647 @@
+"""The scripts in benchmarks/: they start, and do a small round of what they are for; PyTorch is an invented one."""
+
+import importlib.util
+import json
+import sys
+import time
+import types
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import gridwise_py as gw
+from helpers.paths import ROOT
+
+FOLDER = ROOT / "benchmarks"
+TABLES = FOLDER.parent / "scripts" / "make_speed_tables.py"
+SCRIPTS = sorted(FOLDER.rglob("*.py"))
+pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="needs the repository")
+
+
+def _script(name):
+    path = next(p for p in [*SCRIPTS, TABLES] if p.stem == name)
+    if str(path.parent) not in sys.path:  # as for a script that is run: those beside it can be imported
+        sys.path.append(str(path.parent))
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _run(name, *words):
+    return CliRunner().invoke(_script(name).main, [str(word) for word in words])
+
+
+@pytest.mark.parametrize("name", [p.stem for p in SCRIPTS])
+def test_it_starts(name):
+    """Imports what it needs of the library; those with options explain themselves."""
+    module = _script(name)
+    assert module.__doc__
+    if hasattr(getattr(module, "main", None), "callback"):
+        done = CliRunner().invoke(module.main, ["--help"])
+        assert done.exit_code == 0, done.output
+
+
+def test_shapes_are_measured_and_judged(device, tmp_path):
+    path = tmp_path / "shapes.json"
+    words = ("--n", "3000", "--kernels", "reduce", "--rounds", 1, "--seconds", 0.002, "--json", path)
+    done = _run("variants", "shapes", *words)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert len(rows) > 3
+    assert all(row["correct"] and row["time_ns"] > 0 for row in rows)
+    assert rows[0]["ratio"] is None
+    assert {row["verdict"] for row in rows[1:]} <= {"faster", "slower", "same", "ambiguous"}
+    assert len({(row["parameters"]["workgroup_size"], row["parameters"]["vecs"]) for row in rows}) >= 2
+
+
+def test_shapes_of_the_matrix_product(device, tmp_path):
+    path = tmp_path / "matmul.json"
+    words = ("--n", 40, "--rounds", 1, "--seconds", 0.002, "--json", path)
+    done = _run("matmul_shapes", *words, "--shapes", "16x32x8/4x4/1/8,16x32x8/4x4/2/4,256x256x4/4x4/1/1")
+    assert done.exit_code == 0, done.output
+    assert "256x256x4/4x4/1/1: not here: MatMul: tiles of 256 × 256" in done.output
+    assert done.output.count("of multiply-adds") == 3
+    document = json.loads(path.read_text())
+    assert [row["shape"] for row in document["results"]][1:] == ["16x32x8/4x4/1/8", "16x32x8/4x4/2/4"]
+    assert all(row["correct"] and row["time_ns"] > 0 for row in document["results"])
+    assert min(document["fma_gflops"]) > 0
+    refused = _run("matmul_shapes", "--n", 8, "--shapes", "64x64")
+    assert (refused.exit_code, "'64x64' is no shape" in refused.output) == (2, True)
+
+
+def test_variants_change_the_text_or_the_plan_and_stay_right(device, require):
+    require("subgroup", "shader-int64", "shader-int64-atomic-all-ops")
+    variants = _script("variants")
+    reduces = variants.variants(device, "reduce", 100_000)
+    assert list(reduces) == list(variants.VARIANTS["reduce"])
+    inputs, arrays = variants.random_arguments(reduces["as it is"], 100_000)
+    for name, reduce in reduces.items():
+        assert reduce.execute(**arrays).output.to_numpy() == reduce.reference(**inputs), name
+    made = variants.variants(device, "scan_lookback", 100_000)
+    assert list(made) == list(variants.VARIANTS["scan_lookback"])
+    inputs, arrays = variants.random_arguments(made["as it is"], 100_000)
+    seen = set()
+    for name, scan in made.items():
+        run = scan.execute(**arrays)
+        assert (run.output.to_numpy() == scan.reference(**inputs)).all(), name
+        seen.add((run.plan.kernels[0].shader, run.plan.parameters.get("tickets")))
+    # On a CPU adapter words are always read by atomicOr and tiles always taken by tickets; checks are no other text.
+    assert len(seen) >= len(made) - 3
+    assert gw.Scan(device, "u32", strategy="lookback").plan(gw.Layout.separate(input=100_000, output=100_000)) == made[
+        "as it is"
+    ].plan(gw.Layout.separate(input=100_000, output=100_000)), "nothing is left changed"
+
+
+def test_scans_in_other_forms_stay_right(device, require):
+    require("subgroup")
+    variants = _script("variants")
+    made = variants.variants(device, "scan_forms", 100_000)
+    assert list(made) == list(variants.VARIANTS["scan_forms"])
+    inputs, arrays = variants.random_arguments(made["as it is"], 100_000)
+    texts = {}
+    for name, scan in made.items():
+        run = scan.execute(**arrays)
+        assert (run.output.to_numpy() == scan.reference(**inputs)).all(), name
+        texts[name] = run.plan.kernels[0].shader
+    # On a CPU adapter tiles are always taken by tickets; all others differ from what the library does.
+    assert [name for name, text in texts.items() if text == texts["as it is"]] == ["as it is"]
+    assert len(set(texts.values())) >= 6
+
+
+@pytest.mark.parametrize("subgroups", ["native", "emulated-8", False])
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("early_look", {"stall_every": 3}),
+        ("PERSISTENT", {"workgroups": 3, "stall_every": 3}),
+        ("PERSISTENT", {"workgroups": 1}),
+        ("PERSISTENT", {"workgroups": 3, "tickets": False}),
+        ("AHEAD", {"workgroups": 2, "stall_every": 2}),
+        ("AHEAD", {"workgroups": 3, "kind": "exclusive"}),
+        ("AHEAD", {"workgroups": 2, "tickets": False}),
+        ("cached", {"chunk_bytes": 1 << 15, "overlap": False}),
+        ("cached", {"chunk_bytes": 1 << 15, "overlap": True}),
+        ("cached", {"chunk_bytes": 3 << 14, "overlap": True, "blocks": 5, "kind": "exclusive"}),
+        ("cached", {"chunk_bytes": 1, "overlap": True, "kind": "exclusive"}),
+    ],
+)
+def test_scans_in_other_forms_with_several_tiles_and_chunks(device, require, text, options, subgroups):
+    """What takes 2^24 items with the shapes that are measured: workgroups with many tiles, and chunk after chunk."""
+    if subgroups == "native":
+        require("subgroup")
+    forms = _script("scan_variants")
+    surroundings, cls = {
+        "early_look": (lambda: forms.early_look(forms.SCAN_TILE), gw.Scan),
+        "PERSISTENT": (lambda: forms.changed_texts(*forms.PERSISTENT), forms.PersistentScan),
+        "AHEAD": (lambda: forms.changed_texts(*forms.AHEAD), forms.PersistentScan),
+        "cached": (forms.cached_blocks, forms.CachedScan),
+    }[text]
+    strategy = {} if text == "cached" else {"strategy": "lookback"}
+    # Up to 12 tiles for workgroups that take several, and else 88, more than a look-back covers in one round.
+    shape = {"workgroup_size": 64, "vecs": 16 if "workgroups" in options else 2}
+    rng = np.random.default_rng(1)
+    for n in (45_001, 3):
+        with surroundings():
+            scan = cls(device, "u32", subgroups=subgroups, **{**shape, **strategy, **options})
+            output = gw.empty(n, "u32", device)
+            scan.bind(input=gw.empty(n, "u32", device), output=output)
+        for _ in range(3):  # other items each time: nothing of the run before may count
+            items = rng.integers(0, 1 << 32, n, dtype=np.uint32)
+            run = scan.execute(input=gw.asarray(items, device), output=output)
+            assert (run.output.to_numpy() == scan.reference(items)).all(), n
+        if n == 45_001 and text == "cached":
+            assert run.plan.parameters["chunks"] > 2
+            assert len(run.plan.kernels) == run.plan.parameters["chunks"] * (1 if options["overlap"] else 2) + bool(
+                options["overlap"]
+            )
+        elif n == 45_001 and "workgroups" in options:
+            assert run.plan.kernels[0].workgroups[0] <= options["workgroups"]
+
+
+def test_shapes_and_variants_of_sort_stay_right(device, require):
+    require("subgroup")
+    variants = _script("variants")
+    for kernel in ("sort", "sort_pairs"):
+        made = variants.sorts(device, kernel, 20_000)
+        inputs, arrays = variants.random_arguments(next(iter(made.values())), 20_000)
+        assert len(made) >= 3
+        for name, sort in made.items():
+            run = sort.execute(**arrays)
+            wanted = sort.reference(**inputs)
+            wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+            for array, right in zip(run.outputs.values(), wanted, strict=True):
+                assert (array.to_numpy() == right).all(), name
+    made = variants.variants(device, "sort", 20_000)
+    assert list(made) == list(variants.VARIANTS["sort"])
+    inputs, arrays = variants.random_arguments(made["as it is"], 20_000)
+    texts = set()
+    for name, sort in made.items():
+        run = sort.execute(**arrays)
+        assert (run.output.to_numpy() == sort.reference(**inputs)).all(), name
+        texts.add(run.plan.kernels[1].shader)
+    # On a CPU adapter tiles are always taken by tickets; checks are no other text.
+    assert len(texts) >= len(made) - 2
+
+
+def test_what_reproducible_floats_cost_is_measured(device, tmp_path):
+    path = tmp_path / "floats.json"
+    words = ("--n", "20000", "--kernels", "float_reduce,float_scan", "--rounds", 1, "--seconds", 0.002, "--json", path)
+    done = _run("variants", "variants", *words)
+    assert done.exit_code == 0, done.output
+    rows = {(row["kernel"], row["name"]): row for row in json.loads(path.read_text())["results"]}
+    variants = _script("variants")
+    assert set(rows) == {
+        (kernel, name) for kernel in variants.VARIANTS if "float" in kernel for name in variants.VARIANTS[kernel]
+    }
+    assert all(row["correct"] and row["time_ns"] > 0 for row in rows.values())
+    for (_, name), row in rows.items():
+        fixed = name in ("deterministic", "compensated")
+        assert (row["parameters"]["deterministic"], row["parameters"]["shape"] == "fixed") == (fixed, fixed)
+
+
+def test_a_variant_that_no_longer_applies_says_so(device):
+    variants = _script("variants")
+    with (
+        pytest.raises(variants.click.ClickException, match="must be written anew"),
+        variants.changed_text("no such", ""),
+    ):
+        gw.Scan(device, "u32", strategy="lookback").plan(gw.Layout.separate(input=100, output=100))
+
+
+# ---- soak
+
+
+@pytest.mark.parametrize(
+    ("kind", "strategy"),
+    [("scan", "lookback"), ("scan", "reduce_then_scan"), ("sort", "onesweep"), ("sort", "reduce_then_scan")],
+)
+def test_a_soak_of_every_form(device, tmp_path, kind, strategy):
+    path = tmp_path / "soak.json"
+    done = _run("soak", kind, "--n", "20000,70000", "--runs", 7, "--strategy", strategy, "--json", path)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    # The script makes a device of its own, with what the adapter has.
+    wide = {"shader-int64", "shader-int64-atomic-all-ops"} <= set(device.adapter.features)
+    forms = [None] if strategy != "lookback" else ["u64", "u32x2"] if wide else ["u32x2"]
+    assert [(row["n"], row["state"]) for row in rows] == [(n, form) for n in (20000, 70000) for form in forms]
+    for row in rows:
+        assert (row["wrong_items"], row["runs"], row["runs_asked_for"]) == (0, 7, 7)
+        assert row["parameters"]["strategy"] == strategy
+
+
+def test_a_soak_ends_when_its_time_is_up(device):
+    row = _script("soak").soak(gw.Scan(device, strategy="reduce_then_scan"), 3000, 1_000_000, seconds=0.3)
+    assert 0 < row["runs"] < 1_000_000
+    assert row["seconds"] < 60
+
+
+def test_a_soak_finds_a_wrong_item(device, monkeypatch):
+    monkeypatch.setattr(gw.Scan, "reference", lambda self, x: x.cumsum(dtype="u4") + (x == x[77]))
+    row = _script("soak").soak(gw.Scan(device, strategy="reduce_then_scan"), 3000, 3, seconds=60)
+    assert row["wrong_items"] >= 3
+
+
+@pytest.mark.parametrize("datatype", ["u32", "f32"])
+def test_arrays_are_compared_on_the_gpu(device, datatype):
+    """With numpy's verdict, past the 262,144 items that one round of the grid reads."""
+    differences = _script("compare_items").Differences(device)
+    items = np.random.default_rng(3).integers(0, 1000, 600_001).astype(gw.DATATYPES[datatype].dtype)
+    other = items.copy()
+    other[[70_003, 262_144, 600_000]] += 1
+    expected, same, got = (gw.asarray(values, device) for values in (items, items, other))
+    assert differences.mismatch(same, expected) is None
+    wrong = differences.mismatch(got, expected)
+    assert (wrong.index, wrong.wrong_items) == (70_003, np.count_nonzero(items != other))
+    assert (wrong.got, wrong.expected) == (other[70_003], items[70_003])
+    assert differences.mismatch(same, expected) is None, "counts begin anew"
+    encoder = device.create_command_encoder()
+    for _ in range(2):
+        differences.record(encoder, got, expected)
+    device.queue.submit([encoder.finish()])
+    assert differences.total() == 6
+    with pytest.raises(ValueError, match="one length"):
+        differences.mismatch(got[:5], expected)
+
+
+# ---- the tables of docs/benchmarks.md
+
+
+def test_the_page_says_what_is_in_the_files():
+    script = _script("make_speed_tables")
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert script.updated(page, script.documents()) == page, "run python scripts/make_speed_tables.py"
+
+
+def test_another_file_gives_other_tables():
+    script = _script("make_speed_tables")
+    document = json.loads(script.SOURCES[0].read_text(encoding="utf-8"))
+    small = [row for row in document["results"] if row["n"] == 1 << 20 and row["datatype"] == "u32"]
+    vector_add, reduce, _, exclusive = small
+    vector_add["correct"] = False
+    reduce["sides"]["gridwise_py"]["back_to_back"] = 2000.0
+    reduce["sides"]["cub"]["back_to_back"] = 3000.0
+    reduce["sides"]["torch"] = {"skipped": "not installed"}
+    form = {"n": 1 << 20, "back_to_back": 1.0}
+    document["results"] = [vector_add, reduce, exclusive]
+    document["forms"] = [
+        {"name": "u32 add", "correct": True, "ratio": 1.0, **form},
+        {"name": "u32 min", "correct": True, "ratio": 1.062, **form},
+        {"name": "f32 add", "correct": False, "ratio": None, **form},
+    ]
+    text = script.updated(f"head\n{script.BEGIN}old\n{script.END}tail\n", [document])
+    assert text.startswith("head\n")
+    assert text.endswith("tail\n")
+    assert "old" not in text
+    assert "| reduce add, u32 | 1.50, – |" in text
+    assert "| vector add, u32 | wrong |" in text
+    assert "inclusive, u32" not in text
+    for line in ("| u32 add | 1.00 |", "| u32 min | 1.06 |", "| f32 add | wrong |"):
+        assert line in text
+    with pytest.raises(SystemExit, match="lacks the marks"):
+        script.updated("no marks", [document])
+
+
+def test_sorts_have_tables_of_their_own():
+    script = _script("make_speed_tables")
+    document = json.loads(script.SOURCES[0].read_text(encoding="utf-8"))
+    row = document["results"][0] | {"primitive": "sort", "datatype": "u32", "n": 1 << 24, "correct": True}
+    row |= {"end_to_end": {"gridwise_py_ns": 25e6, "numpy_ns": 1.5e9}, "distribution": "uniform"}
+    row["sides"] = {"gridwise_py": {"back_to_back": 400.0}, "cub": {"back_to_back": 300.0}}
+    other = row | {"distribution": "few", "sides": {"gridwise_py": {"back_to_back": 1.0}}}
+    form = {"primitive": "sort", "name": "u32, few", "n": 1 << 24, "correct": True, "ratio": 0.5}
+    sorts = document | {"results": [row, other], "forms": [form | {"name": "u32", "ratio": 1.0}, form]}
+    text = script.updated(f"{script.BEGIN}{script.END}", [document, sorts])
+    for line in (
+        "| sort keys, u32 | 0.75, – |",
+        "- sort keys, u32, 2^24, upload and download included: 25.0 ms;",
+        '`numpy.sort(kind="stable")` on the CPU: 1.50 s.',
+        "Other forms of sort against uniform u32 keys, ascending,",
+        "| u32, few | 0.50 |",
+        "| vector add, u32 |",
+    ):
+        assert line in text
+
+
+def test_forms_of_scan_are_measured(device):
+    forms = _script("forms").measure_forms(device, "scan", 2000, 1, seconds=0.01)
+    assert forms[0]["name"] == "u32 add"
+    assert forms[0]["ratio"] == 1.0
+    assert {form["op"] for form in forms} == {"add", "min", "max", "multiply"}
+    assert all(form["correct"] and form["back_to_back"] > 0 for form in forms)
+
+
+def test_forms_of_sort_are_measured(device, monkeypatch):
+    forms = _script("forms")
+    some = ("u32", "u32, reduce then scan", "u64", "u32, few", "f32, specials")
+    monkeypatch.setattr(forms, "FORMS", {"sort": {name: forms.FORMS["sort"][name] for name in some}})
+    found = forms.measure_forms(device, "sort", 20_000, 1, seconds=0.01)
+    assert [form["name"] for form in found] == list(some)
+    assert all(form["correct"] and form["back_to_back"] > 0 for form in found)
+    assert found[1]["parameters"]["strategy"] == "reduce_then_scan"
+    assert [form.get("distribution") for form in found] == [None, None, None, "few", "specials"]
+
+
+# ---- the peers
+
+
+def test_sorts_are_compared_by_all_that_comes_out(device, tmp_path):
+    path, small = tmp_path / "peers.json", ("--rounds", 2, "--warmup-s", 0.001, "--settle-s", 0, "--peers", "none")
+    words = ("--primitives", "sort,sort_pairs,scan", "--datatypes", "f32", "--distributions", "uniform,few")
+    done = _run("compare_peers", "--n", "5000", *words, *small, "--json", path)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert [(row["primitive"], row.get("distribution")) for row in rows] == [
+        ("sort", "uniform"), ("sort", "few"), ("sort_pairs", "uniform"), ("sort_pairs", "few"), ("scan", None)
+    ]  # fmt: skip
+    for row in rows:
+        sides = row["sides"]
+        assert row["correct"]
+        assert sides["gridwise_py"]["single"] > 0
+        assert sides["gridwise_py"]["back_to_back"] > 0
+        assert [sides[peer]["skipped"] for peer in ("cub", "torch", "cupy")] == ["not asked for"] * 3
+    assert set(rows[0]["end_to_end"]) == {"gridwise_py_ns", "numpy_ns"}
+    in_one_workgroup = rows[0]["parameters"]["strategy"] == "one workgroup"
+    assert (rows[0]["temporary_bytes"] >= 5000 * 4) == (not in_one_workgroup), "a GPU's workgroups hold so few keys"
+    assert [row["launches"] for row in rows] == [100] * 5
+
+
+def test_a_wrong_sort_is_told(device, monkeypatch):
+    monkeypatch.setattr(gw.SortPairs, "reference", lambda self, keys, values: (np.sort(keys), values))
+    words = ("--primitives", "sort_pairs", "--datatypes", "u32", "--peers", "none", "--rounds", 1, "--warmup-s", 0.001)
+    done = _run("compare_peers", "--n", "700", *words, "--settle-s", 0)
+    assert done.exit_code == 4
+    assert "WRONG: output_values: item 0 is" in done.output
+
+
+def test_the_gpu_is_busy_before_the_first_case_and_only_then(device, tmp_path, monkeypatch):
+    script, log = _script("compare_peers"), []
+    monkeypatch.setattr(script, "SETTLE_ITEMS", 5000)
+    for name in ("settle", "differences", "ours"):
+        real = getattr(script, name)
+        monkeypatch.setattr(script, name, lambda *a, name=name, real=real: (log.append(name), real(*a))[1])
+    path = tmp_path / "peers.json"
+    words = ("--n", "700,900", "--primitives", "copy", "--datatypes", "u32", "--peers", "none", "--rounds", 1)
+    options = ("--warmup-s", 0.001, "--settle-s", 0.01, "--json", path)
+    done = CliRunner().invoke(script.main, [str(word) for word in (*words, *options)])
+    assert done.exit_code == 0, done.output
+    assert log == ["differences", "settle", "ours", "differences", "ours"], "right before what is timed"
+    assert json.loads(path.read_text())["settle_s"] == 0.01
+
+
+def _cub(tmp_path, work, **answer):
+    """Have a program answer in CUB's place."""
+    peers = _script("cuda_peers")
+    program = tmp_path / "cub_peer"
+    told = {"last": 0.0, "checksum": "0", "cub_version": 1, "single_ns": [1.0], "back_to_back_ns": [1.0]} | answer
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(told)}\nEND\n")
+    program.chmod(0o755)
+    return peers.cub(program, work, tmp_path, 1, 0.0)
+
+
+def test_what_cub_returns_is_checked(device, tmp_path):
+    peers, compare = _script("cuda_peers"), _script("compare_peers")
+    a = np.arange(5, dtype=np.uint64) << np.uint64(31)
+    words = [0, 0, 1 << 31, 0, 0, 1, (1 << 31), 1, 0, 2]
+    assert peers.checksum((a,)) == sum((i + 1) * w for i, w in enumerate(words))
+    assert peers.checksum((a, a)) == 2 * peers.checksum((a,))
+    work = compare.make_work(device, "sort_pairs", 1000, "u32", "uniform")
+    right = str(peers.checksum(work.expected))
+    assert _cub(tmp_path, work, checksum=right)["correct"] is True
+    assert _cub(tmp_path, work, checksum="1")["correct"] is False
+    assert (tmp_path / "values.bin").read_bytes() == work.inputs["values"].tobytes()
+    scan = compare.make_work(device, "scan", 1000, "f32", "uniform")
+    last = float(scan.expected[0][-1])
+    assert _cub(tmp_path, scan, last=last * (1 + 1e-7))["correct"] is True
+    assert _cub(tmp_path, scan, last=last + 1)["correct"] is False
+
+
+# ---- PyTorch
+
+
+class Tensor:
+    """A numpy array that can do what the script asks of a tensor."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+
+    def cuda(self):
+        return self
+
+    cpu = cuda
+
+    def numpy(self):
+        return self.values
+
+    def copy_(self, other):
+        self.values[...] = other.values
+        return self
+
+
+def _into(out, values):
+    out.values[...] = values
+    return out
+
+
+class Event:
+    waited = True
+
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        Event.waited = False
+        self.at = time.perf_counter()
+
+    def elapsed_time(self, end):
+        assert Event.waited, "asked before it was synchronised"
+        return (end.at - self.at) * 1e3
+
+
+def _synchronize():
+    Event.waited = True
+
+
+def _torch(available=True, wrong=False):
+    torch = types.ModuleType("torch")
+    torch.__version__ = "0.0+invented"
+    torch.version = types.SimpleNamespace(cuda="0.0")
+    torch.from_numpy = lambda values: Tensor(values.copy())
+    torch.empty_like = lambda tensor: Tensor(np.empty_like(tensor.values))
+    torch.add = lambda a, b, out: _into(out, a.values + b.values + wrong)
+    torch.sum = lambda a: Tensor(a.values.sum())
+    torch.cumsum = lambda a, axis, out: _into(out, np.cumsum(a.values, axis))
+    torch.cuda = types.SimpleNamespace(
+        is_available=lambda: available, get_device_name=lambda index: "invented", Event=Event,
+        synchronize=_synchronize, empty_cache=lambda: None,
+    )  # fmt: skip
+    return torch
+
+
+def _peer(tmp_path, *words):
+    path = tmp_path / "new" / "peer.json"
+    small = ["--n", "1000", "--rounds", "2", "--samples", "20", "--warmup-s", "0.01", "--json", str(path)]
+    done = CliRunner().invoke(_script("torch_peer").main, [*small, *words])
+    return done, path
+
+
+def test_both_instruments_are_in_the_file(device, require, tmp_path, monkeypatch):
+    require("timestamp-query")
+    monkeypatch.setitem(sys.modules, "torch", _torch())
+    done, path = _peer(tmp_path)
+    assert done.exit_code == 0, done.output
+    document = json.loads(path.read_text())
+    assert document["peer"]["device"] == "invented"
+    assert document["device"]["adapter"]
+    rows = {(row["primitive"], row["n"]): row for row in document["results"]}
+    assert list(rows) == [(name, n) for n in (1000,) for name in ("copy", "vector_add", "reduce", "scan")]
+    for (name, n), row in rows.items():
+        assert row["correct"] == {"ours": True, "torch": True}, (name, n)
+        assert row["moved_bytes"] == {"copy": 8, "vector_add": 12, "scan": 8}.get(name, 4) * n + 4 * (name == "reduce")
+        for side in ("ours", "torch"):
+            for figure in ("single", "batch"):
+                found = row[side][figure]
+                assert found["ci_low_ns"] <= found["median_ns"] <= found["ci_high_ns"]
+                assert found["gbytes_per_s"] == pytest.approx(row["moved_bytes"] / found["median_ns"])
+        assert row["torch"]["single"]["count"] == 40
+        assert row["ratio"]["single"] == row["torch"]["single"]["median_ns"] / row["ours"]["single"]["median_ns"]
+    assert sum(line.split()[0] == "scan" for line in done.output.splitlines()) == 2
+
+
+def test_a_wrong_peer_is_told(device, require, tmp_path, monkeypatch):
+    require("timestamp-query")
+    monkeypatch.setitem(sys.modules, "torch", _torch(wrong=True))
+    done, path = _peer(tmp_path, "--primitives", "vector_add", "--rounds", "1")
+    assert json.loads(path.read_text())["results"][0]["correct"] == {"ours": True, "torch": False}
+    assert "False" in done.output
+
+
+@pytest.mark.parametrize(
+    ("torch", "said"), [(None, "PyTorch is not installed"), (_torch(available=False), "PyTorch sees no CUDA device")]
+)
+def test_without_cuda_it_says_so(tmp_path, monkeypatch, torch, said):
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    done, path = _peer(tmp_path)
+    assert done.exit_code == 2
+    assert said in done.output
+    assert not path.exists()
+
+
+# ---- the study of false verdicts
+
+
+def test_the_study_counts_every_pair(device, require, tmp_path, steady_clock):
+    require("timestamp-query")
+    path = tmp_path / "study.json"
+    words = ["--pairs", 4, "--kernel-us", 30, "--most-items", 4000, "--sampling-s", 0.01, "--warmup-s", 0.0]
+    done = CliRunner().invoke(_script("false_verdicts").main, [*map(str, words), "--json", str(path)])
+    assert done.exit_code == 0, done.output
+    document = json.loads(path.read_text())
+    assert [found["kernel"] for found in document["results"]] == ["vector_add", "fma"]
+    for found in document["results"]:
+        assert found["amount_of_the_slower"] == 1.05 * found["amount"]
+        for study in ("same", "slower"):
+            assert found[study]["pairs"] == sum(found[study]["counts"].values()) == 2
+            assert found[study]["false"]["low"] <= found[study]["false"]["share"] <= found[study]["false"]["high"]
+
+
+def test_what_the_study_counts_as_false():
+    study = _script("false_verdicts")
+    kind = study.VerdictKind
+
+    def verdicts(*kinds):
+        return [types.SimpleNamespace(kind=k, ratio=1.0, settle="more") for k in kinds]
+
+    every = verdicts(kind.SAME, kind.SAME, kind.FASTER, kind.SLOWER, kind.AMBIGUOUS)
+    found = study.counted(every, (kind.FASTER, kind.SLOWER), kind.SAME)
+    assert (found["false"]["share"], found["right"]["share"], found["ambiguous"]["share"]) == (0.4, 0.4, 0.2)
+    assert found["counts"] == {"faster": 1, "slower": 1, "same": 2, "ambiguous": 1}
+    none = study.counted(verdicts(*[kind.SAME] * 200), (kind.FASTER, kind.SLOWER), kind.SAME)
+    assert none["false"]["high"] == pytest.approx(0.018, abs=0.001), "none of 200 is at most 1.8 %"
+
+
+def test_what_windows_cost(device, tmp_path):
+    path = tmp_path / "windows.json"
+    words = (
+        "--quick",
+        "--n",
+        20000,
+        "--large",
+        40000,
+        "--windows",
+        2,
+        "--rounds",
+        1,
+        "--seconds",
+        0.01,
+        "--json",
+        path,
+    )
+    done = _run("windows", *words, "--kernels", "reduce; scan, deterministic")
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    found = {(row["kernel"], row["way"]): row for row in rows}
+    assert set(found) == {
+        *((kernel, way) for kernel in ("reduce", "scan, deterministic") for way in ("one binding", "2 windows")),
+        ("reduce", "2 chunks"),
+    }
+    assert all(row["median_ns"] > 0 for row in rows)
+    for (_, way), row in found.items():
+        assert row["windows"] == (1 if way == "one binding" else 2)
+        assert (row["cost_percent"] is None) == (way == "one binding")
+
+
+def test_how_much_memory_is_reached(device, tmp_path):
+    path = tmp_path / "reach.json"
+    words = ("--quick", "--sizes", "1,3", "--regions", "1,4", "--rounds", 2, "--seconds", 0.01, "--json", path)
+    done = _run("page_reach", *words)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert [(row["n"], row["regions"]) for row in rows] == [(n, count) for n in (87_040, 262_144) for count in (1, 4)]
+    assert all(row["touched_bytes"] == 12 * row["n"] and len(row["rounds_ns"]) == 2 for row in rows)
+
+
+def test_regions_that_differ_from_one_end_the_run(device, monkeypatch):
+    script = _script("page_reach")
+    execute = gw.VectorAdd.execute
+
+    def run(self, **arrays):
+        return execute(self, **(arrays if "1" in type(self).__name__ else arrays | {"b": arrays["a"][::1]}))
+
+    monkeypatch.setattr(script, "large_arrays", lambda device, nbytes: _unlike(device))
+    monkeypatch.setattr(gw.VectorAdd, "execute", run)
+    done = CliRunner().invoke(script.main, ["--quick", "--sizes", "1", "--regions", "4"])
+    assert "4 regions: from item 0 on, the result differs from that of one: item 300" in str(done.exception.code)
+
+
+def _unlike(device):
+    items = np.arange(1000, dtype=np.uint32)
+    other = items.copy()
+    other[300:] += 5
+    return {"a": gw.asarray(items, device), "b": gw.asarray(other, device), "output": gw.empty(1000, "u32", device)}
+
+
+def test_windows_that_differ_end_the_run_but_not_what_was_measured(device, tmp_path, monkeypatch):
+    script, path = _script("windows"), tmp_path / "windows.json"
+    made = []
+    execute = gw.Scan.execute
+
+    def run(self, **arrays):
+        made.append(arrays["input"])
+        found = execute(self, **arrays)
+        if len(made) == 1:
+            items = arrays["input"].to_numpy()
+            items[777] += 1
+            arrays["input"].copy_from(items)
+        return found
+
+    monkeypatch.setattr(gw.Scan, "execute", run)
+    words = ("--quick", "--n", 20000, "--windows", 2, "--large", 0, "--rounds", 1, "--seconds", 0.01)
+    done = CliRunner().invoke(script.main, [str(w) for w in (*words, "--kernels", "vector_add; scan", "--json", path)])
+    assert done.exit_code != 0
+    assert "the result differs from that of one binding: item 777" in str(done.exception.code)
+    assert {row["kernel"] for row in json.loads(path.read_text())["results"]} == {"vector_add"}
+    unknown = _run("windows", "--quick", "--kernels", "vector add")
+    assert (unknown.exit_code, "no 'vector add'; there are vector_add" in unknown.output) == (2, True)

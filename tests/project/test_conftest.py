@@ -1,0 +1,156 @@
+"""What conftest.py promises: no skip goes unseen where a GPU is required, and no logged error goes unseen."""
+
+import pytest
+
+import gridwise_py as gw
+from helpers.paths import TESTS
+
+pytest_plugins = ["pytester"]
+
+SKIPS = {
+    "in the test": "def test_it():\n    pytest.skip('no such thing')",
+    "by a mark": "@pytest.mark.skip(reason='no such thing')\ndef test_it():\n    pass",
+    "by a condition": "@pytest.mark.skipif(True, reason='no such thing')\ndef test_it():\n    pass",
+    "in a fixture": (
+        "@pytest.fixture\ndef needed():\n    pytest.skip('no such thing')\n\ndef test_it(needed):\n    pass"
+    ),
+    "of a module": "pytest.skip('no such thing', allow_module_level=True)",
+    "of an import": "pytest.importorskip('no_such_module', reason='no such thing')\ndef test_it():\n    pass",
+}
+
+
+@pytest.fixture
+def run(pytester, monkeypatch):
+    """Return a function that runs a test file beside this conftest.py and returns the outcomes and the output."""
+    for name in ("GRIDWISE_REQUIRE_GPU", "GRIDWISE_TEST_REFUSE_FEATURES", "PYTEST_ADDOPTS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(text, **environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        pytester.makeconftest((TESTS / "conftest.py").read_text(encoding="utf-8"))
+        pytester.makepyfile("import logging\nimport pytest\n" + text)
+        result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-rA")
+        return result.parseoutcomes(), result.stdout.str()
+
+    return run
+
+
+def test_skips_are_skips(run):
+    tests = [text.replace("test_it", f"test_{i}") for i, text in enumerate(SKIPS.values()) if "test_it" in text]
+    outcomes, _ = run("\n\n".join(tests[:4]))
+    assert outcomes == {"skipped": 4}
+
+
+@pytest.mark.parametrize("how", SKIPS)
+def test_skips_are_failures_where_a_gpu_is_required(run, how):
+    outcomes, output = run(SKIPS[how], GRIDWISE_REQUIRE_GPU="1")
+    assert "skipped" not in outcomes
+    assert outcomes.get("failed", 0) + outcomes.get("errors", 0) == 1
+    assert "no such thing" in output
+
+
+def test_expected_failures_and_passes_stay_what_they_are(run):
+    text = """
+@pytest.mark.xfail(reason="known")
+def test_known():
+    assert False
+
+def test_good():
+    pass
+"""
+    assert run(text, GRIDWISE_REQUIRE_GPU="1")[0] == {"xfailed": 1, "passed": 1}
+
+
+USES = """
+def test_device(device):
+    pass
+
+def test_fresh(fresh_device):
+    pass
+
+def test_neither():
+    pass
+"""
+
+
+@pytest.fixture
+def _no_adapter(monkeypatch):
+    def none(*_args, **_kwargs):
+        raise gw.AdapterError("no adapter")
+
+    monkeypatch.setattr(gw, "list_adapters", lambda **_: [])
+    monkeypatch.setattr(gw, "request_device", none)
+
+
+@pytest.mark.usefixtures("_no_adapter")
+def test_without_an_adapter_tests_that_need_one_are_skipped(run):
+    outcomes, output = run(USES)
+    assert outcomes == {"skipped": 2, "passed": 1}
+    assert "no GPU adapter" in output
+
+
+@pytest.mark.usefixtures("_no_adapter")
+def test_without_an_adapter_they_fail_where_a_gpu_is_required(run):
+    outcomes, output = run(USES, GRIDWISE_REQUIRE_GPU="1")
+    assert outcomes == {"errors": 2, "passed": 1}
+    assert "no GPU adapter" in output
+
+
+REQUIRES = """
+def test_it(device, require):
+    require(FEATURE)
+"""
+
+
+@pytest.mark.usefixtures("device")
+def test_a_feature_that_no_adapter_has_is_a_skip_or_a_failure(run):
+    text = REQUIRES.replace("FEATURE", "'time-travel'")
+    assert run(text)[0] == {"skipped": 1}
+    outcomes, output = run(text, GRIDWISE_REQUIRE_GPU="1")
+    assert outcomes == {"failed": 1}
+    assert "no time-travel" in output
+
+
+@pytest.mark.usefixtures("device")
+def test_a_feature_that_was_refused_on_purpose_is_a_skip(run):
+    text = REQUIRES.replace("FEATURE", "'timestamp-query'")
+    outcomes, output = run(text, GRIDWISE_REQUIRE_GPU="1", GRIDWISE_TEST_REFUSE_FEATURES="1")
+    assert outcomes == {"skipped": 1}
+    assert "timestamp-query refused" in output
+
+
+@pytest.mark.usefixtures("device")
+def test_the_device_has_no_optional_feature_where_they_are_refused(run):
+    text = """
+def test_it(device):
+    assert "subgroup" not in device.features
+    assert "timestamp-query" not in device.features
+"""
+    assert run(text, GRIDWISE_TEST_REFUSE_FEATURES="1")[0] == {"passed": 1}
+
+
+LOGS = """
+def test_logs():
+    logging.getLogger("wgpu").LEVEL("something is wrong")
+
+def test_clears(wgpu_errors):
+    logging.getLogger("wgpu.child").error("as expected")
+    assert wgpu_errors == ["as expected"]
+    wgpu_errors.clear()
+"""
+
+
+@pytest.mark.parametrize(
+    ("level", "want"),
+    [
+        ("error", {"passed": 2, "errors": 1}),
+        ("critical", {"passed": 2, "errors": 1}),
+        ("warning", {"passed": 2}),
+    ],
+)
+def test_a_test_during_which_wgpu_logs_an_error_fails(run, wgpu_errors, level, want):
+    outcomes, output = run(LOGS.replace("LEVEL", level))
+    wgpu_errors.clear()  # this test is one of those during which it logs
+    assert outcomes == want
+    assert ("wgpu logged 1 errors" in output) == ("errors" in want)

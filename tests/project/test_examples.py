@@ -1,0 +1,114 @@
+"""Each example runs as it stands, in a process of its own, and prints what it promises."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from helpers.paths import ROOT
+
+EXAMPLES = ROOT / "examples"
+
+TIME = r"\d[\d.]* (ns|µs|ms|s)"
+ADDS = rf"TimingResult\(per trial of 1: vector_add {TIME}; GPU span {TIME}, CPU wall not measured\)"
+SCANS = rf"TimingResult\(per trial of \d+: .*scan.* {TIME}; GPU span {TIME}, CPU wall {TIME}\)"
+
+#: Regular expressions that lines must match, in this order.
+LINES = {
+    "time_a_scan.py": [SCANS, r"PerTrial\(gpu_total_time_ns=\[.*\], .*\)", r"\[ *1 +2 +3 \.\.\. .* 1000000\]"],
+    "own_kernel.py": [
+        rf"TimingResult\(per trial of 10: square {TIME}; GPU span {TIME}, CPU wall {TIME}\)",
+        r"\[ 0\.  1\.  4\.  9\. 16\.\]",
+    ],
+    "two_on_one_encoder.py": [
+        "no times yet: the encoder is not submitted",
+        rf"TimingResult\(per trial of 1: reduce.*; GPU span {TIME}, CPU wall not measured\)",
+        r"  reduce.*: [\d.]+ µs on the GPU",
+        ADDS,
+        r"  vector_add: [\d.]+ µs on the GPU",
+        r"mean of a \+ b: 999\.342",
+    ],
+    "notebook_async.py": [SCANS, "last item: 1000000", "the event loop went on meanwhile: True"],
+    "own_operator.py": ["xor: (0x[0-9a-f]{8}), numpy: \\1", "affine scan equals numpy: True"],
+    "event_timing.py": [
+        r"GPU: .+",
+        r"too early: .*call (event\.synchronize|device).*|CPU, no wait: .*",
+        r"CPU, with wait: [\d.]+ ms",
+        r"GPU events: +[\d.]+ ms",
+        r"mean of 10 calls: [\d.]+ ms",
+        r"on one encoder: [\d.]+ ms",
+    ],
+    "benchmark_with_events.py": [
+        r"by hand: +[\d.]+ ± [\d.]+ ms",
+        r"gw\.benchmark: [\d.]+ ± [\d.]+ ms",
+        r"gw\.measure: +[\d.]+ ms, 95 % in [\d.]+ to [\d.]+",
+    ],
+    "profile_regions.py": [
+        r"name +kind +self CPU +CPU total +self GPU +GPU total +calls +allocated +shapes",
+        r"forward pass +region .*",
+        r"a trace of \d+ bytes; open it in ui\.perfetto\.dev",
+        "right: True",
+    ],
+    "double_buffering.py": [
+        r"total (\d+), last prefix sum \1",
+        r"copy to staging: 17 times, [\d.]+ ms on the CPU",
+        r"copy to GPU: 17 times, [\d.]+ ms on the GPU",
+        r"reduce: 9 times, [\d.]+ ms on the GPU",
+        r"wait: \d+ times, [\d.]+ ms on the CPU",
+    ],
+    "five_timers.py": [
+        "vector add with upload and download, 500,000 items of f32; medians",
+        r"GPU timestamps .*",
+        "vector add, 1,000,000 items of f32; medians",
+        r"submit only: [\d.]+% of what the GPU took",
+    ],
+    "matmul_roofline.py": [
+        r"CPU clock, no wait: +[\d.]+ ms",
+        r"CPU clock, with wait: +[\d.]+ ms",
+        r"GPU events: +[\d.]+ ms a product",
+        r"predicted: +[\d.]+ ms at \d+ GFLOP/s: \d+% of the roof",
+        "equals numpy: True",
+    ],
+    "prebuilt_sequence.py": [r"three calls: \d+ µs each", r"one submission: \d+ µs each", "right: True"],
+    "synchronization.py": [
+        r"A: [\d.]+ ms on the CPU",
+        r"B: .*",
+        r"C: done True, [\d.]+ ms on the GPU",
+        r"refused: .*one queue and no streams.*",
+        "on the other device: 1000000",
+    ],
+    "shared_with_pygfx.py": [
+        rf"TimingResult\(per trial of 1: .*scan.* {TIME}; GPU span {TIME}, CPU wall not measured\)",
+        "drawn columns: 320 of 320",
+    ],
+}
+
+
+def test_all_examples_are_here():
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(LINES)
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_it_runs(device, name):
+    if "pygfx" in name and importlib.util.find_spec("pygfx") is None:
+        pytest.skip("pygfx is not installed")
+    run = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", EXAMPLES / name],
+        capture_output=True,
+        encoding="utf-8",
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    printed = iter(run.stdout.splitlines())
+    for line in LINES[name]:
+        assert any(re.fullmatch(line, got) for got in printed), f"no line {line!r} in:\n{run.stdout}"
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_it_is_short(name):
+    limit = {"time_a_scan.py": 15, "own_kernel.py": 25}.get(name, 59)
+    assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) <= limit

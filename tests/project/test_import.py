@@ -1,0 +1,112 @@
+"""Importing is cheap: no device, no packages that only some commands need; and it gives the public names."""
+
+import subprocess
+import sys
+import tomllib
+import types
+from importlib import metadata
+
+import pytest
+
+import gridwise_py as gw
+from helpers.paths import ROOT
+
+
+def _run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_loads_no_package_that_only_some_commands_need():
+    code = """
+import sys, gridwise_py
+heavy = {
+    "scipy", "matplotlib", "altair", "vl_convert", "jsonschema", "pandas", "polars", "click", "rich", "pygfx",
+    "hypothesis", "pytest",
+}
+print(sorted(heavy & set(sys.modules)))
+"""
+    assert _run(code) == "[]"
+
+
+def test_importing_makes_no_device_and_asks_for_no_adapter():
+    code = """
+import wgpu
+def must_not(*a, **k): raise SystemExit("asked for an adapter")
+gpu = wgpu.gpu
+for name in dir(type(gpu)):
+    if name.startswith(("enumerate", "request")):
+        setattr(type(gpu), name, must_not)
+import gridwise_py
+from gridwise_py.runtime import device
+print(len(device._default))
+"""
+    assert _run(code) == "0"
+
+
+def test_importing_prints_and_logs_nothing():
+    assert _run("import gridwise_py") == ""
+
+
+def test_planning_needs_no_device():
+    code = """
+import wgpu
+def must_not(*a, **k): raise SystemExit("asked for an adapter")
+for name in dir(type(wgpu.gpu)):
+    if name.startswith(("enumerate", "request")):
+        setattr(type(wgpu.gpu), name, must_not)
+import gridwise_py as gw
+plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths={"input": 10**6, "output": 10**6})
+print(len(plan.kernels) > 0)
+"""
+    assert _run(code) == "True"
+
+
+def test_importing_loads_no_benchmarks_nor_what_they_need():
+    code = """
+import sys
+import gridwise_py as gw
+late = ("bench", "cli")
+found = {name for name in sys.modules if name.partition(".")[0] in
+         {"scipy", "rich", "click", "jsonschema", "matplotlib", "pandas", "altair"}}
+found |= {name for name in sys.modules if name.startswith(tuple(f"gridwise_py.{part}" for part in late))}
+print(sorted(found))
+print(gw.measure.__module__, gw.SamplingProtocol().samples is None or True)
+"""
+    found, late = _run(code).splitlines()
+    assert found == "[]"
+    assert late.startswith("gridwise_py.bench.measure ")
+
+
+def test_all_is_sorted_and_equals_the_public_names():
+    # Constants, then classes, then functions.
+    assert gw.__all__ == sorted(gw.__all__, key=lambda n: (not n.isupper(), not n[0].isupper(), n))
+    assert len(set(gw.__all__)) == len(gw.__all__)
+    for name in gw.__all__:
+        getattr(gw, name)  # some are loaded when they are first used
+    public = {
+        name for name, value in vars(gw).items() if not name.startswith("_") and not isinstance(value, types.ModuleType)
+    }
+    assert public == set(gw.__all__)
+
+
+@pytest.mark.parametrize("name", gw.__all__)
+def test_public_names_are_documented(name):
+    value = getattr(gw, name)
+    if isinstance(value, type) or callable(value):
+        assert (value.__doc__ or "").strip(), name
+
+
+def test_no_name_hides_a_module_of_the_package():
+    """`gw.reduce` is the function; the modules of that name are reached by their full path."""
+    for name in ("add", "max", "min", "prod", "reduce", "scan", "sum", "cumsum"):
+        assert callable(getattr(gw, name))
+
+
+def test_the_version_is_that_of_the_project():
+    project = ROOT / "pyproject.toml"
+    if project.is_file():
+        assert gw.__version__ == tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
+    else:
+        assert gw.__version__ == metadata.version("gridwise-py")

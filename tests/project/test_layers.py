@@ -1,0 +1,53 @@
+"""The contract of imports in pyproject.toml: packages in one direction, no circles, nested imports included."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gridwise_py
+from helpers.paths import ROOT
+
+PACKAGE = Path(gridwise_py.__file__).resolve().parent
+
+
+def _lint(folder):
+    code = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return subprocess.run(
+        [sys.executable, "-c", code, "--config", str(ROOT / "pyproject.toml"), "--no-cache"],
+        cwd=folder, env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONIOENCODING": "utf-8"},
+        capture_output=True, encoding="utf-8", timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_the_contract_of_imports_is_kept():
+    done = _lint(PACKAGE.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 broken" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "said"),
+    [
+        ("planning/plan.py", "def f():\n    from ..runtime import device\n    return device\n", "planning"),
+        (
+            "types/datatype.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..primitives import Scan\n",
+            "types",
+        ),
+        ("runtime/executor.py", "def f():\n    from .context import context_of\n    return context_of\n", "circle"),
+        ("new.py", "", "new"),
+    ],
+    ids=["nested", "TYPE_CHECKING", "circle", "a module that is on no floor"],
+)
+def test_a_module_that_breaks_it_fails(tmp_path, module, text, said):
+    shutil.copytree(PACKAGE, tmp_path / "gridwise_py", ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "gridwise_py" / module).open("a", encoding="utf-8") as file:
+        file.write(f"\n\n{text}")
+    done = _lint(tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert said in done.stdout

@@ -1,0 +1,144 @@
+"""The public names, frozen: one that comes or goes is a decision, and is in the changelog."""
+
+import dataclasses
+import importlib.util
+import pkgutil
+import re
+import types
+
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.namespace import INSTEAD
+from helpers.paths import ROOT
+
+#: Since which version. A name that goes was deprecated in a minor version before (CONTRIBUTING.md), and moves to GONE.
+SINCE = {
+    "0.1.0": """
+        DATATYPES AdapterDescription AdapterError Add Argument ArgumentError Array BadResultsFile BenchmarkResult BinOp
+        BufferUsageError Capabilities Copy Datatype DatatypeError DeviceError EmptyReductionError GridwiseError
+        GridwiseWarning ImplicitConversionError Kernel Layout LengthError LimitError Max Measurement Min Multiply
+        Operand OverlapError PerTrial Plan Primitive Reduce Run SamplingProtocol Scan ShaderError Span TimingError
+        TimingHelper TimingNotReady TimingResult TimingSession TimingUnavailable VectorAdd Work add asarray benchmark
+        capabilities cumsum default_device empty empty_like list_adapters max measure min prod reduce request_device
+        scan sum timing_helper
+    """,
+    "Unreleased": """
+        STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
+        KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile read_results sort
+        sort_pairs stream synchronize to_dataframe
+    """,
+}
+#: Public once, and why no more.
+GONE: dict[str, str] = {}
+#: Names that come with another one, which the changelog has.
+COMES_WITH = {
+    "Profile": "gw.profile", "KeyAverage": "gw.profile", "KeyAverages": "gw.profile",
+    "STORAGE_DATATYPES": "Arrays of f16", "LookbackVerdict": "self-test",
+}  # fmt: skip
+
+
+def _frozen():
+    return {name: version for version, names in SINCE.items() for name in names.split()}
+
+
+def test_the_public_names_are_those_that_were_decided_on():
+    frozen = set(_frozen())
+    assert set(gw.__all__) - frozen == set(), "new: put it into SINCE, with an entry in CHANGELOG.md"
+    assert frozen - set(gw.__all__) == set(), "gone: deprecate first (CONTRIBUTING.md), then move it to GONE"
+    assert not frozen & set(GONE)
+    assert sum(len(names.split()) for names in SINCE.values()) == len(frozen), "each name once"
+
+
+@pytest.mark.skipif(not (ROOT / "CHANGELOG.md").exists(), reason="needs the repository")
+def test_the_changelog_tells_of_each_name_since_the_first_version():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## \[([\w.]+)\][^\n]*\n(.*?)(?=^## \[|\Z)", text, re.MULTILINE | re.DOTALL))
+    assert set(SINCE) <= set(sections)
+    for name, version in _frozen().items():
+        if version != "0.1.0":
+            assert re.search(rf"\b{re.escape(COMES_WITH.get(name, name))}\b", sections[version]), name
+    for name in GONE:
+        assert name in text
+
+
+@pytest.mark.skipif(not (ROOT / "scripts").exists(), reason="needs the repository")
+def test_each_name_has_its_place_in_the_reference():
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "scripts" / "make_api_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    placed = [name for names in module.AREAS.values() for name in names.split()]
+    assert sorted(placed) == sorted(gw.__all__)
+
+
+def test_records_are_frozen():
+    """What a call returns or a plan is made of is compared, hashed and shared: nobody changes it afterwards."""
+    grow_while_a_profile_is_read = {"GpuWork", "Node"}
+    changeable = set()
+    for found in pkgutil.walk_packages(gw.__path__, "gridwise_py."):
+        if not found.name.endswith("__main__"):
+            module = importlib.import_module(found.name)
+            records = (getattr(module, name) for name in getattr(module, "__all__", ()))
+            changeable |= {
+                record.__name__
+                for record in records
+                if dataclasses.is_dataclass(record) and not record.__dataclass_params__.frozen
+            }
+    assert changeable == grow_while_a_profile_is_read
+
+
+# ---- what a user meets who types a name
+
+
+def test_completion_shows_the_public_names_and_no_module():
+    shown = [name for name in dir(gw) if not name.startswith("__")]
+    assert shown == sorted(gw.__all__)
+    assert {"__all__", "__doc__", "__version__"} <= set(dir(gw))
+
+
+def test_the_first_screen_of_help_shows_the_way():
+    text = gw.__doc__
+    named = set(re.findall(r"gw\.(\w+)", text)) | set(re.search(r"``gw\.([a-z_ ]+)``", text)[1].split())
+    assert named <= set(gw.__all__)
+    assert {"sum", "asarray", "Scan", "Kernel", "ChunkedArray", "measure", "benchmark", "request_device"} <= named
+    assert max(map(len, text.splitlines()[1:])) <= 100
+    for words in ("u32, i32 and f32", "wrap", "docs/numpy-and-cupy.md"):
+        assert words in text
+
+
+def test_functions_are_found_where_modules_have_their_name():
+    from gridwise_py import capabilities, stream
+
+    assert stream is gw.stream
+    assert capabilities is gw.capabilities
+    assert importlib.import_module("gridwise_py.types.capabilities").Capabilities is gw.Capabilities
+
+
+def test_a_name_of_numpy_that_is_missing_says_what_takes_its_place():
+    with pytest.raises(AttributeError, match=r"gw\.asarray"):
+        gw.array([1, 2, 3])
+
+
+@pytest.mark.parametrize("name", INSTEAD)
+def test_names_of_numpy_that_are_missing_have_an_answer(name):
+    assert name not in gw.__all__, "it is here: take it out of INSTEAD"
+    if not isinstance(vars(gw).get(name), types.ModuleType):
+        with pytest.raises(AttributeError, match=rf"'gridwise_py' has no attribute '{name}': ") as caught:
+            getattr(gw, name)
+        assert "{" not in str(caught.value)
+    for found in re.findall(r"gw\.(\w+)", INSTEAD[name]):
+        assert found in gw.__all__
+
+
+def test_any_other_missing_name_is_pythons_own_error():
+    with pytest.raises(AttributeError, match=r"^module 'gridwise_py' has no attribute 'xyzzy'$"):
+        _ = gw.xyzzy
+    assert not hasattr(gw, "__wrapped__")
+
+
+@pytest.mark.skipif(not (ROOT / "docs").exists(), reason="needs the repository")
+def test_the_page_about_numpy_names_what_is_here_and_what_is_not():
+    text = (ROOT / "docs" / "numpy-and-cupy.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\bgw\.(\w+)", text)) <= set(gw.__all__)
+    for name in {"sum", "cumsum", "sort", "argsort", "matmul", "add", "axis", "dtype", "out", *INSTEAD}:
+        assert re.search(rf"\b{name}\b", text), name

@@ -1,0 +1,45 @@
+"""Ctrl-C at any place of the library: the next calls work, with right results, and nothing is lost."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from helpers.paths import with_helpers
+
+
+def _found(job, *places):
+    done = subprocess.run(
+        [sys.executable, "-m", "helpers.interrupts", job, *map(str, places)],
+        env=with_helpers(),
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
+    )
+    assert done.returncode == 0, f"the process ended with {done.returncode}: {done.stderr[-3000:]}"
+    report = json.loads(done.stdout)
+    assert report["places"] > 20, "the script did not see the library's calls"
+    return report["found"]
+
+
+def test_an_interrupt_anywhere_in_a_download(device):
+    """Between mapping and unmapping the staging buffer it once ended the process at the next call."""
+    assert _found("to_numpy") == {}
+
+
+@pytest.mark.parametrize("job", ["stream", "sort", "timed", "event", "measure"])
+def test_interrupts_at_some_places(device, job):
+    assert _found(job, 40) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("job", ["asarray", "stream", "sort", "timed", "event"])
+def test_an_interrupt_anywhere(device, job):
+    assert _found(job) == {}
+
+
+@pytest.mark.slow
+def test_interrupts_at_many_places_of_a_measurement(device):
+    assert _found("measure", 500) == {}

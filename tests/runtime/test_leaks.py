@@ -1,0 +1,133 @@
+"""Whatever is made and dropped goes: resident memory, live wgpu objects and the executor's counts level off."""
+
+import gc
+import importlib.util
+import subprocess
+import sys
+import weakref
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.runtime.context import context_of
+from helpers.paths import ROOT
+
+SCRIPT = ROOT / "benchmarks" / "leaks.py"
+X = np.arange(1000, dtype=np.uint32)
+MOST = {"plans": 4, "bindings": 8, "pipelines": 8}
+
+pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="needs the repository")
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="resident memory is read as Linux tells it")
+
+
+@pytest.fixture(scope="module")
+def leaks():
+    """The script that makes the full figures."""
+    spec = importlib.util.spec_from_file_location("leaks", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _check(leaks, device, name, total):
+    call, full = leaks.kinds(device)[name]
+    assert total < full
+    counted = leaks.repeat(call, total)
+    assert [c["calls"] for c in counted] == [total // leaks.ROUNDS * i for i in range(leaks.ROUNDS + 1)]
+    # A leak of one small object per call is over 50 bytes; memory is given in pages and arenas.
+    assert leaks.bytes_per_call(counted) < leaks.MAY_STAY_BYTES.get(name, 32) or (
+        counted[-1]["resident_bytes"] - counted[1]["resident_bytes"] < 512 << 10
+    ), counted
+    assert counted[-1]["live_objects"] <= counted[1]["live_objects"], counted
+    kept = context_of(device).executor.counts
+    most = {"plans": 256, "bindings": 256, "pipelines": 256, "modules": 256} if name == "kernel" else MOST
+    assert all(kept[key] <= most[key] for key in most), kept
+    if context_of(device).has_timestamps:
+        context_of(device).timing_helper.collect()
+        assert context_of(device).timing_helper.pairs_in_use == 0
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "total"),
+    [
+        ("execute", 10_000),
+        ("primitive", 1_000),
+        ("kernel", 1_500),
+        ("profile", 200),
+        ("timing", 1_000),
+        ("upload", 1_000),
+    ],
+)
+def test_memory_levels_off(fresh_device, leaks, name, total):
+    _check(leaks, fresh_device, name, total)
+
+
+@linux
+def test_live_objects_level_off(fresh_device, leaks):
+    """The same, of fewer calls: too few for memory, enough for objects."""
+    kinds = leaks.kinds(fresh_device)
+    for name in ("execute", "primitive", "upload"):
+        counted = leaks.repeat(kinds[name][0], 20)
+        assert counted[0]["live_objects"] > 10, "the device's own, at least"
+        assert counted[-1]["live_objects"] <= counted[1]["live_objects"], name
+
+
+@linux
+def test_a_leak_would_be_seen():
+    """In a process of its own: in this one the allocator has memory left over from other tests."""
+    code = f"""
+import sys
+sys.path.insert(0, {str(SCRIPT.parent)!r})
+import leaks
+kept = []
+print(leaks.bytes_per_call(leaks.repeat(lambda i: kept.append(bytes([i % 255 + 1]) * 10_000), 5000)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert float(done.stdout) > 9_000, done.stderr
+
+
+def test_an_input_that_lives_on_remembers_no_call(device):
+    """Each call makes a new output, which is dropped: nothing of it stays with the input."""
+    x = gw.asarray(X, device)
+    scan = gw.Scan(device)
+    scan.execute(input=x)
+    gc.collect()
+
+    def finalizers():
+        return sum(info.weakref() is x.buffer for info in list(weakref.finalize._registry.values()))
+
+    before = finalizers()
+    bindings = context_of(device).executor.counts["bindings"]
+    for _ in range(100):
+        scan.execute(input=x)
+    gc.collect()
+    assert finalizers() <= before + 1
+    assert context_of(device).executor.counts["bindings"] <= bindings + 1
+
+
+def test_dropped_primitives_and_arrays_go(device):
+    x = gw.asarray(X, device)
+    scan = gw.Scan(device)
+    run = scan.execute(input=x)
+    gone = [weakref.ref(thing) for thing in (x.buffer, scan, run.output.buffer)]
+    del x, scan, run
+    gc.collect()
+    assert [reference() for reference in gone] == [None] * 3
+
+
+def test_growth_of_a_gpus_memory_is_told(leaks):
+    """As a discrete GPU's driver counts it; where nobody counts, nothing is said of it."""
+    level = [{"calls": 100 * i, "resident_bytes": 5 << 20, "live_objects": 9, "gpu_bytes": 1 << 30} for i in range(6)]
+    assert leaks.leaks_in("execute", level) == []
+    grows = [{**count, "gpu_bytes": (1 << 30) + i * (3 << 20)} for i, count in enumerate(level)]
+    assert (leaks.later_growth(grows, "gpu_bytes"), leaks.later_growth(grows, "calls")) == (6 << 20, 200)
+    assert leaks.leaks_in("execute", grows) == []
+    grows[-1]["gpu_bytes"] += 3 << 20
+    assert leaks.leaks_in("execute", grows) == ["memory of the GPU"]
+    unknown = [{**count, "gpu_bytes": None} for count in level]
+    assert leaks.later_growth(unknown, "gpu_bytes") is None
+    assert leaks.leaks_in("execute", unknown) == []
+    assert leaks.leaks_in("execute", [*level[:-1], {**level[-1], "live_objects": 10}]) == ["live objects"]

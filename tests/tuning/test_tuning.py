@@ -1,0 +1,257 @@
+"""The table of shapes, what `gridwise tune` finds, where that is kept, and what uses it."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import gridwise_py as gw
+from gridwise_py.bench import tune as tune_module
+from gridwise_py.bench.check import Mismatch
+from gridwise_py.bench.measurement import Measurement, Mode, Series
+from gridwise_py.bench.results import run_context
+from gridwise_py.bench.tune import TUNED_KERNELS, tune
+from gridwise_py.cli import main
+from gridwise_py.runtime.device import device_key
+from gridwise_py.storage import cache
+from gridwise_py.tuning import store as tuned
+from gridwise_py.tuning.shapes import KERNELS, Shape, candidates_for, shapes_for
+from gridwise_py.tuning.store import load_tuning
+from gridwise_py.types.capabilities import SubgroupMode
+from helpers.cases import BARE, CPU, FULL
+
+ROOMY = dataclasses.replace(
+    FULL, limits={"max-compute-invocations-per-workgroup": 1024, "max-compute-workgroup-size-x": 1024}
+)
+KEY = {"adapter": "some GPU"}
+LENGTHS = {"input": 1000, "output": 1}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("GRIDWISE_TUNING", raising=False)
+    return tmp_path
+
+
+def _keep(shapes, key=KEY):
+    cache.save(tuned.TUNING_KIND, key, tuned.TUNING_FORMAT, {"shapes": shapes, "choices": []})
+
+
+# ---- the table
+
+
+@pytest.mark.parametrize("capabilities", [BARE, FULL, ROOMY, CPU], ids=["least", "full", "roomy", "cpu"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_row_runs_on_every_device(kernel, capabilities):
+    for mode in (None, SubgroupMode("native", 128), SubgroupMode("none", 1), SubgroupMode("emulated", 64)):
+        shapes = shapes_for(kernel, capabilities, mode)
+        assert shapes.source == "default"
+        lengths = [up_to for up_to, _ in shapes.rows]
+        assert lengths[-1] is None
+        assert lengths[:-1] == sorted(set(lengths[:-1]))
+        for n in (1, 1 << 20, (1 << 20) + 1, 1 << 31):
+            assert {shapes.at(n), *shapes.others(n)} == {shape for _, shape in shapes.rows}
+            assert shapes.at(n) not in shapes.others(n)
+
+
+def test_a_length_on_the_boundary_belongs_to_the_row():
+    shapes = shapes_for("reduce", ROOMY)
+    ((up_to, small), (_, large)) = shapes.rows
+    assert small != large
+    assert shapes.at(up_to) == small
+    assert shapes.at(up_to + 1) == large
+
+
+def test_candidates_are_those_that_a_device_can_run():
+    for kernel in KERNELS:
+        assert max(s.workgroup_size for s in candidates_for(kernel, BARE)) <= 256
+        assert len(candidates_for(kernel, ROOMY)) > 3
+        wide = candidates_for(kernel, ROOMY, SubgroupMode("native", 128))
+        assert all(s.workgroup_size % 128 == 0 for s in wide)
+
+
+# ---- what is kept, and who uses it
+
+
+def test_what_was_tuned_is_used_and_said():
+    tuned = dataclasses.replace(ROOMY, tuning={"reduce": [[500, [64, 2, 8]], [None, [128, 1, 4]]]})
+    small = gw.Reduce.plan_for(capabilities=tuned, lengths={"input": 500, "output": 1}).parameters
+    assert (small["workgroup_size"], small["vecs"], small["shape"]) == (64, 2, "tuned")
+    large = gw.Reduce.plan_for(capabilities=tuned, lengths={"input": 501, "output": 1}).parameters
+    assert (large["workgroup_size"], large["vecs"], large["shape"]) == (128, 1, "tuned")
+    wished = gw.Reduce.plan_for(capabilities=tuned, lengths=LENGTHS, vecs=3).parameters
+    assert (wished["vecs"], wished["shape"]) == (3, "argument")
+    other = gw.VectorAdd.plan_for(capabilities=tuned, lengths={"a": 5, "b": 5, "output": 5}).parameters
+    assert other["shape"] == "default"
+
+
+def test_what_a_device_cannot_run_is_not_used():
+    too_large = dataclasses.replace(BARE, tuning={"reduce": [[None, [1024, 4, 64]]]})
+    assert gw.Reduce.plan_for(capabilities=too_large, lengths=LENGTHS).parameters["shape"] == "default"
+    narrow = dataclasses.replace(FULL, tuning={"reduce": [[None, [16, 4, 64]]]})
+    assert gw.Reduce.plan_for(capabilities=narrow, lengths=LENGTHS).parameters["shape"] == "default"
+    no_subgroups = gw.Reduce.plan_for(capabilities=narrow, lengths=LENGTHS, subgroups=False)
+    assert no_subgroups.parameters["shape"] == "tuned"
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        None, [], {}, "x", {"reduce": []}, {"reduce": [[None, [64, 2]]]}, {"reduce": [[5, [64, 2, 8]]]},
+        {"reduce": [[None, ["a", 2, 8]]]}, {"reduce": [[9, [64, 2, 8]], [5, [64, 2, 8]], [None, [64, 2, 8]]]},
+        {"reduce": [[None, [64, 2, True]]]}, {"reduce": 5}, {"sorting": [[None, [64, 2, 8]]]}, {"reduce": [[None]]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_file_that_makes_no_sense_is_ignored(folder, shapes):
+    _keep(shapes)
+    assert load_tuning(KEY) is None
+
+
+def test_the_variable_ignores_what_is_kept(folder, monkeypatch):
+    _keep({"reduce": [[None, [64, 2, 8]]]})
+    assert load_tuning(KEY) == {"reduce": ((None, (64, 2, 8)),)}
+    monkeypatch.setenv("GRIDWISE_TUNING", "on")
+    assert load_tuning(KEY) is not None
+    monkeypatch.setenv("GRIDWISE_TUNING", "off")
+    assert load_tuning(KEY) is None
+    monkeypatch.setenv("GRIDWISE_TUNING", "no")
+    with pytest.raises(gw.ArgumentError, match=r"GRIDWISE_TUNING='no'.*on, off"):
+        load_tuning(KEY)
+
+
+def test_a_new_device_finds_what_was_tuned(fresh_device, folder):
+    _keep({"reduce": [[None, [64, 2, 8]]]}, device_key(fresh_device))
+    x = np.arange(10_000, dtype=np.uint32)
+    run = gw.Reduce(fresh_device).execute(input=gw.asarray(x, fresh_device))
+    assert (run.plan.parameters["workgroup_size"], run.plan.parameters["shape"]) == (64, "tuned")
+    assert run.output.to_numpy()[0] == x.sum()
+    described = run_context(fresh_device)["device"]
+    assert json.loads(json.dumps(described))["tuning"] == {"reduce": [[None, [64, 2, 8]]]}, "as every results file says"
+
+
+# ---- the search
+
+
+def _measurement(time_ns, wrong=False, seed=0):
+    samples = time_ns * (1 + 0.005 * np.random.default_rng(seed).standard_normal(40))
+    series = Series("gpu_span", tuple(samples), None)
+    return Measurement(
+        "reduce", Mode.BATCH, 1000, whole={"gpu_span": series}, mismatches=(Mismatch(0, 1, 2, 1),) if wrong else ()
+    )
+
+
+@pytest.fixture
+def timed(monkeypatch):
+    """Return a function that sets what each shape of each search takes; the first one is the table's own."""
+
+    def set_times(*factors, wrong=()):
+        def interleaved(primitives, arrays, *, rounds, **_):
+            found = {}
+            for i, name in enumerate(primitives):
+                factor = factors[i] if i < len(factors) else 2.0
+                found[name] = [_measurement(1e4 * factor, i in wrong, 100 * i + r) for r in range(rounds)]
+            return found
+
+        monkeypatch.setattr(tune_module, "interleaved", interleaved)
+
+    return set_times
+
+
+def test_the_fastest_wins_and_is_kept_and_used(fresh_device, folder, timed):
+    timed(1.0, 0.9, 0.7, 0.8)
+    steps = []
+    choices = tune(fresh_device, ["reduce"], max_items=1000, progress=steps.append)
+    assert len(steps) == len(choices) == len(shapes_for("reduce", gw.capabilities(fresh_device)).rows)
+    last = choices[-1]
+    assert (last.kernel, last.up_to, last.n, last.changed) == ("reduce", None, 1000, True)
+    assert last.winner == last.trials[2].shape
+    assert last.ratio == pytest.approx(0.7, rel=0.02)
+    assert [t.verdict for t in last.trials[:4]] == ["default", "faster", "faster", "faster"]
+    parameters = gw.Reduce(fresh_device).plan(gw.Layout.separate(**LENGTHS)).parameters
+    assert parameters["shape"] == "tuned"
+    again = fresh_device.adapter.request_device_sync(required_features=list(fresh_device.features))
+    assert gw.capabilities(again).tuning["reduce"][-1] == (None, dataclasses.astuple(last.winner))
+    # A second search starts from the table, and a kernel that is not searched stays.
+    timed(1.0)
+    tune(fresh_device, ["elementwise"], max_items=1000)
+    assert set(gw.capabilities(fresh_device).tuning) == {"reduce"}
+    tune(fresh_device, ["reduce"], max_items=1000)
+    assert gw.capabilities(fresh_device).tuning is None
+    assert load_tuning(device_key(fresh_device)) is None
+
+
+def test_noise_and_wrong_results_do_not_win(fresh_device, folder, timed):
+    timed(1.0, 0.995, 0.5, wrong=(2,))
+    (choice, *_) = tune(fresh_device, ["elementwise"], max_items=1000)
+    assert not choice.changed
+    assert choice.ratio == 1.0
+    assert choice.trials[1].verdict in ("same", "ambiguous")
+    assert (choice.trials[2].verdict, choice.trials[2].time_ns) == ("wrong", None)
+
+
+def test_a_table_that_is_wrong_here_is_an_error_and_nothing_is_kept(fresh_device, folder, timed):
+    timed(1.0, wrong=(0,))
+    with pytest.raises(gw.ArgumentError, match=r"table's own shape.*item 0 is 1, expected 2"):
+        tune(fresh_device, ["elementwise"], max_items=1000)
+    assert list(folder.iterdir()) == []
+
+
+def test_unknown_kernels_are_refused(device):
+    with pytest.raises(gw.ArgumentError, match=r"'sorting'.*elementwise"):
+        tune(device, ["sorting"])
+
+
+def test_a_wrong_candidate_is_found_by_its_result(fresh_device, folder, monkeypatch):
+    """For real: a candidate that leaves out an item."""
+    make = tune_module.make_for
+
+    class _Off(gw.Reduce):
+        def plan(self, layout):
+            operand = layout["input"]
+            return super().plan(gw.Layout({**layout, "input": dataclasses.replace(operand, length=operand.length - 1)}))
+
+    def make_for(kernel, device, plain, shape):
+        good = make(kernel, device, plain, shape)
+        return _Off(device, capabilities=good.capabilities) if shape.workgroup_size == 32 else good
+
+    monkeypatch.setattr(tune_module, "make_for", make_for)
+    monkeypatch.setattr(tune_module, "candidates_for", lambda *_: (Shape(32, 1, 4), Shape(128, 1, 4)))
+    protocol = gw.SamplingProtocol(samples=3, warmup_s=0.0, max_warmup_s=0.0, check_unit=False)
+    for choice in tune(fresh_device, ["reduce"], rounds=3, protocol=protocol, max_items=3000):
+        verdicts = {trial.shape.workgroup_size: trial.verdict for trial in choice.trials[1:]}
+        assert verdicts[32] == "wrong"
+        assert verdicts[128] != "wrong"
+
+
+@pytest.mark.parametrize("kernel", TUNED_KERNELS)
+def test_every_candidate_gives_right_results_on_this_adapter(device, kernel):
+    plain = dataclasses.replace(gw.capabilities(device), tuning=None)
+    n = 70_001
+    for shape in candidates_for(kernel, plain, plain.subgroup_mode(None)):
+        primitive = tune_module.make_for(kernel, device, plain, shape)
+        inputs = {a.name: np.arange(n, dtype=np.uint32) for a in primitive.arguments if not a.is_output}
+        run = primitive.execute(**{name: gw.asarray(x, device) for name, x in inputs.items()})
+        assert run.plan.parameters["workgroup_size"] == shape.workgroup_size
+        np.testing.assert_array_equal(run.output.to_numpy(), primitive.reference(**inputs), str(shape))
+
+
+def test_the_command(folder, timed, monkeypatch):
+    timed(1.0, 0.7)
+    runner = CliRunner()
+    assert "nothing is kept" in runner.invoke(main, ["tune", "--show"]).output
+    done = runner.invoke(main, ["tune", "--kernels", "reduce", "--max-n", "1000"])
+    assert done.exit_code == 0, done.output
+    assert "70." in done.output
+    assert "tuned (reduce; gridwise tune --show)" in " ".join(runner.invoke(main, ["info"]).output.split())
+    document = json.loads(runner.invoke(main, ["tune", "--show", "--format", "json"]).stdout)
+    assert set(document["shapes"]) == {"reduce"}
+    monkeypatch.setenv("GRIDWISE_TUNING", "off")
+    assert "GRIDWISE_TUNING=off" in runner.invoke(main, ["tune", "--show"]).output
+    assert "forgotten" in runner.invoke(main, ["tune", "--clear"]).output
+    assert list(folder.glob("tuning-*")) == []
+    assert runner.invoke(main, ["tune", "--show", "--clear"]).exit_code == 2
+    assert runner.invoke(main, ["tune", "--kernels", "sorting"]).exit_code == 2
