@@ -9,6 +9,7 @@ import numpy as np
 
 from ..primitives.base import Primitive
 from .error_bounds import error_bound
+from .oracle import Oracle
 
 __all__ = ["Mismatch", "differences", "mismatch"]
 
@@ -41,8 +42,7 @@ def mismatch(
     inputs, outputs : mapping from str to numpy.ndarray
         What it was given and what it returned.
     """
-    expected = primitive.reference(**inputs)
-    return differences(primitive, inputs, outputs, expected if isinstance(expected, tuple) else (expected,))
+    return differences(primitive, inputs, outputs, Oracle.of(primitive).expected(inputs))
 
 
 def differences(

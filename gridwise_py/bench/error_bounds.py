@@ -10,6 +10,7 @@ import numpy as np
 from ..primitives.base import Primitive
 from ..primitives.reduce import fold
 from ..types.operators import BinOp
+from .oracle import Oracle
 
 __all__ = ["ErrorBound", "error_bound"]
 
@@ -55,13 +56,12 @@ def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected
 
     A primitive with a method ``error_bound``, which takes what ``reference`` takes, says its own.
     """
-    if hasattr(primitive, "error_bound"):
-        return ErrorBound(primitive.error_bound(**inputs))
-    x = inputs.get("input")
-    op: BinOp | None = getattr(primitive, "op", None)
+    oracle = Oracle.of(primitive)
+    if oracle.own_bound is not None:
+        return ErrorBound(oracle.own_bound(**inputs))
+    x, op, kind = inputs.get("input"), oracle.op, oracle.kind
     if x is None or x.dtype.kind != "f" or op is None or not x.size:
         return _EXACT
-    kind = getattr(primitive, "kind", None)
     if op.numpy is np.add:
         found = _of_sums(x)
     elif op.numpy is np.multiply:
@@ -123,7 +123,7 @@ def _of_noise(op: BinOp, x: np.ndarray, expected: np.ndarray, primitive: Primiti
     """Return the bounds of an operator about which nothing is known but its numpy twin."""
     rng = np.random.default_rng(0)
     eps = float(np.finfo(x.dtype).eps)
-    kind = getattr(primitive, "kind", None)
+    kind = Oracle.of(primitive).kind
     identity = np.full(x.size, op.identity_for(primitive.datatype), dtype=x.dtype)
 
     def nudged(a: np.ndarray) -> np.ndarray:

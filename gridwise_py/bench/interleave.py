@@ -15,6 +15,7 @@ from .check import Mismatch, differences
 from .distributions import UNIFORM, random_items
 from .measure import measure
 from .measurement import Measurement
+from .oracle import Oracle
 from .protocol import SamplingProtocol
 
 __all__ = ["checker", "interleaved", "random_arguments", "samples_ns"]
@@ -82,8 +83,7 @@ def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[
 
 def checker(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> Callable[[Mapping[str, Any]], Mismatch | None]:
     """Return a check of outputs against the primitive's numpy reference, which is computed once."""
-    expected = primitive.reference(**inputs)
-    wanted = expected if isinstance(expected, tuple) else (expected,)
+    wanted = Oracle.of(primitive).expected(inputs)
 
     def check(outputs: Mapping[str, Any]) -> Mismatch | None:
         got = {k: v.to_numpy() if isinstance(v, Array) else np.asarray(v) for k, v in outputs.items()}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import wgpu
@@ -25,6 +25,7 @@ from .check import Mismatch, mismatch
 from .kernels import bind_flush
 from .measurement import MODES, Measurement, Mode, StopReason
 from .observers import observe
+from .oracle import Oracle
 from .protocol import SamplingProtocol
 from .sampling import Sampler, WarmUp
 from .series import Samples
@@ -86,95 +87,11 @@ def measure(
             f"gw.measure takes a primitive and its arguments, as in gw.measure(gw.Scan(device), input=x), not "
             f"{type(primitive).__name__}; for a callable there is gw.benchmark(callable)"
         )
-    if mode not in MODES:
-        raise ArgumentError(f"mode {mode!r} is unknown; known are {', '.join(MODES)}")
-    mode = Mode(mode)
+    mode = _checked_mode(mode, primitive.device)
     protocol = protocol or SamplingProtocol()
-    device = primitive.device
-    context = context_of(device)
-    if mode is Mode.COLD and not context.has_timestamps:
-        raise TimingUnavailable(
-            "mode 'cold' needs GPU timestamps, since its flushes are not to be counted, but this device was made "
-            "without the feature 'timestamp-query'; use mode 'hot', or a device of gridwise_py.request_device()"
-        )
-    arrays = {k: asarray(v, device) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
-    executor = context.executor
-    wait_idle(device)
-    begin, compiled = time.perf_counter_ns(), executor.pipelines.compiled
-    call = primitive.bind(**arrays)
-    bind_ns, fresh = time.perf_counter_ns() - begin, executor.pipelines.compiled > compiled
-    bound, plan = call.bound_plan, call.plan
-    names = _to_restore(primitive, call, restore)
-    if mode is Mode.BATCH and names:
-        raise OverlapError(
-            f"{primitive.name}: mode 'batch' repeats the work without a pause, but {', '.join(names)} must be put back "
-            f"before each trial; use mode 'hot', or an output of its own"
-        )
-    checker = _Checker(primitive, call, check)
-    pristine = _Pristine(device, [array for name in names for array in parts(call.arrays[name])])
-    cold_start_ns = _first_run(device, bound) + bind_ns
-    common = {
-        "primitive": plan.primitive,
-        "mode": mode,
-        "n": plan.work.items,
-        "case": dict(case or {}),
-        "parameters": dict(plan.parameters),
-        "work": asdict(plan.work),
-        "shaders_sha256": tuple(sorted({kernel.shader for kernel in plan.kernels})),
-        "cold_start_ns": float(cold_start_ns) if fresh else None,
-    }
-    wrong = checker.wrong()
-    in_force = {**protocol.to_dict(), "mode": mode.value, "restored": list(names)}
-    if not bound.labels:
-        return Measurement(**common, mismatches=wrong, protocol=in_force)
-
-    before_trial: list[Callable[[wgpu.GPUCommandEncoder], None]] = [pristine.restore] if names else []
-    if mode is Mode.COLD:
-        size = _flush_bytes(device, protocol)
-        flush, flush_buffer = bind_flush(device, size)
-        before_trial.append(flush.encode)
-        in_force["flush_bytes"] = flush_buffer.size
-    sampler = Sampler(device, bound, mode, protocol, before_trial)
-    fastest_ns = fastest_canary_ns(device)
-    busy = time.perf_counter()
-    warnings = unit_warnings(device) if context.has_timestamps and protocol.check_unit else []
-    if mode is Mode.COLD:
-        warnings += _flush_warnings(in_force["flush_bytes"], cache_bytes(device))
-    # Where the unit was not known yet, the GPU has been at work since: its clock is rising already.
-    warm = sampler.warm_up(fastest_ns, busy_s=time.perf_counter() - busy)
-    samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial))
-    observations, reason, sampling_s = _sample(sampler, protocol, samples)
-    wrong += checker.wrong()
-    canary = samples.settled.canary
-    if canary is not None:
-        note_canary(device, canary.median_ns)
-    in_force |= {
-        "submission_trials": sampler.submission_trials,
-        "batch_trials": sampler.batch_trials if mode is Mode.BATCH else None,
-        "block_trials": sampler.block_samples,
-        "block_samples": samples.block_samples,
-        "left_out_blocks": [i for i, kept in enumerate(samples.settled.kept) if not kept],
-        "fastest_canary_ns": fastest_ns,
-        "warmup_measured_s": warm.seconds,
-        "sampling_measured_s": sampling_s,
-        "stationary": warm.stationary,
-        "wait_method": wait_method(device),
-    }
-    warnings += _warnings(device, samples, protocol, sampler, warm, fastest_ns)
-    return Measurement(
-        **common,
-        protocol=in_force,
-        kernels=samples.kernels(),
-        whole=samples.whole(),
-        stop_reason=reason,
-        clock_moved=samples.settled.moved,
-        canary_ns=tuple(canary.median_ns for canary in samples.canaries),
-        mismatches=wrong,
-        warnings=tuple(warnings),
-        observations=observations,
-        ticks=samples.ticks(),
-        tick_period_ns=context.timing_helper.tick_period_ns if context.has_timestamps else None,
-    )
+    subject = _prepared(primitive, arrays, mode, restore, check)
+    unsampled = subject.unsampled(case or {}, protocol)
+    return _sampled(unsampled, subject, protocol) if subject.call.bound_plan.labels else unsampled
 
 
 def measure_case(
@@ -194,6 +111,87 @@ def measure_case(
         )  # fmt: skip
 
 
+# ---- before the samples
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What is measured: a primitive with its arguments, after its first run.
+
+    Attributes
+    ----------
+    device : wgpu.GPUDevice
+    call : BoundCall
+    mode : Mode
+    restored : tuple of str
+        Arguments that are put back before each trial.
+    pristine : _Pristine
+        Their contents.
+    checker : _Checker
+    cold_start_ns : float or None
+        The first run; None where nothing was compiled for it.
+    """
+
+    device: wgpu.GPUDevice
+    call: BoundCall[Any]
+    mode: Mode
+    restored: tuple[str, ...]
+    pristine: _Pristine
+    checker: _Checker
+    cold_start_ns: float | None
+
+    def unsampled(self, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
+        """Return its measurement without a sample, the first result checked."""
+        plan = self.call.plan
+        return Measurement(
+            primitive=plan.primitive,
+            mode=self.mode,
+            n=plan.work.items,
+            case=dict(case),
+            parameters=dict(plan.parameters),
+            protocol={**protocol.to_dict(), "mode": self.mode.value, "restored": list(self.restored)},
+            work=asdict(plan.work),
+            shaders_sha256=tuple(sorted({kernel.shader for kernel in plan.kernels})),
+            cold_start_ns=self.cold_start_ns,
+            mismatches=self.checker.wrong(),
+        )
+
+
+def _checked_mode(mode: str, device: wgpu.GPUDevice) -> Mode:
+    if mode not in MODES:
+        raise ArgumentError(f"mode {mode!r} is unknown; known are {', '.join(MODES)}")
+    if mode == Mode.COLD and not context_of(device).has_timestamps:
+        raise TimingUnavailable(
+            "mode 'cold' needs GPU timestamps, since its flushes are not to be counted, but this device was made "
+            "without the feature 'timestamp-query'; use mode 'hot', or a device of gridwise_py.request_device()"
+        )
+    return Mode(mode)
+
+
+def _prepared(
+    primitive: Primitive, arrays: Mapping[str, Any], mode: Mode, restore: Iterable[str] | None, check: Check
+) -> _Subject:
+    """Bind a primitive, take copies of what it changes, and run it once."""
+    device = primitive.device
+    pipelines = context_of(device).executor.pipelines
+    uploaded = {k: asarray(v, device) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+    wait_idle(device)
+    begin, compiled = time.perf_counter_ns(), pipelines.compiled
+    call = primitive.bind(**uploaded)
+    bind_ns, is_fresh = time.perf_counter_ns() - begin, pipelines.compiled > compiled
+    restored = _to_restore(primitive, call, restore)
+    if mode is Mode.BATCH and restored:
+        raise OverlapError(
+            f"{primitive.name}: mode 'batch' repeats the work without a pause, but {', '.join(restored)} must be put "
+            f"back before each trial; use mode 'hot', or an output of its own"
+        )
+    checker = _Checker(primitive, call, check)
+    pristine = _Pristine(device, [array for name in restored for array in parts(call.arrays[name])])
+    first_run_ns = _first_run(device, call.bound_plan)
+    cold_start_ns = float(first_run_ns + bind_ns) if is_fresh else None
+    return _Subject(device, call, mode, restored, pristine, checker, cold_start_ns)
+
+
 def _first_run(device: wgpu.GPUDevice, bound: Any) -> int:
     begin = time.perf_counter_ns()
     encoder = device.create_command_encoder()
@@ -203,7 +201,71 @@ def _first_run(device: wgpu.GPUDevice, bound: Any) -> int:
     return time.perf_counter_ns() - begin
 
 
-def _sample(sampler: Sampler, protocol: SamplingProtocol, samples: Samples) -> tuple[dict[str, Any], StopReason, float]:
+# ---- the samples
+
+
+def _sampled(unsampled: Measurement, subject: _Subject, protocol: SamplingProtocol) -> Measurement:
+    """Return a measurement with its samples, the last result checked, too."""
+    device, bound, mode = subject.device, subject.call.bound_plan, subject.mode
+    context = context_of(device)
+    in_force = dict(unsampled.protocol)
+    before_trial: list[Callable[[wgpu.GPUCommandEncoder], None]] = [subject.pristine.restore] * bool(subject.restored)
+    if mode is Mode.COLD:
+        flush, flush_buffer = bind_flush(device, _flush_bytes(device, protocol))
+        before_trial.append(flush.encode)
+        in_force["flush_bytes"] = flush_buffer.size
+    sampler = Sampler(device, bound, mode, protocol, before_trial)
+    fastest_ns = fastest_canary_ns(device)
+    busy = time.perf_counter()
+    warnings = unit_warnings(device) if context.has_timestamps and protocol.check_unit else []
+    if mode is Mode.COLD:
+        warnings += _flush_warnings(in_force["flush_bytes"], cache_bytes(device))
+    # Where the unit was not known yet, the GPU has been at work since: its clock is rising already.
+    warm = sampler.warm_up(fastest_ns, busy_s=time.perf_counter() - busy)
+    samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial))
+    ended = _sample(sampler, protocol, samples)
+    mismatches = unsampled.mismatches + subject.checker.wrong()
+    if samples.settled.canary is not None:
+        note_canary(device, samples.settled.canary.median_ns)
+    in_force |= {
+        "submission_trials": sampler.submission_trials,
+        "batch_trials": sampler.batch_trials if mode is Mode.BATCH else None,
+        "block_trials": sampler.block_samples,
+        "block_samples": samples.block_samples,
+        "left_out_blocks": [i for i, kept in enumerate(samples.settled.kept) if not kept],
+        "fastest_canary_ns": fastest_ns,
+        "warmup_measured_s": warm.seconds,
+        "sampling_measured_s": ended.seconds,
+        "stationary": warm.stationary,
+        "wait_method": wait_method(device),
+    }
+    warnings += _warnings(device, samples, protocol, sampler, warm, fastest_ns)
+    return replace(
+        unsampled,
+        protocol=in_force,
+        kernels=samples.kernels(),
+        whole=samples.whole(),
+        stop_reason=ended.reason,
+        clock_moved=samples.settled.moved,
+        canary_ns=tuple(canary.median_ns for canary in samples.canaries),
+        mismatches=mismatches,
+        warnings=tuple(warnings),
+        observations=ended.observations,
+        ticks=samples.ticks(),
+        tick_period_ns=context.timing_helper.tick_period_ns if context.has_timestamps else None,
+    )
+
+
+class _Ended(NamedTuple):
+    """How sampling ended, and what was observed of the GPU meanwhile."""
+
+    observations: dict[str, Any]
+    reason: StopReason
+    seconds: float
+
+
+def _sample(sampler: Sampler, protocol: SamplingProtocol, samples: Samples) -> _Ended:
+    """Take blocks of samples until the protocol says stop."""
     observations: list[Any] = []
     stopping = protocol.stopping()
     device = sampler.device
@@ -222,7 +284,7 @@ def _sample(sampler: Sampler, protocol: SamplingProtocol, samples: Samples) -> t
         if reason is None and elapsed >= protocol.timeout_s:
             reason = StopReason.TIMEOUT
         if reason is not None:
-            return {"blocks": observations} if observations else {}, reason, elapsed
+            return _Ended({"blocks": observations} if observations else {}, reason, elapsed)
 
 
 def _warnings(
@@ -329,7 +391,7 @@ class _Checker:
         self._check = check
         self._first: dict[str, np.ndarray] | None = None
         self._inputs: dict[str, np.ndarray] | None = None
-        if check is True and hasattr(primitive, "reference"):
+        if check is True and Oracle.of(primitive).reference is not None:
             # Read back now: the first run may change them.
             self._inputs = {k: a.to_numpy() for k, a in call.arrays.items() if k not in call.outputs}
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import ArgumentError
-from .statistics import Stopping
+from .statistics import Stopping, StoppingRule
 
 __all__ = ["SamplingProtocol"]
 
@@ -31,7 +31,7 @@ class SamplingProtocol:
     ----------
     samples : int, optional
         Take exactly so many that are all at one clock, unless the time is up. By default there are enough when the
-        95 % interval of the median is narrow, or becomes no narrower; see `Stopping`.
+        95 % interval of the median is narrow, or becomes no narrower; see `StoppingRule`.
     relative_interval : float
         Narrow is this share of the median, from end to end.
     min_samples, max_samples, plateau_samples : int
@@ -113,14 +113,15 @@ class SamplingProtocol:
             )
 
     def stopping(self) -> Stopping:
-        """Return the rule that stops one measurement."""
-        return Stopping(
+        """Return what stops one measurement."""
+        rule = StoppingRule(
             relative_interval=self.relative_interval,
             timeout_s=self.timeout_s,
             max_samples=self.max_samples,
             min_samples=self.min_samples,
             plateau_samples=self.plateau_samples,
         )
+        return Stopping(rule)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON data."""

@@ -200,7 +200,7 @@ def run_jobs(
             progress.step("measuring what the device can do")
             calibration, is_calibrated = _calibration(device, todo), True
             header = replace(header, device=calibrated(header.device, calibration))
-        keep(replace(result, rates=with_shares(result, calibration)))
+        keep(with_shares(result, calibration))
         if writer is not None:
             writer.header = header
             with suppress(OSError):

@@ -9,7 +9,7 @@ from ..types.datatype import MATMUL_DATATYPES, STORAGE_DATATYPES, as_datatype
 from .calibration import Calibration
 from .case import array_items
 from .measurement import Mode
-from .results.model import CalibrationData, Device, Rates, Result, Results
+from .results.model import CalibrationData, Device, Result, Results
 
 __all__ = ["calibrated", "peak_problem", "with_shares"]
 
@@ -31,14 +31,15 @@ def calibrated(device: Device, calibration: Calibration | None) -> Device:
     return replace(device, floors=floors, calibration=CalibrationData.from_json(data))
 
 
-def with_shares(result: Result, calibration: Calibration | None) -> Rates:
-    """Return the rates of a result with its ceiling, and the shares of it and of the multiply-adds that it reached.
+def with_shares(result: Result, calibration: Calibration | None) -> Result:
+    """Return a result with its ceiling, and the shares of it and of the multiply-adds that it reached.
 
     The ceiling is the faster of copy and triad with arrays as large as those of n items. In mode cold it is that of
     the largest arrays, which come from memory.
     """
     if calibration is None or result.error is not None:
-        return replace(result.rates, peak_gbytes_per_s=None, share_of_peak=None, share_of_fma=None)
+        none = replace(result.rates, peak_gbytes_per_s=None, share_of_peak=None, share_of_fma=None)
+        return replace(result, rates=none)
     itemsize_bytes = as_datatype(result.datatype, STORAGE_DATATYPES).itemsize_bytes if result.datatype else 4
     items = array_items(result.primitive, result.n)
     peak = calibration.peak_gbytes_per_s(None if result.mode is Mode.COLD else itemsize_bytes * items)
@@ -46,12 +47,13 @@ def with_shares(result: Result, calibration: Calibration | None) -> Rates:
     time_ns = result.whole.gpu_span_ns
     flops = result.work.flops if result.work is not None and result.datatype in MATMUL_DATATYPES else None
     fma_gflops = calibration.fma_gflops
-    return replace(
+    rates = replace(
         result.rates,
         peak_gbytes_per_s=peak,
         share_of_peak=rate / peak if rate and peak else None,
         share_of_fma=flops / time_ns / fma_gflops if flops and time_ns and fma_gflops else None,
     )
+    return replace(result, rates=rates)
 
 
 def peak_problem(document: Results) -> str | None:

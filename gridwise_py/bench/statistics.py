@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,11 +15,7 @@ from ..errors import ArgumentError
 from .measurement import StopReason, Summary
 from .resampling import autocorrelation_time, bootstrap_medians, median_interval
 
-__all__ = [
-    "Stopping",
-    "is_stationary",
-    "summarize",
-]
+__all__ = ["Stopping", "StoppingRule", "is_stationary", "summarize"]
 
 _OUTLIER_RANGES = 1.5
 
@@ -79,20 +75,9 @@ def summarize(samples_ns: Sequence[float], *, confidence: float = 0.95, seed: in
 # ---- stopping
 
 
-@dataclass
-class _Seen:
-    count: int = 0
-    next_look: int = 0
-    narrow: bool = False
-    widths: list[tuple[int, float]] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
-class Stopping:
+class StoppingRule:
     """The rule for when enough samples were taken.
-
-    It looks closely only when the samples have grown by an eighth since, so that asking after each sample costs
-    little: O(n log n) in all. It keeps what it saw; a shorter series than before starts over.
 
     Attributes
     ----------
@@ -119,8 +104,28 @@ class Stopping:
                 f"stopping at relative_interval={self.relative_interval}, timeout_s={self.timeout_s}, "
                 f"max_samples={self.max_samples}: each must be positive, or sampling would never or always stop"
             )
-        # Not a field: what was seen is no part of the rule.
-        object.__setattr__(self, "_seen", _Seen())
+
+
+class Stopping:
+    """Watches one series of samples grow, and says when a rule ends it.
+
+    It looks closely only when the samples have grown by an eighth since its last look, so that asking after each
+    sample costs little: O(n log n) in all. A shorter series than before starts over.
+
+    Parameters
+    ----------
+    rule : StoppingRule
+    """
+
+    def __init__(self, rule: StoppingRule):
+        self.rule = rule
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._count = 0
+        self._next_look = 0
+        self._was_narrow = False
+        self._widths: list[tuple[int, float]] = []
 
     def reason(self, samples_ns: Sequence[float], elapsed_s: float) -> StopReason | None:
         """Return why to stop, or None to go on.
@@ -133,21 +138,19 @@ class Stopping:
             Since the first sample was begun.
         """
         count = len(samples_ns)
-        seen = self._seen
-        if count < seen.count:
-            vars(seen).update(vars(_Seen()))
-        seen.count = count
-        if count >= self.min_samples and count >= seen.next_look:
-            seen.next_look = count + max(count // 8, 4)
-            found = self._look(np.asarray(samples_ns, dtype=np.float64))
-            if found is not None:
-                return found
-        if count >= self.max_samples:
+        if count < self._count:
+            self._start_over()
+        self._count = count
+        if count >= self.rule.min_samples and count >= self._next_look:
+            self._next_look = count + max(count // 8, 4)
+            reason = self._look(np.asarray(samples_ns, dtype=np.float64))
+            if reason is not None:
+                return reason
+        if count >= self.rule.max_samples:
             return StopReason.COUNT
-        return StopReason.TIMEOUT if elapsed_s >= self.timeout_s else None
+        return StopReason.TIMEOUT if elapsed_s >= self.rule.timeout_s else None
 
     def _look(self, x: np.ndarray) -> StopReason | None:
-        seen = self._seen
         ordered = np.sort(x)
         tau = autocorrelation_time(x)
         if tau > 1:
@@ -156,17 +159,17 @@ class Stopping:
             tau *= 1 + math.sqrt(2 * (10 * tau + 1) / x.size)
         low, high = median_interval(ordered, tau)
         width = (high - low) / max(float(np.median(ordered)), 1e-9)
-        narrow, seen.narrow = seen.narrow, width <= self.relative_interval
-        if seen.narrow and (narrow or width == 0):
+        was_narrow, self._was_narrow = self._was_narrow, width <= self.rule.relative_interval
+        if self._was_narrow and (was_narrow or width == 0):
             return StopReason.INTERVAL
-        seen.widths.append((x.size, width))
+        self._widths.append((x.size, width))
         return StopReason.PLATEAU if self._on_plateau(x.size) else None
 
     def _on_plateau(self, count: int) -> bool:
         """Whether over the last fourfold growth the interval narrowed far less than by 1/√count."""
-        if count < self.plateau_samples or self._seen.widths[0][0] > count / 4:
+        if count < self.rule.plateau_samples or self._widths[0][0] > count / 4:
             return False
-        recent = [(n, width) for n, width in self._seen.widths if n >= count / 4]
+        recent = [(n, width) for n, width in self._widths if n >= count / 4]
         if len(recent) < 3:  # samples that came in large portions: no line can be told from fewer looks
             return False
         logs = np.log(np.array(recent, dtype=np.float64))  # a width of 0 has stopped before

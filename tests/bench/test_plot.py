@@ -12,8 +12,8 @@ import gridwise_py as gw
 from gridwise_py.bench.lines import places, result_lines
 from gridwise_py.bench.measurement import Mode
 from gridwise_py.bench.plot import COLOURS, KERNEL_COLOURS, STYLE, _fit, plot_results, write_title
-from gridwise_py.bench.results import write_results
 from gridwise_py.display.quantities import format_time, format_uncertainty
+from gridwise_py.storage.json_files import write_json
 from helpers.results import DEVICE, document, header, measurement, series
 
 pytest.importorskip("matplotlib")
@@ -223,7 +223,7 @@ def test_the_command(tmp_path, monkeypatch, patience_s):
     from gridwise_py.cli import main
 
     monkeypatch.setattr(importlib.import_module("gridwise_py.cli.plot"), "PATIENCE_S", patience_s)
-    write_results(tmp_path / "run.json", document([measurement()]))
+    write_json(tmp_path / "run.json", document([measurement()]))
     out = tmp_path / "run.png"
     result = CliRunner().invoke(main, ["plot", str(tmp_path / "run.json"), "-o", str(out)])
     assert result.exit_code == 0, result.output
@@ -238,7 +238,7 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
 
     from gridwise_py.cli import main
 
-    write_results(tmp_path / "run.json", document([measurement()]))
+    write_json(tmp_path / "run.json", document([measurement()]))
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = CliRunner().invoke(main, ["plot", str(tmp_path / "run.json"), "-o", str(tmp_path / "a.png")])
     assert result.exit_code == 2

@@ -23,10 +23,10 @@ from gridwise_py.bench.report import _DARK_COLOURS, read_sources, report_html
 from gridwise_py.bench.report_charts import verdict_chart
 from gridwise_py.bench.report_samples import thinned
 from gridwise_py.bench.report_vega import vegalite_version
-from gridwise_py.bench.results import write_results
 from gridwise_py.bench.verdict import VerdictKind
 from gridwise_py.cli import main
 from gridwise_py.display.quantities import format_time, format_uncertainty
+from gridwise_py.storage.json_files import write_json
 from helpers.hostile_results import HOSTILE, hostile_document, source, sweep
 from helpers.results import DEVICE, document, header, measurement, series
 
@@ -369,7 +369,7 @@ def test_no_warnings_is_said():
 
 
 def test_the_raw_file_is_in_it_byte_by_byte(tmp_path):
-    write_results(tmp_path / "run.json", sweep())
+    write_json(tmp_path / "run.json", sweep())
     sources = read_sources([tmp_path / "run.json"])
     content = (tmp_path / "run.json").read_bytes()
     page = Page(report_html(sources))
@@ -569,8 +569,8 @@ def _report(*arguments):
 def test_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.import_module("gridwise_py.cli.report"), "PATIENCE_S", 0.0)
     (tmp_path / "sub").mkdir()
-    write_results(tmp_path / "run.json", sweep())
-    write_results(tmp_path / "sub" / "run.json", sweep(scale=1.5))
+    write_json(tmp_path / "run.json", sweep())
+    write_json(tmp_path / "sub" / "run.json", sweep(scale=1.5))
     (tmp_path / "calibration.json").write_text(json.dumps(CALIBRATION))
     out = tmp_path / "report.html"
     result = _report(tmp_path / "run.json", tmp_path / "sub" / "run.json", "-o", out, "--calibration",
@@ -586,7 +586,7 @@ def test_the_command(tmp_path, monkeypatch):
 
 def test_what_the_command_refuses(tmp_path, monkeypatch):
     run = tmp_path / "run.json"
-    write_results(run, sweep())
+    write_json(run, sweep())
     cut = tmp_path / "cut.json"
     cut.write_bytes(run.read_bytes()[:500])
     out = tmp_path / "report.html"

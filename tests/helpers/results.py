@@ -3,7 +3,8 @@
 import numpy as np
 
 from gridwise_py.bench.measurement import Measurement, Mode, StopReason
-from gridwise_py.bench.results import result_entry
+from gridwise_py.bench.results.entries import result_of
+from gridwise_py.bench.results.model import Results
 from gridwise_py.bench.series import make_series
 
 DEVICE = {
@@ -89,5 +90,11 @@ def header(**fields):
     return parts | fields
 
 
+def loaded(data):
+    """Return JSON data as the document that reading its file gives."""
+    return Results.from_json(data)
+
+
 def document(measurements, **fields):
-    return header(results=[result_entry(m, position=i) for i, m in enumerate(measurements)], **fields)
+    """A results document as JSON data, for a test to spoil and to write."""
+    return header(results=[result_of(m, position=i).to_json() for i, m in enumerate(measurements)], **fields)

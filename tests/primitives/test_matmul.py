@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import gridwise_py as gw
 from gridwise_py.bench.case import Case, array_items
 from gridwise_py.bench.check import mismatch
-from gridwise_py.bench.results_reader import read_results
+from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.roofline import ceilings_of, points
 from gridwise_py.bench.suite import Sweep, plan_jobs
 from gridwise_py.cli import main
@@ -423,13 +423,13 @@ def test_a_benchmark_and_its_roofline(tmp_path):
     done = CliRunner().invoke(main, ["bench", "matmul", *options.split()])
     assert done.exit_code == 0, done.output
     document = read_results(path)
-    assert [(e["primitive"], e["n"]) for e in document["results"]] == [("copy", 96**2), ("matmul", 96), ("matmul", 96)]
-    assert all(entry["correct"] for entry in document["results"])
-    assert all(0 < entry["rates"]["share_of_fma"] < 1.5 for entry in document["results"][1:])
+    assert [(e.primitive, e.n) for e in document.results] == [("copy", 96**2), ("matmul", 96), ("matmul", 96)]
+    assert all(entry.correct for entry in document.results)
+    assert all(0 < entry.rates.share_of_fma < 1.5 for entry in document.results[1:])
     # Beside copies of arrays as large, which are in the run and among its ceilings.
-    copy, single, _ = (entry["rates"]["peak_gbytes_per_s"] for entry in document["results"])
+    copy, single, _ = (entry.rates.peak_gbytes_per_s for entry in document.results)
     assert copy == single
-    sizes = {point["moved_bytes"] for point in document["device"]["calibration"]["copy"]}
+    sizes = {point.moved_bytes for point in document.device.calibration.copy}
     assert {2 * 4 * 96**2, 2 * 2 * 96**2} <= sizes
     (row,) = (line for line in done.output.splitlines() if line.startswith("matmul f32"))
     assert row.count("%") == 2, "its interval, and of copy"

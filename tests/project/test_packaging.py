@@ -90,7 +90,7 @@ def test_the_wheel_works_alone_in_an_empty_folder(wheel, tmp_path):
         "lengths = {'input': 9, 'output': 9}\n"
         "plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype='u32')\n"
         "assert plan.kernels\n"
-        "from gridwise_py.bench.results_reader import SCHEMA_FILE\n"
+        "from gridwise_py.bench.results.schema import SCHEMA_FILE\n"
         "from gridwise_py.bench.suite import load_suite\n"
         "from gridwise_py.bench.report import PAGE_FOLDER\n"
         "assert SCHEMA_FILE.is_file() and load_suite('quick').sweeps\n"

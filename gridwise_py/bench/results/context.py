@@ -20,7 +20,7 @@ from ..._version import __version__
 from ...backend.wgpu_native import wait_method
 from ...runtime.context import capabilities, context_of
 from ...storage.json_files import json_data
-from .model import Results
+from .model import SCHEMA, SCHEMA_VERSION, Results
 
 __all__ = ["host_context", "run_context", "run_header"]
 
@@ -108,11 +108,13 @@ def run_header(
         What an empty pass, dispatch and submission take; ceilings of copying and computing.
     suite : str, optional
     """
-    header = run_context(device)
+    header = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **run_context(device)}
     header["context"] |= {
         "seed": seed,
         "command": None if command is None else without_paths(command),
         "suite": suite,
     }
     header["device"] |= {"floors": floors, "calibration": calibration}
-    return Results.from_json(json_data(header | {"protocol": dict(protocol), "complete": True, "ticks_file": None}))
+    return Results.from_json(
+        json_data(header | {"protocol": dict(protocol), "complete": True, "ticks_file": None, "results": []})
+    )

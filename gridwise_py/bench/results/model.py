@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from statistics import fmean
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...storage.records import Record, key, left_out
 from ..canary import CanaryTime, settled
@@ -498,7 +499,7 @@ class Result(Record):
         """The mean power at the ends of the blocks of samples, under load."""
         blocks = self.observations.blocks or ()
         seen = [block.after.power_w for block in blocks if block.after is not None and block.after.power_w]
-        return fmean(seen) if seen else None
+        return float(np.mean(seen)) if seen else None
 
 
 # ---- the document
