@@ -39,6 +39,7 @@ import importlib as _importlib
 import typing as _typing
 
 from . import namespace as _namespace
+from . import primitives as _primitives
 from ._version import __version__ as __version__
 from .errors import (
     AdapterError,
@@ -67,8 +68,7 @@ from .functions import add, argsort, cumsum, matmul, max, min, prod, reduce, sca
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
 from .planning.signature import Argument, Product, SameAs, Signature, UpTo
-from .primitives import ArgSort, Copy, Kernel, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
-from .primitives.base import Primitive
+from .primitives import *  # noqa: F403
 from .profiling.profile import Profile, profile
 from .profiling.report import KeyAverage, KeyAverages
 from .runtime.array import Array, asarray, empty, empty_like
@@ -110,7 +110,6 @@ __all__ = [
     "AdapterDescription",
     "AdapterError",
     "Add",
-    "ArgSort",
     "Argument",
     "ArgumentError",
     "Array",
@@ -121,7 +120,6 @@ __all__ = [
     "BufferUsageError",
     "Capabilities",
     "ChunkedArray",
-    "Copy",
     "Datatype",
     "DatatypeError",
     "DeviceError",
@@ -134,14 +132,12 @@ __all__ = [
     "GridwiseError",
     "GridwiseWarning",
     "ImplicitConversionError",
-    "Kernel",
     "KeyAverage",
     "KeyAverages",
     "Layout",
     "LengthError",
     "LimitError",
     "LookbackVerdict",
-    "MatMul",
     "Max",
     "Measurement",
     "Min",
@@ -150,18 +146,13 @@ __all__ = [
     "OverlapError",
     "PerTrial",
     "Plan",
-    "Primitive",
     "Product",
     "Profile",
-    "Reduce",
     "Run",
     "SameAs",
     "SamplingProtocol",
-    "Scan",
     "ShaderError",
     "Signature",
-    "Sort",
-    "SortPairs",
     "Span",
     "TimingError",
     "TimingHelper",
@@ -170,7 +161,6 @@ __all__ = [
     "TimingSession",
     "TimingUnavailable",
     "UpTo",
-    "VectorAdd",
     "Work",
     "add",
     "argsort",
@@ -200,6 +190,7 @@ __all__ = [
     "timing_helper",
     "to_dataframe",
 ]
+__all__ += _primitives.__all__
 
 
 def __dir__() -> list[str]:

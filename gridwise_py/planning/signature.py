@@ -6,7 +6,7 @@ attribute of the primitive is replaced by its value. A call is checked against t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Literal, Protocol, TypeAlias, get_args
@@ -64,7 +64,7 @@ class UpTo:
     count: str
 
 
-Length: TypeAlias = int | SameAs | Product | UpTo | None
+Length: TypeAlias = int | SameAs | Product | UpTo | Callable[[Mapping[str, int]], int] | None
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,9 @@ class Argument:
     is_output : bool
     datatype : str, Datatype or None
         The attribute of the primitive that has the datatype, or a datatype, or None for any.
-    length : int, SameAs, Product, UpTo or None
-        How many items it has. None is any number, for an output one that the caller must choose.
+    length : int, SameAs, Product, UpTo, callable or None
+        How many items it has. None is any number, for an output one that the caller must choose. A callable gets the
+        lengths of the inputs by name, and is for outputs only.
     overlap : {"never", "same view", "any"}
         Of an output: whether it may share items with another argument.
     replaces : str or None
@@ -222,6 +223,8 @@ class Signature:
         rule = self.arguments[name].length
         if isinstance(rule, (SameAs, UpTo)):
             return lengths[rule.argument] if rule.argument in lengths else self.output_length(rule.argument, lengths)
+        if callable(rule):
+            return rule(lengths)
         return rule.items if isinstance(rule, Product) else rule
 
     def length_like(self, name: str) -> str:

@@ -7,11 +7,13 @@ from typing import ClassVar
 import numpy as np
 
 from .elementwise import Elementwise, elementwise_arguments
+from .registry import register
 from .typed import InputOutput
 
 __all__ = ["Copy"]
 
 
+@register("copy")
 class Copy(InputOutput, Elementwise):
     """Copy items: ``output = input``.
 

@@ -18,6 +18,7 @@ from ..tuning.matmul_shapes import MatMulShape, matmul_shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import MATMUL_DATATYPES, Datatype, MatMulDatatypeLike, as_datatype
 from ..types.options import optional_integers
+from .registry import register
 from .typed import TwoInputs
 
 __all__ = ["MatMul", "matrix_size"]
@@ -33,6 +34,7 @@ def matrix_size(name: str, value: Any) -> int:
     return int(value)
 
 
+@register("matmul")
 class MatMul(TwoInputs):
     """Multiply two matrices: ``output = a @ b``.
 

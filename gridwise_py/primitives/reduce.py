@@ -20,11 +20,13 @@ from ..types.datatype import ComputeDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
 from ..types.options import optional_integers
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
+from .registry import register
 from .typed import InputTotal
 
 __all__ = ["Reduce"]
 
 
+@register("reduce")
 class Reduce(InputTotal, OperatorPrimitive):
     """Combine all items with an associative operator.
 

@@ -25,6 +25,7 @@ from ..types.datatype import ComputeDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
 from ..types.options import optional_integers
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
+from .registry import register
 from .typed import InputOutput
 
 __all__ = ["Scan", "ScanKind"]
@@ -37,6 +38,7 @@ _STRATEGIES = ("auto", "reduce_then_scan", "lookback")
 _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 
+@register("scan")
 class Scan(InputOutput, OperatorPrimitive):
     """All prefix sums of the input under an associative operator.
 

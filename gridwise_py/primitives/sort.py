@@ -31,6 +31,7 @@ from ..types.datatype import (
 from ..types.options import integer, optional_integers
 from .base import Primitive
 from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of
+from .registry import register
 from .typed import InputOutput, KeysValues
 
 __all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive", "key_codes"]
@@ -148,6 +149,7 @@ class SortPrimitive(Primitive):
         return (places & np.uint64(0xFFFFFFFF)).astype(np.intp)
 
 
+@register("sort")
 class Sort(InputOutput, SortPrimitive):
     """Sort keys; stable.
 
@@ -247,6 +249,7 @@ class Sort(InputOutput, SortPrimitive):
         return input[self._order(input)]
 
 
+@register("sort_pairs")
 class SortPairs(KeysValues, SortPrimitive):
     """Sort keys and move a value with each key; stable.
 
@@ -325,6 +328,7 @@ class SortPairs(KeysValues, SortPrimitive):
         return keys[order], values[order]
 
 
+@register("argsort")
 class ArgSort(InputOutput, SortPrimitive):
     """The positions (u32) that would sort the keys; stable.
 

@@ -7,11 +7,13 @@ from typing import ClassVar
 import numpy as np
 
 from .elementwise import Elementwise, elementwise_arguments
+from .registry import register
 from .typed import TwoInputs
 
 __all__ = ["VectorAdd"]
 
 
+@register("vector_add")
 class VectorAdd(TwoInputs, Elementwise):
     """Add two vectors: ``output = a + b``; integers wrap.
 

@@ -63,7 +63,7 @@ def test_a_measurement_says_everything(timed, device, scan, mode):
     assert m.tick_period_ns == gw.timing_helper(device).tick_period_ns
     assert m.stop_reason is StopReason.COUNT
     assert m.work["items"] == X.size
-    assert len(m.shaders_sha256) == len(scan.bind().plan.shaders)
+    assert len(m.shaders_sha256) == len(scan.bind(input=gw.asarray(X, device)).plan.shaders)
     assert m.time_ns == m.whole["gpu_span"].median_ns > 0
     assert m.gbytes_per_s > 0
     names = {"gpu_span", "gpu_sum", "gaps"}
@@ -100,7 +100,7 @@ def test_trials_run_in_the_order_abc_abc(timed, scan):
 
 
 def test_samples_begin_after_the_canary_before_them(timed, device, scan):
-    sampler = Sampler(device, scan.bind(input=gw.asarray(X, device)), Mode.HOT, _protocol())
+    sampler = Sampler(device, scan.bind(input=gw.asarray(X, device)).bound_plan, Mode.HOT, _protocol())
     sampler.warm_up()
     block = sampler.block(3)
     assert 0 < block.previous_end_ticks <= block.ticks[0, 0, 0]
@@ -145,7 +145,7 @@ def test_the_gpu_time_of_a_submission_is_capped(timed, scan):
 
 
 def test_warm_up_goes_on_until_stationary(timed, device, scan, monkeypatch):
-    bound = scan.bind(input=gw.asarray(X, device))
+    bound = scan.bind(input=gw.asarray(X, device)).bound_plan
     calls = itertools.count(1)
     monkeypatch.setattr(sampling, "is_stationary", lambda samples: next(calls) >= 4)
     warm = Sampler(device, bound, Mode.HOT, _protocol(warmup_s=0.0, max_warmup_s=30.0)).warm_up()
@@ -171,7 +171,7 @@ def test_the_canary_is_timed_around_each_block(timed, device, scan, monkeypatch)
     assert len(m.canary_ns) == 2
     stamps = [stamp for sample in m.ticks for pair in sample for stamp in pair]
     assert all(0 < ns < 1e9 for ns in m.canary_ns)
-    sampler = Sampler(device, scan.bind(), Mode.HOT, _protocol(canary_passes=5))
+    sampler = Sampler(device, scan.bind(input=gw.asarray(X, device)).bound_plan, Mode.HOT, _protocol(canary_passes=5))
     session = gw.timing_helper(device).session()
     device.queue.submit([sampler._canary_commands(session)])
     session.submitted()
@@ -213,7 +213,7 @@ def test_a_clock_that_never_stands_still_is_told(timed, scan, monkeypatch):
 def test_the_warm_up_goes_on_while_the_canary_is_slow(timed, device, scan, monkeypatch):
     """Times look stationary on each step of a clock that comes up."""
     monkeypatch.setattr(sampling, "is_stationary", lambda samples: True)
-    bound = scan.bind(input=gw.asarray(X, device))
+    bound = scan.bind(input=gw.asarray(X, device)).bound_plan
     seen = iter([3000.0, 1500.0, 1040.0, 1020.0, 99.0])
     monkeypatch.setattr(Sampler, "_canary_time", lambda *_: CanaryTime(next(seen), 1.0))
     warm = Sampler(device, bound, Mode.HOT, _protocol(warmup_s=0.0, max_clock_warmup_s=60.0)).warm_up(1000.0)
@@ -387,7 +387,7 @@ def test_measuring_leaves_no_queries_and_no_collector_behind(timed, fresh_device
 
 
 def test_an_interrupted_block_gives_its_queries_back(timed, device, scan, monkeypatch):
-    sampler = Sampler(device, scan.bind(input=gw.asarray(X, device)), Mode.HOT, _protocol())
+    sampler = Sampler(device, scan.bind(input=gw.asarray(X, device)).bound_plan, Mode.HOT, _protocol())
     sampler.warm_up()
     helper = gw.timing_helper(device)
     gc.collect()

@@ -13,7 +13,6 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.planning.plan import Binding, BufferSpec, Kernel, Plan, Shader, Work
 from gridwise_py.planning.shaders import sha256
-from gridwise_py.runtime.arguments import Argument
 from gridwise_py.runtime.context import context_of
 
 SCALE = """
@@ -249,7 +248,8 @@ def test_it_is_planned_without_a_device():
 class Histogram(gw.Primitive):
     """A primitive outside the package: counts of 16 values, in two kernels of which the first clears."""
 
-    arguments = (Argument("input"), Argument("output", is_output=True))
+    datatype = gw.DATATYPES["u32"]
+    arguments = (gw.Argument("input"), gw.Argument("output", is_output=True, length=16))
     text: ClassVar[str] = """
 struct Params { n: u32, input_offset: u32, output_offset: u32, pad: u32 }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -264,12 +264,6 @@ struct Params { n: u32, input_offset: u32, output_offset: u32, pad: u32 }
   atomicMax(&output[params.output_offset + digit], id.x + 1u);
 }
 """
-
-    def argument_datatype(self, name):
-        return gw.DATATYPES["u32"]
-
-    def output_length(self, name, lengths):
-        return 16
 
     def plan(self, layout):
         n = layout["input"].length

@@ -125,7 +125,7 @@ def test_passes_of_ones_own(timed):
     with gw.profile(timed) as prof, prof.region("custom"):
         encoder = timed.create_command_encoder()
         writes = prof.timestamp_writes(encoder, "raw pass", workgroups=(1, 1, 1), moved_bytes=8)
-        step = kernel.bind(x=x).steps[0]
+        step = kernel.bind(x=x).bound_plan.steps[0]
         compute = encoder.begin_compute_pass(timestamp_writes=writes)
         compute.set_pipeline(step.pipeline)
         compute.set_bind_group(0, step.group)

@@ -112,7 +112,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def _call(self, data: Any, primitive: Any, arrays: dict[str, Entry], wanted: dict[str, np.ndarray]) -> None:
         """Execute or record, into new outputs or given ones."""
-        datatypes = {name: primitive.argument_datatype(name).name for name in wanted}
+        datatypes = {name: primitive.signature.datatype(name).name for name in wanted}
         given = {k: e.array for k, e in arrays.items()}
         if self.encoder is not None and self._may_wait(primitive) and data.draw(st.booleans(), label="record"):
             outputs = {k: self._output_for(data, datatypes[k], w.size, *arrays.values()) for k, w in wanted.items()}
@@ -144,7 +144,7 @@ class AnyOrder(RuleBasedStateMachine):
     @staticmethod
     def _may_wait(primitive: Any) -> bool:
         """Whether results are exact, whatever the inputs hold by the time of the submission."""
-        rounds = primitive.argument_datatype(primitive.arguments[0].name).dtype.kind == "f"
+        rounds = primitive.signature.datatype(primitive.arguments[0].name).dtype.kind == "f"
         if isinstance(primitive, (gw.Scan, gw.Reduce)):
             return not rounds or primitive.op.name in ("min", "max")
         return not isinstance(primitive, gw.MatMul)

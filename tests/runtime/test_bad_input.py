@@ -78,8 +78,7 @@ def calm(device, monkeypatch):
     )
 
     def check(primitive, kind, match, *watched, **arguments):
-        given, ready = dict(primitive._given), primitive._ready
-        last = primitive._last_timed
+        call_before, timed_before = primitive._last_call, primitive._last_timed
         before = [array.to_numpy() for array in watched]
         counts = context_of(device).executor.counts
         helper = gw.timing_helper(device) if "timestamp-query" in device.features else None
@@ -94,9 +93,8 @@ def calm(device, monkeypatch):
         assert not submissions, "nothing was submitted"
         after = context_of(device).executor.counts
         assert all(after[kind] <= counts[kind] for kind in counts), "nothing was made"
-        assert dict(primitive._given) == given, "arguments of earlier calls stay bound"
-        assert primitive._ready is ready
-        assert primitive._last_timed is last
+        assert primitive._last_call is call_before, "arguments of earlier calls stay bound"
+        assert primitive._last_timed is timed_before
         assert (helper and helper.pairs_in_use) == in_use
         for array, contents in zip(watched, before, strict=True):
             np.testing.assert_array_equal(array.to_numpy(), contents)

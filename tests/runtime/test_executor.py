@@ -17,7 +17,6 @@ from gridwise_py.planning import builder
 from gridwise_py.planning.plan import BufferSpec, Copy, Fill, Plan, Work
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.runtime import executor, pipelines
-from gridwise_py.runtime.arguments import Argument
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import BufferRange, Executor
 
@@ -262,7 +261,7 @@ def test_a_plan_that_goes_leaves_nothing_on_a_buffer_that_lives_on(fresh_device,
     monkeypatch.setattr(executor, "_MAX_PLANS", 1)
     scan = gw.Scan(fresh_device)
     x, y = gw.asarray(X, fresh_device), gw.empty(X.size, "u32", fresh_device)
-    gone = [weakref.ref(buffer) for buffer in scan.bind(input=x, output=y)._own]
+    gone = [weakref.ref(buffer) for buffer in scan.bind(input=x, output=y).bound_plan._own]
     assert gone
     scan.release()
     if goes == "by clear":
@@ -345,13 +344,11 @@ def test_long_lived_buffers_collect_no_callbacks(fresh_device):
 class Steps(gw.Primitive):
     """output = input shifted by one item, with zeros around: a fill and a copy, no kernel."""
 
-    arguments = (Argument("input"), Argument("output", is_output=True))
-
-    def argument_datatype(self, name):
-        return gw.DATATYPES["u32"]
-
-    def output_length(self, name, lengths):
-        return lengths["input"] + 2
+    datatype = gw.DATATYPES["u32"]
+    arguments = (
+        gw.Argument("input"),
+        gw.Argument("output", is_output=True, length=lambda lengths: lengths["input"] + 2),
+    )
 
     def plan(self, layout):
         input, output = layout["input"], layout["output"]
@@ -399,7 +396,7 @@ def test_an_output_that_is_filled_needs_copy_dst(device):
 
 def test_passes_are_shared_where_nothing_is_timed(device):
     """A pass costs several dispatches; with timing each kernel has its own."""
-    bound = gw.Scan(device, strategy="reduce_then_scan").bind(input=gw.asarray(X, device))
+    bound = gw.Scan(device, strategy="reduce_then_scan").bind(input=gw.asarray(X, device)).bound_plan
     assert len(bound.labels) == 3
 
     class Encoder:
