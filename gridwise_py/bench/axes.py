@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..errors import ArgumentError
 from ..types.datatype import STORAGE_DATATYPES
 from .distributions import DISTRIBUTIONS
-from .measurement import MODES
+from .mode import MODES
 
 __all__ = ["AXES", "Axis", "axis_hint", "collect_axes", "parse_axis", "parse_count", "points"]
 

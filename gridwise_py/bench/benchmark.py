@@ -19,8 +19,8 @@ from ..runtime.run import Run, bracket
 from ..timing.queries import TimingSession
 from ..timing.result import Span, TimingResult
 from .classify import WALL_SLACK
-from .measurement import SampleClass, Series
-from .series import make_series
+from .samples import make_series
+from .series import SampleClass, Series
 
 __all__ = ["BenchmarkResult", "benchmark"]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from .case import array_items
-from .measurement import Mode
+from .mode import Mode
 from .protocol import SamplingProtocol
 from .suite import Job
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .measurement import SampleClass
+from .series import SampleClass
 
 __all__ = ["WALL_SLACK", "Classified", "classify", "count_invalid", "tick_step_ns"]
 

@@ -10,9 +10,10 @@ from ..display.quantities import format_time, format_uncertainty
 from ..errors import ArgumentError
 from .canary import clock_log_ratio
 from .case import YARDSTICK
-from .measurement import Mode, Series
+from .mode import Mode
 from .results.model import CaseKey, Result, Results
 from .results.rounds import by_case, pooled_series
+from .series import Series
 from .verdict import Pair, Verdict, VerdictKind, judge_all
 
 __all__ = ["Comparison", "Rank", "Row", "compare"]

@@ -21,7 +21,7 @@ import wgpu
 from ..storage.files import write_whole
 from .case import Case
 from .measure import measure_case
-from .measurement import Mode
+from .mode import Mode
 from .protocol import SamplingProtocol
 from .results.entries import result_of
 from .results.model import Result

@@ -10,8 +10,9 @@ from typing import Any
 
 from ..display.quantities import format_time, format_uncertainty
 from .case import YARDSTICK
-from .measurement import Mode, Summary
+from .mode import Mode
 from .results.model import Result, Results
+from .series import Summary
 
 __all__ = ["Line", "clock_of", "gpu_text", "places", "result_lines", "time_text", "timed_text", "yardsticks"]
 

@@ -23,12 +23,14 @@ from .canary import is_slower
 from .case import Case
 from .check import Mismatch, mismatch
 from .kernels import bind_flush
-from .measurement import MODES, Measurement, Mode, StopReason
+from .measurement import Measurement
+from .mode import MODES, Mode
 from .observers import observe
 from .oracle import Oracle
 from .protocol import SamplingProtocol
+from .samples import Samples
 from .sampling import Sampler, WarmUp
-from .series import Samples
+from .series import StopReason
 
 __all__ = ["measure", "measure_case"]
 

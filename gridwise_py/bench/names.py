@@ -7,7 +7,7 @@ from typing import Any
 
 from ..display.quantities import format_count
 from .distributions import UNIFORM
-from .measurement import Mode
+from .mode import Mode
 
 __all__ = ["case_name"]
 

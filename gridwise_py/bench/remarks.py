@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..display.quantities import format_time
 from .results.model import Device, Result
-from .series import CLOCK_MOVED, LEFT_OUT
+from .samples import CLOCK_MOVED, LEFT_OUT
 
 __all__ = ["Remark", "listed", "remarks"]
 

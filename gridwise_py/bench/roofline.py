@@ -15,7 +15,7 @@ import numpy as np
 
 from ..display.quantities import format_percent, format_time
 from ..errors import ArgumentError, BadResultsFile
-from .measurement import Mode
+from .mode import Mode
 from .results.model import CalibrationData, Result, Results, Work
 from .results.reader import content_of, parse_json
 from .results.schema import check_part

@@ -21,7 +21,8 @@ from .budget import CostModel, Schedule, choose_n
 from .calibration import Calibration, calibrate_run
 from .case import YARDSTICK, array_items
 from .isolate import IsolationError, measure_isolated, measure_job
-from .measurement import Measurement, Mode
+from .measurement import Measurement
+from .mode import Mode
 from .probes import copy_item_ns
 from .protocol import SamplingProtocol
 from .results.context import run_header

@@ -19,7 +19,7 @@ from ..runtime.run import bracket
 from ..timing.queries import MAX_PAIRS, TimingSession
 from .canary import CanaryTime, canary_time, is_slower
 from .kernels import bind_canary
-from .measurement import Mode
+from .mode import Mode
 from .protocol import SamplingProtocol
 from .statistics import is_stationary
 

@@ -8,7 +8,7 @@ from ..storage.json_files import json_data
 from ..types.datatype import MATMUL_DATATYPES, STORAGE_DATATYPES, as_datatype
 from .calibration import Calibration
 from .case import array_items
-from .measurement import Mode
+from .mode import Mode
 from .results.model import CalibrationData, Device, Result, Results
 
 __all__ = ["calibrated", "peak_problem", "with_shares"]

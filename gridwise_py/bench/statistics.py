@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ArgumentError
-from .measurement import StopReason, Summary
 from .resampling import autocorrelation_time, bootstrap_medians, median_interval
+from .series import StopReason, Summary
 
 __all__ = ["Stopping", "StoppingRule", "is_stationary", "summarize"]
 

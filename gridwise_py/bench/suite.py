@@ -14,7 +14,7 @@ from ..primitives import REGISTRY
 from .axes import Axis, collect_axes, points
 from .case import YARDSTICK, Case, array_items
 from .distributions import UNIFORM
-from .measurement import Mode
+from .mode import Mode
 from .names import case_name
 from .protocol import SamplingProtocol
 

@@ -11,10 +11,11 @@ from rich.text import Text
 
 from ..display.quantities import format_count, format_number, format_percent, format_time, format_uncertainty
 from .case import YARDSTICK, array_items
-from .measurement import Mode, Series
+from .mode import Mode
 from .remarks import Remark, listed, remarks
 from .results.model import CaseKey, Result, Results
 from .results.rounds import pooled
+from .series import Series
 from .shares import peak_problem
 from .text_table import Column, TextTable
 

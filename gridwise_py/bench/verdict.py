@@ -10,8 +10,8 @@ from enum import StrEnum
 import numpy as np
 
 from ..errors import ArgumentError
-from .measurement import Series
 from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
+from .series import Series
 
 __all__ = ["Cause", "Evidence", "Limits", "Pair", "Verdict", "VerdictKind", "decide", "judge", "judge_all"]
 

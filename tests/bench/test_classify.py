@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridwise_py.bench.classify import classify, tick_step_ns
-from gridwise_py.bench.measurement import Mode, SampleClass
+from gridwise_py.bench.mode import Mode
+from gridwise_py.bench.samples import Samples
 from gridwise_py.bench.sampling import Block
-from gridwise_py.bench.series import Samples
+from gridwise_py.bench.series import SampleClass
 
 V, Z, R, E = SampleClass.VALID, SampleClass.ZERO, SampleClass.REVERSED, SampleClass.EQUAL
 LONG, STALE, OVER = SampleClass.LONGER_THAN_WALL, SampleClass.STALE, SampleClass.OVERLAPPING

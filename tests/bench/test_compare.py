@@ -16,7 +16,7 @@ from gridwise_py import ArgumentError
 from gridwise_py.bench import compare_render
 from gridwise_py.bench.canary import CanaryTime, settled
 from gridwise_py.bench.compare import compare as compare_results
-from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.results.model import SCHEMA
 from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.verdict import VerdictKind

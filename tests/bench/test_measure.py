@@ -15,8 +15,9 @@ from gridwise_py.bench.case import Case
 from gridwise_py.bench.check import Mismatch
 from gridwise_py.bench.kernels import bind_canary, bind_flush
 from gridwise_py.bench.measure import measure_case
-from gridwise_py.bench.measurement import Mode, StopReason
+from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.sampling import Sampler
+from gridwise_py.bench.series import StopReason
 from gridwise_py.runtime.context import context_of
 
 X = np.random.default_rng(7).integers(0, 1000, 20_011, dtype=np.uint32)

@@ -10,7 +10,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.lines import places, result_lines
-from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.plot import COLOURS, KERNEL_COLOURS, STYLE, _fit, plot_results, write_title
 from gridwise_py.display.quantities import format_time, format_uncertainty
 from gridwise_py.storage.json_files import write_json

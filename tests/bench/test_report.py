@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.compare import Row, compare
 from gridwise_py.bench.compare_render import row_cells
-from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.plot import COLOURS, KERNEL_COLOURS
 from gridwise_py.bench.report import _DARK_COLOURS, read_sources, report_html
 from gridwise_py.bench.report_charts import verdict_chart

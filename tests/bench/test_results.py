@@ -17,7 +17,7 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.check import Mismatch
-from gridwise_py.bench.measurement import Mode, Series
+from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.results import model, writer
 from gridwise_py.bench.results.context import git_state, run_header, without_paths
 from gridwise_py.bench.results.dataframe import to_dataframe
@@ -26,6 +26,7 @@ from gridwise_py.bench.results.reader import document_of, read_results
 from gridwise_py.bench.results.schema import SCHEMA_FILE, check_document
 from gridwise_py.bench.results.ticks import read_ticks, ticks_path
 from gridwise_py.bench.results.writer import ResultsWriter, final_path, partial_path, write_results
+from gridwise_py.bench.series import Series
 from gridwise_py.storage.json_files import json_data, json_text, write_json
 from helpers.paths import RESULTS, ROOT
 from helpers.results import document, header, loaded, measurement

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.results.model import CalibrationData, Speed
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.roofline import ceilings_of, points, read_calibration

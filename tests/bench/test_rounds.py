@@ -9,11 +9,12 @@ import pytest
 from rich.console import Console
 
 from gridwise_py.bench.calibration import Calibration
-from gridwise_py.bench.measurement import Mode, Series
+from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.probes import TickCheck
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.rounds import pooled, pooled_series
 from gridwise_py.bench.results.schema import check_document
+from gridwise_py.bench.series import Series
 from gridwise_py.bench.shares import calibrated, with_shares
 from gridwise_py.bench.statistics import summarize
 from gridwise_py.bench.table import results_table

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridwise_py import ArgumentError
-from gridwise_py.bench.measurement import StopReason
 from gridwise_py.bench.resampling import (
     autocorrelation_time,
     block_length,
@@ -20,6 +19,7 @@ from gridwise_py.bench.resampling import (
     resample,
     widened,
 )
+from gridwise_py.bench.series import StopReason
 from gridwise_py.bench.statistics import Stopping, StoppingRule, is_stationary, summarize
 from helpers.synthetic import NOISES, noise, times
 

@@ -9,10 +9,10 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.measure import _warnings
-from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.protocol import SamplingProtocol
+from gridwise_py.bench.samples import Samples
 from gridwise_py.bench.sampling import Sampler, WarmUp
-from gridwise_py.bench.series import Samples
 from gridwise_py.timing.queries import MAX_PAIRS
 from gridwise_py.timing.result import Span, TimingResult
 

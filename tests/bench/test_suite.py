@@ -11,7 +11,7 @@ from gridwise_py.bench import isolate, runner
 from gridwise_py.bench import suite as suites
 from gridwise_py.bench.axes import collect_axes
 from gridwise_py.bench.case import Case
-from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.results.schema import check_document
 from gridwise_py.bench.results.writer import partial_path

@@ -14,7 +14,7 @@ from rich.console import Console
 import gridwise_py as gw
 from gridwise_py.bench.calibration import Calibration
 from gridwise_py.bench.case import Case
-from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.names import case_name
 from gridwise_py.bench.probes import TickCheck
 from gridwise_py.bench.results.rounds import pooled

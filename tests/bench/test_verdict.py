@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridwise_py import ArgumentError
-from gridwise_py.bench.measurement import Series
+from gridwise_py.bench.series import Series
 from gridwise_py.bench.statistics import Stopping, StoppingRule
 from gridwise_py.bench.verdict import Cause, Evidence, Limits, Pair, VerdictKind, decide, judge, judge_all
 from helpers.synthetic import NOISES, times

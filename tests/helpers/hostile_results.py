@@ -2,7 +2,7 @@
 
 import json
 
-from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.report import Source
 from helpers.results import CONTEXT, DEVICE, document, measurement
 

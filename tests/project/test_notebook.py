@@ -13,8 +13,8 @@ from jupyter_client.kernelspec import KernelSpecManager
 from nbclient import NotebookClient
 
 import gridwise_py as gw
-from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.series import make_series
+from gridwise_py.bench.mode import Mode
+from gridwise_py.bench.samples import make_series
 from helpers.paths import ROOT
 from helpers.results import document, measurement
 

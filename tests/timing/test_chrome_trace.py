@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.measurement import Mode
+from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.trace import results_trace
 from gridwise_py.storage.json_files import write_json
 from gridwise_py.timing.chrome_trace import ChromeTrace, GpuSlice

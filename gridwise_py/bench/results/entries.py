@@ -9,7 +9,8 @@ from typing import Any
 import wgpu
 
 from ...storage.json_files import json_data
-from ..measurement import Measurement, Mode
+from ..measurement import Measurement
+from ..mode import Mode
 from .context import run_header
 from .model import Result, Results
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from ...storage.records import Record, key, left_out
 from ..canary import CanaryTime, settled
-from ..measurement import Mode, Series, StopReason, Summary
+from ..mode import Mode
 from ..names import case_name
+from ..series import Series, StopReason, Summary
 
 __all__ = [
     "SCHEMA",

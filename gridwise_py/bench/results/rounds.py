@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..measurement import Series
+from ..series import Series
 from ..statistics import summarize
 from .model import CaseKey, Kernel, Rates, Result, Results, Whole
 
