@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..display.html_table import html_table
-from ..display.quantities import format_count, format_number
+from ..display.quantities import format_number
 from ..display.terminal import clean
 from .check import Mismatch
 from .mode import Mode
+from .names import case_name
 from .series import Series, StopReason
 
 __all__ = ["Measurement"]
@@ -131,7 +132,7 @@ class Measurement:
         return html_table(f"{self._title()}: {self._verdict()}", headings, rows, texts=(0, 5), notes=notes)
 
     def _title(self) -> str:
-        return f"{clean(self.primitive)}, n={format_count(self.n)}, {self.mode.value}"
+        return clean(case_name(self.primitive, self.case, self.mode, self.n))
 
     def _verdict(self) -> str:
         if self.error is not None:
