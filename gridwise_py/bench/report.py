@@ -12,7 +12,7 @@ import gzip
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,18 @@ from typing import Any
 from .._version import __version__
 from ..display.terminal import clean
 from ..errors import ArgumentError
+from .case import YARDSTICK
+from .charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
 from .compare import compare
-from .documents import is_cpu
-from .lines import YARDSTICK, result_lines, yardsticks
-from .plot import COLOURS
-from .report_charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
+from .lines import result_lines, yardsticks
 from .report_samples import samples_by_case
 from .report_tables import comparison_table, device_card, headlines, page_warnings, results_table, roofline_table
-from .report_vega import ALL, javascript, load_altair
-from .results_reader import content_of, parse
+from .results.model import CalibrationData, Results
+from .results.reader import content_of, parse
+from .results.rounds import pooled
 from .roofline import ceilings_of, is_of_device, points
 from .roofline_report import ceilings_text
-from .rounds import pooled
+from .vega import ALL, COLOURS, javascript, load_altair
 
 __all__ = ["PAGE_FOLDER", "Source", "read_sources", "report_html"]
 
@@ -53,14 +53,14 @@ class Source:
     file_name : str
     content : bytes
         As it was read.
-    document : mapping
-        What is in it, in the newest version of the schema.
+    document : Results
+        What is in it.
     """
 
     name: str
     file_name: str
     content: bytes
-    document: Mapping[str, Any]
+    document: Results
 
 
 def read_sources(paths: Sequence[Path]) -> list[Source]:
@@ -89,7 +89,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 
 def report_html(
-    sources: Sequence[Source], *, calibration: Mapping[str, Any] | None = None, raw_limit_mib: float = 8.0
+    sources: Sequence[Source], *, calibration: CalibrationData | None = None, raw_limit_mib: float = 8.0
 ) -> str:
     """Return a report as HTML.
 
@@ -97,7 +97,7 @@ def report_html(
     ----------
     sources : sequence of Source
         Those after the first are compared with it.
-    calibration : mapping, optional
+    calibration : CalibrationData, optional
         Ceilings for the files of its device, as `read_calibration` returns them.
     raw_limit_mib : float
         Files are kept in the report, packed, while all of them take no more than this; it says which are not.
@@ -133,7 +133,7 @@ def report_html(
         "version": __version__,
         "names": names,
         "all": ALL,
-        "modes": list(dict.fromkeys(entry["mode"] for document in documents for entry in document["results"])),
+        "modes": list(dict.fromkeys(result.mode.value for document in documents for result in document.results)),
         "headlines": headlines(documents, names, left_out),
         "devices": _devices(documents, names),
         "warnings": warnings,
@@ -155,20 +155,20 @@ def report_html(
     return _render(context, shared)
 
 
-def _in_order(document: Mapping[str, Any]) -> dict[str, Any]:
+def _in_order(document: Results) -> Results:
     """Return a document with its results in the order asked for, not the random one in which they were measured."""
-    return {**document, "results": sorted(document["results"], key=lambda entry: entry["position"])}
+    return replace(document, results=tuple(document.in_order()))
 
 
-def _devices(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+def _devices(documents: Sequence[Results], names: Sequence[str]) -> list[dict[str, Any]]:
     """Return of each file what its figures are of, in one line, and how many of its cases are right."""
     return [
         {
             "name": name,
-            "adapter": clean(str(document["device"]["adapter"])),
-            "software": is_cpu(document),
-            "cases": len(document["results"]),
-            "bad": sum(not entry["correct"] for entry in document["results"]),
+            "adapter": clean(document.device.adapter),
+            "software": document.device.is_cpu,
+            "cases": len(document.results),
+            "bad": sum(not result.correct for result in document.results),
         }
         for document, name in zip(documents, names, strict=True)
     ]
@@ -216,7 +216,7 @@ def _comparison(old: Source, new: Source, number: int, chart: Any, left_out: lis
     return made | comparison_table(found, f"The comparison of {old.name} and {new.name}", left_out)
 
 
-def _primitives(documents: Sequence[Mapping[str, Any]], names: Sequence[str], chart: Any) -> list[dict[str, Any]]:
+def _primitives(documents: Sequence[Results], names: Sequence[str], chart: Any) -> list[dict[str, Any]]:
     lines = result_lines(documents, names)
     copies = yardsticks(lines)
     primitives = list(dict.fromkeys(line.primitive for line in lines))
@@ -235,9 +235,9 @@ def _primitives(documents: Sequence[Mapping[str, Any]], names: Sequence[str], ch
 
 def _roofline(
     source: Source,
-    document: Mapping[str, Any],
+    document: Results,
     number: int,
-    calibration: Mapping[str, Any] | None,
+    calibration: CalibrationData | None,
     chart: Any,
     left_out: list[str],
 ) -> dict[str, Any]:

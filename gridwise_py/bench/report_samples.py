@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..display.quantities import format_count
 from ..display.terminal import clean
-from . import documents as doc
 from .lines import timed_text
-from .names import entry_name
+from .results.model import CaseKey, Result, Results
 
 __all__ = ["samples_by_case", "thinned"]
 
@@ -38,15 +36,13 @@ def thinned(values: Sequence[float], most: int) -> list[int]:
     return sorted(kept)
 
 
-def samples_by_case(
-    sources: Sequence[Any], documents: Sequence[Mapping[str, Any]], left_out: list[str]
-) -> list[dict[str, Any]]:
+def samples_by_case(sources: Sequence[Any], documents: Sequence[Results], left_out: list[str]) -> list[dict[str, Any]]:
     """Return for each case its samples in every file, in the order in which they were taken.
 
     Parameters
     ----------
     sources : sequence of Source
-    documents : sequence of mapping
+    documents : sequence of Results
         What is in them, pooled: medians of all rounds.
     left_out : list of str
         Takes what was left out.
@@ -58,26 +54,26 @@ def samples_by_case(
         ``count``, ``at`` and ``ns`` (the samples that are drawn), ``rounds`` (where a further visit begins),
         ``canary_ns``.
     """
-    found: dict[doc.Key, dict[str, list[Mapping[str, Any]]]] = {}
+    found: dict[CaseKey, dict[str, list[Result]]] = {}
     for source in sources:
         # Rounds of a case in the order of time, cases in the order asked for.
-        for entry in sorted(source.document["results"], key=lambda entry: (entry["position"], entry.get("round", 0))):
-            if doc.error(entry) is None and doc.timed_summary(entry) is not None:
-                found.setdefault(doc.case_key(entry), {}).setdefault(source.name, []).append(entry)
+        for result in source.document.in_order():
+            if result.error is None and result.timed is not None:
+                found.setdefault(result.key, {}).setdefault(source.name, []).append(result)
     number = sum(len(files) for files in found.values())
     most = max(_LEAST, min(_MOST, _TOTAL // max(number, 1)))
     medians = {
-        (source.name, doc.case_key(entry)): timed_text(document, entry)
+        (source.name, result.key): timed_text(document, result)
         for source, document in zip(sources, documents, strict=True)
-        for entry in document["results"]
+        for result in document.results
     }
     cases, drawn, taken = [], 0, 0
     for key, files in found.items():
-        series = [{**_series(name, entries, most), "median": medians[name, key]} for name, entries in files.items()]
+        series = [{**_series(name, rounds, most), "median": medians[name, key]} for name, rounds in files.items()]
         drawn += sum(len(one["ns"]) for one in series)
         taken += sum(one["count"] for one in series)
         first = next(iter(files.values()))[0]
-        cases.append({"name": clean(f"{entry_name(first)} n={format_count(first['n'])}"), "series": series})
+        cases.append({"name": clean(first.name_with_n), "series": series})
     if drawn < taken:
         left_out.append(
             f"{taken - drawn:,} of {taken:,} samples in the picture of drift: of each stretch the least and the "
@@ -86,13 +82,13 @@ def samples_by_case(
     return cases
 
 
-def _series(name: str, entries: Sequence[Mapping[str, Any]], most: int) -> dict[str, Any]:
-    of = "GPU span" if any(doc.whole_samples_ns(entry, "gpu_span") for entry in entries) else "CPU wall"
-    visits = [doc.whole_samples_ns(entry, "gpu_span" if of == "GPU span" else "cpu_wall") for entry in entries]
+def _series(name: str, rounds: Sequence[Result], most: int) -> dict[str, Any]:
+    of = "GPU span" if any(result.positive_ns("gpu_span") for result in rounds) else "CPU wall"
+    visits = [result.positive_ns("gpu_span" if of == "GPU span" else "cpu_wall") for result in rounds]
     values = [value for visit in visits for value in visit]
     kept = thinned(values, most)
     begins = np.cumsum([0, *(len(visit) for visit in visits)])[1:-1]
-    canaries = [time for entry in entries for time in doc.canary_ns(entry)]
+    canaries = [time for result in rounds for time in result.settled_canary_ns]
     return {
         "file": name,
         "of": of,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..display.quantities import format_count, format_number, format_percent, format_time
@@ -19,14 +19,13 @@ from .compare_render import (
     rank_cells,
     row_cells,
 )
-from .documents import is_cpu, timed_summary
-from .lines import YARDSTICK, gpu_text, time_text, timed_text
-from .names import entry_name
+from .lines import gpu_text, time_text, timed_text
 from .remarks import Remark, remarks
-from .results import case_key
+from .results.model import Result, Results
 from .roofline import Point
 from .roofline_report import HEADINGS as ROOFLINE_HEADINGS
 from .roofline_report import point_cells
+from .series import Series
 from .table import copy_shares
 
 __all__ = ["comparison_table", "device_card", "headlines", "page_warnings", "results_table", "roofline_table"]
@@ -63,12 +62,12 @@ def _table(
 # ---- summary
 
 
-def headlines(documents: Sequence[Mapping[str, Any]], names: Sequence[str], left_out: list[str]) -> Table:
+def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table:
     """Return the table of what matters first: of each file and primitive the fastest case at the largest n.
 
     Parameters
     ----------
-    documents : sequence of mapping
+    documents : sequence of Results
         Pooled.
     names : sequence of str
     left_out : list of str
@@ -76,16 +75,16 @@ def headlines(documents: Sequence[Mapping[str, Any]], names: Sequence[str], left
     """
     rows: dict[str, list[list[dict[str, Any]]]] = {}
     for document, name in zip(documents, names, strict=True):
-        shares = copy_shares(document, YARDSTICK)
-        for primitive, entry in _fastest(document["results"]).items():
-            rates, share, timed = entry["rates"], shares[case_key(entry)], timed_summary(entry)
+        shares = copy_shares(document)
+        for primitive, result in _fastest(document.results).items():
+            rates, share, timed = result.rates, shares[result.key], result.timed
             # The files of a primitive below each other.
             rows.setdefault(primitive, []).append([
-                _cell(entry_name(entry)), _cell(format_count(entry["n"]), entry["n"]), _cell(name),
-                _cell(timed_text(document, entry), None if timed is None else timed["median_ns"]),
-                _cell(format_number(rates["gbytes_per_s"]), rates["gbytes_per_s"], "headline"),
+                _cell(result.name), _cell(format_count(result.n), result.n), _cell(name),
+                _cell(timed_text(document, result), None if timed is None else timed.median_ns),
+                _cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s, "headline"),
                 _cell(format_percent(share), share, "headline"),
-                _cell(format_number(rates["gitems_per_s"]), rates["gitems_per_s"]),
+                _cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
             ])  # fmt: skip
     found = [row for of_primitive in rows.values() for row in of_primitive]
     columns = ["case", "n", "file", "time", "GB/s", "of copy", "G items/s"]
@@ -95,15 +94,15 @@ def headlines(documents: Sequence[Mapping[str, Any]], names: Sequence[str], left
     return _table(columns, ("n", "time", "GB/s", "of copy", "G items/s"), found, "The summary", left_out)
 
 
-def _fastest(results: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def _fastest(results: Sequence[Result]) -> dict[str, Result]:
     """Return by primitive the result that is right, of the largest n, and of these the fastest."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for entry in results:
-        timed = timed_summary(entry) if entry["correct"] else None
-        if timed is not None:
-            best = found.get(entry["primitive"])
-            if best is None or (-entry["n"], timed["median_ns"]) < (-best["n"], timed_summary(best)["median_ns"]):
-                found[entry["primitive"]] = entry
+    found: dict[str, Result] = {}
+    best: dict[str, tuple[int, float]] = {}
+    for result in results:
+        if result.correct and result.timed is not None:
+            rank = -result.n, result.timed.median_ns
+            if result.primitive not in best or rank < best[result.primitive]:
+                best[result.primitive], found[result.primitive] = rank, result
     return found
 
 
@@ -113,12 +112,12 @@ def _fastest(results: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any
 _SEVERITY = {"error": "error", "software": "important", "no GPU": "warning", "clock": "warning", "warning": "warning"}
 
 
-def page_warnings(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+def page_warnings(documents: Sequence[Results], names: Sequence[str]) -> list[dict[str, Any]]:
     """Return what is to be said before any figure: what is wrong first, alike warnings as one.
 
     Parameters
     ----------
-    documents : sequence of mapping
+    documents : sequence of Results
         Pooled.
     names : sequence of str
 
@@ -130,7 +129,7 @@ def page_warnings(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) 
     """
     found = []
     for document, name in zip(documents, names, strict=True):
-        said = [*_of_run(document), *remarks(document["device"], document["results"])]
+        said = [*_of_run(document), *remarks(document.device, document.results)]
         groups: dict[Any, list[Remark]] = {}
         for remark in said:
             # Alike but for their figures; what failed is told one by one.
@@ -152,14 +151,12 @@ def page_warnings(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) 
     return sorted(found, key=lambda one: order.index(one["severity"]))
 
 
-def _of_run(document: Mapping[str, Any]) -> list[Remark]:
+def _of_run(document: Results) -> list[Remark]:
     found = []
-    if not document["complete"]:
-        planned = document.get("planned")
-        of = f" of {planned}" if planned else ""
-        found.append(Remark("warning", f"The run was interrupted: {len(document['results'])}{of} cases are here."))
-    git = document["context"].get("git")
-    if git and git["dirty"]:
+    if not document.complete:
+        of = f" of {document.planned}" if document.planned else ""
+        found.append(Remark("warning", f"The run was interrupted: {len(document.results)}{of} cases are here."))
+    if document.context.git is not None and document.context.git.dirty:
         found.append(Remark("note", "The sources had changes that are in no commit."))
     return found
 
@@ -167,47 +164,47 @@ def _of_run(document: Mapping[str, Any]) -> list[Remark]:
 # ---- devices
 
 
-def device_card(document: Mapping[str, Any], name: str, file_name: str, content: bytes) -> dict[str, Any]:
+def device_card(document: Results, name: str, file_name: str, content: bytes) -> dict[str, Any]:
     """Return title, tags, and pairs of a name and a value, of the device of a file and of its run."""
-    device, context = document["device"], document["context"]
-    versions, host, git = context["versions"], context["host"], context.get("git")
-    step, period = device["tick_step_ns"], device["tick_period_ns"]
+    device, context = document.device, document.context
+    host, git = context.host, context.git
+    step, period = device.tick_step_ns, device.tick_period_ns
     tick = "no timestamps" if period is None else f"steps of {step or period:g} ns, {period:g} ns per tick"
-    if period is not None and device.get("tick_period_source"):
-        tick += f" ({device['tick_period_source']})"
-    calibration = device.get("calibration") or {}
+    if period is not None and device.tick_period_source:
+        tick += f" ({device.tick_period_source})"
+    calibration = device.calibration
     peaks = []
-    if calibration.get("copy"):
-        peaks.append(f"copy {format_number(max(p['gbytes_per_s'] for p in calibration['copy']))} GB/s")
-    if calibration.get("fma_gflops"):
-        peaks.append(f"FMA {format_number(calibration['fma_gflops'])} GFLOP/s")
+    if calibration is not None and calibration.copy:
+        peaks.append(f"copy {format_number(max(speed.gbytes_per_s for speed in calibration.copy))} GB/s")
+    if calibration is not None and calibration.fma_gflops:
+        peaks.append(f"FMA {format_number(calibration.fma_gflops)} GFLOP/s")
     floors = [
         f"{key.removesuffix('_ns').replace('_', ' ')} {format_time(value)}"
-        for key, value in (device.get("floors") or {}).items()
+        for key, value in (device.floors or {}).items()
         if value is not None
     ]
-    commit = f"{git['commit'][:12]}{', with changes' if git['dirty'] else ''}" if git else None
+    commit = f"{git.commit[:12]}{', with changes' if git.dirty else ''}" if git else None
     pairs = [
-        ("driver", f"{device['driver']} ({device['backend']})"),
-        ("vendor", device["vendor"]),
-        ("subgroups", f"of {device['subgroup_size']}" if device["subgroup_size"] else "none"),
+        ("driver", f"{device.driver} ({device.backend})"),
+        ("vendor", device.vendor),
+        ("subgroups", f"of {device.subgroup_size}" if device.subgroup_size else "none"),
         ("GPU clock", tick),
         ("ceilings, measured", ", ".join(peaks) or None),
         ("floors, measured", ", ".join(floors) or None),
-        ("cases", f"{len(document['results'])}"),
-        ("measured", context["time"].replace("T", " ")),
-        ("versions", ", ".join(f"{key} {value}" for key, value in versions.items())),
-        ("host", f"{host['system']} {host['release']}, {host['machine']}, {host['cpu_count']} CPUs"),
+        ("cases", f"{len(document.results)}"),
+        ("measured", context.time.replace("T", " ")),
+        ("versions", ", ".join(f"{key} {value}" for key, value in context.versions.items())),
+        ("host", f"{host.system} {host.release}, {host.machine}, {host.cpu_count} CPUs"),
         ("commit", commit),
-        ("command", None if not context.get("command") else f"gridwise {' '.join(context['command'])}"),
-        ("suite", context.get("suite")),
+        ("command", None if not context.command else f"gridwise {' '.join(context.command)}"),
+        ("suite", context.suite),
         ("file", f"{file_name}, {len(content):,} bytes, sha256 {hashlib.sha256(content).hexdigest()[:16]}…"),
     ]
     return {
         "name": name,
-        "adapter": clean(device["adapter"]),
-        "software": is_cpu(document),
-        "type": clean(device["adapter_type"]),
+        "adapter": clean(device.adapter),
+        "software": device.is_cpu,
+        "type": clean(device.adapter_type),
         "pairs": [(key, clean(str(value))) for key, value in pairs if value not in (None, "")],
     }
 
@@ -221,16 +218,16 @@ _COLUMNS = (
 _NUMERIC = ("n", "GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of peak", "samples")
 
 
-def results_table(documents: Sequence[Mapping[str, Any]], names: Sequence[str], left_out: list[str]) -> Table:
+def results_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table:
     """Return the table of all pooled results: a row for the whole of each, and one for each kernel.
 
     Rows that are too many are not in it, and `left_out` says so.
     """
     rows = []
     for document, name in zip(documents, names, strict=True):
-        shares = copy_shares(document, YARDSTICK)
-        for entry in document["results"]:
-            rows += _result_rows(document, name, entry, shares[case_key(entry)])
+        shares = copy_shares(document)
+        for result in document.results:
+            rows += _result_rows(document, name, result, shares[result.key])
     columns = list(_COLUMNS)
     if len(documents) == 1:
         columns.remove("file")
@@ -238,38 +235,35 @@ def results_table(documents: Sequence[Mapping[str, Any]], names: Sequence[str], 
     return _table(columns, _NUMERIC, rows, "The table of results", left_out)
 
 
-def _result_rows(
-    document: Mapping[str, Any], name: str, entry: Mapping[str, Any], share: float | None
-) -> list[list[dict[str, Any]]]:
-    head = [_cell(entry_name(entry)), _cell(format_count(entry["n"]), entry["n"]), _cell(name)]
+def _result_rows(document: Results, name: str, result: Result, share: float | None) -> list[list[dict[str, Any]]]:
+    head = [_cell(result.name), _cell(format_count(result.n), result.n), _cell(name)]
     empty = _cell("–")
 
-    def of_gpu(series: Mapping[str, Any] | None) -> dict[str, Any]:
-        summary = None if series is None else series["summary"]
-        return empty if summary is None else _cell(gpu_text(document, entry, summary), summary["median_ns"])
+    def of_gpu(series: Series | None) -> dict[str, Any]:
+        summary = None if series is None else series.summary
+        return empty if summary is None else _cell(gpu_text(document, result, summary), summary.median_ns)
 
-    def count(series: Mapping[str, Any] | None) -> dict[str, Any]:
-        summary = None if series is None else series["summary"]
-        return empty if summary is None else _cell(f"{summary['count']:,}", summary["count"])
+    def count(series: Series | None) -> dict[str, Any]:
+        summary = None if series is None else series.summary
+        return empty if summary is None else _cell(f"{summary.count:,}", summary.count)
 
-    rates, series = entry["rates"], entry["whole"]["series"]
-    gpu, cpu = series.get("gpu_span"), series.get("cpu_wall")
-    wall = None if cpu is None else cpu["summary"]
-    if entry["error"] is not None:
+    rates, gpu, cpu = result.rates, result.gpu_span, result.cpu_wall
+    wall = None if cpu is None else cpu.summary
+    if result.error is not None:
         verdict = _cell("failed", kind="bad")
     else:
-        verdict = _cell("right", kind="good") if entry["correct"] else _cell("WRONG", kind="bad")
-    peak = rates.get("share_of_peak")
+        verdict = _cell("right", kind="good") if result.correct else _cell("WRONG", kind="bad")
+    peak = rates.share_of_peak
     whole = [
         *head, _cell("whole", kind="whole"), of_gpu(gpu),
-        empty if wall is None else _cell(time_text(wall), wall["median_ns"]),
-        _cell(format_number(rates["gbytes_per_s"]), rates["gbytes_per_s"]),
-        _cell(format_number(rates["gitems_per_s"]), rates["gitems_per_s"]),
+        empty if wall is None else _cell(time_text(wall), wall.median_ns),
+        _cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s),
+        _cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
         _cell(format_percent(share), share), _cell(format_percent(peak), peak), count(gpu or cpu), verdict,
     ]  # fmt: skip
     kernels = [
-        [*head, _cell(kernel["label"], kind="kernel"), of_gpu(kernel), *[empty] * 5, count(kernel), _cell("")]
-        for kernel in entry["kernels"]
+        [*head, _cell(kernel.name, kind="kernel"), of_gpu(kernel), *[empty] * 5, count(kernel), _cell("")]
+        for kernel in result.kernels
     ]
     # A single kernel is the whole; its row would say the same again.
     return [whole, *kernels] if len(kernels) > 1 else [whole]

@@ -7,6 +7,7 @@ import importlib
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -15,20 +16,20 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
+from gridwise_py.bench.charts import verdict_chart
 from gridwise_py.bench.compare import Row, compare
 from gridwise_py.bench.compare_render import row_cells
 from gridwise_py.bench.mode import Mode
-from gridwise_py.bench.plot import COLOURS, KERNEL_COLOURS
 from gridwise_py.bench.report import _DARK_COLOURS, read_sources, report_html
-from gridwise_py.bench.report_charts import verdict_chart
 from gridwise_py.bench.report_samples import thinned
-from gridwise_py.bench.report_vega import vegalite_version
+from gridwise_py.bench.results.model import CalibrationData
+from gridwise_py.bench.vega import COLOURS, KERNEL_COLOURS, vegalite_version
 from gridwise_py.bench.verdict import VerdictKind
 from gridwise_py.cli import main
 from gridwise_py.display.quantities import format_time, format_uncertainty
 from gridwise_py.storage.json_files import write_json
 from helpers.hostile_results import HOSTILE, hostile_document, source, sweep
-from helpers.results import DEVICE, document, header, measurement, series
+from helpers.results import DEVICE, document, header, loaded, measurement, series
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -39,6 +40,7 @@ CALIBRATION = {
     "fma_gflops": 5000.0,
     "floors_ns": {"empty_pass": 1000.0, "gap_between_passes": 200.0},
 }
+MEASURED = CalibrationData.from_json(CALIBRATION)
 
 
 class Page(HTMLParser):
@@ -88,7 +90,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def two_files():
     """The page of two files of one device."""
-    return Page(report_html([source("old", sweep()), source("new", sweep(scale=1.5))], calibration=CALIBRATION))
+    return Page(report_html([source("old", sweep()), source("new", sweep(scale=1.5))], calibration=MEASURED))
 
 
 # ---- what is in it
@@ -161,7 +163,7 @@ def test_figures_are_those_of_the_file(two_files):
 
 
 def test_the_verdicts_are_those_of_compare(two_files):
-    found = compare(sweep(), sweep(scale=1.5))
+    found = compare(loaded(sweep()), loaded(sweep(scale=1.5)))
     assert [cell[0] for cell in two_files.column("Verdicts", "verdict")] == [row_cells(row)[-1] for row in found.rows]
     assert [cell[0] for cell in two_files.column("Verdicts", "new / old")] == [row_cells(row)[4] for row in found.rows]
     assert "slower" in {cell[0].split(",")[0] for cell in two_files.column("Verdicts", "verdict")}
@@ -178,9 +180,9 @@ def test_files_that_cannot_be_compared_are_ranked_and_it_says_why():
 
 def test_ceilings_of_the_device_only():
     with pytest.raises(gw.ArgumentError, match="the calibration is of 'else'"):
-        report_html([source("a", sweep())], calibration={**CALIBRATION, "device": {"adapter": "else"}})
+        report_html([source("a", sweep())], calibration=replace(MEASURED, device={"adapter": "else"}))
     other = sweep(device={**DEVICE, "adapter": "another"})
-    page = Page(report_html([source("a", sweep()), source("b", other)], calibration=CALIBRATION))
+    page = Page(report_html([source("a", sweep()), source("b", other)], calibration=MEASURED))
     assert len(page.tables["Roofline"]) > 1
     assert "no measured ceilings" in " ".join(page.text)
     assert [name for name in page.shared()["charts"] if name.startswith("roofline")] == ["roofline-0"]
@@ -210,7 +212,7 @@ def test_the_summary_has_the_fastest_case_of_the_largest_n_and_its_share_of_copy
 
 
 def test_the_summary_counts_the_verdicts(two_files):
-    counts = compare(sweep(), sweep(scale=1.5)).counts()
+    counts = compare(loaded(sweep()), loaded(sweep(scale=1.5))).counts()
     assert counts["slower"] > 0
     text = " ".join(" ".join(two_files.text).split())
     summary = text[text.index("Summary Warnings") : text.index("Devices and runs")]
@@ -235,7 +237,7 @@ def test_a_median_is_one_text_with_three_digits_and_its_uncertainty_everywhere()
     assert [one["median"] for case in shared["samples"] for one in case["series"]] == [wanted]
     drawn = [row for spec in shared["charts"].values() for row in _rows(spec)]
     assert {row["time"] for row in drawn if "time" in row} == {wanted}
-    assert {row["text"] for row in drawn if row.get("line") and "kernel" not in row} == {wanted}
+    assert {row["text"] for row in drawn if "text_at" in row} == {wanted}
     assert {row["cpu"] for row in drawn if "cpu" in row} == {wanted}
 
 
@@ -461,7 +463,7 @@ def test_rounds_follow_each_other():
     ids=["no results", "failed", "copy alone", "no bytes", "one item", "no GPU times", "no canary"],
 )
 def test_results_with_little_in_them(made):
-    page = Page(report_html([source("a", made)], calibration=CALIBRATION))
+    page = Page(report_html([source("a", made)], calibration=MEASURED))
     assert page.tables["Results"]
     places = [attrs["data-chart"] for _, attrs in page.elements if "data-chart" in attrs]
     assert sorted(places) == sorted(page.shared()["charts"])

@@ -17,6 +17,7 @@ from gridwise_py.bench.case import Case
 from gridwise_py.bench.mode import Mode
 from gridwise_py.bench.names import case_name
 from gridwise_py.bench.probes import TickCheck
+from gridwise_py.bench.results.model import CalibrationData
 from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.roofline import ceilings_of, points
 from gridwise_py.bench.roofline_report import ceilings_text, roofline_table
@@ -38,6 +39,7 @@ CALIBRATION = {
     "fma_gflops": 41.6,
     "floors_ns": {"empty_pass": 4000.0, "gap_between_passes": 6000.0},
 }
+MEASURED = CalibrationData.from_json(CALIBRATION)
 
 ENTROPY = {"datatype": "u64", "op": None, "distribution": "entropy_0.544"}
 LONG_KEY = {"adapter": "a GPU with quite a long name, revision 2", "driver": "580.159.04"}
@@ -80,7 +82,7 @@ def _bench():
 
 def _roofline():
     made = loaded(_documents())
-    ceilings = ceilings_of(made, CALIBRATION)
+    ceilings = ceilings_of(made, MEASURED)
     must = ["scan", "2^24", "1,000,003", "0.270", "41.6", "cold"]
     return roofline_table(made, ceilings, points(made, ceilings)), must
 
@@ -179,7 +181,7 @@ def test_a_case_has_one_name_everywhere():
     (entry,) = made.results
     assert str(job) == entry.name_with_n == "scan add u32 hot n=2^18"
     assert str(case) == "scan add u32 n=2^18"
-    (point,) = points(made, ceilings_of(made, CALIBRATION))
+    (point,) = points(made, ceilings_of(made, MEASURED))
     assert point.name == entry.name == "scan add u32 hot"
     assert "\nscan add u32 hot " in _text(results_table(made))
     assert case_name("sort", {"datatype": "f32", "op": None, "distribution": "zipf"}, "cold") == "sort f32 zipf cold"
@@ -318,8 +320,8 @@ def test_a_peak_that_cases_exceed_is_not_shown():
 
 
 def test_ceilings_are_never_rounded_to_nothing():
-    made = document([])
-    text = ceilings_text(made, ceilings_of(made, CALIBRATION))
+    made = loaded(document([]))
+    text = ceilings_text(made, ceilings_of(made, MEASURED))
     assert "0.270 GB/s of copy, 41.6 GFLOP/s of f32 FMA" in text
 
 

@@ -22,7 +22,7 @@ def test_importing_loads_no_package_that_only_some_commands_need():
     code = """
 import sys, gridwise_py
 heavy = {
-    "scipy", "matplotlib", "altair", "vl_convert", "jsonschema", "pandas", "polars", "click", "rich", "pygfx",
+    "scipy", "altair", "vl_convert", "jsonschema", "pandas", "polars", "click", "rich", "pygfx",
     "hypothesis", "pytest",
 }
 print(sorted(heavy & set(sys.modules)))
@@ -69,7 +69,7 @@ import sys
 import gridwise_py as gw
 late = ("bench", "cli")
 found = {name for name in sys.modules if name.partition(".")[0] in
-         {"scipy", "rich", "click", "jsonschema", "matplotlib", "pandas", "altair"}}
+         {"scipy", "rich", "click", "jsonschema", "pandas", "altair"}}
 found |= {name for name in sys.modules if name.startswith(tuple(f"gridwise_py.{part}" for part in late))}
 print(sorted(found))
 print(gw.measure.__module__, gw.SamplingProtocol().samples is None or True)
