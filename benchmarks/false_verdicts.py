@@ -24,10 +24,10 @@ import wgpu
 from scipy.stats import binomtest
 
 import gridwise_py as gw
-from gridwise_py.bench.canary import clock_log_ratio
+from gridwise_py.bench.calibrate.canary import clock_log_ratio
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.bench.results.entries import result_of
-from gridwise_py.bench.verdict import Pair, Verdict, VerdictKind, judge_all
+from gridwise_py.bench.stats.verdict import Pair, Verdict, VerdictKind, judge_all
 from gridwise_py.planning.shaders import compose
 from gridwise_py.storage.json_files import write_json
 

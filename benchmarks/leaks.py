@@ -23,8 +23,8 @@ import numpy as np
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.bench.observers import observe
 from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.sampling.observers import observe
 from gridwise_py.runtime.context import context_of
 from gridwise_py.storage.json_files import write_json
 

@@ -17,9 +17,9 @@ import click
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.interleave import checker, interleaved, samples_ns
-from gridwise_py.bench.probes import fma_gflops
+from gridwise_py.bench.calibrate.probes import fma_gflops
 from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.sampling.interleave import checker, interleaved, samples_ns
 from gridwise_py.storage.json_files import write_json
 from gridwise_py.tuning.matmul_shapes import MatMulShape, matmul_shapes_for
 

@@ -28,10 +28,10 @@ from changed_text import changed_text
 from scan_variants import SCAN_TILE, SCAN_VARIANTS
 
 import gridwise_py as gw
-from gridwise_py.bench.interleave import checker, interleaved, random_arguments, samples_ns
 from gridwise_py.bench.results.context import run_context
-from gridwise_py.bench.tune import TUNED_KERNELS, make_for
-from gridwise_py.bench.verdict import Pair, judge_all
+from gridwise_py.bench.sampling.interleave import checker, interleaved, random_arguments, samples_ns
+from gridwise_py.bench.stats.verdict import Pair, judge_all
+from gridwise_py.bench.sweep.tune import TUNED_KERNELS, make_for
 from gridwise_py.cli.options import AxisList
 from gridwise_py.storage.json_files import write_json
 from gridwise_py.tuning.shapes import candidates_for, shapes_for

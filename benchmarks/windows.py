@@ -28,8 +28,8 @@ import numpy as np
 from compare_items import Differences
 
 import gridwise_py as gw
-from gridwise_py.bench.interleave import samples_ns
 from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.sampling.interleave import samples_ns
 from gridwise_py.storage.json_files import write_json
 
 SHARED = "vector_add, x + x"  # both inputs are one array, which is read from memory once and from a cache once

@@ -33,10 +33,10 @@ from forms import FORMS, measure_forms
 from peers_picture import picture
 
 import gridwise_py as gw
-from gridwise_py.bench.case import Case, warm_up
-from gridwise_py.bench.check import differences
-from gridwise_py.bench.distributions import UNIFORM
-from gridwise_py.bench.picture import check_picture, write_picture
+from gridwise_py.bench.cases.case import Case, warm_up
+from gridwise_py.bench.cases.distributions import UNIFORM
+from gridwise_py.bench.checks.check import differences
+from gridwise_py.bench.report.picture import check_picture, write_picture
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.cli.options import AxisList
 from gridwise_py.storage.json_files import write_json

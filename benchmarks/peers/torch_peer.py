@@ -25,10 +25,10 @@ import numpy as np
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.bench.case import Case
-from gridwise_py.bench.check import mismatch
+from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.bench.results.context import run_context
-from gridwise_py.bench.statistics import summarize
+from gridwise_py.bench.stats.statistics import summarize
 from gridwise_py.cli.options import AxisList
 from gridwise_py.display.quantities import format_time
 from gridwise_py.storage.json_files import write_json

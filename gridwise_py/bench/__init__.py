@@ -1,6 +1,6 @@
 """Benchmarks: cases, measurements, checks, results files, tables and reports."""
 
-from .case import Case
+from .cases.case import Case
 from .results.dataframe import to_dataframe
 from .results.entries import results_document
 from .results.reader import read_results

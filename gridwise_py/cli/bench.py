@@ -92,9 +92,9 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     matrices: --n 4096). The copy kernel always runs: it is the yardstick. With --adapter all, every adapter has its
     turn, and a results file of its own: NAME.adapter0.json.
     """
-    from ..bench.axes import axis_hint
-    from ..bench.runner import Request
-    from ..bench.suite import in_rounds, need_datatypes, plan_jobs, with_n
+    from ..bench.sweep.axes import axis_hint
+    from ..bench.sweep.runner import Request
+    from ..bench.sweep.suite import in_rounds, need_datatypes, plan_jobs, with_n
     from ..runtime.device import list_adapters
 
     json_path, resume = options["json_path"], options["resume"]
@@ -143,8 +143,8 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
 
 def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
     """Return the sweeps and the protocol, from a suite or from the axes."""
-    from ..bench.axes import collect_axes
-    from ..bench.suite import BENCH_PROTOCOL, DEFAULT_AXES, DEFAULT_PRIMITIVES, Sweep, load_suite, narrowed
+    from ..bench.sweep.axes import collect_axes
+    from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, DEFAULT_PRIMITIVES, Sweep, load_suite, narrowed
 
     short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
     suite = None if options["suite"] is None else load_suite(options["suite"])
@@ -168,7 +168,7 @@ def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...],
 
 def _n_is_given(options: dict[str, Any]) -> bool:
     """Whether somebody said which n to measure; each axis was read before, so it can be."""
-    from ..bench.axes import parse_axis
+    from ..bench.sweep.axes import parse_axis
 
     named = options["n"] is not None or options["suite"] is not None
     return named or any(parse_axis(text).name == "n" for text in options["axes"])
@@ -209,9 +209,9 @@ def _one_adapter(
     """Run, show, and return the exit code."""
     from rich.text import Text
 
+    from ..bench.report.table import results_table
     from ..bench.results.writer import partial_path, without_link
-    from ..bench.runner import RunProgress, UnwrittenResults, run_jobs
-    from ..bench.table import results_table
+    from ..bench.sweep.runner import RunProgress, UnwrittenResults, run_jobs
     from ..display.terminal import make_console
     from .progress import BenchProgress
 

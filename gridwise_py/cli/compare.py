@@ -73,8 +73,8 @@ def compare(
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
     the files cannot be compared, 4 if a result in them is wrong. An ambiguous row does not fail the gate.
     """
-    from ..bench.compare import compare as compare_documents
-    from ..bench.compare_render import render, render_rich
+    from ..bench.analysis.compare import compare as compare_documents
+    from ..bench.report.comparison import render, render_rich
     from ..bench.results.reader import read_results
     from ..display.terminal import clean_lines
 

@@ -42,7 +42,7 @@ class AxisValues(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check; the text is kept, since all axes are put together later."""
-        from ..bench.axes import parse_axis
+        from ..bench.sweep.axes import parse_axis
         from ..errors import ArgumentError
 
         try:
@@ -59,7 +59,7 @@ class AxisList(AxisValues):
         """Check and read."""
         if isinstance(value, list):
             return value
-        from ..bench.axes import parse_axis
+        from ..bench.sweep.axes import parse_axis
 
         return list(parse_axis(f"{self.name}={super().convert(value, param, ctx)}").values)
 
@@ -71,7 +71,7 @@ class Count(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Check and read."""
-        from ..bench.axes import parse_count
+        from ..bench.sweep.axes import parse_count
 
         count = parse_count(str(value).strip())
         if not count:
@@ -86,7 +86,7 @@ class AxisText(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check; the text is kept."""
-        from ..bench.axes import parse_axis
+        from ..bench.sweep.axes import parse_axis
         from ..errors import ArgumentError
 
         try:

@@ -22,7 +22,7 @@ def plot(files: tuple[Path, ...], out: Path) -> None:
     The charts of `gridwise report`: for each primitive GB/s and time over n with 95 % intervals, its kernels against
     the whole, CPU wall against GPU span, cold against hot. Needs Altair: pip install altair vl-convert-python.
     """
-    from ..bench.plot import plot_results
+    from ..bench.report.plot import plot_results
     from ..bench.results.reader import read_results
 
     check_output(out, "--out", files)

@@ -17,11 +17,11 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from ..bench.budget import Schedule
+from ..bench.report.table import result_line
 from ..bench.results.model import Result
-from ..bench.runner import RunProgress
-from ..bench.suite import Job
-from ..bench.table import result_line
+from ..bench.sweep.budget import Schedule
+from ..bench.sweep.runner import RunProgress
+from ..bench.sweep.suite import Job
 from ..display.quantities import format_count
 from .output import LINE_EVERY_S
 

@@ -15,7 +15,7 @@ from .options import adapter_option
 from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, showing_progress, table_console
 
 if TYPE_CHECKING:
-    from ..bench.timers import LoadPeer
+    from ..bench.sweep.timers import LoadPeer
 
 __all__ = ["time_and_show", "timers", "timers_options"]
 
@@ -76,10 +76,10 @@ def time_and_show(
     """Measure, print the table, write the files; `load_peer` as `run_timers` takes it."""
     from dataclasses import replace
 
-    from ..bench.picture import check_picture
+    from ..bench.report.picture import check_picture
+    from ..bench.report.timers import plot_timers, timers_table
     from ..bench.results.writer import check_results_path, partial_path, without_link
-    from ..bench.timers import WORKLOADS, run_timers
-    from ..bench.timers_report import plot_timers, timers_table
+    from ..bench.sweep.timers import WORKLOADS, run_timers
     from ..storage.files import is_stream
     from ..storage.json_files import write_json
 

@@ -46,7 +46,7 @@ def tune(
         click.echo(json.dumps({"removed": gone}) if form == "json" else "forgotten" if gone else "nothing was kept")
         return
     if not show:
-        from ..bench.tune import tune as run
+        from ..bench.sweep.tune import tune as run
 
         wanted = None if kernels is None else [name.strip() for name in kernels.split(",")]
         with showing_progress() as progress:
@@ -94,7 +94,7 @@ def _shown(choices: Sequence[dict[str, Any]]) -> tuple[list[tuple[str, ...]], li
 def _show(key: dict[str, str], rows: Sequence[tuple[str, ...]], wrong: Sequence[str]) -> None:
     from rich.markup import escape
 
-    from ..bench.text_table import Column, TextTable
+    from ..bench.report.text_table import Column, TextTable
     from ..tuning.store import tuning_allowed
 
     console = table_console(120)

@@ -12,12 +12,12 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import gridwise_py as gw
-from gridwise_py.bench import isolate, runner
-from gridwise_py.bench.axes import axis_hint, collect_axes
-from gridwise_py.bench.budget import CHOICES_OF_N, CostModel, Schedule, choose_n
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.reader import read_results
-from gridwise_py.bench.suite import (
+from gridwise_py.bench.sweep import isolate, runner
+from gridwise_py.bench.sweep.axes import axis_hint, collect_axes
+from gridwise_py.bench.sweep.budget import CHOICES_OF_N, CostModel, Schedule, choose_n
+from gridwise_py.bench.sweep.suite import (
     BENCH_PROTOCOL,
     DEFAULT_AXES,
     DEFAULT_PRIMITIVES,
@@ -369,7 +369,7 @@ def test_a_primitive_without_the_datatype_is_refused_before_anything_is_measured
 def test_a_count_of_tune_is_written_as_any_other(monkeypatch):
     import importlib
 
-    tune = importlib.import_module("gridwise_py.bench.tune")
+    tune = importlib.import_module("gridwise_py.bench.sweep.tune")
     seen = []
     monkeypatch.setattr(tune, "tune", lambda device, wanted, **options: seen.append(options["max_items"]))
     for text in ("2^14", "16384"):

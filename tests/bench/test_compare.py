@@ -13,13 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from gridwise_py import ArgumentError
-from gridwise_py.bench import compare_render
-from gridwise_py.bench.canary import CanaryTime, settled
-from gridwise_py.bench.compare import compare as compare_results
-from gridwise_py.bench.mode import Mode
+from gridwise_py.bench.analysis.compare import compare as compare_results
+from gridwise_py.bench.calibrate.canary import CanaryTime, settled
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report import comparison as compare_render
 from gridwise_py.bench.results.model import SCHEMA
 from gridwise_py.bench.results.rounds import pooled
-from gridwise_py.bench.verdict import VerdictKind
+from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.cli import main
 from gridwise_py.display.terminal import make_console
 from helpers.comparisons import H200, LAVAPIPE, document, entry, scaled, series

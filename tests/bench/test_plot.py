@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench import lines as lines_module
-from gridwise_py.bench import plot
-from gridwise_py.bench.charts import primitive_charts
-from gridwise_py.bench.lines import places, yardsticks
-from gridwise_py.bench.mode import Mode
-from gridwise_py.bench.picture import still, titled, write_picture
-from gridwise_py.bench.vega import COLOURS, KERNEL_COLOURS
+from gridwise_py.bench.analysis import lines as lines_module
+from gridwise_py.bench.analysis.lines import places, yardsticks
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report import plot
+from gridwise_py.bench.report.charts import primitive_charts
+from gridwise_py.bench.report.picture import still, titled, write_picture
+from gridwise_py.bench.report.vega import COLOURS, KERNEL_COLOURS
 from gridwise_py.display.quantities import format_time, format_uncertainty
 from gridwise_py.storage.json_files import write_json
 from helpers.results import DEVICE, document, header, loaded, measurement, series

@@ -16,15 +16,15 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench.charts import verdict_chart
-from gridwise_py.bench.compare import Row, compare
-from gridwise_py.bench.compare_render import row_cells
-from gridwise_py.bench.mode import Mode
-from gridwise_py.bench.report import _DARK_COLOURS, read_sources, report_html
-from gridwise_py.bench.report_samples import thinned
+from gridwise_py.bench.analysis.compare import Row, compare
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report.charts import verdict_chart
+from gridwise_py.bench.report.comparison import row_cells
+from gridwise_py.bench.report.page import _DARK_COLOURS, read_sources, report_html
+from gridwise_py.bench.report.samples import thinned
+from gridwise_py.bench.report.vega import COLOURS, KERNEL_COLOURS, vegalite_version
 from gridwise_py.bench.results.model import CalibrationData
-from gridwise_py.bench.vega import COLOURS, KERNEL_COLOURS, vegalite_version
-from gridwise_py.bench.verdict import VerdictKind
+from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.cli import main
 from gridwise_py.display.quantities import format_time, format_uncertainty
 from gridwise_py.storage.json_files import write_json

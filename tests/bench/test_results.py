@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.check import Mismatch
-from gridwise_py.bench.mode import Mode
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.checks.check import Mismatch
 from gridwise_py.bench.results import model, writer
 from gridwise_py.bench.results.context import git_state, run_header, without_paths
 from gridwise_py.bench.results.dataframe import to_dataframe
@@ -26,7 +26,7 @@ from gridwise_py.bench.results.reader import document_of, read_results
 from gridwise_py.bench.results.schema import SCHEMA_FILE, check_document
 from gridwise_py.bench.results.ticks import read_ticks, ticks_path
 from gridwise_py.bench.results.writer import ResultsWriter, final_path, partial_path, write_results
-from gridwise_py.bench.series import Series
+from gridwise_py.bench.stats.series import Series
 from gridwise_py.storage.json_files import json_data, json_text, write_json
 from helpers.paths import RESULTS, ROOT
 from helpers.results import document, header, loaded, measurement
@@ -74,8 +74,8 @@ def test_every_kind_of_result_is_as_the_schema_says(made, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::gridwise_py.GridwiseWarning")  # a device without timestamps
 def test_a_measured_run_is_as_the_schema_says(device, tmp_path):
-    from gridwise_py.bench.case import Case
-    from gridwise_py.bench.measure import measure_case
+    from gridwise_py.bench.cases.case import Case
+    from gridwise_py.bench.sampling.measure import measure_case
 
     protocol = gw.SamplingProtocol(batch_trials=2, warmup_s=0, max_warmup_s=0.1, samples=3, check_unit=False)
     case = Case.build("scan", 5000, "u32", "add")

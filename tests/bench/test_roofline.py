@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench.mode import Mode
+from gridwise_py.bench.analysis.roofline import ceilings_of, points, read_calibration
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report.roofline import ceilings_text, plot_roofline, roofline_picture
 from gridwise_py.bench.results.model import CalibrationData, Speed
 from gridwise_py.bench.results.reader import parse
-from gridwise_py.bench.roofline import ceilings_of, points, read_calibration
-from gridwise_py.bench.roofline_report import ceilings_text, plot_roofline, roofline_picture
 from gridwise_py.cli import main
 from gridwise_py.storage.json_files import write_json
 from helpers.paths import RESULTS

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from gridwise_py.bench.calibration import Calibration
-from gridwise_py.bench.mode import Mode
-from gridwise_py.bench.probes import TickCheck
+from gridwise_py.bench.calibrate.calibration import Calibration
+from gridwise_py.bench.calibrate.probes import TickCheck
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report.table import results_table
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.rounds import pooled, pooled_series
 from gridwise_py.bench.results.schema import check_document
-from gridwise_py.bench.series import Series
-from gridwise_py.bench.shares import calibrated, with_shares
-from gridwise_py.bench.statistics import summarize
-from gridwise_py.bench.table import results_table
+from gridwise_py.bench.results.shares import calibrated, with_shares
+from gridwise_py.bench.stats.series import Series
+from gridwise_py.bench.stats.statistics import summarize
 from helpers.results import document, loaded, measurement, series
 
 # ---- rounds

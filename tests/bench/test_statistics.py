@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridwise_py import ArgumentError
-from gridwise_py.bench.resampling import (
+from gridwise_py.bench.stats.resampling import (
     autocorrelation_time,
     block_length,
     bootstrap_medians,
@@ -19,8 +19,8 @@ from gridwise_py.bench.resampling import (
     resample,
     widened,
 )
-from gridwise_py.bench.series import StopReason
-from gridwise_py.bench.statistics import Stopping, StoppingRule, is_stationary, summarize
+from gridwise_py.bench.stats.series import StopReason
+from gridwise_py.bench.stats.statistics import Stopping, StoppingRule, is_stationary, summarize
 from helpers.synthetic import NOISES, noise, times
 
 series = st.lists(st.floats(1, 1e9), min_size=1, max_size=60)
@@ -116,7 +116,7 @@ def test_a_summary_draws_a_bounded_number_of_samples(monkeypatch):
         drawn.append(rows.size)
         return rows
 
-    monkeypatch.setattr("gridwise_py.bench.resampling.resample", counting)
+    monkeypatch.setattr("gridwise_py.bench.stats.resampling.resample", counting)
     rng = np.random.default_rng(1)
     summarize(times("independent", 100_000, rng))
     assert not drawn, "medians of independent samples are drawn without drawing the samples"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.measure import _warnings
-from gridwise_py.bench.mode import Mode
-from gridwise_py.bench.protocol import SamplingProtocol
-from gridwise_py.bench.samples import Samples
-from gridwise_py.bench.sampling import Sampler, WarmUp
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.sampling.measure import _warnings
+from gridwise_py.bench.sampling.protocol import SamplingProtocol
+from gridwise_py.bench.sampling.sampler import Sampler, WarmUp
+from gridwise_py.bench.sampling.samples import Samples
 from gridwise_py.timing.queries import MAX_PAIRS
 from gridwise_py.timing.result import Span, TimingResult
 

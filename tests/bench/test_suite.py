@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench import isolate, runner
-from gridwise_py.bench import suite as suites
-from gridwise_py.bench.axes import collect_axes
-from gridwise_py.bench.case import Case
-from gridwise_py.bench.mode import Mode
+from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.results.schema import check_document
 from gridwise_py.bench.results.writer import partial_path
-from gridwise_py.bench.runner import Request, RunProgress, run_jobs
-from gridwise_py.bench.suite import (
+from gridwise_py.bench.sweep import isolate, runner
+from gridwise_py.bench.sweep import suite as suites
+from gridwise_py.bench.sweep.axes import collect_axes
+from gridwise_py.bench.sweep.runner import Request, RunProgress, run_jobs
+from gridwise_py.bench.sweep.suite import (
     BENCH_PROTOCOL,
     DEFAULT_AXES,
     Job,

@@ -12,21 +12,21 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import gridwise_py as gw
-from gridwise_py.bench.calibration import Calibration
-from gridwise_py.bench.case import Case
-from gridwise_py.bench.mode import Mode
-from gridwise_py.bench.names import case_name
-from gridwise_py.bench.probes import TickCheck
+from gridwise_py.bench.analysis.roofline import ceilings_of, points
+from gridwise_py.bench.calibrate.calibration import Calibration
+from gridwise_py.bench.calibrate.probes import TickCheck
+from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.cases.names import case_name
+from gridwise_py.bench.report.roofline import ceilings_text, roofline_table
+from gridwise_py.bench.report.table import results_table
+from gridwise_py.bench.report.text_table import Column, TextTable
+from gridwise_py.bench.report.timers import timers_table
 from gridwise_py.bench.results.model import CalibrationData
 from gridwise_py.bench.results.rounds import pooled
-from gridwise_py.bench.roofline import ceilings_of, points
-from gridwise_py.bench.roofline_report import ceilings_text, roofline_table
-from gridwise_py.bench.shares import peak_problem
-from gridwise_py.bench.suite import Job
-from gridwise_py.bench.table import results_table
-from gridwise_py.bench.text_table import Column, TextTable
-from gridwise_py.bench.timers import TIMERS
-from gridwise_py.bench.timers_report import timers_table
+from gridwise_py.bench.results.shares import peak_problem
+from gridwise_py.bench.sweep.suite import Job
+from gridwise_py.bench.sweep.timers import TIMERS
 from gridwise_py.cli import main
 from gridwise_py.cli.output import showing_progress
 from gridwise_py.storage.json_files import write_json

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench import timers
-from gridwise_py.bench.timers import TIMERS, WORKLOADS, Workload, run_timers
-from gridwise_py.bench.timers_report import plot_timers, timers_chart, timers_markdown
+from gridwise_py.bench.report.timers import plot_timers, timers_chart, timers_markdown
+from gridwise_py.bench.sweep import timers
+from gridwise_py.bench.sweep.timers import TIMERS, WORKLOADS, Workload, run_timers
 from helpers.paths import ROOT
 
 SMALL = [Workload(w.name, 100_003, w.transfers) for w in WORKLOADS]

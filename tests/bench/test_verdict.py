@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridwise_py import ArgumentError
-from gridwise_py.bench.series import Series
-from gridwise_py.bench.statistics import Stopping, StoppingRule
-from gridwise_py.bench.verdict import Cause, Evidence, Limits, Pair, VerdictKind, decide, judge, judge_all
+from gridwise_py.bench.stats.series import Series
+from gridwise_py.bench.stats.statistics import Stopping, StoppingRule
+from gridwise_py.bench.stats.verdict import Cause, Evidence, Limits, Pair, VerdictKind, decide, judge, judge_all
 from helpers.synthetic import NOISES, times
 
 SAME, FASTER, SLOWER, AMBIGUOUS = VerdictKind.SAME, VerdictKind.FASTER, VerdictKind.SLOWER, VerdictKind.AMBIGUOUS

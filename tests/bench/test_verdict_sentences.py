@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from gridwise_py.bench.compare import compare
-from gridwise_py.bench.compare_render import comparison_remarks
+from gridwise_py.bench.analysis.compare import compare
+from gridwise_py.bench.report.comparison import comparison_remarks
 from gridwise_py.bench.results.model import Result
 from gridwise_py.bench.results.schema import check_document
-from gridwise_py.bench.verdict import Cause, VerdictKind
+from gridwise_py.bench.stats.verdict import Cause, VerdictKind
 from helpers.comparisons import H200, LAVAPIPE, document, entry, series
 from helpers.paths import RESULTS
 from helpers.results import loaded

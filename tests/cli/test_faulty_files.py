@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from gridwise_py.bench.mode import Mode
+from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.results import writer
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.cli import main

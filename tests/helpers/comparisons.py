@@ -5,7 +5,7 @@ import copy
 import numpy as np
 
 from gridwise_py.bench.results.model import SCHEMA, SCHEMA_VERSION
-from gridwise_py.bench.statistics import summarize
+from gridwise_py.bench.stats.statistics import summarize
 from helpers.synthetic import times
 
 H200 = {

@@ -75,8 +75,8 @@ def try_document(content: bytes) -> bool:
     """Read, and hand on what was read: to comparing, tables, frames and pictures' data. Return whether it was taken."""
     from rich.console import Console
 
-    from gridwise_py.bench.compare import compare
-    from gridwise_py.bench.compare_render import render, render_rich
+    from gridwise_py.bench.analysis.compare import compare
+    from gridwise_py.bench.report.comparison import render, render_rich
     from gridwise_py.bench.results.reader import parse
     from gridwise_py.errors import BadResultsFile
     from gridwise_py.storage.json_files import json_text
@@ -138,7 +138,7 @@ def main() -> None:
     except ImportError:
         sys.exit("this needs atheris (Linux, Python 3.11 to 3.13): python -m pip install -c constraints.txt atheris")
     with atheris.instrument_imports(include=["gridwise_py.bench"]):
-        from gridwise_py.bench import compare, compare_render  # noqa: F401
+        from gridwise_py.bench.report import comparison as compare_render  # noqa: F401
         from gridwise_py.bench.results import reader, schema, writer  # noqa: F401
 
     def one(data: bytes) -> None:

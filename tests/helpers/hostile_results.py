@@ -2,8 +2,8 @@
 
 import json
 
-from gridwise_py.bench.mode import Mode
-from gridwise_py.bench.report import Source
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report.page import Source
 from helpers.results import CONTEXT, DEVICE, document, loaded, measurement
 
 #: What a label must not do: end an element, begin one, break a JSON text or an expression, steer a terminal.

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from gridwise_py.bench.measurement import Measurement
-from gridwise_py.bench.mode import Mode
+from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.model import Results
-from gridwise_py.bench.samples import make_series
-from gridwise_py.bench.series import StopReason
+from gridwise_py.bench.sampling.measurement import Measurement
+from gridwise_py.bench.sampling.samples import make_series
+from gridwise_py.bench.stats.series import StopReason
 
 DEVICE = {
     "adapter": "invented",

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.bench.case import Case, array_items
-from gridwise_py.bench.check import mismatch
+from gridwise_py.bench.analysis.roofline import ceilings_of, points
+from gridwise_py.bench.cases.case import Case, array_items
+from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.bench.results.reader import read_results
-from gridwise_py.bench.roofline import ceilings_of, points
-from gridwise_py.bench.suite import Sweep, plan_jobs
+from gridwise_py.bench.sweep.suite import Sweep, plan_jobs
 from gridwise_py.cli import main
 from gridwise_py.runtime.context import context_of
 from gridwise_py.tuning.matmul_shapes import MatMulShape, matmul_shapes_for

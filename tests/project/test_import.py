@@ -76,7 +76,7 @@ print(gw.measure.__module__, gw.SamplingProtocol().samples is None or True)
 """
     found, late = _run(code).splitlines()
     assert found == "[]"
-    assert late.startswith("gridwise_py.bench.measure ")
+    assert late.startswith("gridwise_py.bench.sampling.measure ")
 
 
 def test_all_has_the_public_names_and_no_others():

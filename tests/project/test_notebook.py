@@ -13,8 +13,8 @@ from jupyter_client.kernelspec import KernelSpecManager
 from nbclient import NotebookClient
 
 import gridwise_py as gw
-from gridwise_py.bench.mode import Mode
-from gridwise_py.bench.samples import make_series
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.sampling.samples import make_series
 from helpers.paths import ROOT
 from helpers.results import document, measurement
 
@@ -44,8 +44,8 @@ print(run.get_timing_result(), run.output.to_numpy()[:3])""",
     "timing result": "result = run.get_timing_result()\nresult",
     "imports": (
         "import json\n"
-        "from gridwise_py.bench.compare import compare\n"
-        "from gridwise_py.bench.compare_render import render\n"
+        "from gridwise_py.bench.analysis.compare import compare\n"
+        "from gridwise_py.bench.report.comparison import render\n"
         "from gridwise_py.display.terminal import make_console"
     ),
     "profiling": (

@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from gridwise_py.bench import calibration
+from gridwise_py.bench.calibrate import calibration
 from gridwise_py.runtime import lookback_selftest as lookback
 from gridwise_py.storage import cache
 from gridwise_py.tuning.store import TUNING_FORMAT, TUNING_KIND, load_tuning

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import ArgumentError
-from ..series import Series
+from ..stats.series import Series
 from .model import Result, Results
 
 __all__ = ["to_dataframe"]

@@ -9,8 +9,8 @@ from typing import Any
 import wgpu
 
 from ...storage.json_files import json_data
-from ..measurement import Measurement
-from ..mode import Mode
+from ..cases.mode import Mode
+from ..sampling.measurement import Measurement
 from .context import run_header
 from .model import Result, Results
 

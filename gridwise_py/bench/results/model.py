@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...storage.records import Record, key, left_out
-from ..canary import CanaryTime, settled
-from ..mode import Mode
-from ..names import case_name
-from ..series import Series, StopReason, Summary
+from ..calibrate.canary import CanaryTime, settled
+from ..cases.mode import Mode
+from ..cases.names import case_name
+from ..stats.series import Series, StopReason, Summary
 
 __all__ = [
     "SCHEMA",

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..series import Series
-from ..statistics import summarize
+from ..stats.series import Series
+from ..stats.statistics import summarize
 from .model import CaseKey, Kernel, Rates, Result, Results, Whole
 
 __all__ = ["by_case", "pooled", "pooled_series"]
