@@ -68,7 +68,7 @@ print(run.get_timing_result(), run.output.to_numpy()[:3])""",
     "adapters": "adapters = gw.list_adapters()\nadapters",
     "adapter": "adapters[0]",
     "console": "make_console().print('printed by rich')",
-    "comparing": "run_file = json.load(open('run.json'))\ntext = render(compare(run_file, run_file), 'table')",
+    "comparing": "run_file = gw.read_results('run.json')\ntext = render(compare(run_file, run_file), 'table')",
     "comparison": "print(text, end='')",
 }
 SHOWN_AS_HTML = ["timing result", "profile", "averages", "measurement", "benchmark", "capabilities", "adapter"]
@@ -256,12 +256,12 @@ def test_everything_that_rich_shows_is_printed(notebook):
 
 def test_the_repr_of_a_measurement_says_which_clock_its_time_is_of():
     timed = measurement(count=40)
-    assert re.match(rf"Measurement\(scan, n=2\^20, hot: GPU span {TIME} ±\S+ %, right\)$", repr(timed))
+    assert re.match(rf"Measurement\(scan add u32 hot n=2\^20: GPU span {TIME} ±\S+ %, right\)$", repr(timed))
     invalid = make_series("gpu_span", [], {"zero": 12, "longer_than_wall": 3})
     wall = make_series("cpu_wall", [470_823.0] * 5)
     doubtful = measurement(whole={"gpu_span": invalid, "cpu_wall": wall})
     assert repr(doubtful) == (
-        "Measurement(scan, n=2^20, hot: CPU wall 471 µs ±0 % "
+        "Measurement(scan add u32 hot n=2^20: CPU wall 471 µs ±0 % "
         "(no GPU time is valid: 12 zero, 3 longer than wall), right)"
     )
     rows = {row[0]: row for row in _Table(doubtful._repr_html_()).rows}

@@ -94,7 +94,7 @@ def test_the_wheel_works_alone_in_an_empty_folder(wheel, tmp_path):
         "assert plan.kernels\n"
         "from gridwise_py.bench.results.schema import SCHEMA_FILE\n"
         "from gridwise_py.bench.sweep.suite import load_suite\n"
-        "from gridwise_py.bench.report import PAGE_FOLDER\n"
+        "from gridwise_py.bench.report.page import PAGE_FOLDER\n"
         "assert SCHEMA_FILE.is_file() and load_suite('quick').sweeps\n"
         "assert (PAGE_FOLDER / 'report.html').is_file()\n"
         "print(gw.__file__, shader_directory(), sep='\\n')"

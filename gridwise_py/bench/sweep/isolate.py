@@ -1,7 +1,7 @@
 """Measures one case, here or in a process that it has alone: a case that crashes its process then ends nothing else.
 
-The parent calls `measure_isolated`; the child is ``python -m gridwise_py.bench.sweep.isolate OUT``, gets the case as JSON on
-its standard input, and writes the result to OUT.
+The parent calls `measure_isolated`. The child is ``python -m gridwise_py.bench.sweep.isolate OUT``. It gets the case as
+JSON on its standard input, and writes the result to OUT.
 """
 
 from __future__ import annotations
