@@ -43,7 +43,6 @@ run = saxpy.execute(x=x, y=gw.empty_like(x), alpha=2.0, enable_gpu_timing=True, 
 print(run.get_timing_result(), run.output.to_numpy()[:3])""",
     "timing result": "result = run.get_timing_result()\nresult",
     "imports": (
-        "import json\n"
         "from gridwise_py.bench.analysis.compare import compare\n"
         "from gridwise_py.bench.report.comparison import render\n"
         "from gridwise_py.display.terminal import make_console"
