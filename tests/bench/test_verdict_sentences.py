@@ -20,7 +20,7 @@ from gridwise_py.bench.results.schema import check_document
 from gridwise_py.bench.stats.verdict import Cause, VerdictKind
 from helpers.comparisons import H200, LAVAPIPE, document, entry, series
 from helpers.paths import RESULTS
-from helpers.results import loaded
+from helpers.results import committed, loaded
 from helpers.synthetic import times
 
 NUMBER = r"([\d.e+-]*\d)"
@@ -217,11 +217,9 @@ def check_all(old, new, **options):
 
 def _results_files():
     found = []
-    for path in sorted(RESULTS.rglob("*.json")):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data.get("schema") == "gridwise.bench":
-            check_document(data, path.name)
-            found.append(data)
+    for path, text in committed(RESULTS).items():
+        found.append(json.loads(text))
+        check_document(found[-1], path.name)
     return found
 
 

@@ -1,4 +1,6 @@
-"""Measurements without a GPU, for the tests of results files, suites and pictures."""
+"""Measurements without a GPU, for the tests of results files, suites and pictures; and the committed results."""
+
+import lzma
 
 import numpy as np
 
@@ -90,6 +92,17 @@ def header(**fields):
         "results": [],
     }
     return parts | fields
+
+
+def committed(folder):
+    """Return the text of each committed results file below a folder, packed or not, by its path."""
+    found = {}
+    for path in sorted([*folder.rglob("*.json"), *folder.rglob("*.json.xz")]):
+        content = path.read_bytes()
+        text = (lzma.decompress(content) if path.suffix == ".xz" else content).decode()
+        if '"gridwise.bench"' in text[:100]:
+            found[path] = text
+    return found
 
 
 def loaded(data):
