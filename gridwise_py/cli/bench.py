@@ -209,10 +209,10 @@ def _one_adapter(
     """Run, show, and return the exit code."""
     from rich.text import Text
 
+    from ..bench.report.console import make_console
     from ..bench.report.table import results_table
     from ..bench.results.writer import partial_path, without_link
     from ..bench.sweep.runner import RunProgress, UnwrittenResults, run_jobs
-    from ..display.terminal import make_console
     from .progress import BenchProgress
 
     partial = json_path and partial_path(without_link(json_path))

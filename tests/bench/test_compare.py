@@ -18,11 +18,11 @@ from gridwise_py.bench.analysis.compare import compare as compare_results
 from gridwise_py.bench.calibrate.canary import CanaryTime, settled
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.report import comparison as compare_render
+from gridwise_py.bench.report.console import make_console
 from gridwise_py.bench.results.model import SCHEMA
 from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.cli import main
-from gridwise_py.display.terminal import make_console
 from helpers.comparisons import H200, LAVAPIPE, document, entry, scaled, series
 from helpers.paths import RESULTS
 from helpers.results import loaded

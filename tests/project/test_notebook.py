@@ -45,7 +45,7 @@ print(run.get_timing_result(), run.output.to_numpy()[:3])""",
     "imports": (
         "from gridwise_py.bench.analysis.compare import compare\n"
         "from gridwise_py.bench.report.comparison import render\n"
-        "from gridwise_py.display.terminal import make_console"
+        "from gridwise_py.bench.report.console import make_console"
     ),
     "profiling": (
         "with gw.profile(device) as prof:\n"

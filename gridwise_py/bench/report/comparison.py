@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from ...display.quantities import format_number, format_percent
-from ...display.terminal import clean, make_console
+from ...display.terminal import clean
 from ..analysis.compare import Comparison, Rank, Row
 from ..stats.verdict import Cause, Verdict, VerdictKind
+from .console import make_console
 from .text_table import Column, TextTable
 
 if TYPE_CHECKING:
