@@ -272,9 +272,9 @@ def test_the_repr_of_a_measurement_says_which_clock_its_time_is_of():
 
 def test_a_measurement_that_failed_says_why_on_one_line():
     failed = gw.Measurement("<scan>", Mode.HOT, 5, error="ShaderError: no\nfn main() {…}")
-    assert repr(failed) == "Measurement(<scan>, n=5, hot: no time, ShaderError: no)"
+    assert repr(failed) == "Measurement(<scan> hot n=5: no time, ShaderError: no)"
     assert "<scan>" not in failed._repr_html_()
-    assert "&lt;scan&gt; add u32 hot n=5: ShaderError: no<" in failed._repr_html_()
+    assert "&lt;scan&gt; hot n=5: ShaderError: no<" in failed._repr_html_()
 
 
 def test_the_repr_of_a_benchmark_counts_the_calls_that_were_timed():
