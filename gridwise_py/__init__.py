@@ -9,7 +9,7 @@ data on the GPU
 made once, executed often
     ``gw.Scan(device, "f32").execute(input=x).output``; ``gw.Reduce``, ``gw.Sort`` …
 operators and kernels of your own
-    ``gw.BinOp``, ``gw.Kernel``
+    ``gw.BinOp``, ``gw.UnaryOp``, ``gw.Kernel``
 more data than a buffer or the GPU holds
     ``gw.ChunkedArray``, ``gw.stream``
 devices
@@ -82,9 +82,11 @@ from .runtime.run import Run
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
+from .tuning.options import ElementwiseTuning, MatMulTuning, ReduceTuning, ScanTuning, SortTuning
 from .types.capabilities import Capabilities, LookbackVerdict
 from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype
 from .types.operators import Add, BinOp, Max, Min, Multiply
+from .types.unary_operators import UnaryOp
 
 if _typing.TYPE_CHECKING:
     from .bench.results.dataframe import to_dataframe
@@ -127,6 +129,7 @@ __all__ = [
     "DeviceLostError",
     "DeviceMemoryError",
     "DeviceTimeoutError",
+    "ElementwiseTuning",
     "EmptyReductionError",
     "Event",
     "ForkError",
@@ -139,6 +142,7 @@ __all__ = [
     "LengthError",
     "LimitError",
     "LookbackVerdict",
+    "MatMulTuning",
     "Max",
     "Measurement",
     "Min",
@@ -149,11 +153,14 @@ __all__ = [
     "Plan",
     "Product",
     "Profile",
+    "ReduceTuning",
     "Run",
     "SameAs",
     "SamplingProtocol",
+    "ScanTuning",
     "ShaderError",
     "Signature",
+    "SortTuning",
     "Span",
     "TimingError",
     "TimingHelper",
@@ -161,6 +168,7 @@ __all__ = [
     "TimingResult",
     "TimingSession",
     "TimingUnavailable",
+    "UnaryOp",
     "UpTo",
     "Work",
     "add",

@@ -23,9 +23,9 @@ from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.wgpu_native import look_types_up, map_buffer, submit
 from ..errors import ArgumentError, GridwiseWarning
 from ..timing.queries import TimingHelper
-from ..tuning.store import Tuning
+from ..tuning.store import Findings
 from ..types.capabilities import Capabilities, LookbackVerdict
-from ..types.operators import BinOp
+from ..types.operator_base import Operator
 from .device import measure_capabilities
 from .executor import Executor
 from .observer import Observer, step
@@ -50,7 +50,7 @@ class DeviceContext:
         #: What `lookback.lookback_verdict` found out, by the form of the state words.
         self.lookback_verdicts: dict[str, LookbackVerdict] = {}
         #: Operators of users' own that were checked, with the datatype's name.
-        self.checked_operators: set[tuple[BinOp, str]] = set()
+        self.checked_operators: set[tuple[Operator, str]] = set()
         self._kept: dict[Hashable, Any] = {}
         self._staging: wgpu.GPUBuffer | None = None
         self.observer: Observer | None = None  # while one is open
@@ -103,7 +103,7 @@ class DeviceContext:
 
         return self.cached("capabilities", measure)
 
-    def use_tuning(self, tuning: Tuning | None) -> None:
+    def use_tuning(self, tuning: Findings | None) -> None:
         """Let primitives that are made from now on use these shapes; None for the default ones."""
         with self.lock:
             self._kept["capabilities"] = replace(self.capabilities, tuning=tuning)

@@ -21,7 +21,10 @@ import click
 import numpy as np
 
 import gridwise_py as gw
+from gridwise_py.bench.cases.distributions import UNIFORM, random_items
 from gridwise_py.bench.results.context import run_context
+from gridwise_py.primitives import REGISTRY
+from gridwise_py.primitives.elementwise import Elementwise
 from gridwise_py.runtime.context import context_of
 from gridwise_py.storage.json_files import write_json
 from helpers.matmul import SHAPES as MATMUL_SHAPES
@@ -32,13 +35,18 @@ from helpers.strategies import (
     assert_same,
     assert_sums_within_bound,
     exact_items,
+    make_primitive,
     operator,
     reduce_reference,
     scan_reference,
     strategy_options,
 )
 
-FAMILIES = ("vector_add", "copy", "reduce", "scan", "sort", "matmul")
+#: Families with draws for their options, and how many in a hundred plans are theirs; every other primitive of the
+#: registry is a family with a share of the rest.
+_SHARES = {"reduce": 25, "scan": 30, "sort": 25, "matmul": 10}
+FAMILIES = (*_SHARES, *(name for name in REGISTRY if name not in (*_SHARES, "sort_pairs", "argsort")))
+_CHANCES = [_SHARES.get(name, (100 - sum(_SHARES.values())) / (len(FAMILIES) - len(_SHARES))) for name in FAMILIES]
 _U64 = {"shader-int64", "shader-int64-atomic-all-ops"}
 _MOST = 1 << 17
 #: So many plans in a row are of one configuration, with other lengths, offsets and items: kernels take long to compile.
@@ -67,8 +75,8 @@ def draw(device: Any, seed: int, number: int) -> Call:
         np.random.default_rng([seed, 1, number]),
     )
     make = {"reduce": _operator_call, "scan": _operator_call, "sort": _sort, "matmul": _matmul}
-    family = FAMILIES[int(config.choice(len(FAMILIES), p=[0.05, 0.05, 0.25, 0.3, 0.25, 0.1]))]
-    primitive, inputs, wanted, bounded = make.get(family, _elementwise)(device, family, config, rng)
+    family = FAMILIES[int(config.choice(len(FAMILIES), p=np.divide(_CHANCES, 100)))]
+    primitive, inputs, wanted, bounded = make.get(family, _registered)(device, family, config, rng)
     offsets = {name: _pick(rng, (0, 0, 1, 2, 3, 4, 64, 77)) for name in (*inputs, *wanted)}
     trials, cuts = _pick(rng, (1, 1, 1, 3)), {}
     if rng.random() < 0.2:
@@ -105,14 +113,21 @@ def _mode(device: Any, rng: np.random.Generator, workgroup_size: int) -> str:
     return _pick(rng, [*modes, *(["native"] * 4 if "subgroup" in device.features else [])])
 
 
-def _elementwise(device: Any, family: str, config: np.random.Generator, rng: np.random.Generator) -> tuple:
-    datatype = _pick(config, tuple(gw.DATATYPES))
-    shape = _pick(config, ({}, {"workgroup_size": 64, "vecs": 1}, {"workgroup_size": 128, "vecs": 4}))
-    n = _length(rng, 1024)
-    a, b = exact_items("add", datatype, n, 0), exact_items("add", datatype, n, 1)
-    if family == "copy":
-        return gw.Copy(device, datatype, **shape), {"input": a}, {"output": a}, None
-    return gw.VectorAdd(device, datatype, **shape), {"a": a, "b": b}, {"output": a + b}, None
+def _registered(device: Any, family: str, config: np.random.Generator, rng: np.random.Generator) -> tuple:
+    """Draw a call of a primitive by its signature alone; its results are compared with its numpy twin bit for bit."""
+    cls = REGISTRY[family]
+    datatype = _pick(config, tuple(cls.datatypes))
+    shape = {}
+    if issubclass(cls, Elementwise):
+        shape = _pick(config, ({}, {"workgroup_size": 64, "vecs": 1}, {"workgroup_size": 128, "vecs": 4}))
+    options, lengths = cls.at_size(_length(rng, 1024))
+    primitive = make_primitive(cls, device, datatype, **options, **shape)
+    inputs = {}
+    for name, length in lengths.items():
+        inputs[name] = random_items(UNIFORM, rng, length, primitive.signature.datatype(name).dtype)
+    wanted = primitive.reference(**inputs)
+    outputs = wanted if isinstance(wanted, tuple) else (wanted,)
+    return primitive, inputs, dict(zip(primitive.signature.outputs, outputs, strict=True)), None
 
 
 def _operator_call(device: Any, family: str, config: np.random.Generator, rng: np.random.Generator) -> tuple:
@@ -132,13 +147,13 @@ def _operator_call(device: Any, family: str, config: np.random.Generator, rng: n
     if family == "reduce":
         if not n and op in ("min", "max"):
             items = exact_items(op, datatype, 1)
-        primitive = gw.Reduce(device, datatype, operator(op, datatype), **options)
+        primitive = make_primitive(gw.Reduce, device, datatype, operator(op, datatype), **options)
         wanted = reduce_reference(op, items)
     else:
         kind = _pick(config, ("inclusive", "exclusive"))
         usable = [s for s in STRATEGIES if "u64" not in s or set(device.features) >= _U64]
         strategy = {} if fixed else strategy_options(_pick(config, usable))
-        primitive = gw.Scan(device, datatype, operator(op, datatype), kind, **strategy, **options)
+        primitive = make_primitive(gw.Scan, device, datatype, operator(op, datatype), kind, **strategy, **options)
         wanted = scan_reference(op, items, kind)
     if datatype == "f32" and op == "add" and rng.random() < 0.5:
         items = (rng.standard_normal(n) * np.exp2(rng.integers(-20, 20))).astype(np.float32)
@@ -168,14 +183,19 @@ def _sort(device: Any, _family: str, config: np.random.Generator, rng: np.random
     order = order_of(keys, descending)
     kind = _pick(config, ("keys", "pairs", "positions"))
     if kind == "positions":
-        primitive = gw.ArgSort(device, datatype, **options)
+        primitive = make_primitive(gw.ArgSort, device, datatype, **options)
         return primitive, {"input": keys}, {"output": order.astype(np.uint32)}, None
     if kind == "keys":
-        return gw.Sort(device, datatype, **options), {"input": keys}, {"output": keys[order]}, None
+        return make_primitive(gw.Sort, device, datatype, **options), {"input": keys}, {"output": keys[order]}, None
     values_of = _pick(config, ("u32", "i32", "f32", "u64", "f64"))
     values = keys_of(values_of, n, 5)
     wanted = {"output_keys": keys[order], "output_values": values[order]}
-    return gw.SortPairs(device, datatype, values_of, **options), {"keys": keys, "values": values}, wanted, None
+    return (
+        make_primitive(gw.SortPairs, device, datatype, values_of, **options),
+        {"keys": keys, "values": values},
+        wanted,
+        None,
+    )
 
 
 def _matmul(device: Any, _family: str, config: np.random.Generator, rng: np.random.Generator) -> tuple:
@@ -185,7 +205,7 @@ def _matmul(device: Any, _family: str, config: np.random.Generator, rng: np.rand
     dtype = gw.STORAGE_DATATYPES[datatype].dtype
     a, b = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((m, k), (k, n)))
     product = (a.astype(np.float64) @ b.astype(np.float64)).astype(dtype)
-    primitive = gw.MatMul(device, datatype, m=m, n=n, k=k, **options)
+    primitive = make_primitive(gw.MatMul, device, datatype, m=m, n=n, k=k, **options)
     return primitive, {"a": a.ravel(), "b": b.ravel()}, {"output": product.ravel()}, None
 
 

@@ -21,7 +21,7 @@ import gridwise_py as gw
 from gridwise_py.bench.report.console import make_console
 from gridwise_py.cli import main
 from gridwise_py.display.terminal import clean, clean_lines
-from gridwise_py.types.operator_text import scoped
+from gridwise_py.types.operator_text import BINARY, scoped
 from gridwise_py.types.wgsl_text import declarations, tokens
 from helpers.fuzz_results import mutate, small_files, try_document, try_ticks
 from helpers.hostile_results import hostile_document
@@ -131,7 +131,7 @@ def test_a_declared_name_takes_the_place_of_nothing(device, name, kind):
     for i in range(1, x.size):
         expected[i] = x[i] if x[i] & 0xFFFF > best[i - 1] else expected[i - 1]
     for strategy in ("reduce_then_scan", "lookback"):
-        scan = gw.Scan(device, "u32", op, strategy=strategy, workgroup_size=64, vecs=1)
+        scan = gw.Scan(device, "u32", op, strategy=strategy, tuning=gw.ScanTuning(workgroup_size=64, vecs=1))
         np.testing.assert_array_equal(scan.execute(input=gw.asarray(x, device)).output.to_numpy(), expected)
     assert gw.reduce(x, op, device=device) == expected[-1]
 
@@ -147,8 +147,8 @@ fn ownown_min(a: T, ownown_x: T) -> T { let own_y = vec2<u32>(a, ownown_x); /* m
   return own_y.x + own_y . /* x */ x; }
 @must_use fn ownown_max(ownown_max: T) -> T { return ownown_max; }
 fn combine(a: T, b: T) -> T { let min2 = 1.5f; return ownown_min(a, b) + ownown_x; }"""
-    assert scoped(text) == wanted
-    assert scoped(COMBINE) == COMBINE
+    assert scoped(BINARY, text) == wanted
+    assert scoped(BINARY, COMBINE) == COMBINE
     for alias in ("T", "Acc"):
         with pytest.raises(gw.ArgumentError, match=f"declares {alias!r}, which is the name of a type"):
             gw.BinOp("bad", 0, np.add, wgsl=f"const {alias} = 1u; {COMBINE}")

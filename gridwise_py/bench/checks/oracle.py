@@ -10,6 +10,7 @@ import numpy as np
 
 from ...primitives.base import Primitive
 from ...types.operators import BinOp
+from ...types.unary_operators import UnaryOp
 
 __all__ = ["Oracle"]
 
@@ -24,15 +25,15 @@ class Oracle:
         Takes its inputs as numpy arrays by name. Returns an array, or a tuple with one for each output.
     own_bound : callable or None
         Takes the same. Returns how far each item may be from the reference.
-    op : BinOp or None
-        The operator that combines its items.
+    op : BinOp, UnaryOp or None
+        The operator that combines its items, or is applied to each.
     kind : {"inclusive", "exclusive"} or None
         Of a scan. Without it a result of an operator is one item.
     """
 
     reference: Callable[..., np.ndarray | tuple[np.ndarray, ...]] | None
     own_bound: Callable[..., np.ndarray] | None
-    op: BinOp | None
+    op: BinOp | UnaryOp | None
     kind: Literal["inclusive", "exclusive"] | None
 
     @classmethod
