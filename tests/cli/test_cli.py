@@ -63,7 +63,7 @@ def test_a_sweep_and_its_file(device, tmp_path):
     assert found == {("reduce", n, op, mode) for n in ns for op in ("add", "min") for mode in modes} | {
         ("copy", n, None, mode) for n in ns for mode in modes
     }
-    assert document.context.command == ["bench", "reduce", *words, *SHORT, "--json", "out.json"]
+    assert document.context.command == ("bench", "reduce", *words, *SHORT, "--json", "out.json")
     assert str(tmp_path) not in path.read_text()
     assert os.listdir(tmp_path) == ["out.json"]
 

@@ -409,12 +409,12 @@ def test_the_size_of_a_benchmark_is_that_of_rows_and_columns(device):
 
 
 def test_datatypes_that_a_primitive_lacks_are_left_out():
-    axes = gw.bench.axes.collect_axes(["n=8", "datatype=u32,f32,f16"], {}, gw.bench.suite.DEFAULT_AXES)
+    axes = gw.bench.sweep.axes.collect_axes(["n=8", "datatype=u32,f32,f16"], {}, gw.bench.sweep.suite.DEFAULT_AXES)
     found = [str(job.case) for job in plan_jobs([Sweep(("scan", "matmul"), axes)])]
     assert found == [
         "copy u32 n=8", "copy u32 n=64", "scan add u32 n=8", "scan add f32 n=8", "matmul f32 n=8", "matmul f16 n=8",
     ]  # fmt: skip
-    only = gw.bench.axes.collect_axes(["n=8", "datatype=u32"], {}, gw.bench.suite.DEFAULT_AXES)
+    only = gw.bench.sweep.axes.collect_axes(["n=8", "datatype=u32"], {}, gw.bench.sweep.suite.DEFAULT_AXES)
     assert [str(job.case) for job in plan_jobs([Sweep(("matmul",), only)])][1:] == ["matmul u32 n=8"]
 
 
