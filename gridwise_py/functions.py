@@ -25,7 +25,7 @@ from .types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
 __all__ = ["add", "argsort", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"]
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
-ScalarT = TypeVar("ScalarT", bound=np.generic)
+ScalarT = TypeVar("ScalarT", bound=np.number[Any])
 SecondT = TypeVar("SecondT", bound=np.generic)
 
 
@@ -131,7 +131,7 @@ def _datatype_of(call: str, name: str, value: Any, dtype: np.dtype, known: Mappi
 def _run(
     call: str,
     cls: type[Primitive],
-    key: tuple,
+    key: tuple[Any, ...],
     device: wgpu.GPUDevice | None,
     inputs: dict[str, Any],
     **options: Any,

@@ -137,7 +137,7 @@ def prologue(target: str, text: str) -> str:
         return ""
     if target != "tint":
         raise ValueError(f"target {target!r} is unknown; known are naga, tint")
-    lines = []
+    lines: list[str] = []
     if re.search(r"\bsubgroup\w*\(|@builtin\((subgroup_\w+|num_subgroups)\)", text):
         # Subgroup operations run under conditions that are uniform by construction, which Tint cannot see.
         lines += ["enable subgroups;", "diagnostic(off, subgroup_uniformity);"]

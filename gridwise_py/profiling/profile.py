@@ -7,7 +7,7 @@ import itertools
 import platform
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,7 @@ class Profile:
     # ---- what users call ----
 
     @contextlib.contextmanager
-    def region(self, name: str) -> Iterator[None]:
+    def region(self, name: str) -> Generator[None]:
         """Name a part of the code; regions nest, and hold what is executed in them.
 
         Parameters
@@ -156,7 +156,9 @@ class Profile:
         return writes
 
     @contextlib.contextmanager
-    def commands(self, encoder: wgpu.GPUCommandEncoder, name: str, *, moved_bytes: int | None = None) -> Iterator[None]:
+    def commands(
+        self, encoder: wgpu.GPUCommandEncoder, name: str, *, moved_bytes: int | None = None
+    ) -> Generator[None]:
         """Record all commands on your encoder inside the block as one entry: copies, passes of other libraries.
 
         What is recorded on the encoder inside is not counted again. Work inside that is submitted by itself, such as an
@@ -235,7 +237,7 @@ class Profile:
     # ---- what this library calls; another thread may have closed the profile meanwhile, and then nothing is recorded
 
     @contextlib.contextmanager
-    def span(self, name: str, kind: str, **args: Any) -> Iterator[Node]:
+    def span(self, name: str, kind: str, **args: Any) -> Generator[Node]:
         node = Node(name, kind, time.perf_counter_ns(), args=args)
         if not self._records:
             yield node
@@ -257,7 +259,7 @@ class Profile:
     @contextlib.contextmanager
     def copies(
         self, encoder: wgpu.GPUCommandEncoder, name: str, kind: str, moved_bytes: int | None = None
-    ) -> Iterator[None]:
+    ) -> Generator[None]:
         """Record all commands on an encoder inside the block as one entry."""
         if not self._records or self._is_taken(encoder):
             yield

@@ -289,9 +289,9 @@ class _Sum:
 
 def averages(roots: Sequence[Record], device: wgpu.GPUDevice, by_shape: bool) -> KeyAverages:
     """Sum up a profile by name."""
-    sums: dict[tuple, _Sum] = {}
+    sums: dict[tuple[str, ...], _Sum] = {}
 
-    def add(record: Record, above: frozenset[tuple]) -> None:
+    def add(record: Record, above: frozenset[tuple[str, ...]]) -> None:
         key = (record.name, record.kind, *([str(record.shapes)] if by_shape else []))
         entry = sums.setdefault(key, _Sum(record.name, record.kind, record.on_gpu))
         entry.calls += 1

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +96,7 @@ _environment_lock = threading.Lock()
 
 
 @contextlib.contextmanager
-def _without_wayland() -> Iterator[None]:
+def _without_wayland() -> Generator[None]:
     """Let the search for adapters find no Wayland server where there cannot be one.
 
     The search asks for one through libwayland, which prints four lines that begin with "error:" where XDG_RUNTIME_DIR
