@@ -2,166 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar, overload
+from collections.abc import Mapping
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
 from .call_errors import explained
-from .errors import ArgumentError, BufferUsageError, DatatypeError, LengthError
+from .errors import ArgumentError, LengthError
 from .primitives import ArgSort, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
-from .primitives.base import Primitive
 from .primitives.matmul import matrix_size
+from .primitives.one_shot import REMEDIES, HostItems, argument_array, argument_datatype, one_shot
 from .primitives.scan import ScanKind
-from .runtime.array import Array, asarray, host_array
-from .runtime.chunked_array import ChunkedArray, Items, ItemsT
-from .runtime.context import context_of
-from .runtime.device import default_device
-from .types.datatype import VALUE_DATATYPES, Datatype, as_datatype
+from .runtime.array import Array
+from .runtime.chunked_array import Items, ItemsT
+from .types.datatype import VALUE_DATATYPES
 from .types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
 
 __all__ = ["add", "argsort", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"]
 
-PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 ScalarT = TypeVar("ScalarT", bound=np.number[Any])
 SecondT = TypeVar("SecondT", bound=np.generic)
-
-
-class _SupportsArray(Protocol):
-    """What numpy makes an array of without a copy of each item: a pandas Series, a torch tensor of the CPU."""
-
-    def __array__(self) -> np.ndarray: ...
-
-
-_Number: TypeAlias = float | np.number[Any] | np.bool_
-#: One dimension or more on the host. A number is none.
-HostItems: TypeAlias = np.ndarray | _SupportsArray | Sequence[_Number] | Sequence[Sequence[_Number]]
-
-_ONE_DIMENSION = "it works along the one dimension of {x}"
-_ROWS = "; for rows, call it once for each, or use numpy; for all items give {x}.ravel()"
-_STABLE = "every sort here is stable; leave it out"
-# What numpy's functions take and these do not.
-_REMEDIES = {
-    "axis": _ONE_DIMENSION + _ROWS,
-    "axes": _ONE_DIMENSION + _ROWS,
-    "keepdims": _ONE_DIMENSION + "; leave it out",
-    "dtype": "results are in the datatype of {x}; convert it first, for example with {x}.astype(np.float32)",
-    "out": "make the primitive (gw.Reduce, gw.Scan, gw.Sort …) once, and call its execute(…, output=an_array)",
-    "initial": "combine it with the result",
-    "where": "choose the items first: {x}[mask]",
-    "kind": _STABLE,
-    "stable": _STABLE,
-    "order": "it sorts numbers; for records, use gw.argsort of a field",
-}
-
-
-def _device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDevice:
-    devices = {id(v.device): v.device for v in values if isinstance(v, Items)}
-    if device is not None:
-        devices[id(device)] = device
-    if len(devices) > 1:
-        names = ", ".join(d.adapter.info["device"] for d in devices.values())
-        raise BufferUsageError(f"the arguments lie on different devices ({names}); copy them through numpy")
-    return next(iter(devices.values()), None) or default_device()
-
-
-def _primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **options: Any) -> PrimitiveT:
-    """Return a primitive that is kept with the device, so that a second call finds its pipelines."""
-    context = context_of(device)
-    with context.lock:
-        kept = context.__dict__.setdefault("_functions", {})
-        name = (cls, *key, *options.items())
-        found = kept.get(name)
-        if found is None:
-            found = kept[name] = cls(device, *key, **options)
-            if len(kept) > 64:
-                kept.pop(next(iter(kept)))
-        return found
-
-
-def _host_array(call: str, name: str, value: Any) -> np.ndarray:
-    """Return what numpy makes of an argument."""
-    try:
-        return host_array(value)
-    except DatatypeError:
-        raise  # it has masked items
-    except ValueError as error:
-        raise ArgumentError(
-            f"{call}: numpy makes no array of {name} ({error}); give one array of one dimension"
-        ) from error
-
-
-def _check_dimension(call: str, name: str, items: np.ndarray, others: Mapping[str, Any]) -> None:
-    """Raise where an argument is a single number, or has several dimensions."""
-    if items.ndim == 1:
-        return
-    if items.ndim == 0:
-        item = items.item()
-        other, like = next(((o, value) for o, value in others.items() if np.ndim(value) == 1), ("", None))
-        if like is None:
-            remedy = "give an array of one dimension"
-        elif isinstance(like, Items):
-            remedy = f"nothing is broadcast here; give np.full({other}.size, {item!r}, {other}.dtype)"
-        else:
-            remedy = f"nothing is broadcast here; give np.full_like({other}, {item!r})"
-        raise ArgumentError(f"{call}: {name} is a single item ({item!r}) and no array; {remedy}")
-    raise ArgumentError(
-        f"{call}: {name} has shape {items.shape}, but {call} works along one dimension, and has no axis= yet; for all "
-        f"items give {name}.ravel(); for rows, call it once for each, or use numpy"
-    )
-
-
-def _datatype_of(call: str, name: str, value: Any, dtype: np.dtype, known: Mapping[str, Datatype]) -> Datatype:
-    """Return an argument's datatype; raise with what its kind of data is converted with."""
-    made = ""
-    if isinstance(value, Items):
-        convert = f"gw.asarray({name}.to_numpy().astype(np.{{}}))"
-    elif hasattr(value, "astype"):
-        convert = f"{name}.astype(np.{{}})"
-    else:  # a list, a range, a tensor
-        convert, made = f"np.asarray({name}, dtype=np.{{}})", f"numpy makes {dtype} of this {type(value).__name__}; "
-    try:
-        return as_datatype(dtype, known, convert=convert)
-    except DatatypeError as error:
-        raise DatatypeError(f"{call}: {name}: {made}{error}") from None
-
-
-def _run(
-    call: str,
-    cls: type[Primitive],
-    key: tuple[Any, ...],
-    device: wgpu.GPUDevice | None,
-    inputs: dict[str, Any],
-    **options: Any,
-) -> tuple[Any, ...]:
-    """Return the outputs, as arrays of the inputs' kind."""
-    given: dict[str, Any] = {}
-    # Before anything is uploaded: what cannot be computed with raises here.
-    for name, value in inputs.items():
-        shown = "x" if name == "input" else name
-        given[name] = value if isinstance(value, Items) else _host_array(call, shown, value)
-        if not isinstance(value, Items):
-            _check_dimension(call, shown, given[name], inputs)
-    first = next(iter(inputs))
-    shown = "x" if first == "input" else first
-    datatype = _datatype_of(call, shown, inputs[first], given[first].dtype, cls.datatypes)
-    device = _device_of(*inputs.values(), device=device)
-    primitive = _primitive(cls, device, datatype.name, *key, **options)
-    for name, items in given.items():
-        wanted = primitive.signature.datatype(name)
-        if not isinstance(items, Items) and wanted is not None and items.dtype != wanted.dtype:
-            raise DatatypeError(
-                f"{call}: {name} is of {items.dtype}, but {first} of {datatype} (numpy {datatype.numpy_name}); "
-                f"convert one of the two, for example with np.asarray({name}, dtype=np.{wanted.numpy_name}) where that "
-                f"loses nothing"
-            )
-    arrays = {name: v if isinstance(v, ChunkedArray) else asarray(v, device) for name, v in given.items()}
-    # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
-    outputs = tuple(primitive.bind(**arrays).execute().outputs.values())
-    on_gpu = any(isinstance(value, Items) for value in inputs.values())
-    return outputs if on_gpu else tuple(output.to_numpy() for output in outputs)
 
 
 @overload
@@ -172,7 +34,7 @@ def add(a: HostItems, b: ItemsT, *, device: wgpu.GPUDevice | None = None) -> Ite
 def add(a: NDArray[ScalarT], b: HostItems, *, device: wgpu.GPUDevice | None = None) -> NDArray[ScalarT]: ...
 @overload
 def add(a: HostItems, b: HostItems, *, device: wgpu.GPUDevice | None = None) -> NDArray[Any]: ...
-@explained(_REMEDIES)
+@explained(REMEDIES)
 def add(a: Any, b: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return ``a + b``, item by item; integers wrap, as in numpy.
 
@@ -196,7 +58,7 @@ def add(a: Any, b: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     >>> gw.add(x, np.full_like(x, 10))
     array([11, 12, 13], dtype=int32)
     """
-    return _run("gw.add()", VectorAdd, (), device, {"a": a, "b": b})[0]
+    return one_shot("gw.add()", VectorAdd, (), device, {"a": a, "b": b})[0]
 
 
 @overload
@@ -226,7 +88,7 @@ def reduce(
     compensated: bool = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> np.number[Any]: ...
-@explained(_REMEDIES)
+@explained(REMEDIES)
 def reduce(
     x: Any,
     op: BinOpLike = Add,
@@ -275,7 +137,7 @@ def reduce(
 
 
 def _reduce(call: str, x: Any, op: BinOpLike, device: wgpu.GPUDevice | None, **options: bool) -> Any:
-    (result,) = _run(call, Reduce, (as_binop(op),), device, {"input": x}, **options)
+    (result,) = one_shot(call, Reduce, (as_binop(op),), device, {"input": x}, **options)
     return result if isinstance(result, Items) else result[0]
 
 
@@ -291,7 +153,7 @@ def sum(
 def sum(
     x: HostItems, *, deterministic: bool = ..., compensated: bool = ..., device: wgpu.GPUDevice | None = ...
 ) -> np.number[Any]: ...
-@explained(_REMEDIES)
+@explained(REMEDIES)
 def sum(x: Any, *, deterministic: bool = False, compensated: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the sum of `x` in its own datatype (integers wrap, unlike `numpy.sum`); 0 for no items.
 
@@ -335,7 +197,7 @@ def prod(x: Items, *, deterministic: bool = ..., device: wgpu.GPUDevice | None =
 def prod(x: NDArray[ScalarT], *, deterministic: bool = ..., device: wgpu.GPUDevice | None = ...) -> ScalarT: ...
 @overload
 def prod(x: HostItems, *, deterministic: bool = ..., device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
-@explained(_REMEDIES)
+@explained(REMEDIES)
 def prod(x: Any, *, deterministic: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the product of `x` in its own datatype (integers wrap, unlike `numpy.prod`); 1 for no items.
 
@@ -363,7 +225,7 @@ def min(x: Items, *, device: wgpu.GPUDevice | None = ...) -> Array: ...
 def min(x: NDArray[ScalarT], *, device: wgpu.GPUDevice | None = ...) -> ScalarT: ...
 @overload
 def min(x: HostItems, *, device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
-@explained(_REMEDIES)
+@explained(REMEDIES)
 def min(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the smallest item of `x`; NaN if there is one; raises for no items.
 
@@ -389,7 +251,7 @@ def max(x: Items, *, device: wgpu.GPUDevice | None = ...) -> Array: ...
 def max(x: NDArray[ScalarT], *, device: wgpu.GPUDevice | None = ...) -> ScalarT: ...
 @overload
 def max(x: HostItems, *, device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
-@explained(_REMEDIES)
+@explained(REMEDIES)
 def max(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the largest item of `x`; NaN if there is one; raises for no items.
 
@@ -439,7 +301,7 @@ def scan(
     compensated: bool = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[Any]: ...
-@explained(_REMEDIES)
+@explained(REMEDIES)
 def scan(
     x: Any,
     op: BinOpLike = Add,
@@ -473,7 +335,7 @@ def scan(
 
 
 def _scan(call: str, x: Any, op: BinOpLike, kind: str, device: wgpu.GPUDevice | None, **options: bool) -> Any:
-    return _run(call, Scan, (as_binop(op), kind), device, {"input": x}, **options)[0]
+    return one_shot(call, Scan, (as_binop(op), kind), device, {"input": x}, **options)[0]
 
 
 @overload
@@ -488,7 +350,7 @@ def cumsum(
 def cumsum(
     x: HostItems, *, deterministic: bool = ..., compensated: bool = ..., device: wgpu.GPUDevice | None = ...
 ) -> NDArray[Any]: ...
-@explained(_REMEDIES)
+@explained(REMEDIES)
 def cumsum(
     x: Any, *, deterministic: bool = False, compensated: bool = False, device: wgpu.GPUDevice | None = None
 ) -> Any:
@@ -524,7 +386,7 @@ def sort(x: ItemsT, *, descending: bool = ..., device: wgpu.GPUDevice | None = .
 def sort(x: NDArray[ScalarT], *, descending: bool = ..., device: wgpu.GPUDevice | None = ...) -> NDArray[ScalarT]: ...
 @overload
 def sort(x: HostItems, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...) -> NDArray[Any]: ...
-@explained(_REMEDIES)
+@explained(REMEDIES)
 def sort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the items of `x` in order, as numpy's stable sort gives them.
 
@@ -542,14 +404,14 @@ def sort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = No
     numpy.ndarray or Array
         Shape (n,), in the datatype of `x`.
     """
-    return _run("gw.sort()", Sort, (), device, {"input": x}, descending=descending)[0]
+    return one_shot("gw.sort()", Sort, (), device, {"input": x}, descending=descending)[0]
 
 
 @overload
 def argsort(x: ItemsT, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...) -> ItemsT: ...
 @overload
 def argsort(x: HostItems, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...) -> NDArray[np.intp]: ...
-@explained(_REMEDIES)
+@explained(REMEDIES)
 def argsort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the positions that would sort `x`, as numpy's stable argsort gives them.
 
@@ -563,7 +425,7 @@ def argsort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None =
     numpy.ndarray or Array
         Shape (n,), of numpy's index type for numpy, of u32 for an Array.
     """
-    (result,) = _run("gw.argsort()", ArgSort, (), device, {"input": x}, descending=descending)
+    (result,) = one_shot("gw.argsort()", ArgSort, (), device, {"input": x}, descending=descending)
     return result if isinstance(result, Items) else result.astype(np.intp)
 
 
@@ -583,7 +445,7 @@ def sort_pairs(
 def sort_pairs(
     keys: HostItems, values: HostItems, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...
 ) -> tuple[NDArray[Any], NDArray[Any]]: ...
-@explained(_REMEDIES)
+@explained(REMEDIES)
 def sort_pairs(keys: Any, values: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
     """Return `keys` in order, and each key's value along with it.
 
@@ -602,10 +464,10 @@ def sort_pairs(keys: Any, values: Any, *, descending: bool = False, device: wgpu
         Keys and values, shape (n,) each.
     """
     call = "gw.sort_pairs()"
-    dtype = values.dtype if isinstance(values, Items) else _host_array(call, "values", values).dtype
-    value_datatype = _datatype_of(call, "values", values, dtype, VALUE_DATATYPES)
+    dtype = values.dtype if isinstance(values, Items) else argument_array(call, "values", values).dtype
+    value_datatype = argument_datatype(call, "values", values, dtype, VALUE_DATATYPES)
     inputs = {"keys": keys, "values": values}
-    return _run(call, SortPairs, (value_datatype.name,), device, inputs, descending=descending)
+    return one_shot(call, SortPairs, (value_datatype.name,), device, inputs, descending=descending)
 
 
 @overload
@@ -638,7 +500,7 @@ def matmul(
     k: int | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> Any: ...  # two vectors give a number, as in numpy
-@explained(_REMEDIES)
+@explained(REMEDIES)
 def matmul(
     a: Any,
     b: Any,
@@ -673,12 +535,12 @@ def matmul(
         If they are not known, or there are more than two dimensions.
     """
     call = "gw.matmul()"
-    given = {n: v if isinstance(v, Items) else _host_array(call, n, v) for n, v in {"a": a, "b": b}.items()}
+    given = {n: v if isinstance(v, Items) else argument_array(call, n, v) for n, v in {"a": a, "b": b}.items()}
     sizes = _matrix_sizes(given, {"m": m, "n": n, "k": k})
     for name, value in {"a": a, "b": b}.items():
-        _datatype_of(call, name, value, given[name].dtype, MatMul.datatypes)
+        argument_datatype(call, name, value, given[name].dtype, MatMul.datatypes)
     items = {name: value if isinstance(value, Items) else value.reshape(-1) for name, value in given.items()}
-    (result,) = _run(call, MatMul, (), device, items, **sizes)
+    (result,) = one_shot(call, MatMul, (), device, items, **sizes)
     if isinstance(result, Items):
         return result
     shape = [sizes[size] for name, size in (("a", "m"), ("b", "n")) if given[name].ndim == 2]

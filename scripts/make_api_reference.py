@@ -28,11 +28,11 @@ AREAS = {
     "Arrays": "asarray empty empty_like Array ChunkedArray Datatype DATATYPES STORAGE_DATATYPES",
     "One-shot functions": "add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul stream",
     "Operators": "Add Multiply Min Max BinOp",
-    "Primitives": "VectorAdd Reduce Scan Sort SortPairs ArgSort MatMul Copy Kernel Primitive Run",
+    "Primitives": "VectorAdd Reduce Scan Sort SortPairs ArgSort MatMul Copy Kernel Primitive Run BoundCall",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult read_results to_dataframe",
-    "Plans": "Plan Work Layout Operand Argument",
+    "Plans": "Plan Work Layout Operand Argument SameAs Product UpTo Signature",
     "Errors": "GridwiseError ArgumentError DatatypeError LengthError OverlapError BufferUsageError LimitError "
     "EmptyReductionError BadResultsFile AdapterError ShaderError TimingError TimingNotReady TimingUnavailable "
     "ImplicitConversionError DeviceError DeviceLostError DeviceMemoryError DeviceTimeoutError ForkError "

@@ -13,7 +13,8 @@ back to back  100 calls at once (10 sorts from 2^26 on), per call: ours as so ma
 The GPU is kept busy for --settle-s before the first case: its clock rises for longer than the warm-up of a case.
 
 With --forms scan (and sort) also our own of other kinds, datatypes and operators, against that of u32, back to back
-(forms.py). The tables of docs/benchmarks.md are made from the file: scripts/make_speed_tables.py.
+(forms.py). The tables of docs/benchmarks.md are made from the file: scripts/make_speed_tables.py; the picture, too:
+peers_picture.py.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ import click
 import numpy as np
 from cuda_peers import Work, build_cub, cub, python_peer
 from forms import FORMS, measure_forms
+from peers_picture import picture
 
 import gridwise_py as gw
 from gridwise_py.bench.case import Case, warm_up
 from gridwise_py.bench.check import differences
 from gridwise_py.bench.distributions import UNIFORM
+from gridwise_py.bench.picture import check_picture, write_picture
 from gridwise_py.bench.results import run_context, write_results
 from gridwise_py.cli.options import AxisList
 
@@ -140,12 +143,14 @@ def _line(row: dict[str, object]) -> str:
 @click.option("--forms-n", type=AxisList("n"), help="Of the forms; by default as --n.")
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
-@click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw them here.")
+@click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw them here: .png, .svg or .pdf.")
 def main(
     counts, primitives, datatypes, distributions, peers, rounds, warmup_s, settle_s, forms, forms_n, adapter, json_path,
     plot_path,
 ) -> None:  # fmt: skip
     """Compare and print a table: our time in µs, then theirs over ours (above 1: this library is faster)."""
+    if plot_path is not None:
+        check_picture(plot_path)  # what is wrong with it is said before anything is measured
     device = gw.request_device(adapter)
     rows: list[dict[str, object]] = []
     found: list[dict[str, object]] = []
@@ -184,7 +189,7 @@ def main(
         keep()
     wrong |= not all(form["correct"] for form in found)
     if plot_path is not None:
-        plot(rows, gw.capabilities(device).adapter, plot_path)
+        write_picture(picture({**context, "results": rows}), plot_path)
     if wrong:
         sys.exit(4)
 
@@ -227,41 +232,6 @@ def compare(
     print(_line(row) + ("" if wrong is None else f" WRONG: {wrong}"), flush=True)
     work.primitive.release()
     return row
-
-
-def plot(rows: list[dict], adapter: str, path: Path) -> None:
-    """Draw GB/s over n for each primitive of the first datatype, all sides, back to back."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    # Okabe and Ito's colours, told apart by markers, too.
-    styles = {
-        "gridwise_py": ("#0072B2", "o", "-"),
-        "cub": ("#D55E00", "s", "--"),
-        "torch": ("#009E73", "^", "-."),
-        "cupy": ("#CC79A7", "v", ":"),
-    }
-    names = list(dict.fromkeys(row["primitive"] for row in rows))
-    figure, axes = pyplot.subplots(1, len(names), figsize=(3.6 * len(names), 3.4), squeeze=False, sharey=True)
-    for axis, name in zip(axes[0], names, strict=True):
-        mine = [r for r in rows if r["primitive"] == name and r["datatype"] == rows[0]["datatype"]]
-        for side, (color, marker, line) in styles.items():
-            points = [(r["n"], r["moved_bytes"] / t) for r in mine if (t := r["sides"][side].get("back_to_back"))]
-            if points:
-                axis.plot(*zip(*points, strict=True), color=color, marker=marker, linestyle=line, label=side)
-        axis.set_xscale("log", base=2)
-        axis.set_xlabel("items")
-        axis.set_title(f"{name}, {rows[0]['datatype']}")
-        axis.grid(alpha=0.3)
-    axes[0][0].set_ylabel("GB/s (back to back, medians)")
-    axes[0][0].set_ylim(bottom=0)
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.suptitle(adapter)
-    figure.tight_layout(rect=(0, 0.08, 1, 1))
-    figure.legend(handles, labels, loc="lower center", ncols=len(labels), frameon=False)
-    figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":

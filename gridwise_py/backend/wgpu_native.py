@@ -36,6 +36,8 @@ __all__ = [
     "map_buffer",
     "queue_is_idle",
     "submit",
+    "submit_by",
+    "submit_is_wgpus",
     "tick_period_ns",
     "wait_idle",
     "wait_method",
@@ -165,12 +167,23 @@ def submit(
     """
     if waited_for and _wait(device)[0] == _WAIT_TIMED:
         wait_idle(device)
+    submit_by(device, lambda: device.queue.submit(commands), what)
+
+
+def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str) -> None:
+    """Call what submits, unless the device was destroyed; `what` names it in messages."""
     note_submission(device, what)
     end = device_end(device)
     with end.lock:
         if end.reached:  # wgpu would end the process
             check_not_lost(device, what)
-        device.queue.submit(commands)
+        call()
+
+
+def submit_is_wgpus(device: wgpu.GPUDevice) -> bool:
+    """Whether nobody has put another method in place of the queue's `submit`, to watch or to count submissions."""
+    own = device.queue.__dict__.get("submit")
+    return own is None or getattr(own, "of_gridwise", False)
 
 
 def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
@@ -389,6 +402,7 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
         for command in commands:
             command.__dict__["_gridwise_submitted"] = True
 
+    guarded_submit.of_gridwise = True
     device.queue.submit = guarded_submit
 
 

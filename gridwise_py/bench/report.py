@@ -20,18 +20,17 @@ from typing import Any
 from .._version import __version__
 from ..display.terminal import clean
 from ..errors import ArgumentError
+from .charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
 from .compare import compare
 from .documents import is_cpu
 from .lines import YARDSTICK, result_lines, yardsticks
-from .plot import COLOURS
-from .report_charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
 from .report_samples import samples_by_case
 from .report_tables import comparison_table, device_card, headlines, page_warnings, results_table, roofline_table
-from .report_vega import ALL, javascript, load_altair
 from .results_reader import content_of, parse
 from .roofline import ceilings_of, is_of_device, points
 from .roofline_report import ceilings_text
 from .rounds import pooled
+from .vega import ALL, COLOURS, javascript, load_altair
 
 __all__ = ["PAGE_FOLDER", "Source", "read_sources", "report_html"]
 

@@ -8,12 +8,15 @@ from typing import Any
 
 from ..display.quantities import format_count, format_number, format_percent, format_time
 from ..errors import ArgumentError
-from .plot import COLOURS, MARKERS, STYLE, as_written, label_log_axis, load_figure, save_figure, write_title
+from .charts import roofline_chart
+from .picture import check_picture, still, titled, write_picture
 from .roofline import Ceilings, Point
 from .text_table import Column, TextTable
+from .vega import Spec
 
-__all__ = ["HEADINGS", "ceilings_text", "plot_roofline", "point_cells", "roofline_table"]
+__all__ = ["HEADINGS", "ceilings_text", "plot_roofline", "point_cells", "roofline_picture", "roofline_table"]
 
+_PICTURE_WIDTH = 860
 HEADINGS = (
     "case", "n", "flop/byte", "predicted", "measured", "of the roof", "kernels", "what the gap is likely to be",
 )  # fmt: skip
@@ -64,41 +67,28 @@ def roofline_table(document: Mapping[str, Any], ceilings: Ceilings, found: Seque
 
 
 def plot_roofline(document: Mapping[str, Any], ceilings: Ceilings, found: Sequence[Point], out: str | Path) -> None:
-    """Draw operations per second over operations per byte, with the ceilings.
+    """Draw operations per second over operations per byte, with the ceilings, and write the picture.
 
     Raises
     ------
     ArgumentError
-        If matplotlib is not installed, the suffix is not of a picture, or no case has operations.
+        If Altair is not installed, the suffix is not of a picture, or no case has operations.
     """
     out = Path(out)
-    matplotlib, figure_class = load_figure(out)
-    shown = [p for p in found if p.intensity > 0]
-    if not shown:
+    check_picture(out)
+    write_picture(roofline_picture(document, ceilings, found), out)
+
+
+def roofline_picture(document: Mapping[str, Any], ceilings: Ceilings, found: Sequence[Point]) -> Spec:
+    """Return the specification of the picture.
+
+    Raises
+    ------
+    ArgumentError
+        If no case has operations.
+    """
+    chart = roofline_chart(ceilings, found)
+    if chart is None:
         raise ArgumentError("no case has arithmetic (a copy has none), so there is nothing to draw; see the table")
-    with matplotlib.rc_context(STYLE):
-        figure = figure_class(figsize=(8.4, 5.6), layout="constrained")
-        axes = figure.subplots()
-        intensities = [p.intensity for p in shown] + ([ceilings.ridge] if ceilings.ridge else [])
-        ends = [min(intensities) / 4, max(intensities) * 8]
-        corner = [ceilings.ridge] if ceilings.ridge and ends[0] < ceilings.ridge < ends[1] else []
-        xs = [ends[0], *corner, ends[1]]
-        roof = [min(x * ceilings.memory_gbytes_per_s, ceilings.fma_gflops or float("inf")) for x in xs]
-        axes.plot(xs, roof, color="black", linewidth=2, label="measured ceilings: copy, multiply-add")
-        names = list(dict.fromkeys(p.name for p in shown))
-        for i, name in enumerate(names):
-            same = [p for p in shown if p.name == name]
-            axes.plot(
-                [p.intensity for p in same], [p.gflops for p in same], linestyle="", alpha=0.8,
-                label=as_written(name),
-                color=COLOURS[i % len(COLOURS)], marker=MARKERS[(i + i // len(COLOURS)) % len(MARKERS)],
-            )  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("operations per byte that had to move")
-        axes.set_ylabel("GFLOP/s (operator applications)")
-        label_log_axis(axes.xaxis)
-        label_log_axis(axes.yaxis)
-        write_title(figure, [ceilings_text(document, ceilings)])
-        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2, borderaxespad=0.3)
-        save_figure(figure, out)
+    text = "Grey line: the measured ceilings, copy and multiply-add. Operations are applications of the operator."
+    return titled(still(chart, _PICTURE_WIDTH), [ceilings_text(document, ceilings)], text, width=_PICTURE_WIDTH)

@@ -2,8 +2,8 @@
 
 Each sample is one job with one timer. Timers take turns, so that a machine that slows down slows all of them. A sample
 without warm-up has a device of its own, and the GPU was idle before it. One with warm-up follows right after the same
-work: a round of samples begins with a warm-up of its own, and then follows one sample upon the other. PyTorch's samples
-are a round of theirs, with a warm-up in PyTorch. All samples without warm-up come first, before PyTorch is loaded: its
+work: a round begins with a warm-up, and then one sample follows the other. Another library that does the same job (a
+peer) gets its own warm-up and round after each of ours. It is loaded when all samples without warm-up are taken: its
 context would keep the GPU from idling.
 """
 
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import wgpu
@@ -24,11 +24,10 @@ from ..runtime.array import Array, asarray, empty_like
 from ..runtime.context import context_of
 from ..runtime.device import request_device
 from ..runtime.event import Event, synchronize
-from .peers import TorchAdd, cuda_torch
 from .results import run_context
 from .statistics import summarize
 
-__all__ = ["TIMERS", "WORKLOADS", "Timer", "Workload", "run_timers"]
+__all__ = ["TIMERS", "WORKLOADS", "LoadPeer", "Peer", "Timer", "Workload", "run_timers"]
 
 SCHEMA = "gridwise.timers"
 
@@ -86,6 +85,38 @@ WORKLOADS = (
     Workload("vector add", 10_000_000, False),
     Workload("vector add with upload and download", 5_000_000, True),
 )
+
+
+class Peer(Protocol):
+    """A job in another library, timed by that library's own means.
+
+    Attributes
+    ----------
+    name : str
+        Of the library.
+    described : mapping
+        Its version, as ``version``, and what else the file of figures should say of it.
+    timers : mapping from str to callable
+        Each runs the job once, with an idle GPU before it, and returns nanoseconds.
+    explained : mapping from str to str
+        By timer: what it really measures.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def described(self) -> Mapping[str, Any]: ...
+    @property
+    def timers(self) -> Mapping[str, Callable[[], float]]: ...
+    @property
+    def explained(self) -> Mapping[str, str]: ...
+
+    def run(self) -> None:
+        """Run the job and wait for it: its warm-up."""
+
+
+#: Loads a library, and returns what makes a peer of a workload and its data.
+LoadPeer = Callable[[], Callable[[Workload, Sequence[np.ndarray]], Peer]]
 
 
 class _Job:
@@ -169,7 +200,7 @@ def run_timers(
     idle_s: float = 0.5,
     workloads: Sequence[Workload] = WORKLOADS,
     seed: int = 0,
-    torch: bool = True,
+    load_peer: LoadPeer | None = None,
     progress: Callable[[str], None] = lambda _: None,
     keep: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> dict[str, Any]:
@@ -189,8 +220,8 @@ def run_timers(
     workloads : sequence of Workload
     seed : int
         Of the data.
-    torch : bool
-        Whether PyTorch's events are put beside, where PyTorch is installed and sees a GPU.
+    load_peer : callable, optional
+        Loads another library, whose timers are compared, too (benchmarks/peers/torch_timers.py).
     progress : callable
         Is told what comes next.
     keep : callable
@@ -215,6 +246,7 @@ def run_timers(
             "the adapter has no timestamp-query, so there is nothing to hold the CPU's timers against; choose another "
             "with adapter= or --adapter (`gridwise info` lists them)"
         )
+    explained = {timer.name: timer.what for timer in TIMERS}
     rng = np.random.default_rng(seed)
     data = [[rng.random(workload.n, dtype=np.float32) for _ in range(2)] for workload in workloads]
     samples: list[_Samples] = [{} for _ in workloads]
@@ -227,27 +259,28 @@ def run_timers(
 
     def so_far(complete: bool = False) -> dict[str, Any]:
         entries = [
-            {**asdict(workload), "timers": [_row(name, row) for name, row in rows.items()]}
+            {**asdict(workload), "timers": [_row(name, explained[name], row) for name, row in rows.items()]}
             for workload, rows in zip(workloads, samples, strict=True)
             if rows
         ]
         return {**document, "complete": complete, "workloads": entries}
 
     for workload, vectors, rows in zip(workloads, data, samples, strict=True):
-        # Made from the adapter that is known: finding it anew takes longer than making a device.
+        # Made from the adapter that is known: looking for one again takes longer than making a device.
         for name, sample_ns in _cold(device.adapter, workload, vectors, cold_repeats, idle_s, progress):
             _put(rows, name, "cold", sample_ns)
             keep(so_far())
-    module = None
-    if torch:
-        progress("loading PyTorch, where it is")
-        module = cuda_torch()
+    make_peer = None
+    if load_peer is not None:
+        progress("loading the other library")
+        make_peer = load_peer()
     for workload, vectors, rows in zip(workloads, data, samples, strict=True):
         progress(f"{workload.name}, with warm-up: preparing")
         job = _Job(device, workload, vectors)
-        peer = None if module is None else TorchAdd(module, vectors, workload.transfers)
+        peer = None if make_peer is None else make_peer(workload, vectors)
         if peer is not None:
-            document["peers"] = {"torch": peer.described}
+            document["peers"] = {peer.name: dict(peer.described)}
+            explained |= peer.explained
         progress(f"{workload.name}, with warm-up: {repeats} of each timer")
         for i in range(repeats):
             for name, sample_ns in _warm(job, peer, warmup_s if i == 0 else warmup_s / 10):
@@ -285,13 +318,13 @@ def _cold(
             gc.collect()
 
 
-def _warm(job: _Job, peer: TorchAdd | None, warmup_s: float) -> Iterator[tuple[str, float]]:
-    """Take one sample of each timer: this library's in a row, then PyTorch's."""
+def _warm(job: _Job, peer: Peer | None, warmup_s: float) -> Iterator[tuple[str, float]]:
+    """Take one sample of each timer: this library's in a row, then the peer's."""
     _warm_up(lambda: job.sample_ns(TIMERS[2]), warmup_s)
     for timer in TIMERS:
         yield timer.name, job.sample_ns(timer)
     if peer is not None:
-        _warm_up(peer.timers["torch: perf_counter + synchronize"], warmup_s)
+        _warm_up(peer.run, warmup_s)
         for name, sample_ns in peer.timers.items():
             yield name, sample_ns()
 
@@ -303,8 +336,7 @@ def _warm_up(call: Callable[[], Any], seconds: float) -> None:
         call()
 
 
-def _row(name: str, samples: dict[str, list[float]]) -> dict[str, Any]:
-    what = next((timer.what for timer in TIMERS if timer.name == name), TorchAdd.WHAT.get(name, ""))
+def _row(name: str, what: str, samples: dict[str, list[float]]) -> dict[str, Any]:
     return {
         "timer": name,
         "what": what,

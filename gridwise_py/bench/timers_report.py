@@ -10,20 +10,23 @@ from rich.console import Group
 from rich.text import Text
 
 from ..display.quantities import format_count, format_time
-from .plot import COLOURS, STYLE, load_figure, save_figure, time_axis, write_title
+from .picture import below, check_picture, still, titled, write_picture
 from .text_table import Column, TextTable
+from .vega import COLOURS, GREY, SECONDS, Datasets, Spec, load_altair, quantity
 
-__all__ = ["device_line", "plot_timers", "timers_markdown", "timers_table"]
+__all__ = ["device_line", "plot_timers", "timers_chart", "timers_markdown", "timers_picture", "timers_table"]
 
 _HOWS = {"cold": "without warm-up", "warm": "with warm-up"}
+_PICTURE_WIDTH = 680
+_ROW_HEIGHT = 40
+_EXPLAINED = "Small marks are samples, large ones their medians. Dashed: the median of GPU timestamps with warm-up."
 
 
 def device_line(document: Mapping[str, Any]) -> str:
     """Return what it was measured on."""
     device, versions = document["device"], document["context"]["versions"]
     software = ", software on the CPU" if device["adapter_type"] == "CPU" else ""
-    torch = document["peers"].get("torch")
-    beside = f"; PyTorch {torch['version']}" if torch else ""
+    beside = "".join(f"; {name} {peer['version']}" for name, peer in document["peers"].items())
     return (
         f"{device['adapter']} ({device['backend']}, {device['driver']}{software}); "
         f"gridwise_py {versions['gridwise_py']}, {document['context']['time'][:10]}{beside}"
@@ -87,43 +90,53 @@ def timers_markdown(document: Mapping[str, Any]) -> str:
 
 
 def plot_timers(document: Mapping[str, Any], out: str | Path) -> None:
-    """Draw every sample of every timer, and the median of the GPU's own time as a line.
+    """Draw every sample of every timer, and write the picture.
 
     Raises
     ------
     ArgumentError
-        If matplotlib is not installed, or the suffix is not of a picture.
+        If Altair is not installed, or the suffix is not of a picture.
     """
     out = Path(out)
-    matplotlib, figure_class = load_figure(out)
-    workloads = document["workloads"]
-    with matplotlib.rc_context(STYLE):
-        rows = max(len(workload["timers"]) for workload in workloads)
-        figure = figure_class(figsize=(8.4, (1.2 + 0.42 * rows) * len(workloads) + 0.8), layout="constrained")
-        for axes, workload in zip(figure.subplots(len(workloads), 1, squeeze=False)[:, 0], workloads, strict=True):
-            _panel(axes, workload)
-        write_title(figure, [device_line(document)])
-        save_figure(figure, out)
+    check_picture(out)
+    write_picture(timers_picture(document), out)
 
 
-def _panel(axes: Any, workload: Mapping[str, Any]) -> None:
-    names, seen = [row["timer"] for row in workload["timers"]], []
-    for place, row in enumerate(workload["timers"]):
-        for how, offset, colour, marker in (("cold", -0.14, COLOURS[1], "s"), ("warm", 0.14, COLOURS[0], "o")):
+def timers_picture(document: Mapping[str, Any]) -> Spec:
+    """Return the specification of the picture: a chart for each job."""
+    charts = [
+        titled(still(timers_chart(workload), _PICTURE_WIDTH), [f"{_title(workload)}: what each timer says"], _EXPLAINED,
+               width=_PICTURE_WIDTH)
+        for workload in document["workloads"]
+    ]  # fmt: skip
+    return titled(below(charts), [device_line(document)])
+
+
+def timers_chart(workload: Mapping[str, Any]) -> Spec:
+    """Return the chart of one job: each sample of each timer, and the medians."""
+    alt, datasets = load_altair(), Datasets()
+    names = [row["timer"] for row in workload["timers"]]
+    samples, medians = [], []
+    for row in workload["timers"]:
+        for how, text in _HOWS.items():
             if row[how] is None:
                 continue
-            values = [ns / 1e9 for ns in row[how]["samples_ns"] if ns > 0]
-            seen += values
-            axes.plot(values, [place + offset] * len(values), linestyle="", marker=marker, color=colour, alpha=0.35)
-            median = row[how]["summary"]["median_ns"] / 1e9
-            label = _HOWS[how] if place == 0 else None
-            axes.plot([median], [place + offset], marker=marker, color=colour, markersize=8, linestyle="", label=label)
-    truth = next((row["warm"] for row in workload["timers"] if row["timer"] == "GPU timestamps"), None)
-    if truth is not None:
-        axes.axvline(truth["summary"]["median_ns"] / 1e9, color="#7f7f7f", linewidth=1, linestyle=(0, (6, 3)),
-                     label="GPU timestamps, with warm-up")  # fmt: skip
-    axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
-    time_axis(axes.xaxis, axes.set_xscale, seen)
-    axes.set_title(f"{_title(workload)}: what each timer says", loc="left")
-    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.12), ncols=3, borderaxespad=0.3)
+            common = {"timer": row["timer"], "how": text}
+            samples += [{**common, "s": ns / 1e9} for ns in row[how]["samples_ns"] if ns > 0]
+            medians.append({**common, "s": row[how]["summary"]["median_ns"] / 1e9})
+    x = quantity(alt.X, "s", "time of a sample", [row["s"] for row in samples], labels=SECONDS)
+    y = alt.Y("timer:N", title=None, sort=names, axis=alt.Axis(grid=True, tickBand="extent"))
+    # Samples with warm-up below those without.
+    words, legend, colours = list(_HOWS.values()), alt.Legend(symbolOpacity=1), [COLOURS[1], COLOURS[0]]
+    offset = alt.YOffset("how:N", sort=words)
+    colour = alt.Color("how:N", title=None, scale=alt.Scale(domain=words, range=colours), legend=legend)
+    shape = alt.Shape("how:N", title=None, scale=alt.Scale(domain=words, range=["square", "circle"]), legend=legend)
+    truth = [row for row in medians if (row["timer"], row["how"]) == ("GPU timestamps", _HOWS["warm"])]
+    layers = [
+        alt.Chart(datasets.data(truth)).mark_rule(color=GREY, strokeDash=[6, 3]).encode(x=x),
+        alt.Chart(datasets.data(samples)).mark_point(size=30, filled=True, opacity=0.3)
+        .encode(x=x, y=y, yOffset=offset, color=colour, shape=shape),
+        alt.Chart(datasets.data(medians)).mark_point(size=110, filled=True, opacity=1)
+        .encode(x=x, y=y, yOffset=offset, color=colour, shape=shape),
+    ]  # fmt: skip
+    return datasets.spec(alt.layer(*layers), height=_ROW_HEIGHT * len(names))

@@ -18,8 +18,11 @@ from .exit_codes import BAD_INPUT
 
 #: How long a command that reads and draws may be silent in a pipe.
 PATIENCE_S = 2.0
+#: Between two lines of a command that measures, in a pipe.
+LINE_EVERY_S = 10.0
 
 __all__ = [
+    "LINE_EVERY_S",
     "PATIENCE_S",
     "cannot_write",
     "check_new",
@@ -80,15 +83,24 @@ def table_console(piped_width: int) -> Any:
 
 
 @contextmanager
-def showing_progress(patience_s: float = 0.0) -> Iterator[Callable[[str], None]]:
+def showing_progress(patience_s: float = 0.0, every_s: float = 0.0) -> Iterator[Callable[[str], None]]:
     """Yield a function that says on stderr which step comes next: in place on a terminal, else in a line.
 
-    Where stderr is no terminal, steps of the first `patience_s` seconds are not said: a quick command says nothing.
+    Where stderr is no terminal, steps of the first `patience_s` seconds are not said (a quick command says nothing),
+    nor those within `every_s` seconds after a line.
     """
     console = make_console(stderr=True)
     if not console.is_terminal:
-        begin_s = time.monotonic()
-        yield lambda step: note(step) if time.monotonic() - begin_s >= patience_s else None
+        next_s = time.monotonic() + patience_s
+
+        def say(step: str) -> None:
+            nonlocal next_s
+            now_s = time.monotonic()
+            if now_s >= next_s:
+                next_s = now_s + every_s
+                note(step)
+
+        yield say
         return
     import textwrap
 

@@ -23,11 +23,10 @@ from ..bench.runner import RunProgress
 from ..bench.suite import Job
 from ..bench.table import result_line
 from ..display.quantities import format_count
+from .output import LINE_EVERY_S
 
-__all__ = ["LINE_EVERY_S", "BenchProgress", "format_duration"]
+__all__ = ["BenchProgress", "format_duration"]
 
-#: Between two lines while one case runs, where there is no terminal.
-LINE_EVERY_S = 10.0
 _REFRESHES_PER_S = 4
 _LINES_SHOWN = 6
 _BAR_WIDTH = 30

@@ -21,7 +21,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--calibration", type=_FILE, help="Output of `gridwise calibrate --format json`, if FILE has no ceilings."
 )
-@click.option("-o", "--out", type=_FILE, help="Write a picture, too: .png, .svg or .pdf. Needs matplotlib.")
+@click.option("-o", "--out", type=_FILE, help="Write a picture, too: .png, .svg or .pdf. Needs Altair.")
 @format_option
 def roofline(file: Path, calibration: Path | None, out: Path | None, form: str) -> None:
     """Hold each case of a results FILE against this device's own copy and multiply-add.

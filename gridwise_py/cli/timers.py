@@ -3,57 +3,80 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .exit_codes import BAD_INPUT, WRONG_RESULT
 from .options import adapter_option
-from .output import cannot_write, check_new, check_output, note, showing_progress, table_console
+from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, showing_progress, table_console
 
-__all__ = ["timers"]
+if TYPE_CHECKING:
+    from ..bench.timers import LoadPeer
+
+__all__ = ["time_and_show", "timers", "timers_options"]
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
+_OPTIONS = (
+    adapter_option,
+    click.option("--repeats", type=click.IntRange(min=1), default=20, show_default=True, help="Samples with warm-up."),
+    click.option(
+        "--cold-repeats", type=click.IntRange(min=1), default=3, show_default=True, help="Samples without warm-up."
+    ),
+    click.option(
+        "--warmup-s",
+        type=click.FloatRange(min=0),
+        default=0.3,
+        show_default=True,
+        help="Warm-up time before the first warm sample.",
+    ),
+    click.option(
+        "--idle-s", type=click.FloatRange(min=0), default=0.5, show_default=True, help="Pause before each cold sample."
+    ),
+    click.option(
+        "--scale",
+        type=click.FloatRange(min=0, min_open=True, max=10),
+        default=1.0,
+        help="Factor for the number of items.",
+    ),
+    click.option("--json", "json_path", type=_FILE, help="Write the samples here."),
+    click.option("--overwrite", is_flag=True, help="Replace the file of --json if it is there."),
+    click.option("--plot", "plot_path", type=_FILE, help="Write a picture: .png, .svg or .pdf. Needs Altair."),
+)
+
+
+def timers_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of `gridwise timers` to a command: those that `time_and_show` takes."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
 @click.command(short_help="Show how timers lie about a GPU.")
-@adapter_option
-@click.option("--repeats", type=click.IntRange(min=1), default=20, show_default=True, help="Samples with warm-up.")
-@click.option(
-    "--cold-repeats", type=click.IntRange(min=1), default=3, show_default=True, help="Samples without warm-up."
-)
-@click.option(
-    "--warmup-s",
-    type=click.FloatRange(min=0),
-    default=0.3,
-    show_default=True,
-    help="Warm-up time before the first warm sample.",
-)
-@click.option(
-    "--idle-s", type=click.FloatRange(min=0), default=0.5, show_default=True, help="Pause before each cold sample."
-)
-@click.option(
-    "--scale", type=click.FloatRange(min=0, min_open=True, max=10), default=1.0, help="Factor for the number of items."
-)
-@click.option("--no-torch", is_flag=True, help="Leave out PyTorch's timers if it is installed.")
-@click.option("--json", "json_path", type=_FILE, help="Write the samples here.")
-@click.option("--overwrite", is_flag=True, help="Replace the file of --json if it is there.")
-@click.option("--plot", "plot_path", type=_FILE, help="Write a picture: .png, .svg or .pdf. Needs matplotlib.")
-def timers(
-    adapter: str | None, repeats: int, cold_repeats: int, warmup_s: float, idle_s: float, scale: float, no_torch: bool,
-    json_path: Path | None, overwrite: bool, plot_path: Path | None,
-) -> None:  # fmt: skip
+@timers_options
+def timers(**options: Any) -> None:
     """Show how timers lie about a GPU: a vector add of 10,000,000 items, timed in five ways.
 
-    Once on the GPU alone, and once with 5,000,000 items, upload and download. Each without and with warm-up. Where
-    PyTorch with CUDA is installed, its events stand beside. docs/why-cpu-timers-lie.md explains the table. Samples are
-    in NAME.partial.json while it goes on, and stay there if it is interrupted.
+    Once on the GPU alone, and once with 5,000,000 items, upload and download. Each without and with warm-up.
+    docs/why-cpu-timers-lie.md explains the table. Samples are in NAME.partial.json while it goes on, and stay there if
+    it is interrupted.
     """
+    time_and_show(**options)
+
+
+def time_and_show(
+    adapter: str | None, repeats: int, cold_repeats: int, warmup_s: float, idle_s: float, scale: float,
+    json_path: Path | None, overwrite: bool, plot_path: Path | None, load_peer: LoadPeer | None = None,
+) -> None:  # fmt: skip
+    """Measure, print the table, write the files; `load_peer` as `run_timers` takes it."""
     from dataclasses import replace
 
-    from ..bench.plot import load_figure
+    from ..bench.picture import check_picture
     from ..bench.results import write_results
     from ..bench.results_writer import check_results_path, partial_path, without_link
     from ..bench.timers import WORKLOADS, run_timers
@@ -69,7 +92,7 @@ def timers(
         check_results_path(json_path)
         partial = None if is_stream(json_path) else partial_path(without_link(json_path))
     if plot_path is not None:
-        load_figure(plot_path)  # what is wrong with it is said before anything is measured
+        check_picture(plot_path)  # what is wrong with it is said before anything is measured
     workloads = [replace(workload, n=max(1, round(scale * workload.n))) for workload in WORKLOADS]
 
     def keep(document: dict[str, Any]) -> None:
@@ -79,10 +102,10 @@ def timers(
                 write_results(partial, document)
 
     try:
-        with showing_progress() as progress:
+        with showing_progress(LINE_EVERY_S, LINE_EVERY_S) as progress:
             document = run_timers(
                 adapter, repeats=repeats, cold_repeats=cold_repeats, warmup_s=warmup_s, idle_s=idle_s,
-                workloads=workloads, torch=not no_torch, progress=progress, keep=keep,
+                workloads=workloads, load_peer=load_peer, progress=progress, keep=keep,
             )  # fmt: skip
     except KeyboardInterrupt:
         if partial is not None and partial.is_file():

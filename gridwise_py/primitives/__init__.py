@@ -10,4 +10,15 @@ from .scan import Scan
 from .sort import ArgSort, Sort, SortPairs
 from .vector_add import VectorAdd
 
-__all__ = ["ArgSort", "Copy", "Kernel", "MatMul", "Primitive", "Reduce", "Scan", "Sort", "SortPairs", "VectorAdd"]
+__all__ = [
+    "ArgSort",
+    "Copy",
+    "Kernel",
+    "MatMul",
+    "Primitive",
+    "Reduce",
+    "Scan",
+    "Sort",
+    "SortPairs",
+    "VectorAdd",
+]

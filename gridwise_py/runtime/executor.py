@@ -17,6 +17,7 @@ import numpy as np
 import wgpu
 
 from ..backend.device_errors import device_errors, is_trouble, lacks_memory, watch_errors
+from ..backend.raw_commands import RawCommands, RawDispatch, raw_commands
 from ..backend.wgpu_native import submit, wait_idle
 from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
@@ -76,10 +77,18 @@ class _Transfer:
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
-    __slots__ = ("__weakref__", "_own", "labels", "plan", "steps", "title")
+    __slots__ = ("__weakref__", "_own", "labels", "plan", "raw", "steps", "title")
 
-    def __init__(self, plan: Plan, steps: list[_Dispatch | _Transfer], own: tuple[wgpu.GPUBuffer, ...] = ()):
+    def __init__(
+        self,
+        plan: Plan,
+        steps: list[_Dispatch | _Transfer],
+        own: tuple[wgpu.GPUBuffer, ...] = (),
+        raw: RawCommands | None = None,
+    ):
         self.plan: Plan = plan
+        #: The dispatches for the C functions; None where there is more than dispatches, or no such functions.
+        self.raw: RawCommands | None = raw
         self._own = own  # kept alive
         self.steps: list[_Dispatch | _Transfer] = steps
         self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, _Dispatch))
@@ -97,6 +106,8 @@ class BoundPlan:
         With `timing`, each kernel gets a pass of its own, with timestamps; without, neighbouring dispatches share
         one pass.
         """
+        if timing is None and self.raw is not None and self.raw.record(encoder, trials):
+            return
         compute = None
         for step in self.steps:
             if isinstance(step, _Transfer):
@@ -331,7 +342,11 @@ class Executor:
                         step.size_bytes,
                     )
                 )
-        return BoundPlan(instance.plan, steps, tuple(instance.own.values()))
+        dispatches = [
+            RawDispatch(s.label, s.pipeline, s.group, s.workgroups) for s in steps if isinstance(s, _Dispatch)
+        ]
+        raw = raw_commands(self.device, dispatches) if len(dispatches) == len(steps) else None
+        return BoundPlan(instance.plan, steps, tuple(instance.own.values()), raw)
 
     def _dispatch(self, kernel: Kernel, pipeline: Pipeline, ranges) -> _Dispatch:
         entries = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import time
 from collections.abc import Callable
@@ -10,8 +11,7 @@ from typing import Any, Generic
 import wgpu
 
 from ..backend.fork_guard import in_thread
-from ..backend.wgpu_native import submit as submit_commands
-from ..backend.wgpu_native import wait_idle, wait_method
+from ..backend.wgpu_native import submit_by, submit_is_wgpus, wait_idle, wait_method
 from ..errors import ArgumentError, TimingUnavailable
 from ..planning.plan import Plan
 from ..timing.queries import TimingSession
@@ -52,19 +52,16 @@ def submit(
 ) -> None:
     """Encode and submit a plan; with `cpu`, bracket the submission and put the CPU's times there."""
     begin = time.perf_counter_ns()
-    # Its passes carry the labels; one more here would cost every call another 3 µs.
-    encoder = device.create_command_encoder()
-    bound.encode(encoder, trials=trials, timing=session)
-    commands = [encoder.finish()]
+    send = _encoded(device, bound, trials, session)
     if cpu is None:
         encoded = time.perf_counter_ns()
-        submit_commands(device, commands, bound.title)
+        submit_by(device, send, bound.title)
         if observer is not None:
             observer.past_step("encode", begin, encoded)
             observer.past_step("submit", encoded, time.perf_counter_ns())
     else:
         encoded = time.perf_counter_ns()
-        t0, t1, t2 = bracket(device, lambda: submit_commands(device, commands, bound.title))
+        t0, t1, t2 = bracket(device, lambda: submit_by(device, send, bound.title))
         cpu.update(
             cpu_total_time_ns=float(t2 - t0),
             submit_time_ns=float(t1 - t0),
@@ -77,6 +74,19 @@ def submit(
                 observer.past_step(*step)
     if session is not None:
         session.submitted()
+
+
+def _encoded(
+    device: wgpu.GPUDevice, bound: BoundPlan, trials: int, session: TimingSession | None
+) -> Callable[[], object]:
+    """Encode a plan, and return what submits it."""
+    raw = bound.raw
+    if raw is not None and session is None and submit_is_wgpus(device):
+        return functools.partial(raw.submit, raw.encode(trials))
+    # Its passes carry the labels; one more here would cost every call another 3 µs.
+    encoder = device.create_command_encoder()
+    bound.encode(encoder, trials=trials, timing=session)
+    return functools.partial(device.queue.submit, [encoder.finish()])
 
 
 def submit_blocking(

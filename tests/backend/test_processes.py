@@ -119,7 +119,7 @@ from gridwise_py.runtime.context import context_of
 held, done = threading.Event(), threading.Event()
 def hold():
     mine = context_of(device)
-    locks = [scan._lock, mine.lock, mine.executor._lock, device_module._default_lock, context._creation_lock]
+    locks = [scan._plans_lock, mine.lock, mine.executor._lock, device_module._default_lock, context._creation_lock]
     if mine.has_timestamps:
         locks.append(mine.timing_helper._lock)
     for lock in locks:

@@ -1,7 +1,8 @@
-"""Pictures: they are made of any results, say what they show, and need no more than matplotlib."""
+"""Pictures of results: the charts that they are made of, by their data; and the files that come out."""
 
 import importlib
 import itertools
+import json
 import sys
 import xml.etree.ElementTree as ET
 
@@ -9,14 +10,18 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.lines import places, result_lines
+from gridwise_py.bench.charts import primitive_charts
+from gridwise_py.bench.lines import places, result_lines, yardsticks
 from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.plot import COLOURS, KERNEL_COLOURS, STYLE, _fit, plot_results, write_title
+from gridwise_py.bench.picture import still, titled, write_picture
+from gridwise_py.bench.plot import plot_results, results_picture
 from gridwise_py.bench.results import write_results
+from gridwise_py.bench.vega import COLOURS, KERNEL_COLOURS
 from gridwise_py.display.quantities import format_time, format_uncertainty
 from helpers.results import DEVICE, document, header, measurement, series
 
-pytest.importorskip("matplotlib")
+pytest.importorskip("altair")
+pytest.importorskip("vl_convert")
 
 
 def _sweep(**fields):
@@ -33,41 +38,148 @@ def _sweep(**fields):
 
 
 def _texts(path):
-    return [element.text for element in ET.parse(path).iter() if element.tag.endswith("text")]
+    """Every text of a picture; lines of one text are joined."""
+    return [" ".join(element.itertext()) for element in ET.parse(path).iter() if element.tag.endswith("}text")]
+
+
+def _walk(part):
+    """Every mapping in a specification but the rows of data."""
+    if isinstance(part, dict):
+        yield part
+        for key, value in part.items():
+            if key != "data":
+                yield from _walk(value)
+    elif isinstance(part, list):
+        for one in part:
+            yield from _walk(one)
+
+
+def _charts(spec):
+    """The charts of a picture by primitive and title: their rows, layer by layer."""
+    found = {}
+    primitive = ""
+    for row in spec["vconcat"]:
+        if "hconcat" in row and "title" in row:
+            (primitive,) = row["title"]["text"]
+        for chart in row.get("hconcat", [row]):
+            found[primitive, chart["title"]["text"][0]] = [
+                # Data that all layers have are the chart's.
+                layer.get("data", chart.get("data"))["values"]
+                for layer in chart["layer"]
+            ]
+    return found
+
+
+def test_the_charts_have_the_figures_of_the_file():
+    made = _sweep()
+    charts = _charts(results_picture([made], ["a"]))
+    # The copy kernel is a line in the charts of the others, and has none of its own.
+    assert set(charts) == {
+        ("scan", title) for title in ("Throughput over n", "Time over n", "Kernels against the whole",
+                                      "CPU wall against GPU span", "Cold against hot")
+    }  # fmt: skip
+    wanted = {
+        (e["primitive"], e["datatype"], e["mode"], e["n"]): np.median(e["whole"]["series"]["gpu_span"]["samples_ns"])
+        for e in made["results"]
+    }
+    scans = {key: ns for key, ns in wanted.items() if key[0] == "scan"}
+    *_, points = charts["scan", "Time over n"]
+    seen = {("scan", row["case"].split()[2], row["mode"], row["items"]): row["s"] * 1e9 for row in points}
+    assert seen == pytest.approx(scans)
+    throughput = charts["scan", "Throughput over n"]
+    assert {row["case"].split()[0] for row in throughput[-1]} == {"scan"}
+    assert {row["case"].split()[0] for row in throughput[0]} == {"copy"}
+    for row in throughput[-1]:
+        moved = next(e["work"]["read_bytes"] + e["work"]["write_bytes"] for e in made["results"]
+                     if (e["primitive"], e["n"]) == ("scan", row["items"]))  # fmt: skip
+        assert row["rate"] * row["s"] * 1e9 == pytest.approx(moved)
+    kernels = charts["scan", "Kernels against the whole"]
+    assert {row["kernel"] for row in kernels[0]} == {"reduce blocks", "scan blocks"}
+    ends = {}
+    for row in kernels[0]:
+        assert row["begin"] == pytest.approx(ends.get(row["line"], 0.0)), "kernels are stacked"
+        ends[row["line"]] = row["end"]
+    assert len(ends) == 4
 
 
 def test_what_a_picture_says(tmp_path):
     plot_results([_sweep()], ["a"], tmp_path / "a.svg")
-    texts = [text for text in _texts(tmp_path / "a.svg") if text]
+    texts = _texts(tmp_path / "a.svg")
     for wanted in (
-        "scan", "copy u32 hot", "scan add u32 hot", "scan add f32 cold", "reduce blocks", "scan blocks", "n, items",
-        "rate, GB/s (bytes that had to move)", "CPU wall per trial", "GPU span per trial", "2^24",
-        "GPU span: first begin to last end",
+        "scan", "scan add u32 hot", "scan add f32 cold", "reduce blocks", "scan blocks", "n, items", "GB/s",
+        "CPU wall per trial", "GPU span per trial", "2^24", "GPU time per trial", "cold over hot",
     ):  # fmt: skip
-        assert any(wanted in text for text in texts), wanted
+        assert wanted in texts, wanted
     assert any(text.startswith("a: invented (Vulkan, 1.0)") for text in texts)
 
 
-@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".SVG", b"<?xml")])
+def test_a_text_stands_right_of_its_bars_and_of_the_mark():
+    """Kernels that overlap take longer together than the whole: there the text would lie on a bar."""
+    made = document([measurement(labels=("a", "b"), count=20, ticks=())])
+    entry = made["results"][0]
+    for kernel, gpu_ns in zip(entry["kernels"], (3e6, 4e6), strict=True):
+        kernel["gpu_ns"] = gpu_ns
+    lines = result_lines([made], ["x"])
+    (spec,) = [spec for title, _, spec in primitive_charts("scan", lines, [], ["x"]) if title.startswith("Kernels")]
+    (whole,) = [row for rows in spec["datasets"].values() for row in rows if "text_at" in row]
+    assert whole["end"] < 7e-3
+    assert whole["text_at"] == pytest.approx(7e-3)
+
+
+def test_the_same_chart_is_on_the_page_and_in_the_picture():
+    made = _sweep()
+    lines = result_lines([made], ["a"])
+    own = [line for line in lines if line.primitive == "scan"]
+    drawn = _charts(results_picture([made], ["a"]))
+    for title, _, spec in primitive_charts("scan", own, yardsticks(lines), ["a"]):
+        rows = spec["datasets"]
+        assert drawn["scan", title] == [rows[layer.get("data", spec.get("data"))["name"]] for layer in spec["layer"]]
+
+
+def test_a_picture_has_nothing_that_only_a_page_can_do():
+    made = results_picture([_sweep(), _sweep()], ["a", "b"])
+    for part in _walk(made):
+        assert not {"params", "tooltip", "datasets"} & part.keys()
+        assert "condition" not in part
+        assert "shown_" not in str(part.get("filter", ""))
+        assert part.get("width") != "container"
+
+
+def test_filters_of_a_chart_that_are_no_menu_of_the_page_stay():
+    spec = {
+        "data": {"name": "rows"}, "datasets": {"rows": [{"a": 1}]}, "width": "container", "height": 280,
+        "transform": [{"filter": "datum.a > 0"}, {"filter": "(shown_file == '/' || datum.file == shown_file)"}],
+        "encoding": {"opacity": {"condition": {"param": "pick", "value": 1.0}, "value": 0.1}},
+    }  # fmt: skip
+    assert still(spec, 300) == {
+        "data": {"values": [{"a": 1}]}, "width": 300, "height": 280, "transform": [{"filter": "datum.a > 0"}],
+        "encoding": {"opacity": {"value": 1.0}},
+    }  # fmt: skip
+    assert still(spec, 300, 200)["height"] == 200
+    assert spec["width"] == "container"
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".SVG", b"<svg")])
 def test_the_suffix_says_the_kind(tmp_path, suffix, magic):
     path = tmp_path / f"a{suffix}"
     plot_results([document([measurement()])], ["a"], path)
     assert path.read_bytes().startswith(magic)
 
 
-def test_the_same_results_make_the_same_picture(tmp_path):
-    for name in ("a.svg", "b.svg"):
-        plot_results([document([measurement()])], ["x"], tmp_path / name)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_the_same_results_make_the_same_picture(tmp_path, suffix):
+    for name in ("a", "b"):
+        plot_results([document([measurement()])], ["x"], tmp_path / f"{name}{suffix}")
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
 
 
 def test_several_files_on_one_axis(tmp_path):
     slow = {**DEVICE, "adapter": "slow", "adapter_type": "CPU"}
     second = document([measurement(n=1 << 20, scale_ns=1e6)], device=slow)
     plot_results([_sweep(), second], ["fast", "slow"], tmp_path / "a.svg")
-    texts = [text for text in _texts(tmp_path / "a.svg") if text]
-    assert any("scan add u32 hot, fast" in text for text in texts)
-    assert any("scan add u32 hot, slow" in text for text in texts)
+    texts = _texts(tmp_path / "a.svg")
+    assert "scan add u32 hot, fast" in texts
+    assert "scan add u32 hot, slow" in texts
     assert any("software on the CPU" in text for text in texts)
 
 
@@ -84,20 +196,25 @@ def test_several_files_on_one_axis(tmp_path):
 )
 def test_results_with_little_or_much_in_them(tmp_path, made):
     plot_results([document(made)], ["a"], tmp_path / "a.svg")
-    assert (tmp_path / "a.svg").stat().st_size > 10_000
-
-
-def test_lines_are_told_apart_without_colour(tmp_path):
-    from gridwise_py.bench.plot import _style
-
-    many = document([measurement(datatype=f"type {i}") for i in range(30)])
-    styles = [_style(line) for line in result_lines([many, many], ["a", "b"])]
-    assert len({(s["color"], s["marker"], s["linestyle"], s["markerfacecolor"]) for s in styles}) == 60
-    assert len({(s["marker"], s["linestyle"]) for s in styles}) == 16
+    drawn = [element for element in ET.parse(tmp_path / "a.svg").iter() if element.get("class", "").startswith("mark-")]
+    assert any(len(element) for element in drawn if "mark-symbol" in element.get("class"))
 
 
 def test_kernels_have_colours_of_their_own():
     assert not set(KERNEL_COLOURS) & set(COLOURS)
+
+
+def test_cases_are_told_apart_without_colour():
+    many = document([measurement(datatype=f"type {i}") for i in range(30)])
+    spec = results_picture([many, many], ["a", "b"])
+    scales = [part["scale"] for part in _walk(spec) if "scale" in part and part.get("field") == "case"]
+    shapes = next(scale for scale in scales if "circle" in scale.get("range", ()))
+    looks = {(COLOURS[i % len(COLOURS)], shape) for i, shape in enumerate(shapes["range"])}
+    assert len(looks) == 30
+    fills = [part["scale"]["range"] for part in _walk(spec) if "scale" in part and part.get("field") == "file"
+             and "range" in part["scale"]]  # fmt: skip
+    assert fills
+    assert all(len({json.dumps(one) for one in values}) == 2 for values in fills)
 
 
 def test_a_median_has_three_digits_and_its_uncertainty_beside_it(tmp_path):
@@ -116,13 +233,13 @@ def test_the_clock_of_times_is_named(tmp_path):
     wall = {"cpu_wall": measurement().whole["cpu_wall"]}
     without = measurement(n=1 << 10, kernels=(), whole=wall, ticks=())
     for made, wanted in (
-        ([measurement(n=1 << 12)], {"GPU span per trial"}),
-        ([without], {"CPU wall per trial"}),
-        ([without, measurement(n=1 << 12)], {"GPU span per trial (CPU wall where there is none)"}),
+        ([measurement(n=1 << 12)], "GPU span per trial"),
+        ([without], "CPU wall per trial"),
+        ([without, measurement(n=1 << 12)], "GPU span per trial (CPU wall where there is none)"),
     ):
-        plot_results([document(made)], ["a"], tmp_path / "a.svg")
-        assert wanted <= set(_texts(tmp_path / "a.svg"))
-        assert "time per trial" not in _texts(tmp_path / "a.svg")
+        sheet = results_picture([document(made)], ["a"])
+        titles = [part["y"]["title"] for part in _walk(sheet) if "y" in part and "title" in part.get("y", {})]
+        assert wanted in titles
 
 
 def test_lines_are_in_the_order_asked_for_by_the_name_that_all_outputs_use():
@@ -158,52 +275,24 @@ def test_equal_results_do_not_hide_each_other():
         assert np.prod(factors) == pytest.approx(1)
 
 
-def _axes():
-    from matplotlib.figure import Figure
-
-    return Figure().subplots()
-
-
-@pytest.mark.parametrize("scale", ["linear", "log"])
-def test_no_interval_sets_an_axis_and_one_that_is_cut_has_an_arrow(scale):
-    axes = _axes()
-    axes.set_yscale(scale)
-    # n, value, low, high: the second reaches far beyond all values.
-    _fit(axes, [([(1, 2.0, 1.9, 2.1), (2, 3.0, 0.001, 500.0)], {"color": "red"})])
-    bottom, top = axes.get_ylim()
-    assert bottom < 2
-    assert 3 < top < 10
-    arrows = {(line.get_marker(), tuple(line.get_xdata())) for line in axes.lines}
-    assert arrows == {("^", (2,))} | ({("v", (2,))} if scale == "log" else set())
+def test_a_long_title_stays_in_the_picture(tmp_path):
+    word = "llvmpipe (LLVM 15.0.6, 256 bits) (Vulkan, Mesa 22.3.6, software on the CPU), "
+    chart = {"data": {"values": [{"a": 1}]}, "mark": "bar", "encoding": {"x": {"field": "a", "type": "quantitative"}}}
+    write_picture(titled(chart | {"width": 480}, ["run: " + word * 4], word * 4, width=480), tmp_path / "a.svg")
+    root = ET.parse(tmp_path / "a.svg").getroot()
+    assert float(root.get("width")) < 560
 
 
-def test_a_long_title_stays_in_the_picture():
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with rc_context(STYLE):
-        figure = Figure(figsize=(4.8, 3), layout="constrained")
-        figure.subplots()
-        write_title(figure, ["run: llvmpipe (LLVM 15.0.6, 256 bits) (Vulkan, Mesa 22.3.6, software on the CPU), " * 2])
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        box = figure._suptitle.get_window_extent(canvas.get_renderer())
-    assert box.x0 >= 0
-    assert box.x1 <= figure.bbox.x1
-
-
-def test_dollar_signs_are_no_formulas(tmp_path):
-    """In the names of files, adapters, primitives and kernels: an unfinished formula ended the command."""
-    text = r"a$x^$ \frac$"
+def test_dollar_signs_and_braces_are_drawn_as_they_are(tmp_path):
+    """In the names of files, adapters, primitives and kernels."""
+    text = r"a$x^$ \frac${b} <i> &"
     made = document(
         [measurement(text, datatype=text, labels=(text, "b"))], device={**DEVICE, "adapter": text, "driver": text}
     )
     plot_results([made, made], [text, "other"], tmp_path / "a.svg")
-    texts = [one for one in _texts(tmp_path / "a.svg") if one]
-    # As they are, and not set as a formula.
+    texts = _texts(tmp_path / "a.svg")
     assert text in texts
-    assert any(f"{text}: {text} (Vulkan, {text})" in one for one in texts)
+    assert any(f"{text}: {text} (Vulkan, {text})" in " ".join(one.split()) for one in texts)
     assert any(one.endswith(f", {text}") for one in texts)
 
 
@@ -214,6 +303,8 @@ def test_nothing_to_draw(tmp_path):
             plot_results([made], ["a.json"], tmp_path / "a.svg")
     with pytest.raises(gw.ArgumentError, match=r"a\.gif: a picture ends in \.png"):
         plot_results([document([measurement()])], ["a"], tmp_path / "a.gif")
+    with pytest.raises(gw.ArgumentError, match=r"a\.html: .* `gridwise report FILE -o PAGE\.html`"):
+        plot_results([document([measurement()])], ["a"], tmp_path / "a.html")
 
 
 @pytest.mark.parametrize("patience_s", [0.0, 600.0])
@@ -233,14 +324,14 @@ def test_the_command(tmp_path, monkeypatch, patience_s):
     assert out.read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
+def test_without_altair_the_extra_is_named(tmp_path, monkeypatch):
     from click.testing import CliRunner
 
     from gridwise_py.cli import main
 
     write_results(tmp_path / "run.json", document([measurement()]))
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     result = CliRunner().invoke(main, ["plot", str(tmp_path / "run.json"), "-o", str(tmp_path / "a.png")])
     assert result.exit_code == 2
-    assert "pip install 'matplotlib>=3.8'" in result.output
+    assert "pip install 'altair>=6.0' 'vl-convert-python>=1.9'" in result.output
     assert not (tmp_path / "a.png").exists()

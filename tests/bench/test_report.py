@@ -15,15 +15,14 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
+from gridwise_py.bench.charts import verdict_chart
 from gridwise_py.bench.compare import Row, compare
 from gridwise_py.bench.compare_render import row_cells
 from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.plot import COLOURS, KERNEL_COLOURS
 from gridwise_py.bench.report import _DARK_COLOURS, read_sources, report_html
-from gridwise_py.bench.report_charts import verdict_chart
 from gridwise_py.bench.report_samples import thinned
-from gridwise_py.bench.report_vega import vegalite_version
 from gridwise_py.bench.results import write_results
+from gridwise_py.bench.vega import COLOURS, KERNEL_COLOURS, vegalite_version
 from gridwise_py.bench.verdict import VerdictKind
 from gridwise_py.cli import main
 from gridwise_py.display.quantities import format_time, format_uncertainty
@@ -235,7 +234,7 @@ def test_a_median_is_one_text_with_three_digits_and_its_uncertainty_everywhere()
     assert [one["median"] for case in shared["samples"] for one in case["series"]] == [wanted]
     drawn = [row for spec in shared["charts"].values() for row in _rows(spec)]
     assert {row["time"] for row in drawn if "time" in row} == {wanted}
-    assert {row["text"] for row in drawn if row.get("line") and "kernel" not in row} == {wanted}
+    assert {row["text"] for row in drawn if "text_at" in row} == {wanted}
     assert {row["cpu"] for row in drawn if "cpu" in row} == {wanted}
 
 

@@ -158,10 +158,27 @@ def test_on_a_phone_the_rows_of_a_chart_can_be_told_apart(new_page, files):
     page.look(width=500, height=740)
     page.open(files / "two.html", DRAWN)
     labels = page.evaluate(
-        "[...document.querySelectorAll('[data-chart^=verdicts] .role-axis-label text')].map(e => e.textContent)"
+        "[...document.querySelectorAll('[data-chart^=verdicts] .mark-text text')].map(e => e.textContent)"
     )
     assert any(" n=" in label for label in labels)
     assert [label for label in labels if "…" in label] == []
+    page.close()
+
+
+def test_on_a_phone_long_names_of_files_are_not_cut(new_page, tmp_path):
+    """Each legend has the whole width, and the names of bars stand above them."""
+    names = [f"{which}-of-a-long-name-that-somebody-gave" for which in ("old", "new")]
+    (tmp_path / "long.html").write_text(report_html([source(name, sweep()) for name in names]), encoding="utf-8")
+    page = new_page()
+    page.look(width=500, height=740)
+    page.open(tmp_path / "long.html", DRAWN)
+    texts = page.evaluate(
+        "[...document.querySelectorAll('[data-chart^=primitive] text')].map(e => [e.textContent,"
+        " e.getBoundingClientRect().right - e.closest('svg').getBoundingClientRect().right])"
+    )
+    for wanted in (*names, *(f"scan add u32 hot, {name}" for name in names)):
+        assert wanted in [text for text, _ in texts]
+    assert [text for text, right in texts if right > 1 or "…" in text] == []
     page.close()
 
 

@@ -1,6 +1,7 @@
 """The roofline: predictions from measured ceilings, and a likely reason for each gap."""
 
 import json
+import lzma
 
 import pytest
 from click.testing import CliRunner
@@ -8,11 +9,11 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.measurement import Mode
 from gridwise_py.bench.results import write_results
-from gridwise_py.bench.results_reader import read_results
+from gridwise_py.bench.results_reader import parse
 from gridwise_py.bench.roofline import ceilings_of, points, read_calibration
-from gridwise_py.bench.roofline_report import ceilings_text, plot_roofline
+from gridwise_py.bench.roofline_report import ceilings_text, plot_roofline, roofline_picture
 from gridwise_py.cli import main
-from helpers.paths import RESULTS, ROOT
+from helpers.paths import RESULTS
 from helpers.results import DEVICE, document, measurement
 
 KEY = {key: DEVICE[key] for key in ("adapter", "driver", "backend")}
@@ -146,22 +147,31 @@ def test_the_command(tmp_path):
 
 
 def test_the_picture(tmp_path):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("altair")
     doc = document([measurement(n=1 << 20), measurement("reduce", n=1 << 24), measurement("copy", work={})])
     ceilings = ceilings_of(doc, CALIBRATION)
-    plot_roofline(doc, ceilings, points(doc, ceilings), tmp_path / "a.svg")
+    found = points(doc, ceilings)
+    chart = roofline_picture(doc, ceilings, found)
+    line, drawn = ([*layer["data"]["values"]] for layer in (chart["layer"][0], chart["layer"][-1]))
+    assert {(row["case"], row["flop_per_byte"]): row["gflops"] for row in drawn} == {
+        (point.name, point.intensity): point.gflops for point in found if point.intensity
+    }
+    # Up to the ridge the memory is the roof, beyond it the arithmetic.
+    assert [row["gflops"] for row in line] == [pytest.approx(min(row["flop_per_byte"] * 1000, 20_000)) for row in line]
+    assert line[1]["flop_per_byte"] == ceilings.ridge
+    plot_roofline(doc, ceilings, found, tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
-    for word in ("scan add u32 hot", "reduce add u32 hot", "operations per byte", "measured ceilings: copy"):
+    for word in ("scan add u32 hot", "reduce add u32 hot", "operations per byte", "the measured ceilings, copy"):
         assert word in text
     none = [point for point in points(doc, ceilings) if point.intensity == 0]
     with pytest.raises(gw.ArgumentError, match="nothing to draw"):
         plot_roofline(doc, ceilings, none, tmp_path / "a.svg")
 
 
-@pytest.mark.skipif(not (ROOT / "benchmarks/results/h200/instrument/run1.json").exists(), reason="needs the repository")
+@pytest.mark.skipif(not (RESULTS / "h200" / "instrument").exists(), reason="needs the repository")
 def test_a_run_on_an_h200():
     folder = RESULTS / "h200" / "instrument"
-    doc = read_results(folder / "run1.json")
+    doc = parse(lzma.decompress((folder / "run1.json.xz").read_bytes()), "run1.json")
     ceilings = ceilings_of(doc, read_calibration(folder / "calibration.json"))
     found = points(doc, ceilings)
     assert len(found) == len(doc["results"])

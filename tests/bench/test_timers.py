@@ -1,20 +1,19 @@
 """`gridwise timers`: each timer reads the clock it says, at the moments it says; tables and pictures of it."""
 
+import importlib
 import importlib.util
 import json
-import sys
 import time
-import types
 import weakref
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench import timers
-from gridwise_py.bench.peers import TorchAdd, cuda_torch
 from gridwise_py.bench.timers import TIMERS, WORKLOADS, Workload, run_timers
-from gridwise_py.bench.timers_report import plot_timers, timers_markdown
+from gridwise_py.bench.timers_report import plot_timers, timers_chart, timers_markdown
 from helpers.paths import ROOT
 
 SMALL = [Workload(w.name, 100_003, w.transfers) for w in WORKLOADS]
@@ -24,7 +23,7 @@ SMALL = [Workload(w.name, 100_003, w.transfers) for w in WORKLOADS]
 def document(device):
     if "timestamp-query" not in device.features:
         pytest.skip("timestamp-query refused by GRIDWISE_TEST_REFUSE_FEATURES")
-    return run_timers(repeats=4, cold_repeats=2, warmup_s=0.01, idle_s=0.0, workloads=SMALL, torch=False)
+    return run_timers(repeats=4, cold_repeats=2, warmup_s=0.01, idle_s=0.0, workloads=SMALL)
 
 
 CLOCKS = {
@@ -108,10 +107,10 @@ def test_without_timestamps_it_says_so(monkeypatch, device):
 
 
 def test_what_there_is_can_be_kept_at_any_time(device, require, tmp_path):
-    """After each sample without warm-up and each round with; all those without come before PyTorch and the others."""
+    """After each sample without warm-up and each round with; all those without come before the others."""
     require("timestamp-query")
     seen = []
-    last = run_timers(repeats=2, cold_repeats=2, warmup_s=0, idle_s=0, workloads=SMALL, torch=False, keep=seen.append)
+    last = run_timers(repeats=2, cold_repeats=2, warmup_s=0, idle_s=0, workloads=SMALL, keep=seen.append)
     assert len(seen) == 2 * 2 * len(TIMERS) + 2 * 2
     assert [one["complete"] for one in [*seen, last]] == [False] * len(seen) + [True]
     counts = [
@@ -124,7 +123,7 @@ def test_what_there_is_can_be_kept_at_any_time(device, require, tmp_path):
     assert [row["timer"] for row in seen[0]["workloads"][0]["timers"]] == ["submit only"]
     for one in seen:
         assert "| submit only |" in timers_markdown(one)
-    if importlib.util.find_spec("matplotlib"):
+    if importlib.util.find_spec("vl_convert"):
         plot_timers(seen[0], tmp_path / "a.svg")
     assert {**seen[-1], "complete": True} == last
 
@@ -138,7 +137,7 @@ def test_a_round_is_warmed_up_once_for_each_side(monkeypatch, device, require):
     monkeypatch.setattr(timers._Job, "sample_ns", lambda self, t: (log.append(t.name), real(self, t))[1])
     sleep = time.sleep  # which waits for the GPU use, too
     monkeypatch.setattr(time, "sleep", lambda s: log.append(("idle", s)) if s == 0.25 else sleep(s))
-    run_timers(repeats=2, cold_repeats=1, warmup_s=0.5, idle_s=0.25, workloads=SMALL[:1], torch=False)
+    run_timers(repeats=2, cold_repeats=1, warmup_s=0.5, idle_s=0.25, workloads=SMALL[:1])
     names = [t.name for t in TIMERS]
     cold = [entry for name in names for entry in (("idle", 0.25), name)]
     warm = [[("warm-up", s), TIMERS[2].name, *names] for s in (0.5, 0.05)]
@@ -158,63 +157,70 @@ def test_devices_of_samples_without_warm_up_are_let_go(monkeypatch, device, requ
         return found
 
     monkeypatch.setattr(timers, "request_device", request)
-    run_timers(repeats=1, cold_repeats=1, warmup_s=0, idle_s=0, workloads=SMALL, torch=False)
+    run_timers(repeats=1, cold_repeats=1, warmup_s=0, idle_s=0, workloads=SMALL)
     assert len(made) == 1 + 2 * len(TIMERS)
 
 
-# ---- PyTorch beside it
+# ---- another library beside it
 
 
-class _Event:
-    def __init__(self, enable_timing):
-        assert enable_timing
+class _Other:
+    """A library that does nothing, and says so."""
 
-    def record(self):
-        _LOG.append("record")
+    name = "other"
+    described: ClassVar = {"version": "9"}
+    explained: ClassVar = {"other's clock": "nothing"}
 
-    def synchronize(self):
-        _LOG.append("event wait")
+    def __init__(self, log, workload):
+        self._log, self._workload = log, workload
+        self.timers = {"other's clock": self._time}
 
-    def elapsed_time(self, end):
-        return 0.25
+    def _time(self):
+        self._log.append("other's clock")
+        return 7.0
+
+    def run(self):
+        self._log.append("other's warm-up")
 
 
-_LOG = []
+def test_another_library_is_loaded_after_all_cold_samples_and_warmed_up_in_each_round(device, require, monkeypatch):
+    require("timestamp-query")
+    log = []
+    real = timers._Job.sample_ns
+    monkeypatch.setattr(timers._Job, "sample_ns", lambda self, t: (log.append(t.name), real(self, t))[1])
 
+    def load():
+        log.append("load")
+        return lambda workload, data: _Other(log, workload)
 
-def test_torch_is_timed_as_it_wants_to_be(monkeypatch):
-    """An invented torch; the real one is not to be had without a CUDA GPU."""
-
-    class Tensor:
-        def cuda(self):
-            return self
-
-    cuda = types.SimpleNamespace(
-        Event=_Event, synchronize=lambda: _LOG.append("wait"), is_available=lambda: True, get_device_name=lambda i: "G",
-    )  # fmt: skip
-    torch = types.SimpleNamespace(
-        cuda=cuda, __version__="9", version=types.SimpleNamespace(cuda="13"), from_numpy=lambda values: Tensor(),
-        empty_like=lambda t: t, add=lambda a, b, out: _LOG.append("add"),
-    )  # fmt: skip
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    assert cuda_torch() is torch
-    peer = TorchAdd(torch, [np.ones(3, np.float32)] * 2, False)
-    assert peer.described == {"version": "9", "cuda": "13", "device": "G"}
-    _LOG.clear()
-    assert peer.timers["torch.cuda.Event"]() == 0.25e6
-    assert _LOG == ["wait", "record", "add", "record", "event wait"]
-    assert set(peer.timers) == set(TorchAdd.WHAT)
-    cuda.is_available = lambda: False
-    assert cuda_torch() is None
-    monkeypatch.setitem(sys.modules, "torch", None)
-    assert cuda_torch() is None
+    found = run_timers(repeats=2, cold_repeats=1, warmup_s=0, idle_s=0, workloads=SMALL, load_peer=load)
+    names = [t.name for t in TIMERS]
+    side = ["other's warm-up", "other's clock"]
+    assert log == 2 * names + ["load"] + 4 * [TIMERS[2].name, *names, *side]
+    assert found["peers"] == {"other": {"version": "9"}}
+    for workload in found["workloads"]:
+        row = workload["timers"][-1]
+        assert (row["timer"], row["what"], row["cold"]) == ("other's clock", "nothing", None)
+        assert row["warm"]["samples_ns"] == [7.0, 7.0]
+    assert "; other 9." in timers_markdown(found)
 
 
 # ---- table, page, picture
 
 
 def test_the_picture(document, tmp_path):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("altair")
+    for workload in document["workloads"]:
+        spec = timers_chart(workload)
+        (line,), samples, medians = ([*spec["datasets"][layer["data"]["name"]]] for layer in spec["layer"])
+        for how, words in (("cold", "without warm-up"), ("warm", "with warm-up")):
+            wanted = {row["timer"]: row[how] for row in workload["timers"]}
+            for name, one in wanted.items():
+                drawn = [row["s"] * 1e9 for row in samples if (row["timer"], row["how"]) == (name, words)]
+                assert drawn == pytest.approx([ns for ns in one["samples_ns"] if ns > 0])
+            drawn = {row["timer"]: row["s"] * 1e9 for row in medians if row["how"] == words}
+            assert drawn == pytest.approx({name: one["summary"]["median_ns"] for name, one in wanted.items()})
+        assert line == next(row for row in medians if (row["timer"], row["how"]) == ("GPU timestamps", "with warm-up"))
     plot_timers(document, tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
     for word in ("submit only", "process_time + wait", "with warm-up", "without warm-up", "GPU timestamps"):
@@ -241,7 +247,6 @@ def test_the_command(device, require, tmp_path):
         "0",
         "--scale",
         "0.001",
-        "--no-torch",
     ]
     result = CliRunner().invoke(main, ["timers", *few, "--json", str(out)])
     assert result.exit_code == 0, result.output
@@ -249,10 +254,20 @@ def test_the_command(device, require, tmp_path):
         assert word in result.output
     found = json.loads(out.read_text())
     assert (found["schema"], found["complete"]) == ("gridwise.timers", True)
-    assert "vector add, without warm-up, 1 of 1: GPU timestamps\n" in result.stderr, "a line each where no terminal is"
+    assert result.stderr.splitlines() == [f"wrote {out}"], "a quick command says nothing of its steps in a pipe"
     assert not (tmp_path / "t.partial.json").exists()
     for wrong in (["--json", str(tmp_path / "no" / "t.json")], ["--plot", str(tmp_path / "t.gif")]):
         assert CliRunner().invoke(main, ["timers", *few, *wrong]).exit_code == 2
+
+
+def test_in_a_pipe_there_is_a_line_now_and_then(monkeypatch, capsys):
+    output = importlib.import_module("gridwise_py.cli.output")
+    now_s = iter([0.0, 3.0, 10.0, 12.0, 19.9, 20.0, 21.0])
+    monkeypatch.setattr(output.time, "monotonic", lambda: next(now_s))
+    with output.showing_progress(10.0, 10.0) as say:
+        for step in "abcdef":
+            say(step)
+    assert capsys.readouterr().err.splitlines() == ["b", "e"]
 
 
 def test_a_command_that_is_cut_off_leaves_what_it_has(device, require, tmp_path, monkeypatch):
@@ -268,7 +283,7 @@ def test_a_command_that_is_cut_off_leaves_what_it_has(device, require, tmp_path,
         raise KeyboardInterrupt
 
     monkeypatch.setattr(timers._Job, "check", stop)
-    words = ("--repeats", 1, "--cold-repeats", 1, "--warmup-s", 0, "--idle-s", 0, "--scale", 0.001, "--no-torch")
+    words = ("--repeats", 1, "--cold-repeats", 1, "--warmup-s", 0, "--idle-s", 0, "--scale", 0.001)
     result = CliRunner().invoke(main, ["timers", *map(str, words), "--json", str(out), "--overwrite"])
     assert result.exit_code == 130
     partial = tmp_path / "t.partial.json"

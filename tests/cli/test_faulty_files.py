@@ -180,7 +180,7 @@ ACCEPTED = {
 @pytest.mark.parametrize("change", ACCEPTED.values(), ids=list(ACCEPTED))
 def test_a_file_that_is_odd_is_shown_or_refused(run, change, command):
     if command[0] in ("plot", "report"):
-        pytest.importorskip({"plot": "matplotlib", "report": "altair"}[command[0]])
+        pytest.importorskip("altair")
     made = _document()
     change(made)
     result = run(command, made)
@@ -189,7 +189,7 @@ def test_a_file_that_is_odd_is_shown_or_refused(run, change, command):
 
 
 def test_a_label_is_drawn_as_it_is_written(run):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("altair")
     made = _document()
     for entry in made["results"]:
         entry["kernels"][0]["label"] = "cost $a^2$ b"
@@ -282,7 +282,6 @@ def no_room():
 
 @pytest.mark.parametrize("command", WRITERS.values(), ids=list(WRITERS))
 def test_without_room_the_older_file_stays(run, command, request):
-    pytest.importorskip("matplotlib")
     pytest.importorskip("altair")
     out = "old" + SUFFIX.get(command[0], ".svg")
     with open(out, "w") as file:

@@ -93,8 +93,8 @@ def test_chunks_wherever_they_are_declared(device, name):
             cuts = np.split(items, [items.size // 3 // 2 * 2, items.size // 2 // 2 * 2])
             arrays[argument] = gw.ChunkedArray([gw.asarray(cut, device) for cut in cuts])
         else:
+            chunked = gw.ChunkedArray([arrays[argument]])
             with pytest.raises(gw.ArgumentError, match="must be one Array"):
-                chunked = gw.ChunkedArray([arrays[argument]])
                 call.primitive.execute(**{**arrays, argument: chunked})
     run = call.primitive.execute(**arrays)
     call.check(run.outputs)

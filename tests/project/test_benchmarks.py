@@ -645,3 +645,136 @@ def test_windows_that_differ_end_the_run_but_not_what_was_measured(device, tmp_p
     assert {row["kernel"] for row in json.loads(path.read_text())["results"]} == {"vector_add"}
     unknown = _run("windows", "--quick", "--kernels", "vector add")
     assert (unknown.exit_code, "no 'vector add'; there are vector_add" in unknown.output) == (2, True)
+
+
+# ---- PyTorch's timers
+
+
+class _CudaEvent:
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        _LOG.append("record")
+
+    def synchronize(self):
+        _LOG.append("event wait")
+
+    def elapsed_time(self, end):
+        return 0.25
+
+
+_LOG = []
+
+
+def _logging_torch():
+    """An invented torch that logs what it is asked for; the real one needs a CUDA GPU."""
+
+    class LoggingTensor:
+        def cuda(self):
+            _LOG.append("upload")
+            return self
+
+        def cpu(self):
+            _LOG.append("download")
+
+        def __add__(self, other):
+            _LOG.append("add")
+            return self
+
+    torch = types.ModuleType("torch")
+    torch.__version__, torch.version = "9", types.SimpleNamespace(cuda="13")
+    torch.from_numpy = lambda values: LoggingTensor()
+    torch.empty_like = lambda tensor: tensor
+    torch.add = lambda a, b, out: _LOG.append("add")
+    torch.cuda = types.SimpleNamespace(
+        Event=_CudaEvent, synchronize=lambda: _LOG.append("wait"), is_available=lambda: True,
+        get_device_name=lambda i: "G",
+    )  # fmt: skip
+    return torch
+
+
+@pytest.mark.parametrize("transfers", [False, True])
+def test_each_of_torchs_timers_waits_where_it_says(monkeypatch, transfers):
+    monkeypatch.setitem(sys.modules, "torch", _logging_torch())
+    script = _script("torch_timers")
+    peer = script.load_peer()(script.Workload("w", 3, transfers), [np.ones(3, np.float32)] * 2)
+    assert peer.described == {"version": "9", "cuda": "13", "device": "G"}
+    assert set(peer.timers) == set(peer.explained)
+    up, down = (["upload", "upload"], ["download"]) if transfers else ([], [])
+    for name, wanted in (
+        ("torch.cuda.Event", ["wait", "record", *up, "add", *down, "record", "event wait"]),
+        ("torch: perf_counter, no synchronize", ["wait", *up, "add", "wait"]),
+        ("torch: perf_counter + synchronize", ["wait", *up, "add", *down, "wait", "wait"]),
+    ):
+        _LOG.clear()
+        assert peer.timers[name]() >= 0
+        assert wanted == _LOG, name
+    assert peer.timers["torch.cuda.Event"]() == 0.25e6
+
+
+def test_torchs_timers_stand_below_ours(device, require, tmp_path, monkeypatch):
+    require("timestamp-query")
+    monkeypatch.setitem(sys.modules, "torch", _logging_torch())
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    path = tmp_path / "t.json"
+    few = ("--repeats", 1, "--cold-repeats", 1, "--warmup-s", 0, "--idle-s", 0, "--scale", 0.001)
+    done = _run("torch_timers", *few, "--json", path)
+    assert done.exit_code == 0, done.output
+    found = json.loads(path.read_text())
+    assert found["peers"]["PyTorch"]["version"] == "9"
+    assert [row["timer"] for row in found["workloads"][0]["timers"]][-3:] == list(
+        _script("torch_timers").TorchAdd.explained
+    )
+
+
+def test_without_torch_its_timers_are_refused_before_anything_is_measured(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    script = _script("torch_timers")
+    monkeypatch.setattr(script, "time_and_show", lambda **options: pytest.fail("it measures"))
+    monkeypatch.setattr(script.importlib.util, "find_spec", lambda name: None)
+    done = CliRunner().invoke(script.main, [])
+    assert done.exit_code == 2
+    assert "PyTorch is not installed" in done.output
+
+
+# ---- the picture of the peers
+
+
+def test_the_picture_of_the_peers_has_their_rates(tmp_path):
+    pytest.importorskip("altair")
+    script = _script("peers_picture")
+    path = FOLDER / "results" / "h200" / "peers.json"
+    made = json.loads(path.read_text())
+    spec = script.picture(made)
+    charts = [chart for row in spec["vconcat"] for chart in row["hconcat"]]
+    names = [chart["title"]["text"][0] for chart in charts]
+    assert names == list(dict.fromkeys(row["primitive"] for row in made["results"]))
+    for name, chart in zip(names, charts, strict=True):
+        points = chart["data"]["values"]  # of the line and of the marks
+        wanted = {
+            (script.SIDES[side], row["n"]): row["moved_bytes"] / figures["back_to_back"]
+            for row in made["results"]
+            if (row["primitive"], row["datatype"]) == (name, made["results"][0]["datatype"])
+            for side, figures in row["sides"].items()
+            if figures.get("back_to_back")
+        }
+        assert {(row["side"], row["at"]): row["rate"] for row in points} == pytest.approx(wanted)
+    # One legend for all: that of the last row.
+    legends = [chart["layer"][1]["encoding"]["color"].get("legend", "its own") for chart in charts]
+    assert legends == [None, None, "its own", "its own"]
+    done = _run("peers_picture", path, "-o", tmp_path / "a.svg")
+    assert done.exit_code == 0, done.output
+    assert "PyTorch" in (tmp_path / "a.svg").read_text()
+
+
+def test_a_wrong_result_is_not_drawn():
+    pytest.importorskip("altair")
+    script = _script("peers_picture")
+    result = {"primitive": "scan", "datatype": "u32", "n": 8, "moved_bytes": 64, "correct": False,
+              "sides": {"gridwise_py": {"back_to_back": 2.0}, "cub": {"skipped": "no nvcc"}}}  # fmt: skip
+    assert script.rows_of({"results": [result]}) == []
+    (row,) = script.rows_of({"results": [{**result, "correct": True}]})
+    assert (row["side"], row["rate"]) == ("gridwise_py", 32.0)
+    with pytest.raises(script.click.UsageError, match="nothing to draw"):
+        script.picture({"results": [result]})

@@ -7,19 +7,34 @@
 
   // ---- charts
 
-  function look(width) {
+  // Letters are about this wide at the size of labels.
+  const letter = 6.5;
+
+  // The longest name in a chart's rows: what its legend has to show.
+  function longestName(spec) {
+    let longest = 0;
+    for (const rows of Object.values(spec.datasets ?? {})) {
+      for (const row of rows) longest = Math.max(longest, ...["line", "case", "kernel", "file"].map((key) => row[key]?.length ?? 0));
+    }
+    return longest;
+  }
+
+  function look(width, spec) {
     const style = getComputedStyle(document.documentElement);
     const [ink, soft, line, card] = ["--ink", "--soft", "--line", "--card"].map((name) => style.getPropertyValue(name).trim());
-    const narrow = width < 480;
+    const longest = longestName(spec) * letter;
+    const narrow = width < 480 || longest > width / 2 - 70;
+    const nameSize = longest > width - 100 ? 10 : 12;
     const label = {labelColor: ink, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal"};
     return {
       background: card,
       font: getComputedStyle(document.body).fontFamily,
       view: {stroke: null},
-      axis: {...label, gridColor: line, domainColor: soft, tickColor: soft, labelLimit: narrow ? 0.45 * width : 260, titlePadding: 8, labelSeparation: 8},
-      legend: {...label, orient: "bottom", direction: "vertical", columns: narrow ? 1 : 2, labelLimit: Math.max(120, (narrow ? width : width / 2) - 70), symbolStrokeWidth: 2},
+      axis: {...label, gridColor: line, domainColor: soft, tickColor: soft, labelLimit: 260, titlePadding: 8, labelSeparation: 8},
+      legend: {...label, orient: "bottom", direction: "vertical", columns: narrow ? 1 : 2, labelLimit: Math.max(120, (narrow ? width : width / 2) - 70), symbolStrokeWidth: 2, labelFontSize: nameSize,
+        layout: {bottom: {anchor: "start", direction: narrow ? "vertical" : "horizontal"}}},
       range: {category: dark.matches ? shared.colours.dark : shared.colours.light},
-      text: {color: ink, fontSize: 12},
+      text: {color: ink, fontSize: nameSize, limit: width - 12},
       tick: {color: ink},
     };
   }
@@ -28,10 +43,11 @@
     const name = element.dataset.chart;
     try {
       views.get(name)?.finalize();
-      const made = await vegaEmbed(element, name === "drift" ? drift() : shared.charts[name], {
+      const spec = name === "drift" ? drift() : shared.charts[name];
+      const made = await vegaEmbed(element, spec, {
         renderer: "svg",
         ast: true, // no code is made from text: the page's policy forbids it
-        config: look(element.clientWidth),
+        config: look(element.clientWidth, spec),
         actions: {export: true, source: false, compiled: false, editor: false},
         downloadFileName: `gridwise-${name}`,
         tooltip: {theme: dark.matches ? "dark" : "light"},

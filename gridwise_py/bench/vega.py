@@ -1,7 +1,7 @@
-"""What the charts of a report are made with: Altair, Vega's own text, axes, scales and marks.
+"""Parts of charts, made with Altair: colours, axes, scales, marks.
 
 Every label is data: it is never part of an expression, of markup or of a field's name. Colours, fonts and sizes that
-depend on the reader's screen are set in the page (page/report.js).
+depend on where a chart is shown are set there: in the page (page/report.js), or in the picture (picture.py).
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ from ..display.quantities import format_count
 from ..errors import ArgumentError
 
 __all__ = [
-    "ALL", "GREY", "SECONDS", "SHAPES", "Datasets", "Spec", "again", "arrows", "chosen", "dash", "fitted", "javascript",
-    "load_altair", "marks", "n_axis", "quantity", "tips", "vegalite_version",
+    "ALL", "COLOURS", "GREY", "KERNEL_COLOURS", "SECONDS", "SHAPES", "Datasets", "Spec", "again", "arrows", "chosen",
+    "dash", "fitted", "javascript", "load_altair", "marks", "n_axis", "quantity", "tips", "vegalite_version",
 ]  # fmt: skip
 
 Spec = dict[str, Any]
 
+# Okabe and Ito: told apart also by the colour-blind, and, in this order, mostly by lightness in print.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
+# Of kernels: none of them is the colour of a case. They are seen on white and on black.
+KERNEL_COLOURS = ("#7b8794", "#a87b4f", "#7d9460", "#9a86b8", "#b0a14e", "#6fa3a8")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
 GREY = "#7f7f7f"
 #: What a select of the page says for all files or modes: no file can be called so.
@@ -52,7 +56,7 @@ def load_altair() -> Any:
         import vl_convert  # noqa: F401 (needed for the bundle, and better missed now)
     except ImportError as error:
         raise ArgumentError(
-            "reports need altair and vl-convert-python, the extra 'report' of this package: "
+            "reports and pictures need altair and vl-convert-python, the extra 'report' of this package: "
             "pip install 'altair>=6.0' 'vl-convert-python>=1.9'"
         ) from error
     return altair
@@ -86,7 +90,7 @@ class Datasets:
         return load_altair().NamedData(name)
 
     def spec(self, chart: Any, height: Any = _HEIGHT) -> Spec:
-        """Return the specification of a chart as wide as its place in the page, with the rows."""
+        """Return the specification of a chart as wide as its place in the page or picture, with the rows."""
         # The tests hold the specifications against the schema; checking each again would take seconds.
         made = chart.properties(width="container", height=height).to_dict(validate=False)
         # Altair's own look; the page has its.
@@ -182,7 +186,10 @@ def fitted(
     return shown, cut
 
 
-def arrows(datasets: Datasets, cut: Sequence[Mapping[str, Any]], shapes: tuple[str, str], **channels: Any) -> list[Any]:
+def arrows(
+    datasets: Datasets, cut: Sequence[Mapping[str, Any]], shapes: tuple[str, str], *, y_offset: float = 0.0,
+    **channels: Any,
+) -> list[Any]:  # fmt: skip
     """Return layers of arrows where intervals run out of the picture.
 
     Parameters
@@ -192,6 +199,8 @@ def arrows(datasets: Datasets, cut: Sequence[Mapping[str, Any]], shapes: tuple[s
         Of `fitted`.
     shapes : tuple of str
         Of the arrows below and above.
+    y_offset : float
+        Pixels by which they lie below their place.
     **channels
         ``x``, ``y``, ``color``, and ``tooltip``, which has the whole interval.
     """
@@ -200,7 +209,8 @@ def arrows(datasets: Datasets, cut: Sequence[Mapping[str, Any]], shapes: tuple[s
         rows = [row for row in cut if row["beyond"] == beyond]
         if rows:
             chart = load_altair().Chart(datasets.data(rows))
-            layers.append(chart.mark_point(shape=shape, size=90, filled=True, opacity=1).encode(**channels))
+            arrow = chart.mark_point(shape=shape, size=90, filled=True, opacity=1, yOffset=y_offset)
+            layers.append(arrow.encode(**channels))
     return layers
 
 

@@ -1,4 +1,4 @@
-"""Interactive charts of results, as Vega-Lite specifications."""
+"""Charts of results, as Vega-Lite specifications: for the page of `gridwise report`, and for pictures."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from .compare import Comparison
 from .documents import mode, moved_bytes, timed_summary, whole_summary
 from .lines import YARDSTICK, Line, clock_of, gpu_text, places, time_text, timed_text
 from .names import entry_name
-from .plot import KERNEL_COLOURS
-from .report_vega import (
+from .roofline import Ceilings, Point
+from .vega import (
     ALL,
     GREY,
+    KERNEL_COLOURS,
     SECONDS,
     SHAPES,
     Datasets,
@@ -31,16 +32,20 @@ from .report_vega import (
     quantity,
     tips,
 )
-from .roofline import Ceilings, Point
 
 __all__ = ["drift_chart", "primitive_charts", "roofline_chart", "verdict_chart"]
 
-_BAR = 24
+# Pixels: of a row with its name above, of a bar in it, and by how much marks lie below the middle of a row.
+_ROW = 36
+_BAR_HEIGHT = 14
+_BELOW_NAME = 8
 _MOST_BARS = 24
 _MOST_RATIOS = 40
 # Files whose rates differ by more cannot share a linear axis.
 _FAR_APART = 8.0
 _FARTHEST_RATIO = 100.0
+# How much longer an axis of bars is than the longest of them: their texts stand at their ends.
+_ROOM_FOR_TEXT = 1.6
 _LEAST_ROOM = 1.5
 # Ticks of an axis of ratios, by how many times its end is its begin.
 _RATIO_TICKS = (
@@ -197,10 +202,11 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
     ns = [entry["n"] for line in lines for entry in line.entries]
     largest = max(set(ns), key=lambda n: (ns.count(n), n))
     bars = [(line, entry) for line in lines for entry in line.entries if entry["n"] == largest]
-    rows, wholes = [], []
+    rows, wholes, named = [], [], []
     for line, entry in bars[:_MOST_BARS]:
-        begin, name = 0.0, clean(line.name)
-        common = {"line": name, "file": files[line.file], "mode": mode(entry)}
+        begin = 0.0
+        common = {"line": clean(line.name), "file": files[line.file], "mode": mode(entry)}
+        named.append(common)
         for kernel in entry["kernels"]:
             end = begin + (kernel["gpu_ns"] or 0.0) / 1e9
             text = "–" if kernel["summary"] is None else gpu_text(line.document, entry, kernel["summary"])
@@ -209,10 +215,11 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
         whole = whole_summary(entry, "gpu_span")
         if whole is not None:
             text = gpu_text(line.document, entry, whole)
-            wholes.append({**common, "end": whole["median_ns"] / 1e9, "text": text})
-    # In the order of the data: an order that were listed would be made an expression, with the labels in it.
-    y = alt.Y("line:N", title=None, sort=None, axis=alt.Axis(grid=False))
-    room = 1.6 * max([row["end"] for row in [*rows, *wholes]], default=0.0)
+            end = whole["median_ns"] / 1e9
+            # Kernels that overlap take longer together than the whole: the text stands right of the longer one.
+            wholes.append({**common, "end": end, "text_at": max(begin, end), "text": text})
+    y = _named_rows()
+    room = _ROOM_FOR_TEXT * max([row["end"] for row in [*rows, *wholes]], default=0.0)
     axis = alt.Axis(labelExpr=SECONDS, labelOverlap="greedy", tickCount=5)
     x = alt.X("begin:Q", title="GPU time per trial", axis=axis, scale=alt.Scale(domain=[0, room or 1.0]))
     params, shown = chosen("file", "mode")
@@ -221,7 +228,7 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
     colours = alt.Scale(range=list(KERNEL_COLOURS))
     stacked = (
         alt.Chart(datasets.data(rows))
-        .mark_bar(height={"band": 0.7})
+        .mark_bar(height=_BAR_HEIGHT, yOffset=_BELOW_NAME)
         .encode(
             y=y, x=x, x2="end:Q", color=alt.Color("kernel:N", title="kernel", sort=None, scale=colours),
             opacity=alt.condition(pick, alt.value(1.0), alt.value(0.15)),
@@ -229,21 +236,38 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
         )
         .add_params(pick)
     )  # fmt: skip
+    names = alt.Chart(datasets.data(named)).encode(y=y)
     whole = alt.Chart(datasets.data(wholes)).encode(y=y, x=again(x, "end"), tooltip=tips(line="case", text="whole"))
     layers = (
         stacked,
-        whole.mark_tick(thickness=2.5, height={"band": 0.95}),
-        whole.mark_text(align="left", dx=6).encode(text="text:N"),
+        _names(names, "line"),
+        whole.mark_tick(orient="vertical", thickness=2.5, height=_BAR_HEIGHT + 4, yOffset=_BELOW_NAME),
+        whole.mark_text(align="left", dx=6, dy=_BELOW_NAME).encode(x=again(x, "text_at"), text="text:N"),
     )
     left_out = f" The first {_MOST_BARS} of {len(bars)} cases." if len(bars) > _MOST_BARS else ""
     explained = (
         f"At n = {format_count(largest)}. The mark is the GPU span, from the first begin to the last end. Space "
         f"between the bars and the mark is time between kernels.{left_out}"
     )
-    made = datasets.spec(
-        alt.layer(*layers).transform_filter(shown).add_params(*params), height=_BAR * max(len(bars[:_MOST_BARS]), 2)
-    )
+    made = datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params), height=_ROW * len(named))
     return "Kernels against the whole", explained, made
+
+
+def _named_rows(field: str = "line", *, lines: bool = False) -> Any:
+    """Return a y channel of rows whose names stand above their marks: there the longest has room on a narrow page.
+
+    With `lines` there is one between two rows, which joins a name on the left to a mark on the right.
+    """
+    alt = load_altair()
+    # In the order of the data: an order that were listed would be made an expression, with the labels in it.
+    axis = alt.Axis(grid=lines, tickBand="extent", labels=False, ticks=False, domain=False)
+    return alt.Y(f"{field}:N", title=None, sort=None, axis=axis)
+
+
+def _names(base: Any, field: str) -> Any:
+    """Return the layer with the names of rows."""
+    alt = load_altair()
+    return base.mark_text(align="left", dx=1, dy=_BELOW_NAME - 16).encode(x=alt.value(0), text=f"{field}:N")
 
 
 def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str, Any]]:
@@ -340,7 +364,7 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
         }
         for row in judged[:_MOST_RATIOS]
     ]  # fmt: skip
-    y = alt.Y("case:N", title=None, sort=None, axis=alt.Axis(grid=True))
+    y = _named_rows("case", lines=True)
     x = _ratio_axis(rows)
     rows, cut = fitted(rows, x, ("low", "high"))
     bottom, top = x["scale"]["domain"]
@@ -354,8 +378,11 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
     )
     layers = [
         alt.Chart(datasets.data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(x=x),
-        base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=again(x, "low_drawn"), x2="high_drawn:Q", color=colour),
-        base.mark_point(size=90, filled=True, opacity=1).encode(
+        _names(base, "case"),
+        base.mark_rule(strokeWidth=3, opacity=0.5, yOffset=_BELOW_NAME).encode(
+            x=again(x, "low_drawn"), x2="high_drawn:Q", color=colour
+        ),
+        base.mark_point(size=90, filled=True, opacity=1, yOffset=_BELOW_NAME).encode(
             x=again(x, "ratio_drawn"),
             color=colour,
             shape=alt.Shape("verdict:N", scale=shapes, title="verdict"),
@@ -363,8 +390,8 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
         ),
     ]
     layers += arrows(datasets, cut, ("triangle-left", "triangle-right"), x=again(x, "cut_at"), y=y, color=colour,
-                     tooltip=named)  # fmt: skip
-    return datasets.spec(alt.layer(*layers), height=_BAR * max(len(rows), 2)), len(judged) - len(rows)
+                     tooltip=named, y_offset=_BELOW_NAME)  # fmt: skip
+    return datasets.spec(alt.layer(*layers), height=_ROW * len(rows)), len(judged) - len(rows)
 
 
 def _ratio_text(ratio: float) -> str:

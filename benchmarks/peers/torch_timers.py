@@ -1,28 +1,31 @@
-"""The same job in PyTorch, timed by its own means, where PyTorch is installed and sees a GPU."""
+"""`gridwise timers` with PyTorch's timers beside ours: the same job in both libraries, on the same GPU.
+
+Usage: python benchmarks/peers/torch_timers.py [--json FILE] [--plot FILE]
+
+Needs PyTorch with CUDA and a Vulkan driver for the same GPU. Without them it says so and ends with 2. PyTorch is loaded
+when all samples without warm-up are taken, since its context would keep the GPU from idling.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+import click
 import numpy as np
+from torch_peer import load_torch
 
-__all__ = ["TorchAdd", "cuda_torch"]
+from gridwise_py.bench.timers import Workload
+from gridwise_py.cli.timers import time_and_show, timers_options
 
 
 class TorchAdd:
-    """A vector add in PyTorch.
+    """A vector add in PyTorch; a `gridwise_py.bench.timers.Peer`."""
 
-    Attributes
-    ----------
-    timers : dict from str to callable
-        Each runs the job once, with an idle GPU before it, and returns nanoseconds.
-    described : dict
-        Versions and the device, for a file of figures.
-    """
-
-    WHAT: ClassVar[dict[str, str]] = {
+    name = "PyTorch"
+    explained: ClassVar[dict[str, str]] = {
         "torch.cuda.Event": "the GPU, between two CUDA events; the launch from the host lies between them",
         "torch: perf_counter, no synchronize": "the CPU handing the launch to CUDA",
         "torch: perf_counter + synchronize": "what a caller of PyTorch waits",
@@ -38,13 +41,18 @@ class TorchAdd:
         self.described: dict[str, Any] = {
             "version": torch.__version__, "cuda": torch.version.cuda, "device": torch.cuda.get_device_name(0),
         }  # fmt: skip
-        self.timers: dict[str, Callable[[], float]] = {
-            "torch.cuda.Event": self._event_ns,
-            "torch: perf_counter, no synchronize": lambda: self._cpu_ns(waits=False),
-            "torch: perf_counter + synchronize": lambda: self._cpu_ns(waits=True),
-        }
+        timers: tuple[Callable[[], float], ...] = (
+            self._event_ns,
+            lambda: self._cpu_ns(waits=False),
+            lambda: self._cpu_ns(waits=True),
+        )
+        self.timers = dict(zip(self.explained, timers, strict=True))
 
-    def _run(self, waits: bool) -> None:
+    def run(self) -> None:
+        """Run it and wait."""
+        self._cpu_ns(waits=True)
+
+    def _call(self, waits: bool) -> None:
         if not self._transfers:
             self._torch.add(self._a, self._b, out=self._out)
             return
@@ -58,7 +66,7 @@ class TorchAdd:
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         torch.cuda.synchronize()
         start.record()
-        self._run(True)
+        self._call(True)
         end.record()
         end.synchronize()
         return start.elapsed_time(end) * 1e6
@@ -66,7 +74,7 @@ class TorchAdd:
     def _cpu_ns(self, waits: bool) -> float:
         self._torch.cuda.synchronize()
         before = time.perf_counter_ns()
-        self._run(waits)
+        self._call(waits)
         if waits:
             self._torch.cuda.synchronize()
         after = time.perf_counter_ns()
@@ -74,10 +82,21 @@ class TorchAdd:
         return float(after - before)
 
 
-def cuda_torch() -> Any | None:
-    """Return the module torch, imported here; None where PyTorch is missing, or sees no GPU."""
-    try:
-        import torch
-    except ImportError:
-        return None
-    return torch if torch.cuda.is_available() else None
+def load_peer() -> Callable[[Workload, Sequence[np.ndarray]], TorchAdd]:
+    """Return what makes a `TorchAdd`, with PyTorch loaded."""
+    torch = load_torch()
+    return lambda workload, data: TorchAdd(torch, data, workload.transfers)
+
+
+@click.command()
+@timers_options
+def main(**options: Any) -> None:
+    """Time a vector add by the timers of `gridwise timers`, and by those of PyTorch."""
+    # It is loaded later; but that it is missing is said now.
+    if importlib.util.find_spec("torch") is None:
+        load_torch()
+    time_and_show(**options, load_peer=load_peer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Encode through the C functions below wgpu-py's wrappers, with every C value made beforehand.
+
+A wrapper of wgpu-py makes a C structure, a Python object and an error capture for each call, which costs as much as the
+call itself. A bound plan records the same commands each time, so its handles are looked up once, and one error capture
+is around all of them. Where wgpu-py keeps these things elsewhere, `raw_commands` returns None, and the public calls do
+the same work.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import wgpu
+
+__all__ = ["RawCommands", "RawDispatch", "raw_commands"]
+
+
+class RawDispatch(NamedTuple):
+    """A dispatch on wgpu-py's objects."""
+
+    label: str
+    pipeline: wgpu.GPUComputePipeline
+    group: wgpu.GPUBindGroup
+    workgroups: tuple[int, int, int]
+
+
+class _Native:
+    """The C functions, and what turns their errors into exceptions."""
+
+    def __init__(self) -> None:
+        from wgpu.backends.wgpu_native import _api, _helpers, ffi, lib
+
+        self.ffi, self.null = ffi, ffi.NULL
+        self.encoder_type = _api.GPUCommandEncoder
+        self.new_struct_p, self.to_c_string_view = _api.new_struct_p, _api.to_c_string_view
+        self.handler, self.error_types = _api.error_handler, _helpers.ERROR_TYPES
+        self.capture, self.release = self.handler.capture, self.handler.release
+        self.create_encoder = lib.wgpuDeviceCreateCommandEncoder
+        self.begin_pass = lib.wgpuCommandEncoderBeginComputePass
+        self.set_pipeline = lib.wgpuComputePassEncoderSetPipeline
+        self.set_group = lib.wgpuComputePassEncoderSetBindGroup
+        self.dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
+        self.end_pass = lib.wgpuComputePassEncoderEnd
+        self.release_pass = lib.wgpuComputePassEncoderRelease
+        self.finish = lib.wgpuCommandEncoderFinish
+        self.release_encoder = lib.wgpuCommandEncoderRelease
+        self.submit = lib.wgpuQueueSubmit
+        self.release_commands = lib.wgpuCommandBufferRelease
+
+    def raise_captured(self, name: str) -> None:
+        """End the capture, and raise what was captured."""
+        error = self.release(name)
+        if error is not None:
+            kind, message = error
+            raise self.error_types.get(kind, wgpu.GPUError)(message)
+
+
+@functools.lru_cache(maxsize=1)
+def _native() -> _Native | None:
+    try:
+        return _Native()
+    except (ImportError, AttributeError):
+        return None  # another version or backend of wgpu-py
+
+
+_CAPTURE = "gridwise commands"
+
+
+class RawCommands:
+    """Dispatches in one pass, ready to be encoded any number of times, by any thread.
+
+    Parameters
+    ----------
+    native : object
+        The C functions.
+    device : wgpu.GPUDevice
+    dispatches : sequence of RawDispatch
+    """
+
+    __slots__ = ("_descriptor", "_device", "_dispatches", "_kept", "_label", "_native", "_queue")
+
+    def __init__(self, native: Any, device: wgpu.GPUDevice, dispatches: Sequence[RawDispatch]):
+        self._native = native
+        # The device holds this by way of its executor: the handles only, not the device.
+        self._device, self._queue = device._internal, device.queue._internal
+        self._kept = dispatches  # their handles are valid for as long as these objects live
+        self._dispatches = [(d.pipeline._internal, d.group._internal, *d.workgroups) for d in dispatches]
+        self._label = native.to_c_string_view(dispatches[0].label)
+        self._descriptor = native.new_struct_p("WGPUComputePassDescriptor *", label=self._label)
+
+    def record(self, encoder: wgpu.GPUCommandEncoder, trials: int) -> bool:
+        """Record on a caller's encoder; return False if it is not an encoder of wgpu-native."""
+        native = self._native
+        if type(encoder) is not native.encoder_type:
+            return False
+        native.capture(_CAPTURE)
+        try:
+            self._pass(encoder._internal, trials)
+        finally:
+            native.raise_captured(_CAPTURE)
+        return True
+
+    def encode(self, trials: int) -> Any:
+        """Return a command buffer, which `submit` takes.
+
+        Raises
+        ------
+        wgpu.GPUError
+            If the device is lost, for example; nothing was encoded then.
+        """
+        native = self._native
+        native.capture(_CAPTURE)
+        try:
+            encoder = native.create_encoder(self._device, native.null)
+        finally:
+            native.raise_captured(_CAPTURE)
+        native.capture(_CAPTURE)
+        try:
+            self._pass(encoder, trials)
+            commands = native.finish(encoder, native.null)
+        finally:
+            native.release_encoder(encoder)
+            native.raise_captured(_CAPTURE)
+        # A garbage-collected handle: an interrupt before the submission leaks nothing.
+        return native.ffi.gc(native.ffi.new("WGPUCommandBuffer[1]", [commands]), self._release)
+
+    def _release(self, handle: Any) -> None:
+        self._native.release_commands(handle[0])
+
+    def submit(self, commands: Any) -> None:
+        """Submit a command buffer; the caller has made sure that the device is there."""
+        native = self._native
+        native.capture(_CAPTURE)
+        try:
+            native.submit(self._queue, 1, commands)
+        finally:
+            native.raise_captured(_CAPTURE)
+
+    def _pass(self, encoder: Any, trials: int) -> None:
+        native = self._native
+        dispatch, null = native.dispatch, native.null
+        compute = native.begin_pass(encoder, self._descriptor)
+        try:
+            for pipeline, group, x, y, z in self._dispatches:
+                native.set_pipeline(compute, pipeline)
+                native.set_group(compute, 0, group, 0, null)
+                for _ in range(trials):
+                    dispatch(compute, x, y, z)
+            native.end_pass(compute)
+        finally:
+            native.release_pass(compute)
+
+
+def raw_commands(device: wgpu.GPUDevice, dispatches: Sequence[RawDispatch]) -> RawCommands | None:
+    """Return commands for dispatches in one pass, or None where wgpu-py has no such functions."""
+    native = _native()
+    if native is None or not dispatches:
+        return None
+    try:
+        return RawCommands(native, device, dispatches)
+    except AttributeError:
+        return None
