@@ -77,7 +77,8 @@ def make_console(**options: Any) -> rich.console.Console:
             # Rich ends the process with 1 here, which commands use for a verdict. Called while the error is handled.
             raise
 
-    return CleanConsole(**{"force_jupyter": False, **options})
+    options.setdefault("force_jupyter", False)
+    return CleanConsole(**options)
 
 
 def render_text(renderable: Any, width: int) -> str:

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import GridwiseWarning, ShaderError
 from ..types.wgsl_text import Declaration, declarations, tokens
@@ -64,7 +64,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         autoescape=False,  # WGSL, not HTML
     )
-    environment.globals["constants"] = KERNEL_CONSTANTS
+    cast(dict[str, Any], environment.globals)["constants"] = KERNEL_CONSTANTS
     return environment
 
 

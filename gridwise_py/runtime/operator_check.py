@@ -111,9 +111,11 @@ def check_operator(op: BinOp, datatype: Datatype, device: wgpu.GPUDevice | None)
 def _lawful(op: BinOp, datatype: Datatype) -> _Trial:
     """Check an operator's laws by its numpy twin; return it with those values for which they hold."""
     dtype = datatype.dtype
-    chosen = isinstance(op.check, Sequence)
-    small = np.array([op.number(value, datatype, "check") for value in op.check] if chosen else _SMALL, dtype=dtype)
-    trial = _Trial(op, datatype, small, np.array(() if chosen else _OTHER[datatype.name], dtype=dtype))
+    if isinstance(op.check, Sequence):
+        small, other = [op.number(value, datatype, "check") for value in op.check], ()
+    else:
+        small, other = _SMALL, _OTHER[datatype.name]
+    trial = _Trial(op, datatype, np.array(small, dtype=dtype), np.array(other, dtype=dtype))
     _keeps(trial, trial.small, ArgumentError)
     trial = trial.only(trial.other[_keeps(trial, trial.other, GridwiseWarning)])
     for values, kind in ((trial.small, ArgumentError), (trial.other, GridwiseWarning)):

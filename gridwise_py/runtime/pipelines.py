@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from dataclasses import dataclass
+from typing import Any
 
 import wgpu
 
@@ -46,9 +47,13 @@ class PipelineCache:
         self._device_reference = weakref.ref(device)
         # Weak: a pipeline goes with the last plan that uses it (one of lavapipe's takes megabytes), its parts with the
         # last pipeline.
-        self._modules: weakref.WeakValueDictionary[tuple, wgpu.GPUShaderModule] = weakref.WeakValueDictionary()
-        self._layouts: weakref.WeakValueDictionary[tuple, _Layout] = weakref.WeakValueDictionary()
-        self._pipelines: weakref.WeakValueDictionary[tuple, Pipeline] = weakref.WeakValueDictionary()
+        self._modules: weakref.WeakValueDictionary[tuple[str, bool], wgpu.GPUShaderModule] = (
+            weakref.WeakValueDictionary()
+        )
+        self._layouts: weakref.WeakValueDictionary[tuple[tuple[int, Access], ...], _Layout] = (
+            weakref.WeakValueDictionary()
+        )
+        self._pipelines: weakref.WeakValueDictionary[tuple[Any, ...], Pipeline] = weakref.WeakValueDictionary()
         #: How many were compiled so far.
         self.compiled: int = 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -138,7 +138,8 @@ class BinOp:
         """What tells two operators apart; 0.0 and −0.0 are two identities."""
         identity = self.identity
         if isinstance(identity, Mapping):
-            identity = tuple(sorted((str(name), repr(value)) for name, value in identity.items()))
+            by_datatype = cast(Mapping[Any, Any], identity)
+            identity = tuple(sorted((str(name), repr(value)) for name, value in by_datatype.items()))
         elif not callable(identity):
             identity = repr(identity)
         return (
@@ -168,11 +169,12 @@ class BinOp:
         if callable(value):
             value = value(datatype)
         elif isinstance(value, Mapping):
-            if datatype.name not in value:
+            by_datatype = cast(Mapping[str, Any], value)
+            if datatype.name not in by_datatype:
                 raise ArgumentError(
-                    f"BinOp {self.name!r} has no identity for {datatype.name}; it has them for {sorted(value)}"
+                    f"BinOp {self.name!r} has no identity for {datatype.name}; it has them for {sorted(by_datatype)}"
                 )
-            value = value[datatype.name]
+            value = by_datatype[datatype.name]
         return self.number(value, datatype, "identity")
 
     def number(self, value: Any, datatype: Datatype, what: str) -> Any:
@@ -183,7 +185,7 @@ class BinOp:
 
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]
-        if not isinstance(value, (Real, np.bool_)):
+        if not _is_number(value):
             raise refuse(f"is of type {type(value).__name__}, not a number")
         if datatype.dtype.kind != "f" and value != value // 1:
             raise refuse("is not a whole number")
@@ -254,6 +256,10 @@ _BY_NAME = {op.name: op for op in (Add, Min, Max, Multiply)}
 
 #: An operator, or the name of a built-in one.
 BinOpLike: TypeAlias = BinOp | Literal["add", "multiply", "min", "max"]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (Real, np.bool_))
 
 
 def as_binop(value: BinOp | str) -> BinOp:
