@@ -71,7 +71,7 @@ audit:  ## whether a vulnerability is known of a package that CI installs; says 
 	@$(SETUP) tools
 	$(BIN)/python scripts/audit.py $(BIN)/pip-audit
 
-lock:  ## requirements-ci.lock anew, from constraints.txt
+lock:  ## make requirements-ci.lock from constraints.txt
 	@$(SETUP) tools
 	$(BIN)/python scripts/make_lock.py $(BIN)/uv
 

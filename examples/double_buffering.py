@@ -1,4 +1,4 @@
-"""More data than fits: chunks through two staging buffers, the host's copy beside the GPU's work.
+"""More data than fits: chunks through two staging buffers; the host copies while the GPU works.
 
 With CUDA this takes pinned memory, two streams, and waits in the right places. Here a device has one queue, and
 `gw.stream` does it.

@@ -95,7 +95,7 @@ class Listener:
             time.sleep(0.3)
 
     def forget(self) -> None:
-        """Start counting anew."""
+        """Restart the count."""
         self.counts.clear()
         self.texts.clear()
         self.tests.clear()

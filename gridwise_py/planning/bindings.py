@@ -48,7 +48,7 @@ def bound_parts(
     limit = binding_limit(capabilities)
     alignment = max(16, capabilities.limits["min-storage-buffer-offset-alignment"])
     arrays = {name: [part for part in operand.parts if part.length] or [operand] for name, operand in operands.items()}
-    # WebGPU allows no binding for reading beside a writable one of the same buffer.
+    # WebGPU allows no read binding next to a writable one of the same buffer.
     written = {array.buffer for name in writes for array in arrays[name]}
     parts: dict[PartKey, BoundPart] = {}
     for key in dict.fromkeys(part_key(array) for found in arrays.values() for array in found):

@@ -228,7 +228,7 @@ class Signature:
         return rule.items if isinstance(rule, Product) else rule
 
     def length_like(self, name: str) -> str:
-        """Return the argument whose length an argument has in the end: itself, if it has one of its own."""
+        """Follow the length rules to the argument that sets the length; return its name."""
         rule = self.arguments[name].length
         return self.length_like(rule.argument) if isinstance(rule, (SameAs, UpTo)) else name
 

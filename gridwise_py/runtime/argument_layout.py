@@ -23,7 +23,7 @@ def bind_layout(
     """Lay out the arguments of a call.
 
     An output and every other argument in the same buffer share one binding, since WebGPU allows no second one
-    beside a writable one; where it would be too large, each has a part of it, and all are bound as writable. A binding
+    next to a writable one; where it would be too large, each has a part of it, and all are bound as writable. A binding
     starts at the multiple of the device's alignment before the first item.
 
     Returns

@@ -243,19 +243,19 @@ class Executor:
                 self._forget(next(iter(self._plans)))
 
     def _forget(self, plan: Plan) -> int:
-        """Let a plan go, and return how many bytes it had of its own."""
+        """Drop a plan, and return how many bytes its own buffers had."""
         instance = self._plans.pop(plan)
         instance.release()
         return instance.own_bytes
 
     def _make(self, plan: Plan) -> _PlanInstance:
-        """Make a plan's objects; what is kept only in case it is needed again is not in the way of them."""
+        """Make a plan's objects. Where memory is short, drop the cached plans and try once more."""
         try:
             return _PlanInstance(self, plan)
         except wgpu.GPUError as error:
             if not self._plans or not lacks_memory(error):
                 raise
-        # Behind the handler: in it the error keeps alive what was made in vain.
+        # Outside of the handler: inside it, the error keeps the half-made objects alive.
         self.clear()
         wait_idle(self.device)
         return _PlanInstance(self, plan)

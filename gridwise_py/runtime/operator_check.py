@@ -149,7 +149,7 @@ def _check_order(trial: _Trial, values: np.ndarray, kind: type[Exception]) -> No
 
 
 def _check_grouping(trial: _Trial, values: np.ndarray, kind: type[Exception]) -> None:
-    # Large and small floats beside each other are absorbed, whatever the operator.
+    # A small float next to a large one is absorbed, whatever the operator.
     if kind is GridwiseWarning and trial.datatype.dtype.kind == "f":
         return
     a, b, c = _combinations(values, 3)

@@ -114,7 +114,7 @@ def _target(path: Path) -> Path:
 
 
 def _new_beside(target: Path) -> tuple[int, str]:
-    """Make a file beside `target`, with its permissions if it is there, and return its descriptor and name.
+    """Make a file in the folder of `target`, with its permissions if it is there, and return its descriptor and name.
 
     The name is short whatever the target's is, cannot be guessed, and is not opened if it is there.
     """

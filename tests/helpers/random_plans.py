@@ -189,7 +189,7 @@ def _matmul(device: Any, _family: str, config: np.random.Generator, rng: np.rand
 
 
 def run(device: Any, call: Call) -> None:
-    """Run a call in views that start anywhere; fail if an item is wrong, or one beside the outputs was written."""
+    """Run a call in views that start anywhere; fail if an item is wrong, or if an item around the outputs was written."""
     room = 3
     inputs = {k: _view(device, items, call.offsets[k], room) for k, items in call.inputs.items()}
     blank = {k: np.zeros_like(items) for k, items in call.wanted.items()}
@@ -241,7 +241,7 @@ def describe(call: Call) -> str:
 
 
 @click.command()
-@click.option("--plans", default=10_000, show_default=True, help="How many, all told.")
+@click.option("--plans", default=10_000, show_default=True, help="How many in total.")
 @click.option("--minutes", default=30.0, show_default=True, help="At most.")
 @click.option("--first", default=0, show_default=True, help="Number of the first.")
 @click.option("--seed", default=0, show_default=True)

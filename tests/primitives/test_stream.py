@@ -1,4 +1,4 @@
-"""gw.stream: chunks of any sizes give what one call on all of them gives, and the host works beside the GPU."""
+"""gw.stream: chunks of any sizes give what one call on all of them gives, and the host works while the GPU does."""
 
 import importlib
 
@@ -190,7 +190,7 @@ def test_an_error_in_the_source_comes_through(device):
     assert gw.stream(gw.Reduce(device), [np.ones(3, dtype=np.uint32)]) == 3
 
 
-# ---- beside the GPU
+# ---- while the GPU works
 
 
 @pytest.mark.parametrize("overlap", [True, False])
