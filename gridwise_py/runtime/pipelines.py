@@ -6,6 +6,7 @@ import os
 import weakref
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import wgpu
 
@@ -47,13 +48,9 @@ class PipelineCache:
         self._device_reference = weakref.ref(device)
         # Weak: a pipeline goes with the last plan that uses it (one of lavapipe's takes megabytes), its parts with the
         # last pipeline.
-        self._modules: weakref.WeakValueDictionary[tuple[str, bool], wgpu.GPUShaderModule] = (
-            weakref.WeakValueDictionary()
-        )
-        self._layouts: weakref.WeakValueDictionary[tuple[tuple[int, Access], ...], _Layout] = (
-            weakref.WeakValueDictionary()
-        )
-        self._pipelines: weakref.WeakValueDictionary[tuple[Any, ...], Pipeline] = weakref.WeakValueDictionary()
+        self._modules = WeakValueDictionary[tuple[str, bool], wgpu.GPUShaderModule]()
+        self._layouts = WeakValueDictionary[tuple[tuple[int, str], ...], _Layout]()
+        self._pipelines = WeakValueDictionary[tuple[Any, ...], Pipeline]()
         #: How many were compiled so far.
         self.compiled: int = 0
 
