@@ -398,7 +398,8 @@ def test_off_it_takes_no_queries_and_no_passes_more(timed, monkeypatch):
     assert [("timestamp_writes" in options) for options in begun] == [True] * 3
     begun.clear()
     scan.execute()
-    assert [("timestamp_writes" in options) for options in begun] == [False]
+    assert not any("timestamp_writes" in options for options in begun)
+    assert len(begun) <= 1, "none by wgpu-py's wrappers, or the one that all kernels share"
     gc.collect()
 
 
