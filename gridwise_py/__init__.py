@@ -16,7 +16,7 @@ devices
     ``gw.default_device()``, ``gw.request_device()``, ``gw.list_adapters()``
 times of a call
     ``execute(…, enable_gpu_timing=True).get_timing_result()``, ``gw.profile``
-measurements with intervals
+measurements with intervals (``pip install 'gridwise-py[bench]'``)
     ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, the command ``gridwise``
 
 Sums, scans, minima and products take u32, i32 and f32 (numpy uint32, int32,
@@ -38,6 +38,7 @@ array([3, 2, 1], dtype=int32)
 import importlib as _importlib
 import typing as _typing
 
+from . import extras as _extras
 from . import namespace as _namespace
 from . import primitives as _primitives
 from ._version import __version__ as __version__
@@ -75,7 +76,7 @@ from .runtime.array import Array, asarray, empty, empty_like
 from .runtime.bound_call import BoundCall
 from .runtime.chunked_array import ChunkedArray
 from .runtime.context import capabilities, timing_helper
-from .runtime.device import AdapterDescription, default_device, list_adapters, request_device
+from .runtime.device import AdapterDescription, default_device, hold_clock, list_adapters, request_device
 from .runtime.event import Event, synchronize
 from .runtime.run import Run
 from .streaming import stream
@@ -93,7 +94,7 @@ if _typing.TYPE_CHECKING:
     from .bench.results import to_dataframe
     from .bench.results_reader import read_results
 
-# Who only computes loads none of the benchmarks and of the packages that they need.
+# Loaded when they are first used. They need the extra `bench`.
 _LOADED_LATE = {
     "BenchmarkResult": "bench.benchmark",
     "Measurement": "bench.measurement",
@@ -171,6 +172,7 @@ __all__ = [
     "default_device",
     "empty",
     "empty_like",
+    "hold_clock",
     "list_adapters",
     "matmul",
     "max",
@@ -199,9 +201,12 @@ def __dir__() -> list[str]:
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one that is there
+    if not _extras.bench_is_installed():  # `from gridwise_py import *`, help() and completion work without
+        __all__ = [name for name in __all__ if name not in _LOADED_LATE]
 
     def __getattr__(name: str) -> object:
         if name not in _LOADED_LATE:
             raise _namespace.no_such_name(__name__, name)
+        _extras.check_bench_is_installed(f"gridwise_py.{name}")
         value = globals()[name] = getattr(_importlib.import_module(f"{__name__}.{_LOADED_LATE[name]}"), name)
         return value

@@ -26,9 +26,9 @@ def main() -> int:
         extra, lock = Path(folder) / "set-up.in", Path(folder) / "lock"
         extra.write_text("\n".join(SET_UP) + "\n", encoding="utf-8")
         command = [
-            uv, "pip", "compile", "pyproject.toml", str(extra), "--group", "dev", "--extra", "nvidia", "-c",
-            "constraints.txt", "--universal", "--python-version", "3.11", "--generate-hashes", "--no-annotate",
-            "--no-header", "--no-emit-index-url", "--quiet", "-o", str(lock),
+            uv, "pip", "compile", "pyproject.toml", str(extra), "--group", "dev", "--extra", "bench", "--extra",
+            "nvidia", "-c", "constraints.txt", "--universal", "--python-version", "3.11", "--generate-hashes",
+            "--no-annotate", "--no-header", "--no-emit-index-url", "--quiet", "-o", str(lock),
         ]  # fmt: skip
         subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         (ROOT / "requirements-ci.lock").write_text(HEAD + lock.read_text(encoding="utf-8"), encoding="utf-8")

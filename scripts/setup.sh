@@ -2,7 +2,7 @@
 # Makes this machine ready, as far as it is not. The Makefile calls it before everything; parts are named in the order
 # in which they are wanted:
 #
-#   run      .venv with this package (editable) and what it needs, at the versions in constraints.txt
+#   run      .venv with this package (editable) and its extra `bench`, at the versions in constraints.txt
 #   dev      the same and what tests, style and packaging need (the group `dev` of pyproject.toml)
 #   tools    the same and what fuzzing, mutation tests and audits need (the group `tools`)
 #   adapter  a GPU adapter that wgpu can use; a software one (Mesa's lavapipe) by apt if there is none
@@ -134,7 +134,7 @@ install_packages() {
         # Groups need pip 25.1, build constraints 25.3
         "$venv_python" -m pip install -q --disable-pip-version-check -c constraints.txt --upgrade pip &&
             "$venv_python" -m pip install -q --disable-pip-version-check -c constraints.txt \
-                --build-constraint constraints.txt -e . $groups
+                --build-constraint constraints.txt -e ".[bench]" $groups
     }; then
         fail "pip could not install what is needed (see above). It needs a way to a package index (PyPI, or the one that pip is configured for); call make again when there is one"
     fi

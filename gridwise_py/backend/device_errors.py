@@ -6,18 +6,15 @@ import contextlib
 import functools
 import logging
 import threading
-import weakref
 from collections.abc import Generator
 
 import wgpu
 
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, GridwiseError
-from .fork_guard import inherited
+from .device_state import state_of
 
 __all__ = [
-    "DeviceEnd",
     "check_not_lost",
-    "device_end",
     "device_error",
     "device_errors",
     "is_lost",
@@ -78,56 +75,18 @@ def device_errors(doing: str, device: wgpu.GPUDevice | None = None) -> Generator
         raise
 
 
-class DeviceEnd:
-    """Stands in for the method `destroy` of one device and takes note of the call, without keeping the device alive.
-
-    wgpu-py does not tell that a device was destroyed. A submission to it ends the process, and a wait for it either
-    returns as if all were well or never ends.
-
-    Attributes
-    ----------
-    lock : threading.RLock
-        While it is held, no thread destroys the device through Python.
-    reached : bool
-        Whether the device was destroyed.
-    """
-
-    __slots__ = ("_device", "lock", "reached")
-
-    def __init__(self, device: wgpu.GPUDevice):
-        self._device = weakref.ref(device)
-        self.lock: threading.RLock = threading.RLock()
-        self.reached: bool = False
-
-    def __call__(self) -> None:
-        device = self._device()
-        if device is not None and not inherited():  # the device is the parent's, and so may be the lock
-            with self.lock:
-                self.reached = True
-                type(device).destroy(device)
-
-
-def device_end(device: wgpu.GPUDevice) -> DeviceEnd:
-    """Return what takes note of the end of a device, from the first call of this on."""
-    end = device.__dict__.get("_gridwise_end")
-    if end is None:
-        end = device.__dict__.setdefault("_gridwise_end", DeviceEnd(device))
-        device.destroy = end
-    return end
-
-
 def check_not_lost(device: wgpu.GPUDevice, doing: str = "waiting for the GPU") -> None:
     """Raise DeviceLostError if a device was destroyed, or if wgpu has logged a loss and it is this one's."""
-    losses, end = watch_errors().losses, device_end(device)
-    if end.reached:
-        with end.lock:  # a destroy that is under way is done after this
+    losses, state = watch_errors().losses, state_of(device)
+    if state.end.reached:
+        with state.end.lock:  # a destroy that is under way is done after this
             pass
-    elif not losses or device.__dict__.get("_gridwise_losses") == losses:
+    elif state.losses_seen == losses:
         return
     # The log does not say of which device, but on a lost one nothing can be made.
     with device_errors(doing):
         device.create_buffer(label="gridwise lost?", size=4, usage=wgpu.BufferUsage.COPY_DST)
-    device.__dict__["_gridwise_losses"] = losses
+    state.losses_seen = losses
 
 
 def is_lost(device: wgpu.GPUDevice, doing: str = "asking for the device") -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import wgpu
 
 from .device_errors import device_errors
+from .device_state import state_of
 from .wgpu_native import EncoderFate, encoder_fate, map_buffer, submit
 
 __all__ = ["Mark", "look", "mark_of", "read_words"]
@@ -20,15 +21,15 @@ class Mark:
 
     def __init__(self, device: wgpu.GPUDevice, encoder: wgpu.GPUCommandEncoder):
         usage = wgpu.BufferUsage
-        one = device.__dict__.get("_gridwise_one")
-        if one is None:
-            one = device.__dict__["_gridwise_one"] = device.create_buffer_with_data(
+        state = state_of(device)
+        if state.one is None:
+            state.one = device.create_buffer_with_data(
                 label="gridwise one", data=np.ones(1, dtype=np.uint32), usage=usage.COPY_SRC
             )
         self.buffer: wgpu.GPUBuffer = device.create_buffer(
             label="gridwise mark", size=4, usage=usage.COPY_SRC | usage.COPY_DST
         )
-        encoder.copy_buffer_to_buffer(one, 0, self.buffer, 0, 4)
+        encoder.copy_buffer_to_buffer(state.one, 0, self.buffer, 0, 4)
         self.fate: EncoderFate = encoder_fate(encoder)
         self.seen: bool = False
 

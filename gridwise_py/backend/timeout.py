@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import ArgumentError, DeviceTimeoutError
+from .. import settings
+from ..errors import DeviceTimeoutError
+from .device_state import state_of
 
-__all__ = ["checked_timeout_s", "note_submission", "set_timeout_s", "timed_out", "timeout_s", "wait_until_idle"]
-
-_VARIABLE = "GRIDWISE_TIMEOUT_S"
-_KEPT = 8  # names of submissions per device
+__all__ = ["note_submission", "set_timeout_s", "timed_out", "timeout_s", "wait_until_idle"]
 
 # Asking without a pause for that long keeps CPU times of short work fine; after that, a sixteenth of the time waited so
 # far is slept, so that a wait is at most 6 % too long.
@@ -23,51 +19,30 @@ _BUSY_S = 0.002
 _LONGEST_PAUSE_S = 0.01
 
 
-def checked_timeout_s(value: Any, name: str) -> float | None:
-    """Return a number of seconds; None for infinity and for what is not given.
-
-    Raises
-    ------
-    ArgumentError
-        If it is no number over 0.
-    """
-    if value is None or value == "":
-        return None
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        seconds = math.nan
-    if isinstance(value, bool) or not seconds > 0:
-        raise ArgumentError(f"{name}={value!r} must be a number of seconds over 0; leave it out to wait without end")
-    return seconds if seconds < math.inf else None
-
-
 def timeout_s(device: Any) -> float | None:
     """Return how long is waited for a device: what it was made with, else what the environment says now."""
-    if "_gridwise_timeout_s" in device.__dict__:
-        return device.__dict__["_gridwise_timeout_s"]
-    return checked_timeout_s(os.environ.get(_VARIABLE), _VARIABLE)
+    state = state_of(device)
+    return state.timeout_s if state.timeout_is_fixed else settings.timeout_s()
 
 
 def set_timeout_s(device: Any, seconds: float | None) -> None:
     """Fix how long is waited for a device; None for without end."""
-    device.__dict__["_gridwise_timeout_s"] = seconds
+    state = state_of(device)
+    state.timeout_s = seconds
+    state.timeout_is_fixed = True
 
 
 def note_submission(device: Any, what: str) -> None:
-    """Keep the name of what is submitted, for the message of a wait in vain."""
-    try:
-        device.__dict__["_gridwise_submissions"].append(what)
-    except KeyError:
-        device.__dict__.setdefault("_gridwise_submissions", deque(maxlen=_KEPT)).append(what)
+    """Keep the name of what is submitted, for the message of a timeout."""
+    state_of(device).submissions.append(what)
 
 
 def timed_out(device: Any, limit_s: float) -> DeviceTimeoutError:
-    """Return what to raise after waiting in vain."""
-    last = ", ".join(device.__dict__.get("_gridwise_submissions", ())) or "none of this library"
+    """Return what to raise when a wait has lasted too long."""
+    last = ", ".join(state_of(device).submissions) or "none of this library"
     return DeviceTimeoutError(
         f"the GPU is still at work after {limit_s:g} s ({device.adapter.info['device']}). The last submissions, the "
-        f"newest at the end: {last}. Nothing is lost: wait again, with a larger {_VARIABLE} or "
+        f"newest at the end: {last}. Nothing is lost: wait again, with a larger GRIDWISE_TIMEOUT_S or "
         f"request_device(timeout_s=) if the work needs its time, or make a new device if it hangs"
     )
 

@@ -23,7 +23,8 @@ import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, GridwiseError
 from ..planning.shaders import shader_error
-from .device_errors import check_not_lost, device_end, device_error, device_errors, is_lost, is_trouble, lost_error
+from .device_errors import check_not_lost, device_error, device_errors, is_lost, is_trouble, lost_error
+from .device_state import state_of
 from .fork_guard import check_process, inherited
 from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
 
@@ -102,13 +103,12 @@ def wait_idle(device: wgpu.GPUDevice) -> None:
 
 
 def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
-    try:
-        return device.__dict__["_gridwise_wait"]
-    except KeyError:
+    state = state_of(device)
+    if state.wait is None:
         limit_s = timeout_s(device)
         set_timeout_s(device, limit_s)  # the environment is read once per device
-        method, wait = _choose_wait(device) if limit_s is None else (_WAIT_TIMED, _timed_wait(device, limit_s))
-        return device.__dict__.setdefault("_gridwise_wait", (method, wait))
+        state.wait = _choose_wait(device) if limit_s is None else (_WAIT_TIMED, _timed_wait(device, limit_s))
+    return state.wait
 
 
 def _timed_wait(device: wgpu.GPUDevice, limit_s: float) -> Callable[[], Any]:
@@ -176,7 +176,7 @@ def submit(
 def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str) -> None:
     """Call what submits, unless the device was destroyed; `what` names it in messages."""
     note_submission(device, what)
-    end = device_end(device)
+    end = state_of(device).end
     with end.lock:
         if end.reached:  # wgpu would end the process
             check_not_lost(device, what)
@@ -295,14 +295,15 @@ def _can_be_bound(buffer: wgpu.GPUBuffer) -> bool:
     device = device_of(buffer)
     if device is None or not buffer.usage & wgpu.BufferUsage.STORAGE or buffer.size < 4:
         return True  # nothing can be found out
-    layout = device.__dict__.get("_gridwise_probe_layout")
-    if layout is None:
+    state = state_of(device)
+    if state.probe_layout is None:
         entry = {"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "read-only-storage"}}
         with device_errors("looking at a buffer"):
-            layout = device.__dict__["_gridwise_probe_layout"] = device.create_bind_group_layout(entries=[entry])
+            state.probe_layout = device.create_bind_group_layout(entries=[entry])
     try:
         device.create_bind_group(
-            layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]
+            layout=state.probe_layout,
+            entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}],
         )
     except wgpu.GPUError as error:
         if is_trouble(error):
@@ -397,7 +398,7 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
                 raise ArgumentError(
                     "a command buffer is submitted once: this one was submitted before; record and finish again"
                 )
-        end = device_end(of_device)
+        end = state_of(of_device).end
         with end.lock:
             if end.reached:
                 check_not_lost(of_device, "queue.submit()")

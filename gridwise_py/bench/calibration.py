@@ -164,10 +164,7 @@ def _save(key: Mapping[str, str], kept: Mapping[str, Any]) -> None:
 
 def _known(device: wgpu.GPUDevice) -> dict[str, Any]:
     """Return what this process knows of a device, from the file at first."""
-    known = device.__dict__.get("_gridwise_calibration")
-    if known is None:
-        known = device.__dict__["_gridwise_calibration"] = _load(device_key(device))
-    return known
+    return context_of(device).cached("calibration", lambda: _load(device_key(device)))
 
 
 def _require_timestamps(device: wgpu.GPUDevice) -> None:

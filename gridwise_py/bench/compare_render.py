@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from ..display.quantities import format_number, format_percent
-from ..display.terminal import clean, make_console
+from ..display.terminal import clean
 from .compare import Comparison, Rank, Row
+from .console import make_console
 from .text_table import Column, TextTable
 from .verdict import Cause, Verdict, VerdictKind
 

@@ -7,10 +7,12 @@ of samples, outside of every timed window. Where nothing can be observed, the an
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import wgpu
+
+from ..runtime.context import context_of
 
 __all__ = ["observe"]
 
@@ -39,9 +41,7 @@ def observe(device: wgpu.GPUDevice) -> dict[str, Any]:
         by whatever process), ``throttle_reasons``; without what the driver does not tell, and empty where no observer
         knows the GPU.
     """
-    if "_gridwise_observer" not in device.__dict__:
-        device.__dict__["_gridwise_observer"] = _nvidia_observer(device)
-    observer = device.__dict__["_gridwise_observer"]
+    observer = context_of(device).cached("observer of the GPU", lambda: _nvidia_observer(device.adapter.info))
     return observer() if observer is not None else {}
 
 
@@ -57,9 +57,9 @@ def _nvml() -> Any:
     return pynvml
 
 
-def _nvidia_observer(device: wgpu.GPUDevice) -> Callable[[], dict[str, Any]] | None:
-    name = str(device.adapter.info["device"])
-    if "nvidia" not in f"{name} {device.adapter.info['vendor']} {device.adapter.info['description']}".casefold():
+def _nvidia_observer(info: Mapping[str, str]) -> Callable[[], dict[str, Any]] | None:
+    name = str(info["device"])
+    if "nvidia" not in f"{name} {info['vendor']} {info['description']}".casefold():
         return None
     nvml = _nvml()
     if nvml is None:

@@ -147,7 +147,7 @@ def tune(
         for up_to, shape in shapes_for(kernel, plain).rows:
             n = max_items if up_to is None else min(up_to, _SMALL_ITEMS, max_items)
             choices.append(_choose(device, plain, kernel, up_to, shape, n, rounds, protocol, progress))
-    _keep(device, measured, choices)
+    _keep(device, choices)
     return tuple(choices)
 
 
@@ -197,7 +197,7 @@ def _judge(shapes: list[Shape], found: list[list[Measurement]], tick_step_ns: fl
     return trials
 
 
-def _keep(device: wgpu.GPUDevice, measured: Capabilities, choices: list[Choice]) -> None:
+def _keep(device: wgpu.GPUDevice, choices: list[Choice]) -> None:
     """Write the winners beside what is kept of other kernels, and use them on this device."""
     key = device_key(device)
     before: dict[str, Any] = cache.load(TUNING_KIND, key, TUNING_FORMAT) or {}
@@ -212,7 +212,7 @@ def _keep(device: wgpu.GPUDevice, measured: Capabilities, choices: list[Choice])
     report = [c for c in reported if isinstance(c, dict) and c.get("kernel") not in searched]
     report += [asdict(choice) | {"changed": choice.changed, "ratio": choice.ratio} for choice in choices]
     cache.save(TUNING_KIND, key, TUNING_FORMAT, {"shapes": shapes, "choices": report})
-    context_of(device).__dict__["capabilities"] = replace(measured, tuning=shapes or None)
+    context_of(device).use_tuning(shapes or None)
 
 
 def _plain(rows: Iterable[tuple[int | None, Shape]] | Rows) -> list[list[Any]]:

@@ -56,8 +56,8 @@ def load_altair() -> Any:
         import vl_convert  # noqa: F401 (needed for the bundle, and better missed now)
     except ImportError as error:
         raise ArgumentError(
-            "reports and pictures need altair and vl-convert-python, the extra 'report' of this package: "
-            "pip install 'altair>=6.0' 'vl-convert-python>=1.9'"
+            "reports and pictures need altair and vl-convert-python, of the extra 'bench': "
+            "pip install 'gridwise-py[bench]'"
         ) from error
     return altair
 

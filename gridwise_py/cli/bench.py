@@ -209,11 +209,11 @@ def _one_adapter(
     """Run, show, and return the exit code."""
     from rich.text import Text
 
+    from ..bench.console import make_console
     from ..bench.results_writer import partial_path, without_link
     from ..bench.runner import RunProgress, UnwrittenResults, run_jobs
     from ..bench.suite import YARDSTICK
     from ..bench.table import results_table
-    from ..display.terminal import make_console
     from .progress import BenchProgress
 
     partial = json_path and partial_path(without_link(json_path))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from .. import settings
 from .exit_codes import NOT_COMPARABLE, REGRESSION, WRONG_RESULT
 from .output import PATIENCE_S, check_output, note, showing_progress, write_whole
 
@@ -112,7 +112,7 @@ def compare(
 
 def _table_console(**options: Any) -> Any:
     """Return a console as wide as the terminal; in a pipe as wide as COLUMNS says, or wide enough for most rows."""
-    from ..display.terminal import make_console
+    from ..bench.console import make_console
 
     console = make_console(**options)
-    return console if console.is_terminal or "COLUMNS" in os.environ else make_console(width=_PIPE_WIDTH, **options)
+    return console if console.is_terminal or settings.terminal_columns() else make_console(width=_PIPE_WIDTH, **options)

@@ -12,7 +12,9 @@ from typing import Any
 
 import click
 
+from .. import settings
 from ..display.terminal import make_tolerant
+from ..errors import AdapterError, ArgumentError, GridwiseError
 from .exit_codes import BAD_INPUT, INTERRUPTED, NO_ADAPTER, NO_READER
 from .output import note
 
@@ -47,8 +49,6 @@ class Commands(click.Group):
 @contextlib.contextmanager
 def _ending() -> Iterator[None]:
     """Turn whatever ends a command into a message and an exit code."""
-    from ..errors import AdapterError, GridwiseError
-
     try:
         with _flushed():
             yield
@@ -105,7 +105,10 @@ def _discard_output() -> None:
 
 
 def _wants_traceback() -> bool:
-    return os.environ.get("GRIDWISE_TRACEBACK", "0") not in ("", "0")
+    try:
+        return settings.traceback()
+    except ArgumentError:  # the user wants to see something, and the error that happened is what counts
+        return True
 
 
 def _show_traceback() -> None:

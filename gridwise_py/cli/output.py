@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 import click
 
-from ..display.terminal import clean_lines, make_console
+from .. import settings
+from ..display.terminal import clean_lines
 from ..storage import files
 from .exit_codes import BAD_INPUT
 
@@ -76,8 +77,10 @@ def check_new(path: Path, option: str, *, overwrite: bool) -> None:
 
 def table_console(piped_width: int) -> Any:
     """Return a console for tables on stdout: as wide as the terminal, or as COLUMNS says, or `piped_width`."""
+    from ..bench.console import make_console
+
     console = make_console(highlight=False)
-    if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
+    if console.is_terminal or settings.terminal_columns():
         return console
     return make_console(highlight=False, width=piped_width)
 
@@ -89,6 +92,8 @@ def showing_progress(patience_s: float = 0.0, every_s: float = 0.0) -> Iterator[
     Where stderr is no terminal, steps of the first `patience_s` seconds are not said (a quick command says nothing),
     nor those within `every_s` seconds after a line.
     """
+    from ..bench.console import make_console
+
     console = make_console(stderr=True)
     if not console.is_terminal:
         next_s = time.monotonic() + patience_s

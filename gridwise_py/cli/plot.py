@@ -20,7 +20,7 @@ def plot(files: tuple[Path, ...], out: Path) -> None:
     """Draw results FILEs of `gridwise bench --json`, several on the same axes.
 
     The charts of `gridwise report`: for each primitive GB/s and time over n with 95 % intervals, its kernels against
-    the whole, CPU wall against GPU span, cold against hot. Needs Altair: pip install altair vl-convert-python.
+    the whole, CPU wall against GPU span, cold against hot.
     """
     from ..bench.plot import plot_results
     from ..bench.results_reader import read_results

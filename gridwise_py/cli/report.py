@@ -33,7 +33,7 @@ def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_lim
     """Make one page of results FILEs of `gridwise bench --json`, which works offline.
 
     Headline figures, warnings, devices, charts, verdicts of each further FILE against the first, roofline, drift of the
-    samples, tables that sort, and the raw FILEs to save. Needs Altair: pip install altair vl-convert-python.
+    samples, tables that sort, and the raw FILEs to save.
     """
     from ..bench.report import read_sources, report_html
     from ..bench.roofline import read_calibration

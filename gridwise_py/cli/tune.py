@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from .. import settings
 from .options import Count, adapter_option, format_option
 from .output import showing_progress, table_console
 
@@ -95,7 +96,6 @@ def _show(key: dict[str, str], rows: Sequence[tuple[str, ...]], wrong: Sequence[
     from rich.markup import escape
 
     from ..bench.text_table import Column, TextTable
-    from ..tuning.store import tuning_allowed
 
     console = table_console(120)
     console.print(f"[bold]{escape(key['adapter'])}[/bold] ({escape(key['driver'])})")
@@ -112,7 +112,7 @@ def _show(key: dict[str, str], rows: Sequence[tuple[str, ...]], wrong: Sequence[
     console.print("shapes: invocations x vec4 per invocation, most workgroups; times per call, back to back")
     if wrong:
         console.print(f"[bold red]wrong results, so left out:[/bold red] {escape('; '.join(wrong))}")
-    if not tuning_allowed():
+    if not settings.tuning():
         console.print("GRIDWISE_TUNING=off: none of this is used")
 
 

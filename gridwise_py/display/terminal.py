@@ -6,12 +6,9 @@ import codecs
 import contextlib
 import io
 import re
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TextIO
 
-if TYPE_CHECKING:
-    import rich.console
-
-__all__ = ["clean", "clean_lines", "make_console", "make_tolerant", "render_text"]
+__all__ = ["clean", "clean_lines", "make_tolerant"]
 
 # Escape sequences begin with one of the controls, and XML cannot hold most of them; half a pair of surrogates cannot be
 # written.
@@ -54,38 +51,3 @@ def make_tolerant(stream: TextIO | None) -> None:
     if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
         with contextlib.suppress(ValueError, OSError):  # closed
             stream.reconfigure(errors=_ERRORS)
-
-
-def make_console(**options: Any) -> rich.console.Console:
-    """Return a rich console that cleans all texts; what it steers the terminal with is its own.
-
-    It writes to its file also in a notebook, where rich would show everything as HTML, and leave the file empty.
-    """
-    from rich.console import Console
-    from rich.segment import Segment
-
-    class CleanConsole(Console):
-        def render(self, renderable: Any, options: Any = None) -> Any:
-            for segment in super().render(renderable, options):
-                if segment.control is None:
-                    text = clean_lines(segment.text)
-                    yield segment if text == segment.text else Segment(text, segment.style)
-                else:
-                    yield segment
-
-        def on_broken_pipe(self) -> None:
-            # Rich ends the process with 1 here, which commands use for a verdict. Called while the error is handled.
-            raise
-
-    options.setdefault("force_jupyter", False)
-    return CleanConsole(**options)
-
-
-def render_text(renderable: Any, width: int) -> str:
-    """Return what rich shows of something as plain text: the same in a terminal, a notebook and a pipe."""
-    # A height, since rich takes a width without one for a guess, and ignores it on some terminals.
-    console = make_console(
-        file=io.StringIO(), width=width, height=25, color_system=None, force_terminal=False, legacy_windows=False
-    )
-    console.print(renderable)
-    return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]

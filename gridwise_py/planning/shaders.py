@@ -8,7 +8,6 @@ text (``enable subgroups;``, say, which Tint demands and naga refuses) is in `pr
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from .. import settings
 from ..errors import GridwiseWarning, ShaderError
 from ..types.wgsl_text import Declaration, declarations, tokens
 from .kernel_constants import KERNEL_CONSTANTS
@@ -220,18 +220,17 @@ def _with_remedy(message: str, text: str) -> ShaderError:
 
 def dump(label: str, text: str) -> None:
     """Write `text` into the folder that ``GRIDWISE_DUMP_SHADERS`` names, if it names one; warn where that fails."""
-    folder = os.environ.get("GRIDWISE_DUMP_SHADERS")
-    if not folder:
+    folder = settings.dump_shaders()
+    if folder is None:
         return
-    path = Path(folder)
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", label)[:100]  # file systems take names of some 250 characters
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        (path / f"{stem}-{sha256(text)[:12]}.wgsl").write_text(text, encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{stem}-{sha256(text)[:12]}.wgsl").write_text(text, encoding="utf-8")
     except OSError as error:
         warnings.warn(
-            f"the shader {label!r} is not written to GRIDWISE_DUMP_SHADERS={folder!r}, which must be a folder that can "
-            f"be written to ({error}); it is compiled and run all the same",
+            f"the shader {label!r} is not written to GRIDWISE_DUMP_SHADERS={str(folder)!r}, which must be a folder "
+            f"that can be written to ({error}); it is compiled and run all the same",
             GridwiseWarning,
             stacklevel=2,
         )

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import wgpu
 
+from .. import settings
 from ..backend.fork_guard import check_process, in_thread
 from ..backend.wgpu_native import wait_idle
 from ..call_errors import explained
@@ -31,7 +32,6 @@ from ..runtime.bound_call import (
 from ..runtime.chunked_array import Items, check_usable
 from ..runtime.context import context_of
 from ..runtime.encoders import check_encoder, check_session
-from ..runtime.executor import launch_blocking
 from ..runtime.run import Measurement, Run
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
@@ -76,7 +76,7 @@ class Primitive(ABC):
             capabilities = self._context.capabilities
         self._device = device
         self._capabilities: Capabilities = capabilities
-        self._launch_blocking = launch_blocking()
+        self._launch_blocking = settings.launch_blocking()
         self._plans: OrderedDict[Any, Plan] = OrderedDict()
         self._plans_lock = threading.Lock()
         # Of the last call; nothing else of a primitive changes, and each is replaced as a whole.

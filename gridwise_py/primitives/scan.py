@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -10,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import wgpu
 
+from .. import settings
 from ..errors import ArgumentError, OverlapError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
@@ -152,7 +152,7 @@ class Scan(InputOutput, OperatorPrimitive):
         _check("kind", kind, _KINDS)
         self.kind = kind
         self._insists = None if strategy in (None, "auto") else _check("strategy", strategy, _STRATEGIES)
-        self._prefers = _strategy_of_environment() if strategy is None else "auto"
+        self._prefers = settings.scan_strategy() if strategy is None else "auto"
         if self._fixed_order is not None:
             if self._insists == "lookback":
                 raise ArgumentError(
@@ -324,11 +324,6 @@ def _check(name: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
         raise ArgumentError(f"{name}={value!r} is unknown; known are {', '.join(known)}")
     return value
-
-
-def _strategy_of_environment() -> str:
-    value = os.environ.get("GRIDWISE_SCAN_STRATEGY") or "auto"
-    return _check("GRIDWISE_SCAN_STRATEGY", value, _STRATEGIES)
 
 
 def prefixes(op: BinOp, items: np.ndarray) -> np.ndarray:

@@ -11,8 +11,9 @@ from typing import Any, overload
 import wgpu
 
 from ..display.html_table import html_table
+from ..display.plain_table import COLUMN_GAP, fold, plain_table, text_width
 from ..display.quantities import format_time
-from ..display.terminal import clean, render_text
+from ..display.terminal import clean, clean_lines
 from ..errors import ArgumentError
 from ..runtime.context import context_of
 
@@ -112,7 +113,6 @@ _TEXTS = ("name", "kind", "shapes")
 _NARROWEST = {"name": 16, "shapes": 18}
 # Where that is not enough, these are left out, in this order.
 _LEFT_OUT_FIRST = ("allocated", "self CPU", "kind", "self GPU", "CPU total")
-_GAP = 2  # between columns
 # What a cell of a notebook shows without folding lines.
 _WIDTH_WITHOUT_TERMINAL = 115
 
@@ -173,10 +173,6 @@ class KeyAverages(Sequence[KeyAverage]):
         width : int, optional
             Of the text, in characters. By default that of the terminal, and 115 where there is none, as in a notebook.
         """
-        from rich import box
-        from rich.table import Table
-        from rich.text import Text
-
         if row_limit < -1 or isinstance(row_limit, bool):
             raise ArgumentError(f"row_limit must be at least 0, or -1 for all rows, not {row_limit!r}")
         if width is not None and (width < 1 or isinstance(width, bool)):
@@ -184,22 +180,16 @@ class KeyAverages(Sequence[KeyAverage]):
         width = width if width is not None else _terminal_width()
         rows = self.sorted_by(sort_by)
         shown = rows if row_limit == -1 else rows[:row_limit]
-        cells = [_cells(row) for row in shown]
+        cells = [{heading: clean_lines(text) for heading, text in _cells(row).items()} for row in shown]
         widths = _column_widths(cells, width)
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-        for heading, column in widths.items():
-            justify = "left" if heading in _TEXTS else "right"
-            table.add_column(heading, justify=justify, width=column, overflow="fold")
-        for one in cells:
-            table.add_row(*(Text(one[heading]) for heading in widths))
-        text = render_text(Text(self._title), width) + render_text(table, _total_width(widths))
+        lines = [*fold(clean_lines(self._title), width), *plain_table(widths, cells, left=_TEXTS)]
         left_out = [heading for heading in _HEADINGS if heading not in widths]
         if left_out:
             enough = _total_width(_least_widths(cells))
-            note = f"left out at a width of {width}: {', '.join(left_out)}; width={enough} shows all"
-            text += render_text(Text(note), width)
-        hidden = len(rows) - len(shown)
-        return text + (f"{hidden} more rows; row_limit=-1 shows all\n" if hidden else "")
+            lines += fold(f"left out at a width of {width}: {', '.join(left_out)}; width={enough} shows all", width)
+        if len(shown) < len(rows):
+            lines.append(f"{len(rows) - len(shown)} more rows; row_limit=-1 shows all")
+        return "".join(f"{line}\n" for line in lines)
 
     def __repr__(self) -> str:
         return f"KeyAverages({len(self)} row{'s' if len(self) != 1 else ''}, {clean(self._title)})"
@@ -238,9 +228,7 @@ def _terminal_width() -> int:
 
 def _natural_widths(cells: Sequence[dict[str, str]]) -> dict[str, int]:
     """Return how wide each column is where nothing is folded."""
-    from rich.cells import cell_len
-
-    return {heading: max(map(cell_len, (heading, *(row[heading] for row in cells)))) for heading in _HEADINGS}
+    return {heading: max(map(text_width, (heading, *(row[heading] for row in cells)))) for heading in _HEADINGS}
 
 
 def _least_widths(cells: Sequence[dict[str, str]]) -> dict[str, int]:
@@ -249,7 +237,7 @@ def _least_widths(cells: Sequence[dict[str, str]]) -> dict[str, int]:
 
 
 def _total_width(widths: dict[str, int]) -> int:
-    return sum(widths.values()) + _GAP * (len(widths) - 1)
+    return sum(widths.values()) + COLUMN_GAP * (len(widths) - 1)
 
 
 def _column_widths(cells: Sequence[dict[str, str]], width: int) -> dict[str, int]:

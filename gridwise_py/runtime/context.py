@@ -1,7 +1,7 @@
 """What this library keeps per device: capabilities, caches, the timing helper, a staging buffer.
 
-It hangs on the device object itself, so that two devices never share anything, a user's own device works like ours,
-and all of it goes when the device goes.
+It belongs to the device's record (`backend.device_state`), so that two devices never share anything, a user's own
+device works like ours, and all of it goes when the device goes.
 """
 
 from __future__ import annotations
@@ -10,17 +10,20 @@ import contextlib
 import threading
 import warnings
 import weakref
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 import wgpu
 
-from ..backend.device_errors import device_end, device_errors, watch_errors
+from ..backend.device_errors import device_errors, watch_errors
+from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.wgpu_native import look_types_up, map_buffer, submit
 from ..errors import ArgumentError, GridwiseWarning
 from ..timing.queries import TimingHelper
+from ..tuning.store import Tuning
 from ..types.capabilities import Capabilities, LookbackVerdict
 from ..types.operators import BinOp
 from .device import measure_capabilities
@@ -36,26 +39,6 @@ _STAGING_BYTES = 32 << 20
 _Made = TypeVar("_Made")
 
 
-class _Once(Generic[_Made]):
-    """A property that is made at first use, once, also if several threads ask first; later it is an attribute."""
-
-    def __init__(self, make: Callable[[Any], _Made]):
-        self._make = make
-        self.__doc__ = make.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: DeviceContext, owner: type | None = None) -> _Made:
-        if instance is None:
-            return self  # of the class itself, for help()
-        with instance.lock:
-            values = instance.__dict__
-            if self._name not in values:
-                values[self._name] = self._make(instance)
-            return values[self._name]
-
-
 class DeviceContext:
     """Everything that belongs to one device; get it with `context_of`."""
 
@@ -68,6 +51,7 @@ class DeviceContext:
         self.lookback_verdicts: dict[str, LookbackVerdict] = {}
         #: Operators of users' own that were checked, with the datatype's name.
         self.checked_operators: set[tuple[BinOp, str]] = set()
+        self._kept: dict[Hashable, Any] = {}
         self._staging: wgpu.GPUBuffer | None = None
         self.observer: Observer | None = None  # while one is open
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
@@ -77,7 +61,6 @@ class DeviceContext:
         self._events_lock = threading.Lock()  # `lock` may be held while the GPU is waited for
         note_gpu_use()  # also by way of a device that a user made
         watch_errors()
-        device_end(device)
         look_types_up()
 
     @property
@@ -88,19 +71,49 @@ class DeviceContext:
         assert device is not None, "a context outlived its device"
         return device
 
-    @_Once
+    def cached(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
+        """Return what is kept for the device under a key, making it at first use.
+
+        It is made once, also if several threads ask first, and goes with the device.
+        """
+        try:
+            return self._kept[key]
+        except KeyError:
+            pass
+        with self.lock:
+            if key not in self._kept:
+                self._kept[key] = make()
+            return self._kept[key]
+
+    def forget(self, key: Hashable) -> None:
+        """Let what is kept under a key be made again at its next use."""
+        self._kept.pop(key, None)
+
+    @property
     def timing_helper(self) -> TimingHelper:
         """The device's one timing helper."""
-        return TimingHelper(self.device)
+        return self.cached("timing helper", lambda: TimingHelper(self.device))
 
-    @_Once
+    @property
     def capabilities(self) -> Capabilities:
         """Measured at first use."""
-        return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
 
-    @_Once
+        def measure() -> Capabilities:
+            return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
+
+        return self.cached("capabilities", measure)
+
+    def use_tuning(self, tuning: Tuning | None) -> None:
+        """Let primitives that are made from now on use these shapes; None for the default ones."""
+        with self.lock:
+            self._kept["capabilities"] = replace(self.capabilities, tuning=tuning)
+
+    @property
     def executor(self) -> Executor:
         """The device's one executor."""
+        return self.cached("executor", self._make_executor)
+
+    def _make_executor(self) -> Executor:
         reference = weakref.ref(self)
 
         def observer() -> Observer | None:
@@ -194,11 +207,12 @@ def context_of(device: wgpu.GPUDevice) -> DeviceContext:
         raise ArgumentError(
             f"device must be a wgpu.GPUDevice (gridwise_py.request_device() makes one), not {type(device).__name__}"
         )
-    context = device.__dict__.get("_gridwise_context")
-    if context is None:
+    state = state_of(device)
+    if state.context is None:
         with _creation_lock:
-            context = device.__dict__.setdefault("_gridwise_context", DeviceContext(device))
-    return context
+            if state.context is None:
+                state.context = DeviceContext(device)
+    return state.context
 
 
 def capabilities(device: wgpu.GPUDevice) -> Capabilities:

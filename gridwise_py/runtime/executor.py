@@ -6,7 +6,6 @@ composes no text. With the plans that were not used for longest go their pipelin
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections import OrderedDict
@@ -39,11 +38,6 @@ _MAX_PIPELINES = 256
 # Of the plans' own buffers; a sort's are as large as what it sorts, and wgpu does not say how much memory a GPU has.
 _MAX_OWN_BYTES = 2 << 30
 _MAX_BINDINGS = 16
-
-
-def launch_blocking() -> bool:
-    """Whether ``GRIDWISE_LAUNCH_BLOCKING=1`` asks to wait and check after each dispatch."""
-    return os.environ.get("GRIDWISE_LAUNCH_BLOCKING", "") not in ("", "0")
 
 
 @dataclass(frozen=True)

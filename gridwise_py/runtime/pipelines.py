@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from weakref import WeakValueDictionary
 
 import wgpu
 
+from .. import settings
 from ..backend.device_errors import is_trouble
 from ..backend.wgpu_native import create_shader_module
 from ..errors import ShaderError
@@ -19,11 +19,6 @@ from ..planning.shaders import dump, prologue, refuse_fatal_text, shader_error
 __all__ = ["Pipeline", "PipelineCache"]
 
 _BINDING_TYPES = {"uniform": "uniform", "read": "read-only-storage", "read_write": "storage"}
-
-
-def shader_checks() -> bool:
-    """Whether ``GRIDWISE_SHADER_CHECKS=1`` asks for run-time checks in this library's own shaders, too."""
-    return os.environ.get("GRIDWISE_SHADER_CHECKS", "") not in ("", "0")
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,7 @@ class PipelineCache:
     def find(self, plan: Plan, kernel: Kernel) -> Pipeline:
         """Return the pipeline of a kernel. It is kept for as long as the caller keeps it."""
         shader = plan.shaders[kernel.shader]
-        trusted = shader.trusted and not shader_checks()
+        trusted = shader.trusted and not settings.shader_checks()
         access = tuple(binding.access for binding in kernel.bindings)
         key = (
             kernel.shader,

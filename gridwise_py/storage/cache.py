@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from .. import settings
 from .files import write_whole
 
 __all__ = ["cache_folder", "documents", "load", "positive", "remove", "save"]
@@ -21,9 +21,9 @@ def cache_folder() -> Path | None:
     None where the user has none: a container that runs under a number without a name and without ``HOME``. Then nothing
     is kept, and everything is found out again by each process.
     """
-    folder = os.environ.get("GRIDWISE_CACHE_DIR")
-    if folder:
-        return Path(folder)
+    folder = settings.cache_dir()
+    if folder is not None:
+        return folder
     import platformdirs
 
     try:

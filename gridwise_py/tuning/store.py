@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from ..errors import ArgumentError
+from .. import settings
 from ..storage import cache
 from .shapes import KERNELS, has_blocks
 
-__all__ = ["TUNING_FORMAT", "TUNING_KIND", "Tuning", "load_tuning", "tuning_allowed"]
+__all__ = ["TUNING_FORMAT", "TUNING_KIND", "Tuning", "load_tuning"]
 
 TUNING_KIND = "tuning"
 TUNING_FORMAT = 1  # of the file
@@ -20,23 +19,9 @@ _LARGEST = 1 << 63  # beyond it are no items, and no workgroups
 Tuning: TypeAlias = Mapping[str, tuple[tuple[int | None, tuple[int, int, int]], ...]]
 
 
-def tuning_allowed() -> bool:
-    """Whether tuned shapes are used: unless ``GRIDWISE_TUNING=off``.
-
-    Raises
-    ------
-    ArgumentError
-        If the variable has another value than ``on`` or ``off``.
-    """
-    value = os.environ.get("GRIDWISE_TUNING") or "on"
-    if value not in ("on", "off"):
-        raise ArgumentError(f"GRIDWISE_TUNING={value!r} is unknown; known are on, off")
-    return value == "on"
-
-
 def load_tuning(key: Mapping[str, str]) -> Tuning | None:
     """Return the tuned shapes that are kept for a device, by kernel; None where there are none."""
-    if not tuning_allowed():
+    if not settings.tuning():
         return None
     data = cache.load(TUNING_KIND, key, TUNING_FORMAT)
     try:

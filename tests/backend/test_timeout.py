@@ -11,6 +11,7 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.backend import timeout
 from gridwise_py.backend import wgpu_native as _wgpu_native
+from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.wgpu_native import map_buffer, wait_idle, wait_method
 
 X = np.arange(10_000, dtype=np.uint32)
@@ -30,7 +31,7 @@ def impatient(device):
 def _limit(device, seconds):
     """Set another limit than the device was made with."""
     timeout.set_timeout_s(device, seconds)
-    device.__dict__.pop("_gridwise_wait", None)
+    state_of(device).wait = None
 
 
 @pytest.fixture

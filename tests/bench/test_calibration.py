@@ -22,7 +22,7 @@ from gridwise_py.bench.calibration import (
 from gridwise_py.bench.kernels import bind_own
 from gridwise_py.bench.probes import TickCheck, cache_knee_bytes
 from gridwise_py.cli import main
-from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.context import DeviceContext, context_of
 from gridwise_py.runtime.device import device_key
 
 SMALL = 1 << 17
@@ -104,7 +104,7 @@ def test_a_wrong_period_is_found(timed, monkeypatch):
     right = helper.tick_period_ns
     for wrong in (52.0833 * right, right / 52.0833):
         helper.tick_period_ns = wrong
-        timed.__dict__.pop("_gridwise_calibration", None)
+        context_of(timed).forget("calibration")
         (warning,) = unit_warnings(timed)
         assert "doubtful" in warning
         assert f"{wrong:g} ns a tick" in warning
@@ -188,9 +188,9 @@ def test_the_flush_is_four_times_the_cache_within_the_limits(timed, fast, monkey
     x = np.arange(100, dtype=np.uint32)
     protocol = gw.SamplingProtocol(samples=1, warmup_s=0.0, max_warmup_s=0.0)
     found = calibrate(timed)
-    timed.__dict__["_gridwise_calibration"]["calibration"] = dataclasses.replace(found, cache_bytes=1 << 18)
+    calibration._known(timed)["calibration"] = dataclasses.replace(found, cache_bytes=1 << 18)
     assert gw.measure(copy, mode="cold", protocol=protocol, input=x).protocol["flush_bytes"] == 4 << 18
-    timed.__dict__["_gridwise_calibration"]["calibration"] = dataclasses.replace(found, cache_bytes=1 << 40)
+    calibration._known(timed)["calibration"] = dataclasses.replace(found, cache_bytes=1 << 40)
     limit = timed.limits["max-storage-buffer-binding-size"]
     assert gw.measure(copy, mode="cold", protocol=protocol, input=x).protocol["flush_bytes"] == min(limit, 1 << 30)
 
@@ -204,7 +204,7 @@ def test_it_is_kept_and_found_again(timed, fast, folder):
     document = json.loads(path.read_text())
     assert document["device"] == device_key(timed)
     fast.clear()
-    timed.__dict__.pop("_gridwise_calibration")  # as another process
+    context_of(timed).forget("calibration")  # as another process
     assert calibrate(timed) == found
     assert unit_warnings(timed) == []
     assert fast == []
@@ -215,7 +215,7 @@ def test_it_is_kept_and_found_again(timed, fast, folder):
 @pytest.mark.parametrize("changed", ["driver", "adapter", "wgpu", "gridwise_py", "backend"])
 def test_another_driver_or_version_finds_nothing(timed, fast, folder, monkeypatch, changed):
     calibrate(timed)
-    timed.__dict__.pop("_gridwise_calibration")
+    context_of(timed).forget("calibration")
     key = {**device_key(timed), changed: "another"}
     monkeypatch.setattr(calibration, "device_key", lambda device: key)
     assert calibration_of(timed) is None
@@ -256,10 +256,10 @@ def test_a_broken_file_is_ignored_and_written_anew(timed, fast, folder, spoil):
     found = calibrate(timed)
     (path,) = folder.iterdir()
     path.write_text(spoil(path.read_text()))
-    timed.__dict__.pop("_gridwise_calibration")
+    context_of(timed).forget("calibration")
     assert calibration_of(timed) is None
     assert calibrate(timed) == found
-    timed.__dict__.pop("_gridwise_calibration")
+    context_of(timed).forget("calibration")
     assert calibration_of(timed) == found
 
 
@@ -267,7 +267,7 @@ def test_a_file_that_is_no_text_is_ignored(timed, fast, folder):
     calibrate(timed)
     (path,) = folder.iterdir()
     path.write_bytes(b"\xff\xfe\x00")
-    timed.__dict__.pop("_gridwise_calibration")
+    context_of(timed).forget("calibration")
     assert calibration_of(timed) is None
 
 
@@ -280,12 +280,12 @@ def test_the_check_of_the_tick_alone_is_kept_if_it_is_good(timed, fast, folder, 
     assert unit_warnings(timed) == []
     assert unit_warnings(timed) == []
     assert fast == ["check_tick"]
-    timed.__dict__.pop("_gridwise_calibration")
+    context_of(timed).forget("calibration")
     assert unit_warnings(timed) == []
     assert fast == ["check_tick"]
     for path in folder.iterdir():
         path.unlink()
-    timed.__dict__.pop("_gridwise_calibration")
+    context_of(timed).forget("calibration")
     monkeypatch.setattr(probes, "check_tick", lambda device: TickCheck(1e6, 60e6))
     assert len(unit_warnings(timed)) == 1
     calibrate_run(timed, [4000])  # keeps what else it found
@@ -319,7 +319,7 @@ def test_a_run_measures_at_its_own_sizes(timed, fast):
 
 def test_only_what_does_not_change_is_looked_up(timed, fast, folder):
     calibrate_run(timed, [4000])
-    timed.__dict__.pop("_gridwise_calibration")  # as another process
+    context_of(timed).forget("calibration")  # as another process
     fast.clear()
     found = calibrate_run(timed, [4000])
     assert fast == ["keep_busy", "ceilings", "floors_ns", "synchronising_ns"]
@@ -327,7 +327,7 @@ def test_only_what_does_not_change_is_looked_up(timed, fast, folder):
     assert calibration_of(timed) is None, "a run is no full calibration"
     assert found.cache_bytes is None
     calibrate(timed)
-    kept = timed.__dict__["_gridwise_calibration"]
+    kept = calibration._known(timed)
     kept["calibration"] = dataclasses.replace(kept["calibration"], cache_bytes=1 << 20)
     assert calibrate_run(timed, [4000]).cache_bytes == 1 << 20
 
@@ -339,7 +339,7 @@ def test_a_run_without_timestamps_has_none(device, folder):
 def test_the_fastest_canary_is_kept(timed, folder, monkeypatch):
     def is_a(adapter_type):
         capabilities = dataclasses.replace(gw.capabilities(timed), adapter_type=adapter_type)
-        monkeypatch.setattr(context_of(timed), "capabilities", capabilities)
+        monkeypatch.setattr(DeviceContext, "capabilities", capabilities)
 
     is_a("CPU")
     note_canary(timed, 1000.0)
@@ -353,7 +353,7 @@ def test_the_fastest_canary_is_kept(timed, folder, monkeypatch):
     assert fastest_canary_ns(timed) == 990
     assert json.loads(path.read_text())["canary_ns"] == 1000, "1 % is not worth writing"
     note_canary(timed, 800.0)
-    timed.__dict__.pop("_gridwise_calibration")
+    context_of(timed).forget("calibration")
     assert fastest_canary_ns(timed) == 800
 
 

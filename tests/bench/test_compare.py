@@ -16,12 +16,12 @@ from gridwise_py import ArgumentError
 from gridwise_py.bench import compare_render, documents
 from gridwise_py.bench.canary import CanaryTime, settled
 from gridwise_py.bench.compare import compare
+from gridwise_py.bench.console import make_console
 from gridwise_py.bench.results import SCHEMA
 from gridwise_py.bench.results_reader import read_results
 from gridwise_py.bench.rounds import pooled
 from gridwise_py.bench.verdict import VerdictKind
 from gridwise_py.cli import main
-from gridwise_py.display.terminal import make_console
 from helpers.comparisons import H200, LAVAPIPE, document, entry, scaled, series
 from helpers.paths import RESULTS
 

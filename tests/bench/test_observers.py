@@ -37,8 +37,9 @@ def _nvml(names=("NVIDIA H200",), **changes):
     return fake
 
 
-def _device(info=H200):
-    return types.SimpleNamespace(adapter=types.SimpleNamespace(info=info))
+def _observe(info=H200):
+    observer = observers._nvidia_observer(info)
+    return observer() if observer is not None else {}
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def driver(monkeypatch):
 
 def test_what_is_observed(driver):
     driver(_nvml())
-    assert observers.observe(_device()) == {
+    assert _observe() == {
         "sm_clock_mhz": 1980,
         "memory_clock_mhz": 3201,
         "power_w": 350.5,
@@ -63,12 +64,12 @@ def test_what_is_observed(driver):
 
 def test_names_may_be_bytes_and_one_of_several_gpus_is_found(driver):
     driver(_nvml((b"NVIDIA A100", b"NVIDIA H200")))
-    assert observers.observe(_device())["sm_clock_mhz"] == 1981
+    assert _observe()["sm_clock_mhz"] == 1981
 
 
 def test_without_the_package_nothing_is_observed(driver):
     driver(None)
-    assert observers.observe(_device()) == {}
+    assert _observe() == {}
 
 
 def _fails(*_):
@@ -87,19 +88,19 @@ def _fails(*_):
 )
 def test_what_cannot_be_known_is_not_told(driver, module):
     driver(module)
-    assert observers.observe(_device()) == {}
+    assert _observe() == {}
 
 
 def test_a_driver_that_does_not_tell_everything(driver):
     driver(_nvml(nvmlDeviceGetPowerUsage=_fails))
-    found = observers.observe(_device())
+    found = _observe()
     assert "power_w" not in found
     assert found["temperature_c"] == 41
 
 
 def test_other_vendors_do_not_ask_nvidias_driver(driver):
     driver(_nvml(nvmlInit=lambda: pytest.fail("asked")))
-    assert observers.observe(_device({"device": "llvmpipe", "vendor": "llvmpipe", "description": "Mesa"})) == {}
+    assert _observe({"device": "llvmpipe", "vendor": "llvmpipe", "description": "Mesa"}) == {}
 
 
 def test_unknown_reasons_are_kept():

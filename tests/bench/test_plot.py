@@ -333,5 +333,5 @@ def test_without_altair_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     result = CliRunner().invoke(main, ["plot", str(tmp_path / "run.json"), "-o", str(tmp_path / "a.png")])
     assert result.exit_code == 2
-    assert "pip install 'altair>=6.0' 'vl-convert-python>=1.9'" in result.output
+    assert "pip install 'gridwise-py[bench]'" in result.output
     assert not (tmp_path / "a.png").exists()

@@ -605,7 +605,7 @@ def test_what_the_command_refuses(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     result = _report(run, "-o", out)
     assert result.exit_code == 2
-    assert "pip install 'altair>=6.0' 'vl-convert-python>=1.9'" in result.output
+    assert "pip install 'gridwise-py[bench]'" in result.output
     assert run.read_bytes() == kept
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.json", "run.json"]
 

@@ -339,9 +339,8 @@ def test_the_heading_of_the_roofline_is_whole_on_a_terminal(tmp_path):
 def test_a_step_never_takes_a_second_line(monkeypatch):
     """What is broken into two lines leaves the second behind in some terminals."""
     out = io.StringIO()
-    consoles = importlib.import_module("gridwise_py.cli.output")
     console = Console(file=out, force_terminal=True, width=40, legacy_windows=False)
-    monkeypatch.setattr(consoles, "make_console", lambda **options: console)
+    monkeypatch.setattr("gridwise_py.bench.console.make_console", lambda **options: console)
     with showing_progress() as progress:
         progress("vector add with upload and download, without warm-up, 1 of 3: perf_counter + wait")
     assert "vector add with upload" in out.getvalue()

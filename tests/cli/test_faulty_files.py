@@ -449,12 +449,13 @@ def test_no_ending_is_taken_for_a_verdict(run, monkeypatch, command, error, code
     assert said in _one_line(result, code, internal=True)
 
 
-def test_a_traceback_is_shown_on_demand(run, monkeypatch):
+@pytest.mark.parametrize("value", ["1", "a word that is unknown"])
+def test_a_traceback_is_shown_on_demand(run, monkeypatch, value):
     def fail(*args, **options):
         raise RuntimeError("inside")
 
     monkeypatch.setattr(main.commands["compare"], "invoke", fail)
-    monkeypatch.setenv("GRIDWISE_TRACEBACK", "1")
+    monkeypatch.setenv("GRIDWISE_TRACEBACK", value)
     result = run(["compare", "good.json", "good.json"])
     assert result.exit_code == 2
     assert "Traceback (most recent call last)" in result.stderr

@@ -189,7 +189,7 @@ def _matmul(device: Any, _family: str, config: np.random.Generator, rng: np.rand
 
 
 def run(device: Any, call: Call) -> None:
-    """Run a call in views that start anywhere; fail if an item is wrong, or if an item around the outputs was written."""
+    """Run a call in views that start anywhere; fail if an item is wrong or one around the outputs was written."""
     room = 3
     inputs = {k: _view(device, items, call.offsets[k], room) for k, items in call.inputs.items()}
     blank = {k: np.zeros_like(items) for k, items in call.wanted.items()}

@@ -9,8 +9,10 @@ import threading
 import numpy as np
 import pytest
 import wgpu
+from rich.cells import cell_len
 
 import gridwise_py as gw
+from gridwise_py.display.plain_table import fold, plain_table
 from gridwise_py.profiling.report import KeyAverage, KeyAverages
 from gridwise_py.runtime.context import context_of
 from helpers.traces import load
@@ -340,6 +342,21 @@ def test_the_table_is_the_same_text_wherever_it_is_made(monkeypatch, terminal):
         monkeypatch.setenv(name, value)
     assert _invented().table(width=120) == plain
     assert "\x1b" not in plain
+
+
+@pytest.mark.parametrize("width", [2, 5, 12, 40])
+def test_a_table_with_wide_and_combining_characters_is_as_wide_as_it_says(width):
+    """Rich has its own tables of how wide a character is in a terminal."""
+    texts = ["スキャンと並べ替え", "e\u0301te\u0301 u\u0308ber", "a plain name", "並べ sort 替え" * 3, ""]
+    for text in texts:
+        lines = fold(text, width)
+        assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+        assert all(cell_len(line) <= width for line in lines)
+    rows = [{"name": text, "calls": "1"} for text in texts]
+    lines = plain_table({"name": width, "calls": 5}, rows, left=["name"])
+    figures = [line for line in lines if line.endswith(" 1")]
+    assert len(figures) == len(texts)
+    assert {cell_len(line) for line in figures} == {width + 2 + 5}
 
 
 def test_reprs_of_a_profile(timed):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 import gridwise_py as gw
+from gridwise_py import settings
 from gridwise_py.cli import exit_codes
 from gridwise_py.planning.shaders import shader_directory
 from helpers.paths import ROOT, TESTS
@@ -191,6 +192,11 @@ def _rows(page, heading):
     text = (ROOT / "docs" / page).read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2]
     table = re.search(r"(?:^\|.*\n)+", text, re.MULTILINE)[0]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def test_the_table_says_when_each_environment_variable_is_read():
+    rows = {row[0].strip("`"): row[3] for row in _rows("environment.md", "Environment variables")}
+    assert {name: read for name, read in rows.items() if read != "by the tests"} == settings.VARIABLES
 
 
 def test_every_environment_variable_is_in_the_table():

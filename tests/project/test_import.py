@@ -1,5 +1,6 @@
 """Importing is cheap: no device, no packages that only some commands need; and it gives the public names."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -9,6 +10,7 @@ from importlib import metadata
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.cli import exit_codes
 from helpers.paths import ROOT
 
 
@@ -77,6 +79,89 @@ print(gw.measure.__module__, gw.SamplingProtocol().samples is None or True)
     found, late = _run(code).splitlines()
     assert found == "[]"
     assert late.startswith("gridwise_py.bench.measure ")
+
+
+# ---- without the extra
+
+# None in sys.modules: an import of that name fails as it does where the package is not installed.
+WITHOUT_EXTRAS = """
+import sys
+extras = ["altair", "click", "jsonschema", "matplotlib", "pandas", "polars", "pynvml", "rich", "scipy", "vl_convert"]
+sys.modules.update(dict.fromkeys(extras))
+"""
+SAID = (
+    r"needs the extra 'bench', of which click, rich, jsonschema, scipy are not installed: "
+    r"pip install 'gridwise-py\[bench\]'"
+)
+
+
+def test_the_core_works_without_the_extra(device, tmp_path):
+    code = f"""{WITHOUT_EXTRAS}
+import json
+import numpy as np, gridwise_py as gw
+x = np.random.default_rng(1).integers(0, 1000, 5000, dtype=np.uint32)
+with gw.profile() as prof:
+    summed, ordered = gw.cumsum(gw.asarray(x)), gw.sort(gw.asarray(x))
+np.testing.assert_array_equal(summed.to_numpy(), np.cumsum(x, dtype=np.uint32))
+np.testing.assert_array_equal(ordered.to_numpy(), np.sort(x))
+table = prof.key_averages().table()
+assert all(word in table for word in ("GPU total", "Scan", "Sort")), table
+assert "<table" in prof.key_averages()._repr_html_()
+prof.export_chrome_trace({str(tmp_path / "trace.json")!r})
+assert "Sort" in {{event.get("name") for event in json.load(open({str(tmp_path / "trace.json")!r}))["traceEvents"]}}
+print(sorted(name for name in extras if sys.modules[name] is not None))
+"""
+    assert _run(code) == "[]"
+
+
+def test_benchmarks_without_the_extra_say_what_to_install():
+    code = f"""{WITHOUT_EXTRAS}
+import gridwise_py as gw
+for name in ("measure", "benchmark", "to_dataframe"):
+    try:
+        getattr(gw, name)
+    except ImportError as error:
+        print(error)
+assert not {{"measure", "benchmark", "to_dataframe"}} & {{*dir(gw), *gw.__all__}}
+exec("from gridwise_py import *")
+"""
+    said = _run(code).splitlines()
+    assert [line.partition(" ")[0] for line in said] == [
+        f"gridwise_py.{n}" for n in ("measure", "benchmark", "to_dataframe")
+    ]
+    assert all(re.fullmatch(rf"\S+ {SAID}", line) for line in said)
+
+
+def test_only_what_is_missing_is_named():
+    code = """
+import sys
+sys.modules["scipy"] = None
+import gridwise_py as gw
+try:
+    gw.measure
+except ImportError as error:
+    print(error)
+"""
+    assert "the extra 'bench', of which scipy is not installed: pip" in _run(code)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "import gridwise_py.__main__ as command; command.main()",
+        "import runpy; runpy.run_module('gridwise_py', run_name='__main__')",
+    ],
+    ids=["gridwise", "python -m gridwise_py"],
+)
+@pytest.mark.parametrize("words", [["info"], ["--version"], []], ids=str)
+def test_the_command_without_the_extra_says_in_one_line_what_to_install(start, words):
+    done = subprocess.run(
+        [sys.executable, "-c", f"{WITHOUT_EXTRAS}\n{start}", *words],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == exit_codes.BAD_INPUT
+    assert done.stdout == ""
+    assert re.fullmatch(rf"gridwise: the command gridwise {SAID}\n", done.stderr)
 
 
 def test_all_has_the_public_names_and_no_others():

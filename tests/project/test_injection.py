@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from rich.table import Table
 
 import gridwise_py as gw
+from gridwise_py.bench.console import make_console
 from gridwise_py.cli import main
-from gridwise_py.display.terminal import clean, clean_lines, make_console
+from gridwise_py.display.terminal import clean, clean_lines
 from gridwise_py.types.operator_text import scoped
 from gridwise_py.types.wgsl_text import declarations, tokens
 from helpers.fuzz_results import mutate, small_files, try_document, try_ticks

@@ -41,8 +41,9 @@ def test_the_contract_of_imports_is_kept():
         ),
         ("runtime/executor.py", "def f():\n    from .context import context_of\n    return context_of\n", "circle"),
         ("new.py", "", "new"),
+        ("display/terminal.py", "def f():\n    import rich\n    return rich\n", "rich"),
     ],
-    ids=["nested", "TYPE_CHECKING", "circle", "a module that is on no floor"],
+    ids=["nested", "TYPE_CHECKING", "circle", "a module that is on no floor", "a package of an extra"],
 )
 def test_a_module_that_breaks_it_fails(tmp_path, module, text, said):
     shutil.copytree(PACKAGE, tmp_path / "gridwise_py", ignore=shutil.ignore_patterns("__pycache__"))

@@ -46,7 +46,7 @@ print(run.get_timing_result(), run.output.to_numpy()[:3])""",
         "import json\n"
         "from gridwise_py.bench.compare import compare\n"
         "from gridwise_py.bench.compare_render import render\n"
-        "from gridwise_py.display.terminal import make_console"
+        "from gridwise_py.bench.console import make_console"
     ),
     "profiling": (
         "with gw.profile(device) as prof:\n"

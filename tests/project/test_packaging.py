@@ -76,7 +76,7 @@ def test_the_wheel_says_what_it_is(wheel):
     assert metadata["Version"] == gw.__version__
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
-    assert "gridwise = gridwise_py.cli:main" in scripts
+    assert "gridwise = gridwise_py.__main__:main" in scripts
 
 
 def test_the_wheel_works_alone_in_an_empty_folder(wheel, tmp_path):

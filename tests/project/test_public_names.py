@@ -26,7 +26,7 @@ SINCE = {
     "Unreleased": """
         STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
         KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile read_results sort
-        sort_pairs stream synchronize to_dataframe BoundCall Product SameAs Signature UpTo
+        sort_pairs stream synchronize to_dataframe BoundCall Product SameAs Signature UpTo hold_clock
     """,
 }
 #: Public once, and why no more.

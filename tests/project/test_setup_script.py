@@ -73,9 +73,9 @@ def machine(tmp_path):
 def test_it_installs_pinned_versions_and_then_does_nothing(machine):
     status, said, calls = machine.setup("dev", "adapter")
     assert status == 0, said
-    (install,) = [call for call in calls if "-e ." in call]
+    (install,) = [call for call in calls if "-e .[bench]" in call]
     assert all("-c constraints.txt" in call for call in calls if call.startswith("-m pip install"))
-    assert install.endswith("-c constraints.txt --build-constraint constraints.txt -e . --group dev")
+    assert install.endswith("-c constraints.txt --build-constraint constraints.txt -e .[bench] --group dev")
     assert "adapter: Some GPU" in said
     assert machine.setup("dev", "adapter") == (0, "", [])
     assert machine.setup("run") == (0, "", []), "what is ready for dev is ready to run"
@@ -93,7 +93,7 @@ def test_locked_installs_by_hashes_before_anything_else(machine):
     assert status == 0, said
     installs = [call for call in calls if call.startswith("-m pip install")]
     assert installs[0].endswith("--require-hashes -r requirements-ci.lock")
-    assert installs[-1].endswith("-e . --group dev")
+    assert installs[-1].endswith("-e .[bench] --group dev")
     assert not [call for call in machine.setup("tools")[2] if "--require-hashes" in call]
 
 
@@ -108,13 +108,13 @@ def test_a_changed_file_is_followed(machine, name):
     machine.setup("dev", "adapter")
     later = (machine.project / ".venv" / ".ready-adapter").stat().st_mtime + 2
     os.utime(machine.project / name, (later, later))
-    assert [call for call in machine.setup("dev")[2] if "-e ." in call]
+    assert [call for call in machine.setup("dev")[2] if "-e .[bench]" in call]
 
 
 def test_a_moved_folder_is_set_up_again(machine):
     machine.setup("run")
     machine.project = machine.project.rename(machine.project.with_name("elsewhere"))
-    assert [call for call in machine.setup("run")[2] if "-e ." in call]
+    assert [call for call in machine.setup("run")[2] if "-e .[bench]" in call]
 
 
 def test_another_driver_is_looked_for_again(machine):

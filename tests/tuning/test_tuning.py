@@ -118,8 +118,8 @@ def test_the_variable_ignores_what_is_kept(folder, monkeypatch):
     assert load_tuning(KEY) is not None
     monkeypatch.setenv("GRIDWISE_TUNING", "off")
     assert load_tuning(KEY) is None
-    monkeypatch.setenv("GRIDWISE_TUNING", "no")
-    with pytest.raises(gw.ArgumentError, match=r"GRIDWISE_TUNING='no'.*on, off"):
+    monkeypatch.setenv("GRIDWISE_TUNING", "never")
+    with pytest.raises(gw.ArgumentError, match=r"GRIDWISE_TUNING='never'.*on, off"):
         load_tuning(KEY)
 
 

@@ -1,0 +1,113 @@
+"""Keep an NVIDIA GPU's clock up between calls, by a CUDA context that does nothing.
+
+Under Vulkan the driver lowers the clock of an NVIDIA GPU within milliseconds of idleness. While any process holds a
+CUDA primary context on the GPU, it does not. The context comes from the driver's own library (libcuda), so no CUDA
+toolkit is needed; it goes with the process at the latest.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import GridwiseWarning
+from .fork_guard import inherited
+
+__all__ = ["ClockHold", "hold"]
+
+_NVIDIA = 0x10DE  # PCI vendor
+_NAME_BYTES = 256
+_OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
+
+
+class ClockHold:
+    """Holds a GPU's clock until `release`. CUDA counts: several holds of one GPU do not disturb each other."""
+
+    def __init__(self, cuda: Any, gpu: int):
+        self._cuda, self._gpu = cuda, gpu
+        self._lock = threading.RLock()  # a finalizer may run in this thread at any place
+        self._is_held = True
+
+    def release(self) -> None:
+        """Let the clock follow the load again; further calls do nothing."""
+        with self._lock:
+            was_held, self._is_held = self._is_held, False
+        if was_held and not inherited():  # a fork has no CUDA context, whatever it inherited
+            # CUDA 11 renamed it.
+            release = getattr(self._cuda, "cuDevicePrimaryCtxRelease_v2", None) or self._cuda.cuDevicePrimaryCtxRelease
+            release(ctypes.c_int(self._gpu))
+
+
+def hold(info: Mapping[str, Any], *, stacklevel: int) -> ClockHold | None:
+    """Hold the clock of a GPU, where that is possible.
+
+    Parameters
+    ----------
+    info : mapping
+        The adapter's ``info``, of wgpu.
+    stacklevel : int
+        Of the warning: 1 is the line that calls this function.
+
+    Returns
+    -------
+    ClockHold or None
+        None where the GPU is not NVIDIA's or CUDA finds none, and, with a GridwiseWarning, where CUDA finds several and
+        nothing tells which one it is, or makes no context.
+    """
+    if info.get("vendor_id") != _NVIDIA and "nvidia" not in f"{info['vendor']} {info['device']}".casefold():
+        return None
+    cuda = _load()
+    if cuda is None or cuda.cuInit(ctypes.c_uint(0)):
+        return None
+    names = _gpu_names(cuda)
+    wanted = str(info["device"])
+    same = [gpu for gpu, name in names.items() if name == wanted]
+    # OpenGL adds words to the name.
+    same = same or [gpu for gpu, name in names.items() if name and wanted.startswith(f"{name}/")] or list(names)
+    if not same:
+        return None
+    if len(same) > 1:
+        _warn(
+            f"CUDA finds {len(same)} GPUs that may be {wanted!r}; set CUDA_VISIBLE_DEVICES to the one that wgpu uses",
+            stacklevel,
+        )
+        return None
+    gpu, context = same[0], ctypes.c_void_p()
+    error = cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), ctypes.c_int(gpu))
+    if error:
+        remedy = "; free some memory of the GPU" if error == _OUT_OF_MEMORY else ""
+        _warn(f"cuDevicePrimaryCtxRetain failed with CUDA's error {error}{remedy}", stacklevel)
+        return None
+    return ClockHold(cuda, gpu)
+
+
+def _warn(reason: str, stacklevel: int) -> None:
+    warnings.warn(f"the GPU's clock is not held: {reason}", GridwiseWarning, stacklevel=stacklevel + 2)
+
+
+def _load() -> Any:
+    """Return the CUDA library of NVIDIA's driver; None where there is none."""
+    try:
+        if sys.platform == "win32":
+            return ctypes.WinDLL("nvcuda.dll")
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+
+
+def _gpu_names(cuda: Any) -> dict[int, str]:
+    """Return the names of the GPUs that CUDA sees, by CUDA's handle."""
+    count, names = ctypes.c_int(), {}
+    if cuda.cuDeviceGetCount(ctypes.byref(count)):
+        return {}
+    for ordinal in range(count.value):
+        gpu, name = ctypes.c_int(), ctypes.create_string_buffer(_NAME_BYTES)
+        if cuda.cuDeviceGet(ctypes.byref(gpu), ctypes.c_int(ordinal)):
+            continue
+        error = cuda.cuDeviceGetName(name, ctypes.c_int(_NAME_BYTES), gpu)
+        names[gpu.value] = "" if error else name.value.decode(errors="replace")
+    return names

@@ -1,0 +1,114 @@
+"""What this library keeps for each device: one record, on the device object itself.
+
+So two devices share nothing, a device of another library works like ours, and all of it goes when the device goes. The
+runtime hangs its `DeviceContext` on the same record.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import wgpu
+
+from .fork_guard import inherited
+
+__all__ = ["DeviceEnd", "DeviceState", "state_of"]
+
+_ATTRIBUTE = "_gridwise"
+_SUBMISSIONS_KEPT = 8
+
+
+class DeviceEnd:
+    """Stands in for the method `destroy` of one device and takes note of the call, without keeping the device alive.
+
+    wgpu-py does not tell that a device was destroyed. A submission to it ends the process, and a wait for it either
+    returns as if all were well or never ends.
+
+    Attributes
+    ----------
+    lock : threading.RLock
+        While it is held, no thread destroys the device through Python.
+    reached : bool
+        Whether the device was destroyed.
+    afterwards : list of callable
+        Called when the device has been destroyed.
+    """
+
+    __slots__ = ("_device", "afterwards", "lock", "reached")
+
+    def __init__(self, device: wgpu.GPUDevice):
+        self._device = weakref.ref(device)
+        self.lock: threading.RLock = threading.RLock()
+        self.reached: bool = False
+        self.afterwards: list[Callable[[], object]] = []
+
+    def __call__(self) -> None:
+        device = self._device()
+        if device is not None and not inherited():  # the device is the parent's, and so may be the lock
+            with self.lock:
+                self.reached = True
+                type(device).destroy(device)
+            for call in self.afterwards:
+                call()
+
+
+class DeviceState:
+    """The record of one device; get it with `state_of`.
+
+    Attributes
+    ----------
+    end : DeviceEnd
+        Takes note when the device is destroyed, from the first `state_of` on.
+    losses_seen : int
+        How many losses of devices wgpu had logged when this one was last known to live.
+    wait : tuple of str and callable, or None
+        How to wait until the queue is idle, with the name of the method; None until the first wait.
+    timeout_is_fixed : bool
+        Whether `timeout_s` holds; until then the environment is asked.
+    timeout_s : float or None
+        The limit of a wait; None for none.
+    submissions : deque of str
+        The names of the last submissions, for messages.
+    probe_layout : wgpu.GPUBindGroupLayout or None
+        Made when a buffer is first tried for whether it was destroyed.
+    one : wgpu.GPUBuffer or None
+        A word that is 1; made when an encoder is first marked.
+    context : object or None
+        The runtime's `DeviceContext`.
+    """
+
+    __slots__ = (
+        "context",
+        "end",
+        "losses_seen",
+        "one",
+        "probe_layout",
+        "submissions",
+        "timeout_is_fixed",
+        "timeout_s",
+        "wait",
+    )
+
+    def __init__(self, device: wgpu.GPUDevice):
+        self.end: DeviceEnd = DeviceEnd(device)
+        self.losses_seen: int = 0
+        self.wait: tuple[str, Callable[[], Any]] | None = None
+        self.timeout_is_fixed: bool = False
+        self.timeout_s: float | None = None
+        self.submissions: deque[str] = deque(maxlen=_SUBMISSIONS_KEPT)
+        self.probe_layout: wgpu.GPUBindGroupLayout | None = None
+        self.one: wgpu.GPUBuffer | None = None
+        self.context: Any = None
+
+
+def state_of(device: wgpu.GPUDevice) -> DeviceState:
+    """Return the record of a device, making it at the first call."""
+    state = device.__dict__.get(_ATTRIBUTE)
+    if state is None:
+        state = device.__dict__.setdefault(_ATTRIBUTE, DeviceState(device))
+        device.destroy = state.end
+    return state

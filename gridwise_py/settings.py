@@ -1,0 +1,185 @@
+"""The environment variables of this library. No other module reads one.
+
+Each function reads its variable when it is called, and says when the library calls it. An empty variable counts as
+unset. A flag is on with ``1`` or ``on`` and off with ``0`` or ``off``. Any other value raises `ArgumentError` with the
+variable, the value and the values that are known.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from .errors import ArgumentError
+
+__all__ = [
+    "VARIABLES",
+    "ScanStrategy",
+    "adapter",
+    "cache_dir",
+    "checked_timeout_s",
+    "dump_shaders",
+    "has_wayland",
+    "hold_clock",
+    "launch_blocking",
+    "scan_strategy",
+    "shader_checks",
+    "terminal_columns",
+    "timeout_s",
+    "traceback",
+    "tuning",
+    "wayland_display",
+]
+
+#: When the library reads each of its variables; docs/environment.md has the same table.
+VARIABLES: dict[str, str] = {
+    "GRIDWISE_ADAPTER": "when a device is requested",
+    "GRIDWISE_HOLD_CLOCK": "when a device is requested",
+    "GRIDWISE_LAUNCH_BLOCKING": "when a primitive is made",
+    "GRIDWISE_TIMEOUT_S": "when a device is first waited for",
+    "GRIDWISE_SHADER_CHECKS": "when a pipeline is first needed",
+    "GRIDWISE_SCAN_STRATEGY": "when a `Scan` is made",
+    "GRIDWISE_TUNING": "when a device is first used",
+    "GRIDWISE_CACHE_DIR": "when they are looked up",
+    "GRIDWISE_DUMP_SHADERS": "when a shader module is made",
+    "GRIDWISE_TRACEBACK": "when one happens",
+}
+
+ScanStrategy = Literal["auto", "reduce_then_scan", "lookback"]
+
+_SCAN_STRATEGIES: dict[str, ScanStrategy] = {
+    "auto": "auto",
+    "reduce_then_scan": "reduce_then_scan",
+    "lookback": "lookback",
+}
+_FLAGS = {"1": True, "0": False, "on": True, "off": False}
+
+_Value = TypeVar("_Value")
+
+
+# ---- per device
+
+
+def adapter() -> str | None:
+    """``GRIDWISE_ADAPTER``: the adapter for a device that is requested without one; read at each request."""
+    return _text("GRIDWISE_ADAPTER")
+
+
+def hold_clock() -> bool:
+    """``GRIDWISE_HOLD_CLOCK``: whether a device that is requested holds its GPU's clock; read at each request."""
+    return _one_of("GRIDWISE_HOLD_CLOCK", _FLAGS, False)
+
+
+def timeout_s() -> float | None:
+    """``GRIDWISE_TIMEOUT_S``: the limit of a wait for the GPU, None without one; read at a device's first wait."""
+    return checked_timeout_s(_text("GRIDWISE_TIMEOUT_S"), "GRIDWISE_TIMEOUT_S")
+
+
+def tuning() -> bool:
+    """``GRIDWISE_TUNING``: whether tuned shapes are used, by default yes; read when a device is first used."""
+    return _one_of("GRIDWISE_TUNING", _FLAGS, True)
+
+
+# ---- per primitive and pipeline
+
+
+def launch_blocking() -> bool:
+    """``GRIDWISE_LAUNCH_BLOCKING``: whether each step is submitted and waited for; read when a primitive is made."""
+    return _one_of("GRIDWISE_LAUNCH_BLOCKING", _FLAGS, False)
+
+
+def scan_strategy() -> ScanStrategy:
+    """``GRIDWISE_SCAN_STRATEGY``: the strategy of a `Scan` that is made without one; read when it is made."""
+    return _one_of("GRIDWISE_SCAN_STRATEGY", _SCAN_STRATEGIES, "auto")
+
+
+def shader_checks() -> bool:
+    """``GRIDWISE_SHADER_CHECKS``: whether the library's own shaders get wgpu's run-time checks; read per pipeline."""
+    return _one_of("GRIDWISE_SHADER_CHECKS", _FLAGS, False)
+
+
+def dump_shaders() -> Path | None:
+    """``GRIDWISE_DUMP_SHADERS``: the folder for every WGSL text that is compiled; read per shader module."""
+    return _folder("GRIDWISE_DUMP_SHADERS")
+
+
+# ---- per process
+
+
+def cache_dir() -> Path | None:
+    """``GRIDWISE_CACHE_DIR``: the folder in place of the user's cache folder; read at each look-up."""
+    return _folder("GRIDWISE_CACHE_DIR")
+
+
+def traceback() -> bool:
+    """``GRIDWISE_TRACEBACK``: whether the command prints tracebacks of unexpected errors; read when one happens."""
+    return _one_of("GRIDWISE_TRACEBACK", _FLAGS, False)
+
+
+# ---- of other software
+
+
+def terminal_columns() -> int | None:
+    """``COLUMNS``: the width of the terminal that a user asks for; read at each table."""
+    text = _text("COLUMNS")
+    return int(text) if text is not None and text.isdigit() else None
+
+
+def has_wayland() -> bool:
+    """Whether libwayland can look for a server: by a socket, or in a folder; read at each search for adapters."""
+    paths = (_text("XDG_RUNTIME_DIR"), _text("WAYLAND_DISPLAY"))
+    return "WAYLAND_SOCKET" in os.environ or any(path is not None and path.startswith("/") for path in paths)
+
+
+def wayland_display() -> str | None:
+    """``WAYLAND_DISPLAY`` as it is, to be put back after a search for adapters."""
+    return os.environ.get("WAYLAND_DISPLAY")
+
+
+# ---- how values are read
+
+
+def checked_timeout_s(value: Any, name: str) -> float | None:
+    """Return a number of seconds; None for infinity and for what is not given.
+
+    Parameters
+    ----------
+    value : object
+        A number, or its text.
+    name : str
+        Of the argument or variable, for the message.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no number over 0.
+    """
+    if value is None or value == "":
+        return None
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if isinstance(value, bool) or not seconds > 0:
+        raise ArgumentError(f"{name}={value!r} must be a number of seconds over 0; leave it out to wait without end")
+    return seconds if seconds < math.inf else None
+
+
+def _text(name: str) -> str | None:
+    return os.environ.get(name) or None
+
+
+def _folder(name: str) -> Path | None:
+    text = _text(name)
+    return None if text is None else Path(text)
+
+
+def _one_of(name: str, known: dict[str, _Value], default: _Value) -> _Value:
+    text = _text(name)
+    if text is None:
+        return default
+    if text not in known:
+        raise ArgumentError(f"{name}={text!r} is unknown; known are {', '.join(known)}; unset it for the default")
+    return known[text]

@@ -1,0 +1,95 @@
+"""Environment variables: one place reads them, by one convention, and refuses what it does not know."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import gridwise_py as gw
+from gridwise_py import settings
+
+PACKAGE = Path(gw.__file__).parent
+FLAGS = {
+    "GRIDWISE_HOLD_CLOCK": (settings.hold_clock, False),
+    "GRIDWISE_LAUNCH_BLOCKING": (settings.launch_blocking, False),
+    "GRIDWISE_SHADER_CHECKS": (settings.shader_checks, False),
+    "GRIDWISE_TRACEBACK": (settings.traceback, False),
+    "GRIDWISE_TUNING": (settings.tuning, True),
+}
+FOLDERS = {"GRIDWISE_CACHE_DIR": settings.cache_dir, "GRIDWISE_DUMP_SHADERS": settings.dump_shaders}
+OTHERS = {
+    "GRIDWISE_ADAPTER": settings.adapter,
+    "GRIDWISE_SCAN_STRATEGY": settings.scan_strategy,
+    "GRIDWISE_TIMEOUT_S": settings.timeout_s,
+}
+
+
+def test_these_are_all_variables():
+    assert set(settings.VARIABLES) == {*FLAGS, *FOLDERS, *OTHERS}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_flags(monkeypatch, name):
+    read, default = FLAGS[name]
+    monkeypatch.delenv(name, raising=False)
+    assert read() is default
+    for value, wanted in (("", default), ("1", True), ("on", True), ("0", False), ("off", False)):
+        monkeypatch.setenv(name, value)
+        assert read() is wanted, value
+    monkeypatch.setenv(name, "perhaps")
+    with pytest.raises(gw.ArgumentError, match=rf"{name}='perhaps' is unknown; known are 1, 0, on, off; unset it"):
+        read()
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_folders(monkeypatch, tmp_path, name):
+    read = FOLDERS[name]
+    for value, wanted in (("", None), (str(tmp_path), tmp_path), ("0", Path("0"))):
+        monkeypatch.setenv(name, value)
+        assert read() == wanted
+    monkeypatch.delenv(name)
+    assert read() is None
+
+
+def test_an_adapter_is_any_text(monkeypatch):
+    for value, wanted in (("", None), ("0", "0"), ("Some GPU", "Some GPU")):
+        monkeypatch.setenv("GRIDWISE_ADAPTER", value)
+        assert settings.adapter() == wanted
+
+
+def test_a_scan_strategy_is_one_that_scan_takes(monkeypatch):
+    monkeypatch.delenv("GRIDWISE_SCAN_STRATEGY", raising=False)
+    assert settings.scan_strategy() == "auto"
+    lengths = {"input": 99, "output": 99}
+    for value in ("lookback", "reduce_then_scan"):
+        monkeypatch.setenv("GRIDWISE_SCAN_STRATEGY", value)
+        plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths)
+        assert plan.parameters["strategy"] == settings.scan_strategy() == value
+    monkeypatch.setenv("GRIDWISE_SCAN_STRATEGY", "1")
+    with pytest.raises(gw.ArgumentError, match=r"STRATEGY='1'.*known are auto, reduce_then_scan, lookback"):
+        settings.scan_strategy()
+
+
+def test_the_columns_of_a_terminal_are_a_number_or_nothing(monkeypatch):
+    for value, wanted in (("", None), ("80", 80), ("wide", None), ("-3", None)):
+        monkeypatch.setenv("COLUMNS", value)
+        assert settings.terminal_columns() == wanted
+
+
+def _reads(tree):
+    """The lines that reach for the environment, by any of its names in `os`."""
+    names = {"environ", "environb", "getenv", "getenvb"}
+    for node in ast.walk(tree):
+        if (isinstance(node, ast.Attribute) and node.attr in names) or (
+            isinstance(node, ast.ImportFrom) and node.module == "os" and names & {alias.name for alias in node.names}
+        ):
+            yield node.lineno
+
+
+def test_no_other_module_reads_the_environment():
+    found = {
+        path.relative_to(PACKAGE).as_posix(): list(_reads(ast.parse(path.read_text(encoding="utf-8"))))
+        for path in PACKAGE.rglob("*.py")
+    }
+    assert found.pop("settings.py")
+    assert {name: lines for name, lines in found.items() if lines} == {}
