@@ -248,7 +248,7 @@ def _hold_clock_of(device: wgpu.GPUDevice) -> None:
 
 
 @contextlib.contextmanager
-def hold_clock(device: wgpu.GPUDevice | None = None) -> Iterator[bool]:
+def hold_clock(device: wgpu.GPUDevice | None = None) -> Generator[bool]:
     """Keep an NVIDIA GPU's clock up, also while it has nothing to do: calls after a pause are as fast as others.
 
     Without this, the driver lowers the clock within milliseconds of idleness, and calls with pauses between them take
