@@ -9,7 +9,7 @@ data on the GPU
 made once, executed often
     ``gw.Scan(device, "f32").execute(input=x).output``; ``gw.Reduce``, ``gw.Sort`` …
 operators and kernels of your own
-    ``gw.BinOp``, ``gw.Kernel``
+    ``gw.BinOp``, ``gw.UnaryOp``, ``gw.Kernel``
 more data than a buffer or the GPU holds
     ``gw.ChunkedArray``, ``gw.stream``
 devices
@@ -85,6 +85,7 @@ from .timing.result import PerTrial, Span, TimingResult
 from .types.capabilities import Capabilities, LookbackVerdict
 from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype
 from .types.operators import Add, BinOp, Max, Min, Multiply
+from .types.unary_operators import UnaryOp
 
 if _typing.TYPE_CHECKING:
     from .bench.benchmark import BenchmarkResult, benchmark
@@ -161,6 +162,7 @@ __all__ = [
     "TimingResult",
     "TimingSession",
     "TimingUnavailable",
+    "UnaryOp",
     "UpTo",
     "Work",
     "add",

@@ -5,13 +5,15 @@ from __future__ import annotations
 __all__ = ["INSTEAD", "no_such_name"]
 
 _UPLOAD = "make it with numpy and upload it: gw.asarray(np.{name}(…, dtype=np.float32))"
+_MAP = "gw.Map applies an operator of one argument (docs/numpy-and-cupy.md)"
 _OWN = "write it as a gw.Kernel (docs/numpy-and-cupy.md), or use numpy"
 _NOT_HERE = "not here (docs/numpy-and-cupy.md): use numpy on x.to_numpy()"
 #: What takes the place of a name of numpy that is missing here; ``{name}`` is that name.
 INSTEAD: dict[str, str] = {
     "array": "gw.asarray(data) uploads data, gw.empty(n) makes an Array of n items",
     **dict.fromkeys(("zeros", "ones", "full", "arange", "linspace"), _UPLOAD),
-    **dict.fromkeys(("subtract", "multiply", "divide", "negative", "abs", "exp", "sqrt", "where"), _OWN),
+    **dict.fromkeys(("subtract", "multiply", "divide", "where"), _OWN),
+    **dict.fromkeys(("negative", "abs", "exp", "sqrt"), _MAP),
     **dict.fromkeys(("unique", "histogram", "bincount", "nonzero", "searchsorted", "take", "flatnonzero"), _NOT_HERE),
     "mean": "gw.sum(x) / x.size",
     "average": "gw.sum(x) / x.size",

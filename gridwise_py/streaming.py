@@ -17,7 +17,7 @@ import wgpu
 from .backend.device_errors import device_errors
 from .backend.wgpu_native import map_buffer, submit, wait_idle
 from .errors import ArgumentError, DatatypeError, LengthError
-from .primitives import Reduce, Scan
+from .primitives import REGISTRY, Reduce, Scan
 from .primitives.base import Primitive
 from .primitives.elementwise import Elementwise
 from .runtime.array import Array, asarray, empty, refuse_masked
@@ -41,7 +41,7 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True)
 
     Parameters
     ----------
-    primitive : Reduce, Scan, or an elementwise primitive (VectorAdd, Copy)
+    primitive : Reduce, Scan, or an elementwise primitive: VectorAdd, Map, Copy
         Its bound arguments stay bound.
     chunks : iterable
         numpy arrays, shape (n,) of any n, of the primitive's dtype. For more than one input: tuples of arrays in the
@@ -83,7 +83,7 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True)
             made = job(primitive)
             results = _pipeline(made, chunks, overlap)
             return made.total(results) if isinstance(made, _ReduceJob) else results
-    known = "Reduce, Scan, VectorAdd, Copy"
+    known = ", ".join(cls.__name__ for cls in REGISTRY.values() if issubclass(cls, tuple(_JOBS)))
     raise ArgumentError(f"{primitive.name} cannot be streamed; these can: {known}")
 
 

@@ -13,6 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import gridwise_py as gw
+from gridwise_py import primitives
+
+#: Functions that come with a primitive.
+FUNCTIONS = " ".join(name for name in primitives.__all__ if inspect.isfunction(getattr(primitives, name)))
+CLASSES = " ".join(cls.__name__ for cls in primitives.REGISTRY.values())
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "api.md"
 
@@ -26,9 +31,9 @@ AREAS = {
     "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities "
     "LookbackVerdict hold_clock",
     "Arrays": "asarray empty empty_like Array ChunkedArray Datatype DATATYPES STORAGE_DATATYPES",
-    "One-shot functions": "add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul stream",
-    "Operators": "Add Multiply Min Max BinOp",
-    "Primitives": "VectorAdd Reduce Scan Sort SortPairs ArgSort MatMul Copy Kernel Primitive Run BoundCall",
+    "One-shot functions": f"add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul {FUNCTIONS} stream",
+    "Operators": "Add Multiply Min Max BinOp UnaryOp",
+    "Primitives": f"{CLASSES} Kernel Primitive Run BoundCall",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult read_results to_dataframe",

@@ -59,8 +59,8 @@ _SCAN = f"primitives/scan primitives/lookback {_PARTS}"
 _SORT = "primitives/sort"
 _BOTH = f"primitives/reduce primitives/scan {_PARTS}"
 _PROBE = "runtime/lookback_verdict"
+#: Tests of a shader; by default those of the primitive of its name.
 _WGSL = {
-    "shaders/vector_add.wgsl": "primitives/vector_add",
     "shaders/reduce.wgsl": f"primitives/reduce {_PARTS}",
     "shaders/reduce_blocks.wgsl": _BOTH,
     "shaders/reduce_totals.wgsl": f"primitives/reduce {_PARTS}",
@@ -70,8 +70,8 @@ _WGSL = {
     "shaders/scan_compensated.wgsl": "primitives/float_sums",
     "shaders/scan_compensated_totals.wgsl": "primitives/float_sums",
     "shaders/scan_lookback.wgsl": _SCAN,
-    "shaders/matmul.wgsl": "primitives/matmul",
     "shaders/operator_check.wgsl": "types/binop",
+    "shaders/unary_operator_check.wgsl": "types/unary_op",
     "shaders/copy.wgsl": "primitives/stream runtime/executor",
     "shaders/lookback_probe.wgsl": _PROBE,
     "shaders/canary.wgsl": "bench/measure bench/calibration",
@@ -105,6 +105,7 @@ _WGSL = {
     "shaders/lib/tail.wgsl": f"{_SCAN} primitives/float_sums",
     "shaders/lib/tile.wgsl": _BOTH,
     "shaders/lib/tile_scan.wgsl": _SCAN,
+    "shaders/lib/unary_operator.wgsl": "primitives/map types/unary_op",
     "shaders/lib/workgroup.wgsl": _BOTH,
     "shaders/lib/workgroup_index.wgsl": _BOTH,
 }
@@ -115,7 +116,10 @@ def _test_files(subjects: str) -> str:
 
 
 PYTHON = {place: _test_files(subjects) for place, subjects in _PYTHON.items()}
-WGSL = {place: _test_files(subjects) for place, subjects in _WGSL.items()}
+WGSL = {
+    place: _test_files(_WGSL.get(place, f"primitives/{Path(place).stem}"))
+    for place in (path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "shaders").rglob("*.wgsl")))
+}
 
 # ---- one trial
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..primitives.base import Primitive
 from ..primitives.reduce import fold
 from ..types.operators import BinOp
+from ..types.unary_operators import UnaryOp, ulps_of
 
 __all__ = ["ErrorBound", "error_bound"]
 
@@ -49,6 +50,8 @@ def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected
     - Sums: 32·eps·Σ|x| over what went into an item.
     - Products: (1 + u)^n − 1 times the product, where n factors went into it and u = eps/2: each multiplication rounds
       once, in any order (N. Higham, "Accuracy and stability of numerical algorithms", 2002, section 3.1).
+    - An operator of one argument that states its ``max_ulps``: so many units in the last place of each item; where that
+      is subnormal, 0 is right, too, as WGSL allows.
     - Other operators: 32 times the largest deviation of some results that are computed with noise of one ulp on
       everything that is combined: Monte Carlo arithmetic (D. S. Parker, "Monte Carlo arithmetic", 1997). It needs
       nothing but the numpy twin. It is an estimate, not a proof: a wrong result closer than that is not seen.
@@ -58,9 +61,11 @@ def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected
     if hasattr(primitive, "error_bound"):
         return ErrorBound(primitive.error_bound(**inputs))
     x = inputs.get("input")
-    op: BinOp | None = getattr(primitive, "op", None)
+    op: BinOp | UnaryOp | None = getattr(primitive, "op", None)
     if x is None or x.dtype.kind != "f" or op is None or not x.size:
         return _EXACT
+    if isinstance(op, UnaryOp):
+        return _of_ulps(op.max_ulps, expected) if op.max_ulps is not None else _of_noisy_items(op, x, expected)
     kind = getattr(primitive, "kind", None)
     if op.numpy is np.add:
         found = _of_sums(x)
@@ -152,6 +157,25 @@ def _of_noise(op: BinOp, x: np.ndarray, expected: np.ndarray, primitive: Primiti
         relative = np.maximum.accumulate(deviation / np.abs(wanted)) * np.abs(wanted)
         widest = np.fmin(absolute, relative) + eps * np.abs(wanted)
     error = np.where(np.isfinite(widest), _FACTOR * widest, 0.0) + float(np.finfo(x.dtype).smallest_normal)
+    return ErrorBound(error, overflow)
+
+
+def _of_ulps(ulps: float, expected: np.ndarray) -> ErrorBound:
+    """Return the bounds that an operator of one argument states itself."""
+    subnormal = np.abs(expected) < np.finfo(expected.dtype).smallest_normal
+    return ErrorBound(ulps_of(expected, ulps), may_underflow=subnormal)
+
+
+def _of_noisy_items(op: UnaryOp, x: np.ndarray, expected: np.ndarray) -> ErrorBound:
+    """Return the bounds of an operator of one argument about which nothing is known but its numpy twin."""
+    limits = np.finfo(x.dtype)
+    with np.errstate(all="ignore"):
+        wanted = expected.astype(np.float64)
+        nudged = np.stack([op.twin(np.nextafter(x, x.dtype.type(towards))) for towards in (-np.inf, np.inf)])
+        away = np.abs(nudged.astype(np.float64) - wanted)
+        widest = np.where(np.isfinite(away), away, 0.0).max(axis=0) + float(limits.eps) * np.abs(wanted)
+    error = np.where(np.isfinite(widest), _FACTOR * widest, 0.0) + float(limits.smallest_normal)
+    overflow = (~np.isfinite(nudged)).any(axis=0) & np.isfinite(expected)
     return ErrorBound(error, overflow)
 
 

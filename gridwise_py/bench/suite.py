@@ -41,6 +41,9 @@ YARDSTICK = "copy"
 #: What runs where nothing is named: one of each kind.
 DEFAULT_PRIMITIVES = ("vector_add", "reduce", "scan", "sort")
 
+#: In a suite: every primitive that no other sweep of it names.
+_OTHERS = "*"
+
 DEFAULT_AXES: Mapping[str, str] = {
     "n": "2^24",
     "mode": "batch",
@@ -245,9 +248,13 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
             texts = isinstance(words, list) and all(isinstance(word, str) for word in words)
             need(texts, f"{where}.{key}", "must be a list of texts")
         for name in primitives:
-            need(name in REGISTRY, f"{where}.primitives", f"{name!r} is not one of {', '.join(REGISTRY)}")
+            known = name in REGISTRY or primitives == [_OTHERS]
+            need(known, f"{where}.primitives", f"{name!r} is not one of {', '.join(REGISTRY)}")
         try:
             sweeps.append(Sweep(tuple(primitives), collect_axes(axes, {}, DEFAULT_AXES)))
         except ArgumentError as error:
             raise ArgumentError(f"suite {path.name}: {where}.axes: {error}") from error
+    named = {YARDSTICK, *(name for sweep in sweeps for name in sweep.primitives)}  # the yardstick runs in any case
+    others = tuple(name for name in REGISTRY if name not in named)
+    sweeps = [replace(sweep, primitives=others) if sweep.primitives == (_OTHERS,) else sweep for sweep in sweeps]
     return Suite(path.stem, tuple(sweeps), str(content.get("description", "")), protocol)

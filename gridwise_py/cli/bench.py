@@ -21,7 +21,21 @@ _LEAST_S = 1e-6
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(cls=RawArguments, short_help="Run primitives, check them, and time each kernel.")
+class _Bench(RawArguments):
+    """Names the primitives of the registry in its help, and loads them only then."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help, with the names."""
+        from ..bench.suite import DEFAULT_PRIMITIVES
+        from ..primitives import REGISTRY
+
+        others = (name for name in REGISTRY if name not in DEFAULT_PRIMITIVES)
+        names = f"{', '.join(DEFAULT_PRIMITIVES)} (these by default), {', '.join(others)}"
+        self.help = (self.help or "").replace("{primitives}", names)
+        super().format_help_text(ctx, formatter)
+
+
+@click.command(cls=_Bench, short_help="Run primitives, check them, and time each kernel.")
 @click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE]…")
 @click.option(
     "--n", type=AxisValues("n"), help="Items, a list: 2^20,2^24  [default: 2^24; on a CPU adapter by --budget-s]"
@@ -88,9 +102,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 def bench(ctx: click.Context, /, **options: Any) -> None:
     """Run PRIMITIVEs, check them against numpy, and show what each kernel took.
 
-    PRIMITIVE is one of vector_add, reduce, scan, sort (these by default), sort_pairs, argsort, copy, matmul (of n × n
-    matrices: --n 4096). The copy kernel always runs: it is the yardstick. With --adapter all, every adapter has its
-    turn, and a results file of its own: NAME.adapter0.json.
+    PRIMITIVE is one of {primitives}. matmul multiplies n × n matrices: --n 4096. The copy kernel always runs: it is the
+    yardstick. With --adapter all, every adapter has its turn, and a separate results file: NAME.adapter0.json.
     """
     from ..bench.axes import axis_hint
     from ..bench.runner import Request

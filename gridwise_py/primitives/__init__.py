@@ -3,6 +3,7 @@
 from .base import Primitive
 from .copy import Copy
 from .custom_kernel import Kernel
+from .map import Map
 from .matmul import MatMul
 from .reduce import Reduce
 from .registry import REGISTRY as REGISTRY
@@ -14,6 +15,7 @@ __all__ = [
     "ArgSort",
     "Copy",
     "Kernel",
+    "Map",
     "MatMul",
     "Primitive",
     "Reduce",

@@ -25,7 +25,7 @@ from ..errors import ArgumentError, GridwiseWarning
 from ..timing.queries import TimingHelper
 from ..tuning.store import Tuning
 from ..types.capabilities import Capabilities, LookbackVerdict
-from ..types.operators import BinOp
+from ..types.operator_base import Operator
 from .device import measure_capabilities
 from .executor import Executor
 from .observer import Observer, step
@@ -50,7 +50,7 @@ class DeviceContext:
         #: What `lookback.lookback_verdict` found out, by the form of the state words.
         self.lookback_verdicts: dict[str, LookbackVerdict] = {}
         #: Operators of users' own that were checked, with the datatype's name.
-        self.checked_operators: set[tuple[BinOp, str]] = set()
+        self.checked_operators: set[tuple[Operator, str]] = set()
         self._kept: dict[Hashable, Any] = {}
         self._staging: wgpu.GPUBuffer | None = None
         self.observer: Observer | None = None  # while one is open

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,11 +20,13 @@ from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype
+from ..types.operator_base import Operator
 from ..types.operators import BinOp, operator_context
+from ..types.unary_operators import UnaryOp, ulps_of, unary_context
 from .context import context_of
 from .executor import BufferRange
 
-__all__ = ["check_operator", "check_plan"]
+__all__ = ["check_operator", "check_plan", "unary_check_plan"]
 
 # Items of almost any operator: what is wrong for them is an error.
 _SMALL = (0, 1, 2, 3, 6, 77)
@@ -44,30 +46,32 @@ _MOST_KNOWN = 1024
 class _Trial:
     """An operator on a datatype, and the values that it is tried with."""
 
-    op: BinOp
+    op: Operator
     datatype: Datatype
     small: np.ndarray
     other: np.ndarray
-    identity: Any = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "identity", self.op.identity_for(self.datatype))
+    @property
+    def title(self) -> str:
+        """What messages call the operator."""
+        return f"{self.op.form.kind} {self.op.name!r}"
 
-    def numpy(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def numpy(self, *arrays: np.ndarray) -> np.ndarray:
         """Return what the twin gives, in the datatype."""
+        many = "one numpy array" if len(arrays) == 1 else "two numpy arrays"
         try:
             with np.errstate(all="ignore"):
-                found = np.asarray(self.op.numpy(a, b))
-                if found.shape == a.shape:
+                found = np.asarray(self.op.numpy(*arrays))
+                if found.shape == arrays[0].shape:
                     return found.astype(self.datatype.dtype)
         except Exception as error:
             raise ArgumentError(
-                f"numpy= of BinOp {self.op.name!r} raised {type(error).__name__}: {error}; it must work on two numpy "
-                f"arrays of {self.datatype.dtype}, item by item"
+                f"numpy= of {self.title} raised {type(error).__name__}: {error}; it must work on {many} of "
+                f"{self.datatype.dtype}, item by item"
             ) from error
         raise ArgumentError(
-            f"numpy= of BinOp {self.op.name!r} gave shape {found.shape} for two arrays of shape {a.shape}; it must "
-            f"work item by item"
+            f"numpy= of {self.title} gave shape {found.shape} for {many} of shape {arrays[0].shape}; it must work item "
+            f"by item"
         )
 
     def close(self, a: np.ndarray, b: np.ndarray, tolerance: np.ndarray | float = 0.0) -> np.ndarray:
@@ -78,13 +82,28 @@ class _Trial:
             near = np.abs(a.astype(np.float64) - b.astype(np.float64)) <= tolerance
         return (a == b) | (np.isnan(a) & np.isnan(b)) | near
 
-    def only(self, other: np.ndarray) -> _Trial:
-        """Return the same with fewer of the other values."""
-        return _Trial(self.op, self.datatype, self.small, other)
+
+@dataclass(frozen=True)
+class _PairTrial(_Trial):
+    """An operator of two arguments: it has an identity, and laws."""
+
+    op: BinOp
+
+    @property
+    def identity(self) -> Any:
+        """The identity, in the datatype."""
+        return self.op.identity_for(self.datatype)
 
 
-def check_operator(op: BinOp, datatype: Datatype, device: wgpu.GPUDevice | None) -> None:
-    """Check an operator of a user's own, once per datatype and device; see the notes of `BinOp`.
+@dataclass(frozen=True)
+class _ItemTrial(_Trial):
+    """An operator of one argument."""
+
+    op: UnaryOp
+
+
+def check_operator(op: BinOp | UnaryOp, datatype: Datatype, device: wgpu.GPUDevice | None) -> None:
+    """Check an operator of a user's own, once per datatype and device; see the notes of `BinOp` and `UnaryOp`.
 
     Raises
     ------
@@ -95,29 +114,44 @@ def check_operator(op: BinOp, datatype: Datatype, device: wgpu.GPUDevice | None)
     """
     if op.builtin or op.check is False:
         return
-    trial = _lawful(op, datatype)
+    trial = _lawful(op, datatype) if isinstance(op, BinOp) else _item_trial(op, datatype)
     if device is None:
         return
     known = context_of(device).checked_operators
     if (op, datatype.name) in known:
         return
-    _check_on(device, trial)
+    if isinstance(trial, _PairTrial):
+        _check_pairs_on(device, trial)
+    else:
+        _check_items_on(device, trial)
     if len(known) >= _MOST_KNOWN:
         known.clear()
     known.add((op, datatype.name))
 
 
-@lru_cache(maxsize=_MOST_KNOWN)
-def _lawful(op: BinOp, datatype: Datatype) -> _Trial:
-    """Check an operator's laws by its numpy twin; return it with those values for which they hold."""
+def _values(op: Operator, datatype: Datatype) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values for which an operator must be right, and those for which it should be."""
     dtype = datatype.dtype
     if isinstance(op.check, Sequence):
-        small, other = [op.number(value, datatype, "check") for value in op.check], ()
-    else:
-        small, other = _SMALL, _OTHER[datatype.name]
-    trial = _Trial(op, datatype, np.array(small, dtype=dtype), np.array(other, dtype=dtype))
+        chosen = [op.number(value, datatype, "check") for value in op.check]
+        return np.array(chosen, dtype=dtype), np.array((), dtype=dtype)
+    return np.array(_SMALL, dtype=dtype), np.array(_OTHER[datatype.name], dtype=dtype)
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
+def _item_trial(op: UnaryOp, datatype: Datatype) -> _ItemTrial:
+    """Check that an operator's numpy twin works on items of a datatype; return it with the values to try."""
+    trial = _ItemTrial(op, datatype, *_values(op, datatype))
+    trial.numpy(np.concatenate([trial.small, trial.other]))
+    return trial
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
+def _lawful(op: BinOp, datatype: Datatype) -> _PairTrial:
+    """Check an operator's laws by its numpy twin; return it with those values for which they hold."""
+    trial = _PairTrial(op, datatype, *_values(op, datatype))
     _keeps(trial, trial.small, ArgumentError)
-    trial = trial.only(trial.other[_keeps(trial, trial.other, GridwiseWarning)])
+    trial = replace(trial, other=trial.other[_keeps(trial, trial.other, GridwiseWarning)])
     for values, kind in ((trial.small, ArgumentError), (trial.other, GridwiseWarning)):
         if op.commutative:
             _check_order(trial, values, kind)
@@ -125,7 +159,7 @@ def _lawful(op: BinOp, datatype: Datatype) -> _Trial:
     return trial
 
 
-def _keeps(trial: _Trial, values: np.ndarray, kind: type[Exception]) -> np.ndarray:
+def _keeps(trial: _PairTrial, values: np.ndarray, kind: type[Exception]) -> np.ndarray:
     """Return which values the identity leaves as they are; complain about the others."""
     identity = np.full_like(values, trial.identity)
     a, b = np.concatenate([identity, values]), np.concatenate([values, identity])
@@ -139,7 +173,7 @@ def _keeps(trial: _Trial, values: np.ndarray, kind: type[Exception]) -> np.ndarr
     return kept[: values.size] & kept[values.size :]
 
 
-def _check_order(trial: _Trial, values: np.ndarray, kind: type[Exception]) -> None:
+def _check_order(trial: _PairTrial, values: np.ndarray, kind: type[Exception]) -> None:
     a, b = _combinations(values, 2)
     one, other = trial.numpy(a, b), trial.numpy(b, a)
     _complain(trial, kind, trial.close(one, other, _ROUNDING * _scale(one, a, b)), lambda i: (
@@ -148,7 +182,7 @@ def _check_order(trial: _Trial, values: np.ndarray, kind: type[Exception]) -> No
     ))  # fmt: skip
 
 
-def _check_grouping(trial: _Trial, values: np.ndarray, kind: type[Exception]) -> None:
+def _check_grouping(trial: _PairTrial, values: np.ndarray, kind: type[Exception]) -> None:
     # A small float next to a large one is absorbed, whatever the operator.
     if kind is GridwiseWarning and trial.datatype.dtype.kind == "f":
         return
@@ -174,13 +208,53 @@ def check_plan(op: BinOp, datatype: Datatype, capabilities: Capabilities, n: int
     return builder.build(Work(n, 0, 0), {})
 
 
-def _check_on(device: wgpu.GPUDevice, trial: _Trial) -> None:
+def unary_check_plan(op: UnaryOp, datatype: Datatype, capabilities: Capabilities, n: int) -> Plan:
+    """Return the plan for n items, n being a multiple of 4; see shaders/unary_operator_check.wgsl."""
+    layout = Layout.separate(input=n, output=2 * n)
+    builder = PlanBuilder("unary_operator_check", layout, capabilities)
+    builder.kernel(
+        "unary_operator_check", "unary_operator_check.wgsl",
+        reads={"input": layout["input"]}, writes={"output": layout["output"]}, params={"n": n},
+        context=unary_context(op, datatype), workgroups=-(-n // 256), constants={}, trusted=False,
+    )  # fmt: skip
+    return builder.build(Work(n, 0, 0), {})
+
+
+def _check_items_on(device: wgpu.GPUDevice, trial: _ItemTrial) -> None:
+    """Compare what the WGSL text of an operator of one argument gives on a device with the numpy twin."""
+    values = np.concatenate([trial.small, trial.other])
+    if not values.size:
+        return
+    items = np.concatenate([values, np.full(-values.size % 4, values[0], values.dtype)])
+    plan = unary_check_plan(trial.op, trial.datatype, context_of(device).capabilities, items.size)
+    got = _computed(device, trial, plan, {"input": items})
+    wanted = trial.numpy(values)
+    ulps = trial.op.max_ulps
+    tolerance = _IMPRECISION * _scale(wanted) if ulps is None else ulps_of(wanted, ulps)
+    unsure = np.arange(values.size) >= trial.small.size
+    for found in (got[: values.size], got[items.size :][: values.size]):
+        right = trial.close(found, wanted, tolerance)
+
+        def describe(i: int, found: np.ndarray = found) -> str:
+            limit = ""
+            if ulps is not None and trial.datatype.dtype.kind == "f":
+                limit = f", further away than max_ulps={ulps} allows: state the accuracy of what it calls"
+            return f"its WGSL gives apply({values[i]}) = {found[i]}, but numpy= gives {wanted[i]}{limit}"
+
+        _complain(trial, ArgumentError, right | unsure, describe)
+        _complain(trial, GridwiseWarning, right | ~unsure, describe)
+        if not right.all():
+            return
+
+
+def _check_pairs_on(device: wgpu.GPUDevice, trial: _PairTrial) -> None:
     """Compare what the WGSL text gives on a device with the numpy twin."""
     values = np.concatenate([trial.small, trial.other, np.array([trial.identity], dtype=trial.datatype.dtype)])
     a, b = _combinations(values, 2)
     padding = -a.size % 4
     pairs = [np.concatenate([items, np.full(padding, trial.identity, items.dtype)]) for items in (a, b)]
-    got = _combined(device, trial, *pairs)
+    plan = check_plan(trial.op, trial.datatype, context_of(device).capabilities, pairs[0].size)
+    got = _computed(device, trial, plan, dict(zip("ab", pairs, strict=True)))
     wanted = trial.numpy(a, b)
     is_identity = np.arange(values.size) == values.size - 1
     special = np.logical_or(*_combinations(is_identity, 2))
@@ -206,23 +280,23 @@ def _check_on(device: wgpu.GPUDevice, trial: _Trial) -> None:
             return
 
 
-def _combined(device: wgpu.GPUDevice, trial: _Trial, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return what the WGSL text makes of pairs: four at a time, and then one by one."""
+def _computed(device: wgpu.GPUDevice, trial: _Trial, plan: Plan, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return what the WGSL text makes of items: four at a time, and then one by one."""
     context = context_of(device)
-    plan = check_plan(trial.op, trial.datatype, context.capabilities, a.size)
+    (size, *_), dtype = (items.size for items in inputs.values()), trial.datatype.dtype
     usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC
-    what = f"check of BinOp {trial.op.name!r}"
+    what = f"check of {trial.title}"
     with device_errors(what):
         buffers = {
             name: device.create_buffer_with_data(label=f"gridwise operator check {name}", data=data, usage=usage)
-            for name, data in (("a", a), ("b", b), ("output", np.zeros(2 * a.size, a.dtype)))
+            for name, data in {**inputs, "output": np.zeros(2 * size, dtype)}.items()
         }
         encoder = device.create_command_encoder(label="gridwise operator check")
         ranges = {name: BufferRange(buffer, 0, buffer.size) for name, buffer in buffers.items()}
         context.executor.bind(plan, ranges).encode(encoder)
         submit(device, [encoder.finish()], what)
         wait_idle(device)
-    found = np.empty(2 * a.size, dtype=a.dtype)
+    found = np.empty(2 * size, dtype=dtype)
     context.read_buffer(buffers["output"], 0, found)
     return found
 
@@ -243,7 +317,7 @@ def _complain(trial: _Trial, kind: type[Exception], right: np.ndarray, describe:
     """Raise or warn about the first thing that is not right."""
     if right.all():
         return
-    message = f"BinOp {trial.op.name!r} on {trial.datatype}: {describe(int(np.flatnonzero(~right)[0]))}."
+    message = f"{trial.title} on {trial.datatype}: {describe(int(np.flatnonzero(~right)[0]))}."
     if issubclass(kind, GridwiseError):
         raise kind(
             f"{message} If your data have no such values, give the values to check with, check=[…]; check=False leaves "

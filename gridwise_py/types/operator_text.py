@@ -5,13 +5,58 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn
 
 from ..errors import ArgumentError
 from .wgsl_text import Token, declarations, tokens
 
-__all__ = ["check_builtin_name", "check_expression", "check_functions", "combine_type", "scoped"]
+__all__ = [
+    "BINARY", "UNARY", "TextForm", "check_builtin_name", "check_expression", "check_functions", "scoped", "type_of",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """What the text of one kind of operator looks like.
+
+    Attributes
+    ----------
+    kind : str
+        The class of the operator, for messages.
+    function : str
+        The function that the library's text calls by its name.
+    arguments : tuple of str
+        Names in an expression.
+    example : str
+        An expression.
+    types : tuple of str
+        Types that the function may be written for.
+    """
+
+    kind: str
+    function: str
+    arguments: tuple[str, ...]
+    example: str
+    types: tuple[str, ...]
+
+    @property
+    def signature(self) -> str:
+        """The function's head, as messages show it."""
+        return f"fn {self.function}({', '.join(f'{name}: T' for name in self.arguments)}) -> T"
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Parameters and result up to the body, without blanks; a group for each type."""
+        return re.compile(r"\(" + ",".join([r"\w+:(\w+)"] * len(self.arguments)) + r",?\)->(\w+)\{")
+
+
+#: Types by the name of the datatype's alias, or by their own.
+_TYPES = ("T", "u32", "i32", "f32")
+#: ``Acc`` is the type of an accumulator.
+BINARY = TextForm("BinOp", "combine", ("a", "b"), "a + b", (*_TYPES, "Acc"))
+UNARY = TextForm("UnaryOp", "apply", ("x",), "x * x", _TYPES)
 
 # WGSL knows more line breaks than "\n"; where a compiler disagrees about one, a comment ends elsewhere for it than it
 # does here. Marks of writing direction show another text than the compiler reads.
@@ -22,14 +67,10 @@ Refuse = Callable[[str], NoReturn]
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _FUNCTION = re.compile(r"\s*fn\s+(\w+)\s*\(")
 _CONSTANT = re.compile(r"\s*const\s+(\w+)")
-_SIGNATURE = re.compile(r"\(\w+:(\w+),\w+:(\w+),?\)->(\w+)\{")
-#: Types that `combine` may be written for: the datatype's alias, the accumulator's, or one by its name.
-_TYPES = ("T", "Acc", "u32", "i32", "f32")
-#: What the library's text calls by its name.
-_KEPT = "combine"
+_NUMBERS = {1: "one", 2: "two"}
 
 
-def check_expression(name: str, text: str) -> None:
+def check_expression(form: TextForm, name: str, text: str) -> None:
     """Refuse what is not one expression.
 
     Raises
@@ -37,8 +78,8 @@ def check_expression(name: str, text: str) -> None:
     ArgumentError
         If it could end the statement or the function that it is put into.
     """
-    rule = "be one WGSL expression of a and b, such as 'a + b'"
-    refuse = _refuse(f"expression= of BinOp {name!r}", text, rule)
+    rule = f"be one WGSL expression of {' and '.join(form.arguments)}, such as {form.example!r}"
+    refuse = _refuse(f"expression= of {form.kind} {name!r}", text, rule)
     _check_characters(text, refuse)
     if not text.strip():
         refuse("is empty")
@@ -48,8 +89,8 @@ def check_expression(name: str, text: str) -> None:
     _check_brackets(text, refuse)
 
 
-def check_functions(name: str, text: str) -> None:
-    """Refuse what is not a row of functions and constants, one of them ``combine``.
+def check_functions(form: TextForm, name: str, text: str) -> None:
+    """Refuse what is not a row of functions and constants, one of them the function of the form.
 
     Raises
     ------
@@ -57,39 +98,40 @@ def check_functions(name: str, text: str) -> None:
         If a comment or a bracket is left open or closed once too often, or something else is declared: bindings,
         variables, overrides, entry points, directives.
     """
-    rule = "hold 'fn combine(a: T, b: T) -> T { … }'; further functions and constants are allowed, nothing else"
-    refuse = _refuse(f"the WGSL text of BinOp {name!r}", text, rule)
+    rule = f"hold '{form.signature} {{ … }}'; further functions and constants are allowed, nothing else"
+    refuse = _refuse(f"the WGSL text of {form.kind} {name!r}", text, rule)
     _check_characters(text, refuse)
     bare = _without_comments(text, refuse)
     _check_brackets(bare, refuse)
     declared = _declarations(bare, refuse)
-    if _KEPT not in declared:
-        refuse("does not define 'combine'")
+    if form.function not in declared:
+        refuse(f"does not define {form.function!r}")
     for alias in ("T", "Acc"):
         if alias in declared:
             refuse(f"declares {alias!r}, which is the name of a type here")
-    signature = _signature(text)
-    types = _SIGNATURE.fullmatch(signature)
-    if types is None or len(set(types.groups())) > 1 or types[1] not in _TYPES:
-        refuse(f"declares 'fn combine{signature.rstrip('{')}', which does not take two T and return one")
+    signature = _signature(form, text)
+    types = form.pattern.fullmatch(signature)
+    if types is None or len(set(types.groups())) > 1 or types[1] not in form.types:
+        takes = _NUMBERS[len(form.arguments)]
+        refuse(f"declares 'fn {form.function}{signature.rstrip('{')}', which does not take {takes} T and return one")
 
 
-def combine_type(text: str) -> str | None:
-    """Return the type that ``combine`` is written for; None where it is the datatype's, whatever that is."""
-    types = _SIGNATURE.fullmatch(_signature(text))
+def type_of(form: TextForm, text: str) -> str | None:
+    """Return the type that the function is written for; None where it is the datatype's, whatever that is."""
+    types = form.pattern.fullmatch(_signature(form, text))
     return types[1] if types is not None and types[1] not in ("T", "Acc") else None
 
 
 @lru_cache(maxsize=256)
-def scoped(text: str) -> str:
-    """Return an operator's text with a prefix before every name that it declares, but ``combine``.
+def scoped(form: TextForm, text: str) -> str:
+    """Return an operator's text with a prefix before every name that it declares, but the function of the form.
 
     A declaration at module scope takes the place of a WGSL built-in in the whole module: of a function ``min``, say, in
     the library's own lines. Renamed throughout the text, local names included, it means what it meant.
     """
     pieces = list(tokens(text))
     names = {piece.text for piece in pieces if piece.kind == "name"}
-    declared = {found.name for found in declarations(text)} - {_KEPT}
+    declared = {found.name for found in declarations(text)} - {form.function}
     prefix = "own_"
     while any(name.startswith(prefix) for name in names):
         prefix = f"own{prefix}"
@@ -103,9 +145,10 @@ def scoped(text: str) -> str:
     return "".join(renamed)
 
 
-def _signature(text: str) -> str:
-    """Return parameters and result of ``combine`` up to its body, without blanks."""
-    body = next((found.body for found in declarations(text) if (found.kind, found.name) == ("fn", _KEPT)), ())
+def _signature(form: TextForm, text: str) -> str:
+    """Return parameters and result of the function up to its body, without blanks."""
+    functions = (found for found in declarations(text) if (found.kind, found.name) == ("fn", form.function))
+    body = next((found.body for found in functions), ())
     kept: list[str] = []
     for token in body:
         kept.append(token.text)

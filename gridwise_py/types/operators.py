@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 
-from ..errors import ArgumentError, DatatypeError, EmptyReductionError
+from ..errors import ArgumentError, EmptyReductionError
 from .capabilities import SubgroupMode
-from .datatype import DATATYPES, Datatype
-from .operator_text import check_builtin_name, check_expression, check_functions, combine_type, scoped
+from .datatype import Datatype
+from .operator_base import Operator, text_context
+from .operator_text import BINARY, TextForm, check_builtin_name
 
 __all__ = ["Accumulator", "Add", "BinOp", "BinOpLike", "Max", "Min", "Multiply", "as_binop", "operator_context"]
 
@@ -43,8 +43,8 @@ class Accumulator:
     identity_bits: int
 
 
-@dataclass(frozen=True, eq=False)
-class BinOp:
+@dataclass(frozen=True, eq=False, repr=False)
+class BinOp(Operator):
     """An associative operator for reduce and scan, for items of 32 bits: u32, i32 or f32.
 
     Give either `expression` or `wgsl`.
@@ -94,6 +94,9 @@ class BinOp:
     >>> xor = BinOp("xor", identity=0, numpy=np.bitwise_xor, wgsl="fn combine(a: T, b: T) -> T { return a ^ b; }")
     """
 
+    form: ClassVar[TextForm] = BINARY
+    builtins: ClassVar[dict[str, BinOp]] = {}
+
     name: str
     identity: Any
     numpy: Callable[[Any, Any], Any]
@@ -107,32 +110,11 @@ class BinOp:
     check: bool | Sequence[Any] = True
 
     def __post_init__(self) -> None:
-        for option in ("wgsl", "expression"):
-            text = getattr(self, option)
-            if text is not None and not isinstance(text, str):
-                raise DatatypeError(
-                    f"{option}= of BinOp {self.name!r} must be a str of WGSL, not {type(text).__name__}; a Python "
-                    f"function cannot run on the GPU: it is what numpy= takes"
-                )
-        if (self.wgsl is None) == (self.expression is None):
-            raise ArgumentError(
-                f"BinOp {self.name!r} needs exactly one of wgsl= (a function 'combine') and expression=."
-            )
-        if self.wgsl is not None:
-            check_functions(self.name, self.wgsl)
-        else:
-            check_expression(self.name, self.expression or "")
+        self._check_definition()
         for option in ("subgroup_reduce", "subgroup_exclusive_scan"):
             check_builtin_name(self.name, option, getattr(self, option))
         if self.key not in (None, "min", "max"):
             raise ArgumentError(f"key={self.key!r} of BinOp {self.name!r} is unknown; known are None, 'min' and 'max'")
-        if not callable(self.numpy):
-            raise ArgumentError(
-                f"BinOp {self.name!r}: numpy= must be a callable f(a, b) that does on numpy arrays what the WGSL does, "
-                f"not {self.numpy!r}; results are checked against it"
-            )
-        if not isinstance(self.check, bool):
-            object.__setattr__(self, "check", tuple(np.asarray(self.check).ravel().tolist()))
 
     def _key(self) -> tuple[Any, ...]:
         """What tells two operators apart; 0.0 and −0.0 are two identities."""
@@ -143,25 +125,9 @@ class BinOp:
         elif not callable(identity):
             identity = repr(identity)
         return (
-            self.name, identity, self.numpy, self.wgsl, self.expression, self.commutative, self.subgroup_reduce,
-            self.subgroup_exclusive_scan, self.empty, self.key, self.check,
+            *super()._key(), identity, self.commutative, self.subgroup_reduce, self.subgroup_exclusive_scan, self.empty,
+            self.key,
         )  # fmt: skip
-
-    def __eq__(self, other: object) -> bool:
-        return self._key() == other._key() if isinstance(other, BinOp) else NotImplemented
-
-    # Of what is hashable in any case: a name and a text say what an operator is.
-    def __hash__(self) -> int:
-        return hash((self.name, self.wgsl, self.expression, self.commutative))
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        # Copies of a built-in operator, and what comes back from a pickle, are that operator.
-        return (as_binop, (self.name,)) if self is _BY_NAME.get(self.name) else super().__reduce_ex__(protocol)
-
-    @property
-    def builtin(self) -> bool:
-        """Whether the text is this library's own (and may run in a trusted module)."""
-        return self in (Add, Min, Max, Multiply)
 
     def identity_for(self, datatype: Datatype) -> Any:
         """The identity as a numpy scalar of `datatype`."""
@@ -176,29 +142,6 @@ class BinOp:
                 )
             value = by_datatype[datatype.name]
         return self.number(value, datatype, "identity")
-
-    def number(self, value: Any, datatype: Datatype, what: str) -> Any:
-        """Return a value as a numpy scalar; refuse what is another number in `datatype`, or none."""
-
-        def refuse(why: str) -> DatatypeError:
-            return DatatypeError(f"{what} {value!r:.60} of BinOp {self.name!r} {why}: no value of {datatype}")
-
-        if isinstance(value, np.ndarray) and value.ndim == 0:
-            value = value[()]
-        if not _is_number(value):
-            raise refuse(f"is of type {type(value).__name__}, not a number")
-        if datatype.dtype.kind != "f" and value != value // 1:
-            raise refuse("is not a whole number")
-        with np.errstate(over="ignore"):
-            try:
-                found = np.array(value).astype(datatype.dtype)[()]
-            except (OverflowError, TypeError) as error:
-                raise refuse(f"cannot be held ({error})") from error
-        if datatype.dtype.kind != "f" and int(found) != int(value):
-            raise refuse(f"is not from {datatype.lowest} to {datatype.highest}")
-        if np.isinf(found) and not np.isinf(float(value)):
-            raise refuse("is beyond the largest float")
-        return found
 
     def empty_result(self, datatype: Datatype) -> Any:
         """What a reduction of no items gives.
@@ -221,9 +164,6 @@ class BinOp:
         if self.key is not None and datatype.dtype.kind == "f":
             return Accumulator("u32", self.key, bits ^ (0xFFFFFFFF if bits >> 31 else 0x80000000))
         return Accumulator(datatype.wgsl, None, bits)
-
-    def __repr__(self) -> str:
-        return f"BinOp({self.name!r})"
 
 
 def _highest(datatype: Datatype) -> Any:
@@ -251,43 +191,24 @@ Max: BinOp = BinOp(
     subgroup_reduce="subgroupMax", empty=False, key="max",
 )  # fmt: skip
 
-_BY_NAME = {op.name: op for op in (Add, Min, Max, Multiply)}
-
+BinOp.builtins.update({op.name: op for op in (Add, Min, Max, Multiply)})
 
 #: An operator, or the name of a built-in one.
 BinOpLike: TypeAlias = BinOp | Literal["add", "multiply", "min", "max"]
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (Real, np.bool_))
-
-
 def as_binop(value: BinOp | str) -> BinOp:
     """Return a `BinOp` for itself or for the name of a built-in one (``add min max multiply``)."""
-    if isinstance(value, BinOp):
-        return value
-    if isinstance(value, str) and value in _BY_NAME:
-        return _BY_NAME[value]
-    raise ArgumentError(
-        f"operator {value!r} is unknown; known are {', '.join(_BY_NAME)}, or give a gridwise_py.BinOp "
-        f"(for datatypes {', '.join(DATATYPES)})"
-    )
+    return BinOp.find(value)
 
 
 def operator_context(op: BinOp, datatype: Datatype, mode: SubgroupMode, *, fixed_order: bool = False) -> dict[str, Any]:
     """Return what lib/operator.wgsl, lib/subgroup.wgsl and lib/workgroup.wgsl need to know."""
     acc = op.accumulator(datatype)
-    written_for = None if op.wgsl is None else combine_type(op.wgsl)
-    if written_for not in (None, acc.wgsl):
-        raise DatatypeError(
-            f"'combine' of BinOp {op.name!r} is written for {written_for}, but the items are of {datatype}; write T "
-            f"for the type, which is each datatype in turn: fn combine(a: T, b: T) -> T"
-        )
     return {
         "datatype": datatype.wgsl,
         "op": {
-            "expression": op.expression,
-            "wgsl": None if op.wgsl is None else scoped(op.wgsl),
+            **text_context(op, datatype, acc.wgsl),
             "commutative": op.commutative,
             "subgroup_reduce": op.subgroup_reduce,
             "subgroup_exclusive_scan": op.subgroup_exclusive_scan,

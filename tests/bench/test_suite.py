@@ -100,6 +100,14 @@ def test_the_suites_that_come_with_it_are_well():
     assert len(plan_jobs(load_suite("quick").sweeps)) < 60
 
 
+def test_a_suite_can_ask_for_the_primitives_that_it_does_not_name(tmp_path):
+    path = tmp_path / "mine.toml"
+    named = [name for name in gw.primitives.REGISTRY if name not in ("copy", "map", "scan")]
+    path.write_text(f'[[sweep]]\nprimitives = ["*"]\naxes = ["n=5"]\n[[sweep]]\nprimitives = {named}\n')
+    others, *_ = load_suite(str(path)).sweeps
+    assert others.primitives == ("map", "scan")
+
+
 def test_a_suite_by_its_path(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('[protocol]\nwarmup_s = 1\n[[sweep]]\nprimitives = ["copy"]\naxes = ["n=5"]\n')

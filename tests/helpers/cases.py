@@ -16,8 +16,9 @@ from gridwise_py.bench.probes import Triad
 from gridwise_py.planning.lookback_state import STATES
 from gridwise_py.planning.plan import Shader
 from gridwise_py.primitives import REGISTRY
+from gridwise_py.primitives.elementwise import Elementwise
 from gridwise_py.runtime.lookback_selftest import probe_plan
-from gridwise_py.runtime.operator_check import check_plan
+from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
 
 BARE = gw.Capabilities()
 FULL = gw.Capabilities(
@@ -46,6 +47,14 @@ USER_ADD = gw.BinOp(
     wgsl="fn twice(x: T) -> T { return x + x; }\nfn combine(a: T, b: T) -> T { return twice(a) - a + b; }",
 )
 OPERATORS = [gw.Add, gw.Min, gw.Max, gw.Multiply, PRODUCT, USER_ADD]
+USER_NEXT = gw.UnaryOp(
+    "user next",
+    numpy=lambda x: x + 1,
+    wgsl="const f4 = T(1);\nfn f(x: T) -> T { return x + f4; }\nfn apply(x: T) -> T { return f(x); }",
+)
+USER_TWICE = gw.UnaryOp("user twice", numpy=lambda x: x + x, expression="x + x", max_ulps=0)
+#: Operators of primitives that take others than those of reduce and scan.
+OTHER_OPERATORS = {"map": [*gw.UnaryOp.builtins.values(), USER_NEXT, USER_TWICE]}
 SORTS = ("sort", "sort_pairs", "argsort")
 SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
@@ -62,30 +71,26 @@ class Case(NamedTuple):
         """The class."""
         return Triad if self.name == "triad" else REGISTRY[self.name]
 
-    @property
-    def arguments(self) -> tuple:
-        """What the primitive takes."""
-        return self.cls.arguments
+    def _size(self, n: int) -> int:
+        """The size at which the longest input has n items, or fewer: rows and columns, of matrices."""
+        return n if max(self.cls.at_size(n)[1].values()) == n else math.isqrt(n)
+
+    def _planner(self, size: int) -> gw.Primitive:
+        return self.cls(None, capabilities=self.capabilities, **{**self.cls.at_size(size)[0], **self.options})
 
     def lengths(self, n: int) -> dict[str, int]:
         """Lengths of the arguments for n items; matrices are the largest square ones that n items make."""
-        if self.name == "matmul":
-            return dict.fromkeys(("a", "b", "output"), math.isqrt(n) ** 2)
-        return {a.name: (1 if self.name == "reduce" and a.is_output else n) for a in self.arguments}
+        signature = self._planner(self._size(n)).signature
+        inputs = self.cls.at_size(self._size(n))[1]
+        return {**inputs, **{name: signature.output_length(name, inputs) for name in signature.outputs}}
 
     def item_bytes(self, name: str) -> int:
         """Size of an item of an argument."""
-        datatype = self.options.get("datatype", "u32")
-        if name.endswith("values"):
-            datatype = self.options.get("value_datatype", "u32")
-        elif self.name == "argsort" and name == "output":
-            datatype = "u32"
-        return gw.STORAGE_DATATYPES[datatype].itemsize_bytes
+        return self._planner(1).signature.datatype(name).itemsize_bytes
 
     def make(self, layout: gw.Layout) -> gw.Primitive:
         """Return a new instance, for planning; one of matrices is for those of the layout."""
-        sizes, _ = self.cls.at_size(math.isqrt(layout["a"].length)) if self.name == "matmul" else ({}, {})
-        return self.cls(None, capabilities=self.capabilities, **self.options, **sizes)
+        return self._planner(self._size(next(iter(layout.values())).length))
 
     def plan(self, layout: gw.Layout) -> gw.Plan:
         """Return the plan, made by a new instance."""
@@ -118,7 +123,8 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                 yield from _sorts(name, datatype, capabilities)
                 continue
             if name not in ("reduce", "scan"):
-                yield Case(name, {"datatype": datatype}, capabilities)
+                for op in OTHER_OPERATORS.get(name, [None]):
+                    yield Case(name, {"datatype": datatype} | ({} if op is None else {"op": op}), capabilities)
                 continue
             for op in OPERATORS:
                 for mode in SUBGROUPS:
@@ -245,7 +251,7 @@ def texts(n: int = 100_000) -> dict[str, tuple[str, Shader]]:
         if case.name in SORTS or case.name == "matmul":
             for key, shader in case.plan(_in_chunks(case, n)).shaders.items():
                 found.setdefault(key, (f"{case} in chunks", shader))
-    for name in ("vector_add", "copy"):
+    for name in (name for name, cls in REGISTRY.items() if issubclass(cls, Elementwise)):
         for datatype in gw.DATATYPES:
             case = Case(name, {"datatype": datatype}, FULL)
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
@@ -258,8 +264,10 @@ def texts(n: int = 100_000) -> dict[str, tuple[str, Shader]]:
 
 
 def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
-    """The instrument's own kernels, and the check of a user's operator."""
+    """The instrument's own kernels, and the checks of a user's operators."""
     for datatype in gw.DATATYPES.values():
+        for op in (USER_NEXT, USER_TWICE):
+            yield f"unary_operator_check-{op.name}-{datatype}", unary_check_plan(op, datatype, FULL, 16)
         for op in (USER_ADD, gw.Min):
             yield f"operator_check-{op.name}-{datatype}", check_plan(op, datatype, FULL, 16)
     for name in ("canary", "flush", "fma"):

@@ -21,7 +21,10 @@ import click
 import numpy as np
 
 import gridwise_py as gw
+from gridwise_py.bench.distributions import UNIFORM, random_items
 from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.primitives import REGISTRY
+from gridwise_py.primitives.elementwise import Elementwise
 from gridwise_py.runtime.context import context_of
 from helpers.matmul import SHAPES as MATMUL_SHAPES
 from helpers.sorting import keys_of, order_of
@@ -37,7 +40,11 @@ from helpers.strategies import (
     strategy_options,
 )
 
-FAMILIES = ("vector_add", "copy", "reduce", "scan", "sort", "matmul")
+#: Families with draws for their options, and how many in a hundred plans are theirs; every other primitive of the
+#: registry is a family with a share of the rest.
+_SHARES = {"reduce": 25, "scan": 30, "sort": 25, "matmul": 10}
+FAMILIES = (*_SHARES, *(name for name in REGISTRY if name not in (*_SHARES, "sort_pairs", "argsort")))
+_CHANCES = [_SHARES.get(name, (100 - sum(_SHARES.values())) / (len(FAMILIES) - len(_SHARES))) for name in FAMILIES]
 _U64 = {"shader-int64", "shader-int64-atomic-all-ops"}
 _MOST = 1 << 17
 #: So many plans in a row are of one configuration, with other lengths, offsets and items: kernels take long to compile.
@@ -66,8 +73,8 @@ def draw(device: Any, seed: int, number: int) -> Call:
         np.random.default_rng([seed, 1, number]),
     )
     make = {"reduce": _operator_call, "scan": _operator_call, "sort": _sort, "matmul": _matmul}
-    family = FAMILIES[int(config.choice(len(FAMILIES), p=[0.05, 0.05, 0.25, 0.3, 0.25, 0.1]))]
-    primitive, inputs, wanted, bounded = make.get(family, _elementwise)(device, family, config, rng)
+    family = FAMILIES[int(config.choice(len(FAMILIES), p=np.divide(_CHANCES, 100)))]
+    primitive, inputs, wanted, bounded = make.get(family, _registered)(device, family, config, rng)
     offsets = {name: _pick(rng, (0, 0, 1, 2, 3, 4, 64, 77)) for name in (*inputs, *wanted)}
     trials, cuts = _pick(rng, (1, 1, 1, 3)), {}
     if rng.random() < 0.2:
@@ -104,14 +111,21 @@ def _mode(device: Any, rng: np.random.Generator, workgroup_size: int) -> str:
     return _pick(rng, [*modes, *(["native"] * 4 if "subgroup" in device.features else [])])
 
 
-def _elementwise(device: Any, family: str, config: np.random.Generator, rng: np.random.Generator) -> tuple:
-    datatype = _pick(config, tuple(gw.DATATYPES))
-    shape = _pick(config, ({}, {"workgroup_size": 64, "vecs": 1}, {"workgroup_size": 128, "vecs": 4}))
-    n = _length(rng, 1024)
-    a, b = exact_items("add", datatype, n, 0), exact_items("add", datatype, n, 1)
-    if family == "copy":
-        return gw.Copy(device, datatype, **shape), {"input": a}, {"output": a}, None
-    return gw.VectorAdd(device, datatype, **shape), {"a": a, "b": b}, {"output": a + b}, None
+def _registered(device: Any, family: str, config: np.random.Generator, rng: np.random.Generator) -> tuple:
+    """Draw a call of a primitive by its signature alone; its results are compared with its numpy twin bit for bit."""
+    cls = REGISTRY[family]
+    datatype = _pick(config, tuple(cls.datatypes))
+    shape = {}
+    if issubclass(cls, Elementwise):
+        shape = _pick(config, ({}, {"workgroup_size": 64, "vecs": 1}, {"workgroup_size": 128, "vecs": 4}))
+    options, lengths = cls.at_size(_length(rng, 1024))
+    primitive = cls(device, datatype, **options, **shape)
+    inputs = {}
+    for name, length in lengths.items():
+        inputs[name] = random_items(UNIFORM, rng, length, primitive.signature.datatype(name).dtype)
+    wanted = primitive.reference(**inputs)
+    outputs = wanted if isinstance(wanted, tuple) else (wanted,)
+    return primitive, inputs, dict(zip(primitive.signature.outputs, outputs, strict=True)), None
 
 
 def _operator_call(device: Any, family: str, config: np.random.Generator, rng: np.random.Generator) -> tuple:

@@ -21,7 +21,7 @@ import gridwise_py as gw
 from gridwise_py.bench.console import make_console
 from gridwise_py.cli import main
 from gridwise_py.display.terminal import clean, clean_lines
-from gridwise_py.types.operator_text import scoped
+from gridwise_py.types.operator_text import BINARY, scoped
 from gridwise_py.types.wgsl_text import declarations, tokens
 from helpers.fuzz_results import mutate, small_files, try_document, try_ticks
 from helpers.hostile_results import hostile_document
@@ -147,8 +147,8 @@ fn ownown_min(a: T, ownown_x: T) -> T { let own_y = vec2<u32>(a, ownown_x); /* m
   return own_y.x + own_y . /* x */ x; }
 @must_use fn ownown_max(ownown_max: T) -> T { return ownown_max; }
 fn combine(a: T, b: T) -> T { let min2 = 1.5f; return ownown_min(a, b) + ownown_x; }"""
-    assert scoped(text) == wanted
-    assert scoped(COMBINE) == COMBINE
+    assert scoped(BINARY, text) == wanted
+    assert scoped(BINARY, COMBINE) == COMBINE
     for alias in ("T", "Acc"):
         with pytest.raises(gw.ArgumentError, match=f"declares {alias!r}, which is the name of a type"):
             gw.BinOp("bad", 0, np.add, wgsl=f"const {alias} = 1u; {COMBINE}")

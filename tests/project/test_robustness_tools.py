@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
+from gridwise_py.primitives import REGISTRY
 from helpers import random_plans
 from helpers.paths import ROOT
 
@@ -43,8 +44,8 @@ def test_a_plan_follows_from_its_number(device):
         assert random_plans.describe(one) == random_plans.describe(other)
         assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(
             one.inputs.values(), other.inputs.values(), strict=True))  # fmt: skip
-    assert {type(random_plans.draw(device, 0, n).primitive).__name__ for n in range(0, 400, 5)} == {
-        "VectorAdd", "Copy", "Reduce", "Scan", "Sort", "SortPairs", "ArgSort", "MatMul"
+    assert {type(random_plans.draw(device, 0, n).primitive).__name__ for n in range(0, 800, 5)} == {
+        cls.__name__ for cls in REGISTRY.values()
     }  # fmt: skip
 
 
@@ -118,8 +119,7 @@ def test_mutants_of_wgsl_are_of_code_only(mutate):
         ]
         assert changed == [mutant.line]
     assert all((SCRIPTS.parent / place).is_file() for place in mutate.PYTHON)
-    shaders = SCRIPTS.parent / "shaders"
-    assert mutate.WGSL.keys() == {path.relative_to(SCRIPTS.parent).as_posix() for path in shaders.rglob("*.wgsl")}
+    assert mutate._WGSL.keys() <= mutate.WGSL.keys(), "these shaders are gone"
     assert all((SCRIPTS.parent / test).is_file() for tests in (mutate.PYTHON | mutate.WGSL).values()
                for test in tests.split())  # fmt: skip
 

@@ -1,0 +1,79 @@
+"""Map: an operator of one argument, applied to each item."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import wgpu
+
+from ..runtime.operator_check import check_operator
+from ..types.capabilities import Capabilities
+from ..types.datatype import ComputeDatatypeLike
+from ..types.unary_operators import Square, UnaryOp, UnaryOpLike, as_unaryop, unary_context
+from .elementwise import Elementwise, elementwise_arguments
+from .registry import register
+from .typed import InputOutput
+
+__all__ = ["Map"]
+
+
+@register("map")
+class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+    """Apply an operator to each item: ``output[i] = op(input[i])``.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    datatype : Datatype, str or numpy dtype
+        Of the items and of the results.
+    op : UnaryOp or str
+        An operator of your own, or ``"negate"``, ``"abs"`` or ``"square"``; their integers wrap.
+    workgroup_size, vecs : int, optional
+        Shape of the kernel: invocations, and vec4 per invocation.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``input`` and ``output``, shape (n,) each. The output may be the input.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.array([3, -1, 2], dtype=np.int32), device)
+    >>> gw.Map(device, "i32", "square").execute(input=x).output.to_numpy()
+    array([9, 1, 4], dtype=int32)
+    """
+
+    shader: ClassVar[str] = "map"
+    arguments = elementwise_arguments("input")
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        datatype: ComputeDatatypeLike,
+        op: UnaryOpLike,
+        *,
+        workgroup_size: int | None = None,
+        vecs: int | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, datatype, workgroup_size=workgroup_size, vecs=vecs, capabilities=capabilities)
+        self.op: UnaryOp = as_unaryop(op)
+        self._trusted = self.op.builtin
+        check_operator(self.op, self.datatype, device)
+
+    @classmethod
+    def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
+        """Return what the constructor must be told for a benchmark of size n, and the lengths of the inputs."""
+        options, lengths = super().at_size(n)
+        return {**options, "op": Square}, lengths
+
+    def _template_values(self) -> dict[str, Any]:
+        return unary_context(self.op, self.datatype)
+
+    def reference(self, input: np.ndarray) -> np.ndarray:
+        """Return what the operator's numpy twin gives for the same input."""
+        return self.op.twin(input)

@@ -1,0 +1,121 @@
+"""Operators of one argument: what map applies to each item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from ..errors import ArgumentError
+from .datatype import Datatype
+from .operator_base import Operator, text_context
+from .operator_text import UNARY, TextForm
+
+__all__ = ["Abs", "Negate", "Square", "UnaryOp", "UnaryOpLike", "as_unaryop", "ulps_of", "unary_context"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnaryOp(Operator):
+    """An operator of one argument for `Map`, for items of 32 bits: u32, i32 or f32. Results have the items' datatype.
+
+    Give either `expression` or `wgsl`.
+
+    Parameters
+    ----------
+    name : str
+        What tables call it.
+    numpy : callable
+        Elementwise twin, ``f(x)`` on a numpy array of the datatype. It is what `check`, `gridwise_py.measure` and
+        ``reference`` of a primitive compare with, so it is needed for an `expression`, too. What it returns is
+        converted to the datatype.
+    wgsl : str, optional
+        WGSL text that defines ``fn apply(x: T) -> T``; ``T`` is an alias of the datatype's WGSL type. Further functions
+        and constants are allowed, and nothing else. Their names are the operator's own: they may be those of WGSL's
+        built-in functions or of this library's.
+    expression : str, optional
+        A WGSL expression of ``x`` that holds for scalars and vectors alike.
+    check : bool or sequence of numbers, default True
+        Whether the operator is checked when a primitive is first made with it (see Notes). A sequence has the values to
+        check with, for an operator that is not meant for every value of its datatype.
+    max_ulps : number, optional
+        How far a right result of floats may be from that of the twin, in units in the last place; 0 for an operator
+        that rounds as numpy does or not at all. WGSL states the accuracy of its functions. By default a thousandth is
+        allowed by the check, and in comparisons of results what noise of one ulp on the items explains.
+
+    Notes
+    -----
+    When a primitive is made with an operator of your own, a dozen values are tried, once per operator, datatype and
+    device: the WGSL text must give what the twin gives, alone and four at a time. What is wrong for small whole numbers
+    raises; what is wrong only for large, negative or fractional ones is a `GridwiseWarning`, since your data may have
+    none. Other values, NaN and infinities are not tried: a check that passes is no proof.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> half = UnaryOp("half", numpy=lambda x: x // 2, expression="x / 2", check=[0, 1, 2, 77])
+    """
+
+    form: ClassVar[TextForm] = UNARY
+    builtins: ClassVar[dict[str, UnaryOp]] = {}
+
+    name: str
+    numpy: Callable[[Any], Any]
+    wgsl: str | None = None
+    expression: str | None = None
+    check: bool | Sequence[Any] = True
+    max_ulps: float | None = None
+
+    def __post_init__(self) -> None:
+        self._check_definition()
+        ulps = self.max_ulps
+        if ulps is not None and not (isinstance(ulps, Real) and 0 <= ulps < float("inf")):
+            raise ArgumentError(
+                f"max_ulps={ulps!r} of UnaryOp {self.name!r} must be a number of 0 or more, or None where it is unknown"
+            )
+
+    def _key(self) -> tuple[Any, ...]:
+        return (*super()._key(), self.max_ulps)
+
+    def twin(self, items: np.ndarray) -> np.ndarray:
+        """Return what the numpy twin gives, in the datatype of the items."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.numpy(items)).astype(items.dtype)
+
+
+# The bits are changed: a multiplication by −1 may make 0 of a subnormal float.
+_NEGATE = """
+const has_fractions = T(1) / T(2) > T(0);
+fn apply(x: T) -> T {
+  let word = bitcast<u32>(x);
+  return bitcast<T>(select(0u - word, word ^ 0x80000000u, has_fractions));
+}"""
+
+Negate: UnaryOp = UnaryOp("negate", numpy=np.negative, wgsl=_NEGATE, max_ulps=0)
+Abs: UnaryOp = UnaryOp("abs", numpy=np.abs, expression="abs(x)", max_ulps=0)
+Square: UnaryOp = UnaryOp("square", numpy=np.square, expression="x * x", max_ulps=0)
+
+UnaryOp.builtins.update({op.name: op for op in (Negate, Abs, Square)})
+
+#: An operator, or the name of a built-in one.
+UnaryOpLike: TypeAlias = UnaryOp | Literal["negate", "abs", "square"]
+
+
+def as_unaryop(value: UnaryOp | str) -> UnaryOp:
+    """Return a `UnaryOp` for itself or for the name of a built-in one (``negate abs square``)."""
+    return UnaryOp.find(value)
+
+
+def unary_context(op: UnaryOp, datatype: Datatype) -> dict[str, Any]:
+    """Return what lib/unary_operator.wgsl needs to know."""
+    return {"datatype": datatype.wgsl, "op": text_context(op, datatype, datatype.wgsl)}
+
+
+def ulps_of(items: np.ndarray, ulps: float) -> np.ndarray:
+    """Return a number of units in the last place of each item, and nothing for items that are not finite."""
+    if items.dtype.kind != "f":
+        return np.zeros(items.size)
+    finite = np.where(np.isfinite(items), items, 0)
+    return ulps * np.abs(np.spacing(finite)).astype(np.float64)
