@@ -79,7 +79,7 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
         "scan": (gw.Scan(device), {"input": x, "output": y}),
         # Several dispatches in one pass.
         "scan, 3 dispatches": (
-            gw.Scan(device, strategy="reduce_then_scan", workgroup_size=64, vecs=1),
+            gw.Scan(device, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64, vecs=1)),
             {"input": x, "output": y},
         ),
     }

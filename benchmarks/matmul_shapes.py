@@ -10,7 +10,7 @@ the library takes. Inputs are small integers, so that every result must equal nu
 from __future__ import annotations
 
 import re
-from dataclasses import astuple, fields, replace
+from dataclasses import asdict, astuple, replace
 from pathlib import Path
 
 import click
@@ -27,7 +27,6 @@ GPU = (
     "128x64x16/8x4/1/8,64x64x16/8x4/2/8,64x64x16/4x4/2/8"
 )
 CPU = "64x64x16/8x8/1/4,64x64x16/8x8/2/2,32x64x16/4x8/1/4,32x32x16/4x4/1/4"
-NAMES = [field.name for field in fields(MatMulShape)]
 
 
 def parse(text: str) -> MatMulShape:
@@ -59,9 +58,9 @@ def main(n, datatype, shapes, rounds, seconds, adapter, json_path) -> None:
     wished = [parse(text) for text in (shapes or (CPU if capabilities.is_cpu else GPU)).split(",")]
     primitives = {}
     for shape in dict.fromkeys([own, *wished]):
-        options = dict(zip(NAMES, astuple(shape), strict=True))
         try:
-            primitives[shown(shape)] = gw.MatMul(device, datatype, m=n, n=n, k=n, **options)
+            tuning = gw.MatMulTuning(**asdict(shape))
+            primitives[shown(shape)] = gw.MatMul(device, datatype, m=n, n=n, k=n, tuning=tuning)
         except gw.ArgumentError as error:
             print(f"  {shown(shape)}: not here: {error}")
     first = primitives[shown(own)]

@@ -46,7 +46,7 @@ def main(adapter: str | None, blocks: int, json_path: Path | None) -> None:
     primitives = {
         "vector_add, 1 kernel": (gw.VectorAdd(device), {"a": x, "b": x, "output": gw.empty_like(x)}),
         "scan, 3 kernels": (
-            gw.Scan(device, strategy="reduce_then_scan", workgroup_size=64, vecs=1),
+            gw.Scan(device, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64, vecs=1)),
             {"input": x, "output": gw.empty_like(x)},
         ),
     }

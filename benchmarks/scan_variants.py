@@ -326,7 +326,7 @@ SCAN_VARIANTS: dict[str, tuple[Any, ...]] = {
     **{
         f"persistent, {each} a multiprocessor{', tickets' if tickets else ''}": (
             lambda: changed_texts(*PERSISTENT),
-            {"workgroups": each * MULTIPROCESSORS, **({"tickets": True} if tickets else {})},
+            {"workgroups": each * MULTIPROCESSORS, "tuning": gw.ScanTuning(tickets=tickets or None)},
             PersistentScan,
         )
         for each, tickets in ((3, False), (4, False), (3, True), (4, True), (8, True))
@@ -336,9 +336,7 @@ SCAN_VARIANTS: dict[str, tuple[Any, ...]] = {
             lambda: changed_texts(*AHEAD),
             {
                 "workgroups": each * MULTIPROCESSORS,
-                "workgroup_size": size,
-                "vecs": vecs,
-                **({"tickets": True} if tickets else {}),
+                "tuning": gw.ScanTuning(workgroup_size=size, vecs=vecs, tickets=tickets or None),
             },
             PersistentScan,
         )

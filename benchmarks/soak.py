@@ -20,6 +20,7 @@ from compare_items import Differences
 import gridwise_py as gw
 from gridwise_py.bench.results import run_context, write_results
 from gridwise_py.cli.options import AxisList
+from gridwise_py.planning.faults import faulty
 from gridwise_py.planning.lookback_state import STATES
 
 STRATEGIES = {"scan": ("lookback", "reduce_then_scan"), "sort": ("onesweep", "reduce_then_scan")}
@@ -61,8 +62,8 @@ def soak(primitive: gw.Primitive, n: int, runs: int, *, seconds: float) -> dict[
     }
 
 
-def forms(device, kind: str, strategy: str, states: str | None) -> list[dict[str, object]]:
-    """Return strategies and forms of the state, as options: those asked for, else all that the device can do."""
+def forms(device, kind: str, strategy: str, states: str | None) -> list[tuple[str, str | None]]:
+    """Return strategies and forms of the state: those asked for, else all that the device can do."""
     wanted = STRATEGIES[kind] if strategy == "all" else (strategy,)
     if states is None:
         wide = "shader-int64-atomic-all-ops" in device.features and "shader-int64" in device.features
@@ -70,11 +71,7 @@ def forms(device, kind: str, strategy: str, states: str | None) -> list[dict[str
     else:
         found = tuple(states.split(","))
     # Only the scan's look-back has a choice of state words.
-    return [
-        {"strategy": s, **({} if state is None else {"state": state})}
-        for s in wanted
-        for state in (found if s == "lookback" else (None,))
-    ]
+    return [(s, state) for s in wanted for state in (found if s == "lookback" else (None,))]
 
 
 @click.command()
@@ -98,23 +95,24 @@ def main(kind, counts, runs, strategy, states, stall_every, seconds, adapter, js
         raise click.BadParameter(f"give one number, or {len(counts)}, one for each n", param_hint="--runs")
     device = gw.request_device(adapter)
     cases = [
-        (n, number, options)
+        (n, number, *form)
         for n, number in zip(counts, numbers if len(numbers) > 1 else numbers * len(counts), strict=True)
-        for options in forms(device, kind, strategy, states)
+        for form in forms(device, kind, strategy, states)
     ]
     rows, deadline = [], time.perf_counter() + seconds
-    for i, (n, number, options) in enumerate(cases):
+    make = faulty(gw.Scan if kind == "scan" else gw.Sort, stall_every=stall_every)
+    for i, (n, number, form, state) in enumerate(cases):
         # What earlier rows left over goes to the later ones.
         share = max(0.0, deadline - time.perf_counter()) / (len(cases) - i)
-        make = gw.Scan if kind == "scan" else gw.Sort
-        primitive = make(device, "u32", stall_every=stall_every, **options)
+        tuning = None if state is None else gw.ScanTuning(state=state)
+        primitive = make(device, "u32", strategy=form, tuning=tuning)
         row = soak(primitive, n, number, seconds=share)
-        row |= {"state": options.get("state"), "runs_asked_for": number}
+        row |= {"state": state, "runs_asked_for": number}
         rows.append(row)
         primitive.release()
         short = "" if row["runs"] == number else f" (of {number:,}: the time was up)"
         print(
-            f"n={n:,} {' '.join(map(str, options.values()))}: {row['wrong_items']} wrong items in "
+            f"n={n:,} {form}{'' if state is None else f' {state}'}: {row['wrong_items']} wrong items in "
             f"{row['runs']:,} runs{short}, {row['seconds']:.0f} s",
             flush=True,
         )

@@ -81,14 +81,20 @@ AS_IT_IS: Variant = (contextlib.nullcontext, {})
 CHECKED: Variant = (lambda: mock.patch.dict(os.environ, {"GRIDWISE_SHADER_CHECKS": "1"}), {})
 TOTALS_BY_LANES: Variant = (lambda: changed_text(SERIAL_TOTALS, PARALLEL_TOTALS), {})
 RMW: Variant = (lambda: mock.patch("gridwise_py.planning.lookback_state.reads_by_rmw", return_value=True), {})
-# Other shapes for the fixed order of additions, without the seals.
-WITHOUT_SUBGROUPS: dict[str, Variant] = {
-    f"without subgroups, {size} x {vecs}": (
-        contextlib.nullcontext,
-        {"subgroups": False, "workgroup_size": size, "vecs": vecs},
-    )
-    for size, vecs in ((256, 1), (256, 2), (256, 4), (256, 8))
-}
+
+
+def without_subgroups(tuning: type[gw.ReduceTuning] | type[gw.ScanTuning], **options: Any) -> dict[str, Variant]:
+    """Return other shapes for the fixed order of additions, without the seals."""
+    return {
+        f"without subgroups, {size} x {vecs}": (
+            contextlib.nullcontext,
+            {"tuning": tuning(subgroups=False, workgroup_size=size, vecs=vecs), **options},
+        )
+        for size, vecs in ((256, 1), (256, 2), (256, 4), (256, 8))
+    }
+
+
+NATIVE = {"tuning": gw.SortTuning(subgroups="native")}
 
 # By kernel and name: in which surroundings the primitive is made and bound, and with which options.
 VARIANTS: dict[str, dict[str, Variant]] = {
@@ -97,7 +103,7 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "checked modules": CHECKED,
         "totals of subgroups scanned by lanes": TOTALS_BY_LANES,
         "state read by atomicOr": RMW,
-        "two u32 state words": (contextlib.nullcontext, {"state": "u32x2"}),
+        "two u32 state words": (contextlib.nullcontext, {"tuning": gw.ReduceTuning(state="u32x2")}),
     },
     "scan_lookback": {
         "as it is": AS_IT_IS,
@@ -108,38 +114,35 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "total published after the scan": (lambda: changed_text(POST_EARLY + SCAN_TILE, SCAN_TILE + POST_EARLY), {}),
         "totals of subgroups scanned by lanes": TOTALS_BY_LANES,
         "state read by atomicOr": RMW,
-        "two u32 state words": (contextlib.nullcontext, {"state": "u32x2"}),
-        "tickets": (contextlib.nullcontext, {"tickets": True}),
+        "two u32 state words": (contextlib.nullcontext, {"tuning": gw.ScanTuning(state="u32x2")}),
+        "tickets": (contextlib.nullcontext, {"tuning": gw.ScanTuning(tickets=True)}),
         "reduce, then scan": (contextlib.nullcontext, {"strategy": "reduce_then_scan"}),
     },
     "scan_forms": {"as it is": AS_IT_IS, **SCAN_VARIANTS},
     "sort": {
-        "as it is": (contextlib.nullcontext, {"subgroups": "native"}),
-        "checked modules": (CHECKED[0], {"subgroups": "native"}),
-        "votes by masks": (lambda: changed_text(BY_SELECT, by_mask), {"subgroups": "native"}),
+        "as it is": (contextlib.nullcontext, NATIVE),
+        "checked modules": (CHECKED[0], NATIVE),
+        "votes by masks": (lambda: changed_text(BY_SELECT, by_mask), NATIVE),
         "counts published after the rows' ranks": (
             lambda: changed_text(POST_COUNTS + RANKED, RANKED + POST_COUNTS),
-            {"subgroups": "native"},
+            NATIVE,
         ),
-        "tickets": (contextlib.nullcontext, {"subgroups": "native", "tickets": True}),
-        "no subgroups": (contextlib.nullcontext, {"subgroups": False}),
-        "reduce, then scan": (contextlib.nullcontext, {"subgroups": "native", "strategy": "reduce_then_scan"}),
+        "tickets": (contextlib.nullcontext, {"tuning": gw.SortTuning(subgroups="native", tickets=True)}),
+        "no subgroups": (contextlib.nullcontext, {"tuning": gw.SortTuning(subgroups=False)}),
+        "reduce, then scan": (contextlib.nullcontext, {**NATIVE, "strategy": "reduce_then_scan"}),
     },
     "float_reduce": {
         "as it is": AS_IT_IS,
         "deterministic": (contextlib.nullcontext, {"deterministic": True}),
         "compensated": (contextlib.nullcontext, {"compensated": True}),
-        **WITHOUT_SUBGROUPS,
+        **without_subgroups(gw.ReduceTuning),
     },
     "float_scan": {
         "as it is": AS_IT_IS,
         "reduce, then scan": (contextlib.nullcontext, {"strategy": "reduce_then_scan"}),
         "deterministic": (contextlib.nullcontext, {"deterministic": True}),
         "compensated": (contextlib.nullcontext, {"compensated": True}),
-        **{
-            name: (surroundings, {**options, "strategy": "reduce_then_scan"})
-            for name, (surroundings, options) in WITHOUT_SUBGROUPS.items()
-        },
+        **without_subgroups(gw.ScanTuning, strategy="reduce_then_scan"),
     },
 }
 # What the variants are of.
@@ -153,7 +156,7 @@ KINDS: dict[str, tuple[type[gw.Primitive], str, dict[str, Any]]] = {
 }
 
 
-# Invocations, keys of each, parts of a tile, tiles looked at at once.
+# Invocations, keys of each, parts of a tile, tiles polled at once.
 SORTS = {"sort": gw.Sort, "sort_pairs": gw.SortPairs}
 SORT_SHAPES = {
     "gpu": [
@@ -218,8 +221,8 @@ def sorts(device, kernel: str, n: int) -> dict[str, gw.Primitive]:
     made: dict[str, gw.Primitive] = {}
     for shape in dict.fromkeys(every):
         try:
-            options = dict(zip(("workgroup_size", "items", "parts", "look"), shape, strict=True))
-            made["{} x {} / {}, look {}".format(*shape)] = SORTS[kernel](device, **options)
+            numbers = dict(zip(("workgroup_size", "items", "parts", "look"), shape, strict=True))
+            made["{} x {} / {}, look {}".format(*shape)] = SORTS[kernel](device, tuning=gw.SortTuning(**numbers))
         except gw.ArgumentError as error:
             print(f"  {shape}: not here: {error}")
     return made

@@ -82,6 +82,7 @@ from .runtime.run import Run
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
+from .tuning.options import ElementwiseTuning, MatMulTuning, ReduceTuning, ScanTuning, SortTuning
 from .types.capabilities import Capabilities, LookbackVerdict
 from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype
 from .types.operators import Add, BinOp, Max, Min, Multiply
@@ -128,6 +129,7 @@ __all__ = [
     "DeviceLostError",
     "DeviceMemoryError",
     "DeviceTimeoutError",
+    "ElementwiseTuning",
     "EmptyReductionError",
     "Event",
     "ForkError",
@@ -140,6 +142,7 @@ __all__ = [
     "LengthError",
     "LimitError",
     "LookbackVerdict",
+    "MatMulTuning",
     "Max",
     "Measurement",
     "Min",
@@ -150,11 +153,14 @@ __all__ = [
     "Plan",
     "Product",
     "Profile",
+    "ReduceTuning",
     "Run",
     "SameAs",
     "SamplingProtocol",
+    "ScanTuning",
     "ShaderError",
     "Signature",
+    "SortTuning",
     "Span",
     "TimingError",
     "TimingHelper",

@@ -37,7 +37,8 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
     Parameters
     ----------
     remedies : mapping from str to str, optional
-        What to do, by the name of an argument that callers may expect; ``{x}`` stands for the first argument.
+        What to do, by the name of an argument that callers may expect; ``{x}`` stands for the first argument, and
+        ``{value}`` for the value that was given.
     """
 
     def decorate(function: FunctionT) -> FunctionT:
@@ -47,22 +48,23 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
         takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
         refused = set(remedies or ()) - known
 
-        def check(args: tuple[Any, ...], names: Any) -> None:
+        def check(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+            names = kwargs.keys()
             if len(args) > most or (names & refused if takes_any else not names <= known):
-                raise ArgumentError(_explanation(function, parameters, args, names, remedies or {}))
+                raise ArgumentError(_explanation(function, parameters, args, kwargs, remedies or {}))
 
         if inspect.iscoroutinefunction(function):
 
             @wraps(function)
             async def call_async(*args: Any, **kwargs: Any) -> Any:
-                check(args, kwargs.keys())
+                check(args, kwargs)
                 return await function(*args, **kwargs)
 
             return cast(FunctionT, call_async)
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            check(args, kwargs.keys())
+            check(args, kwargs)
             return function(*args, **kwargs)
 
         return cast(FunctionT, call)
@@ -74,7 +76,7 @@ def _explanation(
     function: Callable[..., Any],
     parameters: list[inspect.Parameter],
     args: tuple[Any, ...],
-    names: Any,
+    kwargs: Mapping[str, Any],
     remedies: Mapping[str, str],
 ) -> str:
     """Return what is wrong with a call, and what the function takes."""
@@ -90,11 +92,11 @@ def _explanation(
     named = [p.name for p in own if p.kind is p.KEYWORD_ONLY]
     if any(p.kind is p.VAR_KEYWORD for p in own):  # of a primitive that names its arguments when it is made
         named = [argument.name for argument in args[0].arguments] + named
-    for name in names:
+    for name, value in kwargs.items():
         if name not in {*positional, *named}:
             if name in remedies:
                 first = positional[0] if positional else "x"
-                return f"{call} has no argument {name!r}: {remedies[name].format(x=first)}"
+                return f"{call} has no argument {name!r}: {remedies[name].format(x=first, value=repr(value))}"
             near = get_close_matches(name, [*positional, *named], 1)
             hint = f"did you mean {near[0]!r}? It" if near else "it"
             return f"{call} has no argument {name!r}; {hint} takes {', '.join([*positional, *named])}"

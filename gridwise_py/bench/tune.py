@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..primitives.base import Primitive
 from ..runtime.context import context_of
 from ..runtime.device import device_key
 from ..storage import cache
-from ..tuning.shapes import Rows, Shape, candidates_for, shapes_for
+from ..tuning.shapes import Shape, candidates_for, shapes_for, tuning_of
 from ..tuning.store import TUNING_FORMAT, TUNING_KIND
 from ..types.capabilities import Capabilities
 from .interleave import checker, interleaved, random_arguments, samples_ns
@@ -32,7 +32,7 @@ _MAKERS: Mapping[str, Callable[..., Primitive]] = {
     "scan_lookback": lambda device, **options: Scan(device, "u32", strategy="lookback", **options),
 }
 
-#: What is searched, by the names in tuning.py.
+#: What is searched, by the names in tuning/shapes.py.
 TUNED_KERNELS = tuple(_MAKERS)
 
 # Where a row of the table ends far up, few items are what it is for.
@@ -153,7 +153,7 @@ def tune(
 
 def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, shape: Shape) -> Primitive:
     """Return the primitive that a kernel is measured by, in one shape for every length."""
-    return _MAKERS[kernel](device, capabilities=replace(plain, tuning={kernel: [[None, astuple(shape)]]}))
+    return _MAKERS[kernel](device, tuning=tuning_of(kernel, shape), capabilities=plain)
 
 
 def _choose(
@@ -207,13 +207,9 @@ def _keep(device: wgpu.GPUDevice, choices: list[Choice]) -> None:
     for kernel in sorted(searched):
         mine = [choice for choice in choices if choice.kernel == kernel]
         if any(choice.changed for choice in mine):
-            shapes[kernel] = _plain((choice.up_to, choice.winner) for choice in mine)
+            shapes[kernel] = [[choice.up_to, tuning_of(kernel, choice.winner).to_dict()] for choice in mine]
     reported = before.get("choices") if isinstance(before.get("choices"), list) else []
     report = [c for c in reported if isinstance(c, dict) and c.get("kernel") not in searched]
     report += [asdict(choice) | {"changed": choice.changed, "ratio": choice.ratio} for choice in choices]
     cache.save(TUNING_KIND, key, TUNING_FORMAT, {"shapes": shapes, "choices": report})
     context_of(device).use_tuning(shapes or None)
-
-
-def _plain(rows: Iterable[tuple[int | None, Shape]] | Rows) -> list[list[Any]]:
-    return [[up_to, list(astuple(shape))] for up_to, shape in rows]

@@ -9,10 +9,13 @@ from ..errors import ArgumentError
 from ..types.capabilities import Capabilities
 from ..types.options import integer
 from .builder import PlanBuilder
+from .faults import HEALTHY, Faults
 
-__all__ = ["STATES", "ChainedState"]
+__all__ = ["SPIN_LIMIT", "STATES", "ChainedState"]
 
 STATES = ("u64", "u32x2")
+#: Unsuccessful polls, unless a caller asks for another number.
+SPIN_LIMIT = 256
 # Bits of the epoch in a state word of each form.
 _EPOCH_BITS = {"u64": 30, "u32x2": 14}
 _WIDE = ("shader-int64", "shader-int64-atomic-all-ops")
@@ -33,24 +36,26 @@ class ChainedState:
     Attributes
     ----------
     form : {"u64", "u32x2"}
-    epoch_bits : int
     spin_limit : int
         Unsuccessful polls after which a workgroup recomputes unpublished totals.
-    stall_every : int
-        For tests: every k-th word is never published; 0 for none.
     by_rmw : bool
         Whether words are read by a read-modify-write.
+    faults : Faults
+        For tests: which words are never published, and how many bits the epoch has.
     """
 
     form: str
-    epoch_bits: int
     spin_limit: int
-    stall_every: int
     by_rmw: bool
+    faults: Faults = HEALTHY
 
     @classmethod
     def choose(
-        cls, capabilities: Capabilities, form: str | None, epoch_bits: int | None, spin_limit: int, stall_every: int
+        cls,
+        capabilities: Capabilities,
+        form: str | None = None,
+        spin_limit: int = SPIN_LIMIT,
+        faults: Faults = HEALTHY,
     ) -> ChainedState:
         """Return the state for a device: 64-bit atomics where it has them, unless `form` says otherwise.
 
@@ -69,12 +74,15 @@ class ChainedState:
                 f"state='u64' needs the features {' and '.join(map(repr, _WIDE))}, which the device of "
                 f"{capabilities.adapter!r} was not made with; use state='u32x2'"
             )
-        most = _EPOCH_BITS[form]
-        epoch_bits = most if epoch_bits is None else integer("epoch_bits", epoch_bits)
-        if not 1 <= epoch_bits <= most:
+        most, epoch_bits = _EPOCH_BITS[form], faults.epoch_bits
+        if epoch_bits is not None and not 1 <= epoch_bits <= most:
             raise ArgumentError(f"epoch_bits={epoch_bits} must be from 1 to {most} for state={form!r}")
-        spin_limit, stall_every = integer("spin_limit", spin_limit, 1), integer("stall_every", stall_every, 0)
-        return cls(form, epoch_bits, spin_limit, stall_every, reads_by_rmw(capabilities))
+        return cls(form, integer("spin_limit", spin_limit, 1), reads_by_rmw(capabilities), faults)
+
+    @property
+    def epoch_bits(self) -> int:
+        """Bits of the epoch in a state word."""
+        return _EPOCH_BITS[self.form] if self.faults.epoch_bits is None else self.faults.epoch_bits
 
     def add_to(self, builder: PlanBuilder, words: int, suffix: str = "") -> dict[str, Any]:
         """Add the scratch buffers for that many words, and return what a kernel with them takes.
@@ -90,7 +98,7 @@ class ChainedState:
             "constants": {
                 "SPIN_LIMIT": self.spin_limit,
                 "EPOCH_BITS": self.epoch_bits,
-                "STALL_EVERY": self.stall_every,
+                "STALL_EVERY": self.faults.stall_every,
             },
             "atomics": {
                 "control": (control, "array<atomic<u32>>"),

@@ -6,15 +6,16 @@ from typing import Any, ClassVar
 
 import wgpu
 
+from ..call_errors import explained
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
+from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
 from ..types.datatype import ComputeDatatypeLike, Datatype, as_datatype
-from ..types.options import optional_integers
 from .base import Primitive
 
 __all__ = ["Elementwise", "elementwise_arguments"]
@@ -40,8 +41,7 @@ class Elementwise(Primitive):
     ----------
     device : wgpu.GPUDevice or None
     datatype : Datatype, str or numpy dtype
-    workgroup_size, vecs : int, optional
-        Shape of the kernel: invocations, and vec4 per invocation.
+    tuning : ElementwiseTuning, optional
     capabilities : Capabilities, optional
     """
 
@@ -56,19 +56,19 @@ class Elementwise(Primitive):
     _pages_known_bytes: ClassVar[int] = 15 << 29
     _regions_in_turns: ClassVar[int] = 4
 
+    @explained(ElementwiseTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
         datatype: ComputeDatatypeLike = "u32",
         *,
-        workgroup_size: int | None = None,
-        vecs: int | None = None,
+        tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype: Datatype = as_datatype(datatype)
-        wishes = optional_integers(workgroup_size=workgroup_size, vecs=vecs)
-        self._shapes = shapes_for("elementwise", self.capabilities, **wishes)
+        self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
+        self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
 
     def _template_values(self) -> dict[str, Any]:
         """Return what the shader's template needs to know, besides the shape."""

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 import wgpu
 
+from ..call_errors import explained
 from ..runtime.operator_check import check_operator
+from ..tuning.options import ElementwiseTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import ComputeDatatypeLike
 from ..types.unary_operators import Square, UnaryOp, UnaryOpLike, as_unaryop, unary_context
@@ -29,8 +31,8 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
         Of the items and of the results.
     op : UnaryOp or str
         An operator of your own, or ``"negate"``, ``"abs"`` or ``"square"``; their integers wrap.
-    workgroup_size, vecs : int, optional
-        Shape of the kernel: invocations, and vec4 per invocation.
+    tuning : ElementwiseTuning, optional
+        Shape of the kernel, which changes the speed only. By default the library's, or that of ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -50,17 +52,17 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
     shader: ClassVar[str] = "map"
     arguments = elementwise_arguments("input")
 
+    @explained(ElementwiseTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
         datatype: ComputeDatatypeLike,
         op: UnaryOpLike,
         *,
-        workgroup_size: int | None = None,
-        vecs: int | None = None,
+        tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, datatype, workgroup_size=workgroup_size, vecs=vecs, capabilities=capabilities)
+        super().__init__(device, datatype, tuning=tuning, capabilities=capabilities)
         self.op: UnaryOp = as_unaryop(op)
         self._trusted = self.op.builtin
         check_operator(self.op, self.datatype, device)

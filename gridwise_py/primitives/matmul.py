@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
 
+from ..call_errors import explained
 from ..errors import ArgumentError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, Product
 from ..tuning.matmul_shapes import MatMulShape, matmul_shapes_for
+from ..tuning.options import MatMulTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import MATMUL_DATATYPES, Datatype, MatMulDatatypeLike, as_datatype
-from ..types.options import optional_integers
 from .registry import register
 from .typed import TwoInputs
 
@@ -48,10 +50,8 @@ class MatMul(TwoInputs):
         Datatype of all arguments: f32 or f16. f16 is multiplied and summed in f32, so the device needs no feature.
     m, n, k : int
         `a` is m × k, `b` is k × n, and the output is m × n.
-    tile_m, tile_n, tile_k, thread_m, thread_n, stages, unroll : int, optional
-        Shape of the kernel. ``tile_m`` × ``tile_n``: output of a workgroup; ``tile_k``: steps along k that it loads at
-        once; ``thread_m`` × ``thread_n``: output of an invocation; ``stages``: 2 writes the next step to workgroup
-        memory while the current one is read, 1 does not; ``unroll``: steps that are written out.
+    tuning : MatMulTuning, optional
+        Shape of the kernel, which changes the speed only. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -84,6 +84,7 @@ class MatMul(TwoInputs):
         Argument("output", is_output=True, length=Product(("m", "n")), chunked=True),
     )
 
+    @explained(MatMulTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
@@ -92,13 +93,7 @@ class MatMul(TwoInputs):
         m: int,
         n: int,
         k: int,
-        tile_m: int | None = None,
-        tile_n: int | None = None,
-        tile_k: int | None = None,
-        thread_m: int | None = None,
-        thread_n: int | None = None,
-        stages: int | None = None,
-        unroll: int | None = None,
+        tuning: MatMulTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
@@ -106,11 +101,8 @@ class MatMul(TwoInputs):
         self.m: int = matrix_size("m", m)
         self.n: int = matrix_size("n", n)
         self.k: int = matrix_size("k", k)
-        wishes = optional_integers(
-            tile_m=tile_m, tile_n=tile_n, tile_k=tile_k, thread_m=thread_m, thread_n=thread_n,
-            stages=stages, unroll=unroll,
-        )  # fmt: skip
-        self._shapes = matmul_shapes_for(self.capabilities, **wishes)
+        self.tuning: MatMulTuning = MatMulTuning.of(tuning)
+        self._shapes = matmul_shapes_for(self.capabilities, self.tuning)
 
     @classmethod
     def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
@@ -137,7 +129,7 @@ class MatMul(TwoInputs):
                 "m": self.m,
                 "n": self.n,
                 "k": self.k,
-                **{name: getattr(shape, name) for name in shape.__dataclass_fields__},
+                **asdict(shape),
                 "workgroup_size": shape.workgroup_size,
                 "shape": self._shapes.source,
             },
@@ -158,7 +150,7 @@ class MatMul(TwoInputs):
             workgroups=tiles_m * tiles_n,
             constants={},
             context={
-                **{name: getattr(shape, name) for name in shape.__dataclass_fields__},
+                **asdict(shape),
                 "half": self.datatype.itemsize_bytes == 2,
                 "lanes_m": min(4, across_m),
                 "lanes_n": min(8, across_n),

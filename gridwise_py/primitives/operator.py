@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import wgpu
 
 from ..errors import ArgumentError
 from ..planning.builder import PlanBuilder
+from ..planning.faults import HEALTHY, Faults
 from ..planning.layout import Layout, Operand
 from ..planning.windows import Window, windows_of
 from ..runtime.operator_check import check_operator
+from ..tuning.options import ReduceTuning, ScanTuning
 from ..tuning.shapes import Shape, Shapes, fixed_shapes, shapes_for
-from ..types.capabilities import Capabilities, SubgroupMode
+from ..types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
 from ..types.datatype import Datatype, as_datatype
 from ..types.operators import Add, BinOp, as_binop, operator_context
 from .base import Primitive
@@ -57,13 +59,15 @@ class OperatorPrimitive(Primitive):
     device : wgpu.GPUDevice or None
     datatype : Datatype, str or numpy dtype
     op : BinOp or str
-    subgroups : None, bool or str
-        None uses subgroups if the device has them; see `Capabilities.subgroup_mode`.
     deterministic, compensated : bool, default False
         Combine in the same order everywhere. This matters only if combining rounds: for floats, except with minimum
         and maximum.
+    subgroups : None, bool or str
+        The field of the tuning; see `Capabilities.subgroup_mode`.
     capabilities : Capabilities, optional
     """
+
+    _faults: ClassVar[Faults] = HEALTHY
 
     def __init__(
         self,
@@ -71,16 +75,16 @@ class OperatorPrimitive(Primitive):
         datatype: Datatype | str | Any = "u32",
         op: BinOp | str = Add,
         *,
-        subgroups: bool | str | None = None,
         deterministic: bool = False,
         compensated: bool = False,
+        subgroups: SubgroupsLike = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype: Datatype = as_datatype(datatype)
         self.op: BinOp = as_binop(op)
         self._accumulator = self.op.accumulator(self.datatype)
-        check_operator(self.op, self.datatype, device)
+        check_operator(self.op, self.datatype, None)
         self._rounds = self._accumulator.wgsl == "f32"
         if compensated and self.op != Add:
             raise ArgumentError(
@@ -99,18 +103,23 @@ class OperatorPrimitive(Primitive):
                 )
             subgroups = False
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(subgroups)
+        if not self.op.builtin:  # raises for a text that is written for another datatype
+            operator_context(self.op, self.datatype, self.mode)
 
     @property
     def deterministic(self) -> bool:
         """Whether results are the same bits on every run and adapter: the order is fixed, or nothing rounds."""
         return self._fixed_order is not None or not self._rounds
 
-    def _shapes_for(self, kernel: str, *, workgroup_size: int | None, vecs: int | None) -> Shapes:
+    def _check_operator_on_device(self) -> None:
+        """Compare a user's operator with its numpy twin on the device, at the first plan; see `check_operator`."""
+        check_operator(self.op, self.datatype, self._device)
+
+    def _shapes_for(self, kernel: str, tuning: ReduceTuning | ScanTuning) -> Shapes[Shape]:
         """Return the shapes of a kernel: the fixed ones, the caller's, the tuned ones or those of the table."""
-        wishes = {"workgroup_size": workgroup_size, "vecs": vecs}
         if self._fixed_order is not None:
-            return fixed_shapes(kernel, self.capabilities, self._fixed_order, **wishes)
-        return shapes_for(kernel, self.capabilities, self.mode, **wishes)
+            return fixed_shapes(kernel, self.capabilities, self._fixed_order, tuning)
+        return shapes_for(kernel, self.capabilities, self.mode, tuning)
 
     def _context_for(self, shape: Shape, **more: Any) -> dict[str, Any]:
         """Return the template values of all kernels with an operator."""

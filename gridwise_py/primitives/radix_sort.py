@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..errors import ArgumentError, LimitError
 from ..planning.builder import PlanBuilder
+from ..planning.faults import HEALTHY, Faults
 from ..planning.kernel_constants import BINS, CONTROL_WORDS, DIGIT_WIDTH_SHIFT, DIGIT_WORD_SHIFT, ROUTES_FIRST_BIN
 from ..planning.layout import Operand
 from ..planning.plan import Fill
@@ -74,7 +75,9 @@ class SortConfig:
     shape : SortShape
     capabilities : Capabilities
     tickets : bool
-    spin_limit, stall_every : int
+    spin_limit : int
+    faults : Faults
+        For tests.
     """
 
     key: Datatype
@@ -88,7 +91,7 @@ class SortConfig:
     capabilities: Capabilities
     tickets: bool
     spin_limit: int
-    stall_every: int
+    faults: Faults = HEALTHY
 
     @property
     def key_words(self) -> int:
@@ -228,7 +231,7 @@ class _Sort:
         if config.strategy == ONESWEEP:
             states = builder.scratch("states", CONTROL_WORDS + tiles * BINS)
             for index, params in enumerate(passes):
-                if config.stall_every and not self.sibling:
+                if config.faults.stall_every and not self.sibling:
                     # One epoch bit tells a pass from the previous one only if every tile publishes.
                     builder.step(Fill("states", 0, states.size_bytes))
                 self.move(index, params, tiles, {"routes": routes}, lookback=True)
@@ -258,7 +261,10 @@ class _Sort:
             },
             workgroups=blocks,
             workgroup_size=shape.count_workgroup_size,
-            constants={"SPIN_LIMIT": min(config.spin_limit, _HISTOGRAM_SPINS), "STALL_EVERY": config.stall_every},
+            constants={
+                "SPIN_LIMIT": min(config.spin_limit, _HISTOGRAM_SPINS),
+                "STALL_EVERY": config.faults.stall_every,
+            },
             atomics={"sums": ("sums", "array<atomic<u32>>")},
             context=config.context(
                 digits=len(self.digits), histogram=True, in_place=self.in_place, places=_PLACES[:1],
@@ -305,8 +311,10 @@ class _Sort:
         more: dict[str, Any] = {}
         if lookback:
             more["constants"] = {
-                "EPOCH_BITS": 1, "SPIN_LIMIT": config.spin_limit, "STALL_EVERY": config.stall_every
-            }  # fmt: skip
+                "EPOCH_BITS": 1,
+                "SPIN_LIMIT": config.spin_limit,
+                "STALL_EVERY": config.faults.stall_every,
+            }
             more["atomics"] = {"states": ("states", "array<atomic<u32>>")}
         self.add(
             f"pass {index}", "sort_pass_lookback.wgsl" if lookback else "sort_pass_offsets.wgsl",

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import wgpu
 
+from ..call_errors import explained
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import RAW_OUTPUT
 from ..planning.layout import Layout
-from ..planning.lookback_state import ChainedState
+from ..planning.lookback_state import SPIN_LIMIT, ChainedState
 from ..planning.plan import Copy, Plan, Work
 from ..planning.signature import Argument
+from ..tuning.options import ReduceTuning
 from ..tuning.shapes import Shape
-from ..types.capabilities import Capabilities, SubgroupsLike
+from ..types.capabilities import Capabilities
 from ..types.datatype import ComputeDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
-from ..types.options import optional_integers
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .registry import register
 from .typed import InputTotal
@@ -27,7 +28,7 @@ __all__ = ["Reduce"]
 
 
 @register("reduce")
-class Reduce(InputTotal, OperatorPrimitive):
+class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine all items with an associative operator.
 
     The result keeps the datatype: integers wrap, unlike in `numpy.sum`, which widens. An empty input gives the
@@ -48,16 +49,9 @@ class Reduce(InputTotal, OperatorPrimitive):
         For float sums: the rounding error of every addition is summed as well, so the error of the result hardly grows
         with n; see Notes. Also deterministic. Integer sums are exact modulo 2³² and do not change. Other operators
         are refused.
-    subgroups : None, bool or str, optional
-        None uses subgroups if the device has them; False uses workgroup memory and barriers only.
-    state : {None, "u64", "u32x2"}, optional
-        Form of the words that hold the blocks' totals. None takes 64-bit atomics if the device has them.
-    workgroup_size, vecs : int, optional
-        Shape of the kernel: invocations, and vec4 per invocation and tile.
-    spin_limit : int, default 256
-        Number of unsuccessful polls for a block's total, after which the last workgroup recomputes that block.
-    stall_every, epoch_bits : int, optional
-        Testing only: every `stall_every`-th block never publishes (0: all do); number of epoch bits.
+    tuning : ReduceTuning, optional
+        Numbers and forms of the kernels that change the speed only; see `ReduceTuning`. By default the library's, or
+        those of ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -103,6 +97,7 @@ class Reduce(InputTotal, OperatorPrimitive):
     # Any overlap is allowed: the result is written after everything was read.
     arguments = (Argument("input", chunked=True), Argument("output", is_output=True, length=1, overlap="any"))
 
+    @explained(ReduceTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
@@ -111,26 +106,21 @@ class Reduce(InputTotal, OperatorPrimitive):
         *,
         deterministic: bool = False,
         compensated: bool = False,
-        subgroups: SubgroupsLike = None,
-        state: Literal["u64", "u32x2"] | None = None,
-        workgroup_size: int | None = None,
-        vecs: int | None = None,
-        spin_limit: int = 256,
-        stall_every: int = 0,
-        epoch_bits: int | None = None,
+        tuning: ReduceTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
+        self.tuning: ReduceTuning = ReduceTuning.of(tuning)
         super().__init__(
-            device, datatype, op, subgroups=subgroups, deterministic=deterministic, compensated=compensated,
-            capabilities=capabilities,
+            device, datatype, op, deterministic=deterministic, compensated=compensated,
+            subgroups=self.tuning.subgroups, capabilities=capabilities,
         )  # fmt: skip
-        wishes = optional_integers(workgroup_size=workgroup_size, vecs=vecs)
-        numbers = optional_integers(epoch_bits=epoch_bits, spin_limit=spin_limit, stall_every=stall_every)
-        self._state = ChainedState.choose(self.capabilities, state, **numbers)
-        self._shapes = self._shapes_for("reduce", **wishes)
+        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
+        self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
+        self._shapes = self._shapes_for("reduce", self.tuning)
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: at most two dispatches; with several windows one each and one more."""
+        self._check_operator_on_device()
         item_bytes = self.datatype.itemsize_bytes
         operand, output = layout["input"], layout["output"]
         builder = PlanBuilder("reduce", layout, self.capabilities)

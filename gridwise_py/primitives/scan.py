@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import wgpu
 
 from .. import settings
+from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
 from ..planning.layout import Layout
-from ..planning.lookback_state import ChainedState
+from ..planning.lookback_state import SPIN_LIMIT, ChainedState
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
-from ..runtime.lookback_selftest import look_back_choice
+from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
+from ..tuning.options import ScanTuning
 from ..tuning.shapes import Shape, look_back_tiles
-from ..types.capabilities import Capabilities, SubgroupsLike
+from ..types.capabilities import Capabilities
 from ..types.datatype import ComputeDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
-from ..types.options import optional_integers
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .registry import register
 from .typed import InputOutput
@@ -39,7 +41,7 @@ _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 
 @register("scan")
-class Scan(InputOutput, OperatorPrimitive):
+class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """All prefix sums of the input under an associative operator.
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
@@ -57,7 +59,7 @@ class Scan(InputOutput, OperatorPrimitive):
         ``"lookback"`` reads and writes each item once, in one dispatch: a chained scan with decoupled look-back and
         fallback. ``"reduce_then_scan"`` reads each item twice, in three dispatches, and no workgroup ever waits for
         another. ``"auto"`` takes look-back, except in place and on devices whose self-test finds look-back unsafe;
-        then it takes reduce-then-scan. The self-test takes about 100 ms when a device's first scan is made, and its
+        then it takes reduce-then-scan. The self-test takes about 100 ms when a device's first scan is bound, and its
         result is kept on disk. Plans without a device assume that look-back is safe, except on CPU adapters. The
         default is the environment variable ``GRIDWISE_SCAN_STRATEGY`` (in place always reduce-then-scan), else
         ``"auto"``. ``run.plan.parameters["strategy"]`` has the choice.
@@ -69,21 +71,9 @@ class Scan(InputOutput, OperatorPrimitive):
         For float sums: the rounding error of every addition is summed as well, so the error of a prefix hardly grows
         with its length; see Notes. Also deterministic. Integer sums are exact modulo 2³² and do not change. Other
         operators are refused.
-    state : {None, "u64", "u32x2"}, optional
-        Form of the look-back's state words. None takes 64-bit atomics if the device has them.
-    subgroups : None, bool or str, optional
-        None uses subgroups if the device has them; False uses workgroup memory and barriers only.
-    workgroup_size, vecs : int, optional
-        Shape of the kernels: invocations, and vec4 per invocation and tile.
-    tickets : bool, optional
-        Whether a look-back workgroup takes its tile from a counter, in the order in which workgroups start, instead of
-        by its number. This costs one more trip to memory (8 % on an H200 at 2^28), but the order in which workgroups
-        start never makes a tile be recomputed. None takes tickets on CPU adapters (lavapipe starts in the middle of
-        the grid) and if the self-test finds that they are needed.
-    spin_limit : int, default 256
-        Total unsuccessful polls after which a workgroup recomputes unpublished tiles itself.
-    stall_every, epoch_bits : int, optional
-        Testing only: every `stall_every`-th tile never publishes (0: all do); number of epoch bits.
+    tuning : ScanTuning, optional
+        Numbers and forms of the kernels that change the speed only; see `ScanTuning`. By default the library's, or
+        those of ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -125,6 +115,7 @@ class Scan(InputOutput, OperatorPrimitive):
         Argument("output", is_output=True, length=SameAs("input"), overlap="same view", chunked=True),
     )
 
+    @explained(ScanTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
@@ -135,52 +126,52 @@ class Scan(InputOutput, OperatorPrimitive):
         strategy: Literal["auto", "reduce_then_scan", "lookback"] | None = None,
         deterministic: bool = False,
         compensated: bool = False,
-        state: Literal["u64", "u32x2"] | None = None,
-        subgroups: SubgroupsLike = None,
-        workgroup_size: int | None = None,
-        vecs: int | None = None,
-        tickets: bool | None = None,
-        spin_limit: int = 256,
-        stall_every: int = 0,
-        epoch_bits: int | None = None,
+        tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
+        self.tuning: ScanTuning = ScanTuning.of(tuning)
         super().__init__(
-            device, datatype, op, subgroups=subgroups, deterministic=deterministic, compensated=compensated,
-            capabilities=capabilities,
+            device, datatype, op, deterministic=deterministic, compensated=compensated,
+            subgroups=self.tuning.subgroups, capabilities=capabilities,
         )  # fmt: skip
         _check("kind", kind, _KINDS)
         self.kind = kind
-        self._insists = None if strategy in (None, "auto") else _check("strategy", strategy, _STRATEGIES)
-        self._prefers = settings.scan_strategy() if strategy is None else "auto"
+        # None leaves the choice to the environment.
+        if strategy is not None:
+            _check("strategy", strategy, _STRATEGIES)
+        self._requested: settings.ScanStrategy | None = strategy
         if self._fixed_order is not None:
-            if self._insists == "lookback":
+            if self._requested == "lookback":
                 raise ArgumentError(
                     f"strategy='lookback' together with {self._fixed_order}: how a look-back groups its additions "
                     f"depends on timing; leave out one of the two"
                 )
-            self._insists = "reduce_then_scan"
-        if self._insists == "lookback":
+            self._requested = "reduce_then_scan"
+        if self._requested == "lookback":
             # Its fallback reads the input again.
             self.arguments = tuple(replace(argument, overlap="never") for argument in self.arguments)
-        numbers = optional_integers(epoch_bits=epoch_bits, spin_limit=spin_limit, stall_every=stall_every)
-        self._state = ChainedState.choose(self.capabilities, state, **numbers)
-        never = "reduce_then_scan" in (self._insists, self._prefers)
-        self._lookback_is_safe, needs_tickets = look_back_choice(
-            self.capabilities, device, None if never else self._state.form
-        )
-        self.tickets: bool = needs_tickets if tickets is None else tickets
-        wishes = optional_integers(workgroup_size=workgroup_size, vecs=vecs)
-        self._blocks_shapes = self._shapes_for("scan", **wishes)
-        self._lookback_shapes = self._shapes_for("scan" if self._fixed_order else "scan_lookback", **wishes)
+        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
+        self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
+        self._blocks_shapes = self._shapes_for("scan", self.tuning)
+        self._lookback_shapes = self._shapes_for("scan" if self._fixed_order else "scan_lookback", self.tuning)
 
-    @property
-    def strategy(self) -> str:
+    @cached_property
+    def strategy(self) -> settings.ScanStrategy:
         """The requested strategy, by argument or environment; ``"auto"`` if none was requested.
 
-        `deterministic` and `compensated` request reduce-then-scan.
+        `deterministic` and `compensated` request reduce-then-scan. The environment is read once, when this or the
+        first plan needs it.
         """
-        return self._insists or self._prefers
+        return settings.scan_strategy() if self._requested is None else self._requested
+
+    @cached_property
+    def _lookback(self) -> LookBackChoice:
+        """What is known about look-back on the device: tested at the first plan that depends on it."""
+        return look_back_choice(self.capabilities, self._device, self._state.form)
+
+    def _takes_tickets(self) -> bool:
+        """Whether a look-back takes its tiles from a counter."""
+        return self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
 
     @property
     def state(self) -> str:
@@ -188,17 +179,16 @@ class Scan(InputOutput, OperatorPrimitive):
         return self._state.form
 
     def choose_strategy(self, in_place: bool) -> str:
-        """Return the strategy for a call."""
-        if self._insists is not None:
-            return self._insists
-        if in_place:
+        """Return the strategy for a call; with ``"auto"`` this may test the device."""
+        if in_place and self._requested != "lookback":  # which no environment asks for in place
             return "reduce_then_scan"
-        if self._prefers != "auto":
-            return self._prefers
-        return "lookback" if self._lookback_is_safe else "reduce_then_scan"
+        if self.strategy != "auto":
+            return self.strategy
+        return "lookback" if self._lookback.safe else "reduce_then_scan"
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back); more in windows."""
+        self._check_operator_on_device()
         operand = layout["input"]
         n, item_bytes = operand.length, self.datatype.itemsize_bytes
         builder = PlanBuilder("scan", layout, self.capabilities)
@@ -281,12 +271,13 @@ class Scan(InputOutput, OperatorPrimitive):
             )
         windows = windows_of(layout, ["input", "output"], self.capabilities, shape.tile_items)
         tiles = [-(-window.length // shape.tile_items) for window in windows]
-        if self.capabilities.is_cpu and not self.tickets and max(tiles) > _MAX_TILES_WITHOUT_TICKETS_ON_CPU:
+        tickets = self._takes_tickets()
+        if self.capabilities.is_cpu and not tickets and max(tiles) > _MAX_TILES_WITHOUT_TICKETS_ON_CPU:
             raise ArgumentError(
                 f"scan: tickets=False with {max(tiles)} tiles on a CPU adapter, which may start any of them first and "
                 f"ends long loops early; at most {_MAX_TILES_WITHOUT_TICKETS_ON_CPU} tiles, or leave out tickets="
             )
-        look = look_back_tiles(self.mode)
+        look = look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
         carried = len(windows) > 1
         carries = builder.scratch("carries", len(windows) + 1)
         for window, count in zip(windows, tiles, strict=True):
@@ -298,7 +289,7 @@ class Scan(InputOutput, OperatorPrimitive):
                     builder, window.label("scan"), "scan_lookback.wgsl", each, **window.operands,
                     params={"tiles": count}, workgroups=count, flags=HAS_CARRY if window.index else 0,
                     carry_out=carried, carried=carried, exclusive=self.kind == "exclusive", look=look,
-                    tickets=self.tickets, sibling=each != shape, **state,
+                    tickets=tickets, sibling=each != shape, **state,
                 )  # fmt: skip
         return {
             "workgroup_size": shape.workgroup_size,
@@ -306,7 +297,7 @@ class Scan(InputOutput, OperatorPrimitive):
             "shape": self._lookback_shapes.source,
             "tiles": sum(tiles),
             "windows": len(windows),
-            "tickets": self.tickets,
+            "tickets": tickets,
             "look_back_window": look * self.mode.size,
             **self._state.parameters(),
         }
@@ -320,10 +311,9 @@ class Scan(InputOutput, OperatorPrimitive):
         return np.concatenate([first, inclusive[:-1]])
 
 
-def _check(name: str, value: str, known: tuple[str, ...]) -> str:
+def _check(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise ArgumentError(f"{name}={value!r} is unknown; known are {', '.join(known)}")
-    return value
 
 
 def prefixes(op: BinOp, items: np.ndarray) -> np.ndarray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
+from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import wgpu
@@ -12,13 +13,16 @@ import wgpu
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.builder import PlanBuilder
+from ..planning.faults import HEALTHY, Faults
 from ..planning.layout import Layout, Operand
+from ..planning.lookback_state import SPIN_LIMIT
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..runtime.lookback_selftest import look_back_choice
+from ..tuning.options import SortTuning
 from ..tuning.shapes import Shapes
 from ..tuning.sort_shapes import sort_shapes_for
-from ..types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
+from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import (
     DATATYPES,
     STORAGE_DATATYPES,
@@ -28,7 +32,7 @@ from ..types.datatype import (
     ValueDatatypeLike,
     as_datatype,
 )
-from ..types.options import integer, optional_integers
+from ..types.options import integer
 from .base import Primitive
 from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of
 from .registry import register
@@ -37,14 +41,25 @@ from .typed import InputOutput, KeysValues
 __all__ = ["ArgSort", "Sort", "SortPairs", "SortPrimitive", "key_codes"]
 
 _STRATEGIES = (ONESWEEP, REDUCE_THEN_SCAN)
+# On a CPU adapter a tile's workgroup may wait for a core.
+_SPIN_LIMIT_CPU = 4096
+
+
+class Roles(NamedTuple):
+    """The names of a sort's arguments; None if there is no such argument."""
+
+    keys_in: str
+    keys_out: str | None = None
+    values_in: str | None = None
+    values_out: str | None = None
 
 
 class SortPrimitive(Primitive):
     """Base of all sorts; see `Sort`."""
 
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
-    #: Names of the arguments: keys in and out, values in and out; None if there is no such argument.
-    _roles: ClassVar[tuple[str, str | None, str | None, str | None]]
+    _roles: ClassVar[Roles]
+    _faults: ClassVar[Faults] = HEALTHY
 
     def __init__(
         self,
@@ -52,65 +67,63 @@ class SortPrimitive(Primitive):
         datatype: KeyDatatypeLike,
         value_datatype: Datatype | None,
         *,
-        descending: bool = False,
-        begin_bit: int = 0,
-        end_bit: int | None = None,
-        overwrite_input: bool = False,
-        strategy: SortStrategy | None = None,
-        subgroups: SubgroupsLike = None,
-        workgroup_size: int | None = None,
-        items: int | None = None,
-        parts: int | None = None,
-        look: int | None = None,
-        tickets: bool | None = None,
-        spin_limit: int | None = None,
-        stall_every: int = 0,
-        capabilities: Capabilities | None = None,
+        descending: bool,
+        begin_bit: int,
+        end_bit: int | None,
+        overwrite_input: bool,
+        strategy: SortStrategy | None,
+        tuning: SortTuning | None,
+        capabilities: Capabilities | None,
     ):
         super().__init__(device, capabilities=capabilities)
         self.datatype: Datatype = as_datatype(datatype, self.datatypes)
         self.value_datatype = value_datatype
+        self.descending: bool = bool(descending)
         self.overwrite_input = overwrite_input
         self.begin_bit: int = integer("begin_bit", begin_bit)
         self.end_bit: int | None = None if end_bit is None else integer("end_bit", end_bit)
         if strategy is not None and strategy not in _STRATEGIES:
             raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
-        is_cpu = self.capabilities.is_cpu
-        spin_limit = (4096 if is_cpu else 256) if spin_limit is None else integer("spin_limit", spin_limit, 1)
-        stall_every = integer("stall_every", stall_every, 0)
+        self._requested: SortStrategy | None = strategy
+        self.tuning: SortTuning = SortTuning.of(tuning)
+        if self._faults.epoch_bits is not None:
+            raise ArgumentError(f"{self.name}: epoch_bits={self._faults.epoch_bits}, but words of sorts always have 1")
+        subgroups = self.tuning.subgroups
         # A CPU does a subgroup vote lane by lane, so ranking key by key takes fewer steps.
-        self.mode: SubgroupMode = self.capabilities.subgroup_mode(False if subgroups is None and is_cpu else subgroups)
-        # Sorts use 32-bit state words.
-        state = None if strategy == REDUCE_THEN_SCAN else "u32x2"
-        safe, needs_tickets = look_back_choice(self.capabilities, device, state)
-        value_words = value_datatype.itemsize_bytes // 4 if value_datatype is not None else 0
-        shapes = sort_shapes_for(
-            self.capabilities,
-            self.mode,
-            self.datatype,
-            value_words,
-            **optional_integers(workgroup_size=workgroup_size, items=items, parts=parts, look=look),
+        self.mode: SubgroupMode = self.capabilities.subgroup_mode(
+            False if subgroups is None and self.capabilities.is_cpu else subgroups
         )
+        self._digits = digits_of(self.datatype, self.begin_bit, self.end_bit)
+        self._value_words = value_datatype.itemsize_bytes // 4 if value_datatype is not None else 0
+        self._shapes = sort_shapes_for(self.capabilities, self.mode, self.datatype, self._value_words, self.tuning)
+
+    @cached_property
+    def _configs(self) -> Shapes[SortConfig]:
+        """The configurations by the number of keys; the first plan makes them, and may test the device for that."""
+        strategy, tickets = self._requested, False
+        if strategy != REDUCE_THEN_SCAN:
+            # Sorts use 32-bit state words.
+            choice = look_back_choice(self.capabilities, self._device, "u32x2")
+            tickets = choice.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
+            if strategy is None:
+                strategy = ONESWEEP if choice.safe else REDUCE_THEN_SCAN
+        spin_limit = _SPIN_LIMIT_CPU if self.capabilities.is_cpu else SPIN_LIMIT
         config = SortConfig(
             key=self.datatype,
-            descending=bool(descending),
-            value_words=value_words,
-            generated=value_datatype is not None and self._roles[2] is None,
-            digits=digits_of(self.datatype, self.begin_bit, self.end_bit),
-            strategy=strategy if strategy is not None else (ONESWEEP if safe else REDUCE_THEN_SCAN),
+            descending=self.descending,
+            value_words=self._value_words,
+            generated=self.value_datatype is not None and self._roles.values_in is None,
+            digits=self._digits,
+            strategy=strategy,
             mode=self.mode,
-            shape=shapes.rows[-1][1],
+            shape=self._shapes.rows[-1][1],
             capabilities=self.capabilities,
-            tickets=needs_tickets if tickets is None else tickets,
-            spin_limit=spin_limit,
-            stall_every=stall_every,
+            tickets=tickets,
+            spin_limit=spin_limit if self.tuning.spin_limit is None else self.tuning.spin_limit,
+            faults=self._faults,
         )
-        self._configs = Shapes(tuple((n, replace(config, shape=shape)) for n, shape in shapes.rows), shapes.source)
-
-    @property
-    def descending(self) -> bool:
-        """Whether the largest comes first."""
-        return self._configs.rows[-1][1].descending
+        rows = tuple((up_to, replace(config, shape=shape)) for up_to, shape in self._shapes.rows)
+        return Shapes(rows, self._shapes.source)
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for up to one tile, else a histogram and one or three dispatches per digit."""
@@ -150,7 +163,7 @@ class SortPrimitive(Primitive):
 
 
 @register("sort")
-class Sort(InputOutput, SortPrimitive):
+class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Sort keys; stable.
 
     Parameters
@@ -169,19 +182,8 @@ class Sort(InputOutput, SortPrimitive):
         ``"onesweep"`` counts all digits at once, and then reads and writes each item once per digit, with decoupled
         look-back and fallback. ``"reduce_then_scan"`` counts each digit before it moves the items, and no workgroup
         ever waits for another. None takes ``"onesweep"`` if the self-test of the device finds look-back safe.
-    subgroups : None, bool or str, optional
-        None uses subgroups if the device has them; False uses workgroup memory and barriers only.
-    workgroup_size, items, parts, look : int, optional
-        Shape of the kernels: invocations, keys per invocation and tile, parts in which a tile goes through workgroup
-        memory, tiles polled per round.
-    tickets : bool, optional
-        Whether a workgroup of ``"onesweep"`` takes its tile from a counter. None takes tickets on CPU adapters and if
-        the self-test finds that they are needed.
-    spin_limit : int, optional
-        Total unsuccessful polls after which a workgroup recounts unpublished tiles itself. By default 256; 4096 on a
-        CPU adapter, where the other workgroup may wait for a core.
-    stall_every : int, optional
-        Testing only: every `stall_every`-th tile never publishes (0: all do).
+    tuning : SortTuning, optional
+        Numbers and forms of the kernels that change the speed only; see `SortTuning`. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -215,8 +217,9 @@ class Sort(InputOutput, SortPrimitive):
         Argument("input", chunked=True),
         Argument("output", is_output=True, length=SameAs("input"), replaces="input", chunked=True),
     )
-    _roles = ("input", "output", None, None)
+    _roles = Roles("input", "output")
 
+    @explained(SortTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
@@ -227,21 +230,13 @@ class Sort(InputOutput, SortPrimitive):
         end_bit: int | None = None,
         overwrite_input: bool = False,
         strategy: SortStrategy | None = None,
-        subgroups: SubgroupsLike = None,
-        workgroup_size: int | None = None,
-        items: int | None = None,
-        parts: int | None = None,
-        look: int | None = None,
-        tickets: bool | None = None,
-        spin_limit: int | None = None,
-        stall_every: int = 0,
+        tuning: SortTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(
             device, datatype, None,
             descending=descending, begin_bit=begin_bit, end_bit=end_bit, overwrite_input=overwrite_input,
-            strategy=strategy, subgroups=subgroups, workgroup_size=workgroup_size, items=items, parts=parts, look=look,
-            tickets=tickets, spin_limit=spin_limit, stall_every=stall_every, capabilities=capabilities,
+            strategy=strategy, tuning=tuning, capabilities=capabilities,
         )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:
@@ -250,7 +245,7 @@ class Sort(InputOutput, SortPrimitive):
 
 
 @register("sort_pairs")
-class SortPairs(KeysValues, SortPrimitive):
+class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Sort keys and move a value with each key; stable.
 
     Parameters
@@ -260,10 +255,16 @@ class SortPairs(KeysValues, SortPrimitive):
         Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
     value_datatype : Datatype, str or numpy dtype, default "u32"
         Datatype of the values, of 4 or 8 bytes; their bits are not changed.
-    descending, begin_bit, end_bit, overwrite_input, strategy
-        As for `Sort`.
-    subgroups, workgroup_size, items, parts, look, tickets, spin_limit, stall_every
-        Shape of the kernels and how workgroups wait, as for `Sort`.
+    descending : bool, default False
+        Largest key first. Pairs with equal keys keep their order in both directions.
+    begin_bit, end_bit : int, optional
+        Sort by these bits of the keys' codes only, as `Sort` does; by default by all.
+    overwrite_input : bool, default False
+        Sort in place: the outputs are the inputs, and less memory is needed.
+    strategy : {None, "onesweep", "reduce_then_scan"}, optional
+        The algorithm; `Sort` describes both.
+    tuning : SortTuning, optional
+        Numbers and forms of the kernels that change the speed only; see `SortTuning`. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -292,8 +293,9 @@ class SortPairs(KeysValues, SortPrimitive):
             chunked=True,
         ),
     )  # fmt: skip
-    _roles = ("keys", "output_keys", "values", "output_values")
+    _roles = Roles("keys", "output_keys", "values", "output_values")
 
+    @explained(SortTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
@@ -305,21 +307,13 @@ class SortPairs(KeysValues, SortPrimitive):
         end_bit: int | None = None,
         overwrite_input: bool = False,
         strategy: SortStrategy | None = None,
-        subgroups: SubgroupsLike = None,
-        workgroup_size: int | None = None,
-        items: int | None = None,
-        parts: int | None = None,
-        look: int | None = None,
-        tickets: bool | None = None,
-        spin_limit: int | None = None,
-        stall_every: int = 0,
+        tuning: SortTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(
             device, datatype, as_datatype(value_datatype, VALUE_DATATYPES),
             descending=descending, begin_bit=begin_bit, end_bit=end_bit, overwrite_input=overwrite_input,
-            strategy=strategy, subgroups=subgroups, workgroup_size=workgroup_size, items=items, parts=parts, look=look,
-            tickets=tickets, spin_limit=spin_limit, stall_every=stall_every, capabilities=capabilities,
+            strategy=strategy, tuning=tuning, capabilities=capabilities,
         )  # fmt: skip
 
     def reference(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -329,7 +323,7 @@ class SortPairs(KeysValues, SortPrimitive):
 
 
 @register("argsort")
-class ArgSort(InputOutput, SortPrimitive):
+class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """The positions (u32) that would sort the keys; stable.
 
     Parameters
@@ -337,10 +331,14 @@ class ArgSort(InputOutput, SortPrimitive):
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
         Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
-    descending, begin_bit, end_bit, strategy
-        As for `Sort`.
-    subgroups, workgroup_size, items, parts, look, tickets, spin_limit, stall_every
-        Shape of the kernels and how workgroups wait, as for `Sort`.
+    descending : bool, default False
+        Position of the largest key first. Positions of equal keys ascend in both directions.
+    begin_bit, end_bit : int, optional
+        Sort by these bits of the keys' codes only, as `Sort` does; by default by all.
+    strategy : {None, "onesweep", "reduce_then_scan"}, optional
+        The algorithm; `Sort` describes both.
+    tuning : SortTuning, optional
+        Numbers and forms of the kernels that change the speed only; see `SortTuning`. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -366,9 +364,14 @@ class ArgSort(InputOutput, SortPrimitive):
         Argument("input", chunked=True),
         Argument("output", is_output=True, datatype="value_datatype", length=SameAs("input"), chunked=True),
     )
-    _roles = ("input", None, None, "output")
+    _roles = Roles("input", values_out="output")
 
-    @explained({"overwrite_input": "its result is positions, and the keys stay as they are; leave it out"})
+    @explained(
+        {
+            **SortTuning.remedies(),
+            "overwrite_input": "its result is positions, and the keys stay as they are; leave it out",
+        }
+    )
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
@@ -378,21 +381,13 @@ class ArgSort(InputOutput, SortPrimitive):
         begin_bit: int = 0,
         end_bit: int | None = None,
         strategy: SortStrategy | None = None,
-        subgroups: SubgroupsLike = None,
-        workgroup_size: int | None = None,
-        items: int | None = None,
-        parts: int | None = None,
-        look: int | None = None,
-        tickets: bool | None = None,
-        spin_limit: int | None = None,
-        stall_every: int = 0,
+        tuning: SortTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(
             device, datatype, DATATYPES["u32"],
-            descending=descending, begin_bit=begin_bit, end_bit=end_bit, strategy=strategy, subgroups=subgroups,
-            workgroup_size=workgroup_size, items=items, parts=parts, look=look, tickets=tickets, spin_limit=spin_limit,
-            stall_every=stall_every, capabilities=capabilities,
+            descending=descending, begin_bit=begin_bit, end_bit=end_bit, overwrite_input=False,
+            strategy=strategy, tuning=tuning, capabilities=capabilities,
         )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:

@@ -21,8 +21,8 @@ class VectorAdd(TwoInputs, Elementwise):  # pyright: ignore[reportIncompatibleMe
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
-    workgroup_size, vecs : int, optional
-        Shape of the kernel: invocations, and vec4 per invocation.
+    tuning : ElementwiseTuning, optional
+        Shape of the kernel, which changes the speed only. By default the library's, or that of ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 

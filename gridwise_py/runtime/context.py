@@ -23,7 +23,7 @@ from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.wgpu_native import look_types_up, map_buffer, submit
 from ..errors import ArgumentError, GridwiseWarning
 from ..timing.queries import TimingHelper
-from ..tuning.store import Tuning
+from ..tuning.store import Findings
 from ..types.capabilities import Capabilities, LookbackVerdict
 from ..types.operator_base import Operator
 from .device import measure_capabilities
@@ -103,7 +103,7 @@ class DeviceContext:
 
         return self.cached("capabilities", measure)
 
-    def use_tuning(self, tuning: Tuning | None) -> None:
+    def use_tuning(self, tuning: Findings | None) -> None:
         """Let primitives that are made from now on use these shapes; None for the default ones."""
         with self.lock:
             self._kept["capabilities"] = replace(self.capabilities, tuning=tuning)

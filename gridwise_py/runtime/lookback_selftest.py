@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import wgpu
@@ -17,8 +17,9 @@ import wgpu
 from ..backend.wgpu_native import submit, wait_idle
 from ..errors import DeviceTimeoutError, GridwiseError
 from ..planning.builder import PlanBuilder
+from ..planning.faults import Faults
 from ..planning.layout import Layout
-from ..planning.lookback_state import ChainedState
+from ..planning.lookback_state import SPIN_LIMIT, ChainedState
 from ..planning.plan import Plan, Work
 from ..storage import cache
 from ..types.capabilities import Capabilities, LookbackVerdict
@@ -26,7 +27,7 @@ from .context import context_of
 from .device import device_key
 from .executor import BufferRange, Executor
 
-__all__ = ["look_back_choice", "lookback_verdict", "probe_plan"]
+__all__ = ["LookBackChoice", "look_back_choice", "lookback_verdict", "probe_plan"]
 
 _FORMAT = 1  # of the file
 _KIND = "lookback"
@@ -34,7 +35,6 @@ _KIND = "lookback"
 _TILES = 8192
 _DISPATCHES = 32
 _STALLED_DISPATCHES = 4
-_SPIN_LIMIT = 256
 # Where tiles never post, every wait is in vain; a short one keeps the test short.
 _STALLED_SPIN_LIMIT = 16
 _STALL_EVERY = 5
@@ -43,7 +43,7 @@ _AGAIN_AT_MOST = 0.01
 
 
 def probe_plan(
-    capabilities: Capabilities, state: str, *, tickets: bool, stall_every: int = 0, spin_limit: int = _SPIN_LIMIT
+    capabilities: Capabilities, state: str, *, tickets: bool, stall_every: int = 0, spin_limit: int = SPIN_LIMIT
 ) -> Plan:
     """Return the plan of one dispatch of the self-test.
 
@@ -52,7 +52,7 @@ def probe_plan(
     """
     layout = Layout.separate(counts=3)
     builder = PlanBuilder("lookback probe", layout, capabilities)
-    words = ChainedState.choose(capabilities, state, None, spin_limit, stall_every).add_to(builder, _TILES)
+    words = ChainedState.choose(capabilities, state, spin_limit, Faults(stall_every)).add_to(builder, _TILES)
     builder.kernel(
         "lookback probe", "lookback_probe.wgsl", reads={}, writes={},
         params={"tiles": _TILES}, workgroups=_TILES,
@@ -141,24 +141,29 @@ def lookback_verdict(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
         return known[state]
 
 
-def look_back_choice(capabilities: Capabilities, device: wgpu.GPUDevice | None, state: str | None) -> tuple[bool, bool]:
-    """Return whether a primitive may look back over other workgroups' tiles, and whether it must then take tickets.
+class LookBackChoice(NamedTuple):
+    """Whether a primitive may look back over other workgroups' tiles, and whether it must then take tickets."""
+
+    safe: bool
+    needs_tickets: bool
+
+
+def look_back_choice(capabilities: Capabilities, device: wgpu.GPUDevice | None, state: str) -> LookBackChoice:
+    """Return what is known about look-back; where nothing is, test the device.
 
     `Capabilities.lookback` decides, else a test of the device; where there is neither, GPUs are taken for safe, and CPU
-    adapters are not. Primitives ask here when they are made, and a plan follows from the answer.
+    adapters are not. Primitives ask here when they plan for the first time, not when they are made.
 
     Parameters
     ----------
     capabilities : Capabilities
     device : wgpu.GPUDevice or None
-    state : {"u64", "u32x2"} or None
-        Form of the state words; None for a primitive that will not look back, whose device is not tested for it.
+    state : {"u64", "u32x2"}
+        Form of the state words.
     """
-    verdict = None
-    if state is not None:
-        verdict = capabilities.lookback
-        if verdict is None and device is not None:
-            verdict = lookback_verdict(device, state)
+    verdict = capabilities.lookback
+    if verdict is None and device is not None:
+        verdict = lookback_verdict(device, state)
     # lavapipe starts in the middle of the grid, whatever a busy machine made of the test.
     needs_tickets = capabilities.is_cpu or (verdict is not None and verdict.needs_tickets)
-    return (not capabilities.is_cpu if verdict is None else verdict.safe), needs_tickets
+    return LookBackChoice(not capabilities.is_cpu if verdict is None else verdict.safe, needs_tickets)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities
-from ..types.options import integer
+from .options import MatMulTuning
 from .shapes import Shapes
 
 __all__ = ["MatMulShape", "matmul_shapes_for"]
@@ -72,26 +72,26 @@ _CPU = (
 )
 
 
-def matmul_shapes_for(capabilities: Capabilities, **wishes: int | None) -> Shapes[MatMulShape]:
-    """Return the shapes by the number of items of the output, with the caller's wishes worked in.
+def matmul_shapes_for(capabilities: Capabilities, tuning: MatMulTuning | None = None) -> Shapes[MatMulShape]:
+    """Return the shapes by the number of items of the output: the caller's, else the table's.
 
     Parameters
     ----------
     capabilities : Capabilities
-    **wishes : int or None
-        Attributes of `MatMulShape`; with any of them there is one shape for all outputs, else that of large ones.
+    tuning : MatMulTuning, optional
+        The caller's. With any field there is one shape for all outputs; what is left open is as for large ones.
 
     Raises
     ------
     ArgumentError
-        If a wish makes no sense, or is over the device's limits.
+        If the numbers do not fit each other, or the shape is over the device's limits.
     """
     table = _CPU if capabilities.is_cpu else _GPU
-    wished = {name: integer(name, value) for name, value in wishes.items() if value is not None}
-    if not wished:
+    chosen = MatMulTuning.of(tuning).to_dict()
+    if not chosen:
         return Shapes(table)
-    shape = replace(table[-1][1], **wished)
-    if "unroll" not in wished:
+    shape = replace(table[-1][1], **chosen)
+    if "unroll" not in chosen:
         shape = replace(shape, unroll=min(shape.unroll, shape.tile_k))
     objection = _objection(shape, capabilities)
     if objection is not None:
@@ -100,17 +100,8 @@ def matmul_shapes_for(capabilities: Capabilities, **wishes: int | None) -> Shape
 
 
 def _objection(shape: MatMulShape, capabilities: Capabilities) -> str | None:
-    """Return why a device cannot run a shape."""
+    """Return why a device cannot run a shape, whose single numbers `MatMulTuning` has checked."""
     limits = capabilities.limits
-    for name, least, most in (
-        ("tile_m", 16, 256), ("tile_n", 16, 256), ("tile_k", 4, 64), ("thread_m", 4, 16), ("thread_n", 4, 16),
-        ("unroll", 1, 64),
-    ):  # fmt: skip
-        value = getattr(shape, name)
-        if not least <= value <= most or value & (value - 1):
-            return f"{name}={value} must be a power of two from {least} to {most}"
-    if shape.stages not in (1, 2):
-        return f"stages={shape.stages} must be 1 or 2"
     if shape.unroll > shape.tile_k:
         return f"unroll={shape.unroll} must be at most tile_k={shape.tile_k}"
     for tile, thread in (("tile_m", "thread_m"), ("tile_n", "thread_n")):

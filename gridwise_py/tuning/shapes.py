@@ -6,12 +6,13 @@ docs/performance.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMode
-from ..types.options import integer
+from .options import ElementwiseTuning, ReduceTuning, ScanTuning, Tuning
 
 __all__ = [
     "KERNELS",
@@ -21,7 +22,9 @@ __all__ = [
     "fixed_shapes",
     "has_blocks",
     "look_back_tiles",
+    "shape_of",
     "shapes_for",
+    "tuning_of",
 ]
 
 
@@ -49,6 +52,8 @@ class Shape:
         return self.workgroup_size * self.vecs * 4
 
 
+# The last one only of kernels that give each workgroup a block of tiles.
+_SHAPE_FIELDS = ("workgroup_size", "vecs", "max_blocks")
 Rows: TypeAlias = tuple[tuple[int | None, Shape], ...]
 AnyShape = TypeVar("AnyShape")
 
@@ -145,6 +150,12 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
 }  # fmt: skip
 
 KERNELS = tuple(_SHAPES)
+_FAMILIES: Mapping[str, type[Tuning]] = {
+    "elementwise": ElementwiseTuning,
+    "reduce": ReduceTuning,
+    "scan": ScanTuning,
+    "scan_lookback": ScanTuning,
+}
 
 
 def has_blocks(kernel: str) -> bool:
@@ -153,7 +164,7 @@ def has_blocks(kernel: str) -> bool:
 
 
 def look_back_tiles(mode: SubgroupMode) -> int:
-    """Return how many tiles a lane looks at in one round of a look-back.
+    """Return how many tiles a lane polls in one round of a look-back.
 
     The window is 32 tiles whatever the subgroup size: on an H200 wider ones were slower (64 tiles 5 %, 128 tiles 6 %,
     256 tiles 19 % at 2^28), since waiting workgroups then poll more.
@@ -170,11 +181,19 @@ def shapes_for(
     kernel: str,
     capabilities: Capabilities,
     mode: SubgroupMode | None = None,
-    *,
-    workgroup_size: int | None = None,
-    vecs: int | None = None,
+    tuning: Tuning | None = None,
 ) -> Shapes[Shape]:
-    """Return the shapes of `kernel` on a device: what the caller wishes, else what was tuned, else the table's.
+    """Return the shapes of `kernel` on a device: the caller's, else those that were tuned, else the table's.
+
+    Parameters
+    ----------
+    kernel : str
+        One of `KERNELS`.
+    capabilities : Capabilities
+    mode : SubgroupMode, optional
+        None for a kernel without subgroups.
+    tuning : Tuning, optional
+        The caller's. With any of its fields that make a shape there is one shape for all lengths.
 
     Raises
     ------
@@ -182,20 +201,14 @@ def shapes_for(
         If a workgroup would not hold whole subgroups, or is over the device's limit.
     """
     default = _SHAPES[kernel][capabilities.is_cpu]
-    workgroup_size, vecs = _wish("workgroup_size", workgroup_size), _wish("vecs", vecs)
-    if workgroup_size is None and vecs is None:
+    chosen = _chosen(kernel, tuning)
+    if not chosen:
         tuned = _tuned(kernel, capabilities, mode)
         if tuned is not None:
             return Shapes(_within_grid(tuned, capabilities), "tuned")
         shapes = Shapes(tuple((up_to, _fit(shape, capabilities, mode)) for up_to, shape in default))
     else:
-        shape = default[-1][1]
-        wished = replace(
-            shape,
-            workgroup_size=shape.workgroup_size if workgroup_size is None else workgroup_size,
-            vecs=shape.vecs if vecs is None else vecs,
-        )
-        shapes = Shapes(((None, wished),), "argument")
+        shapes = Shapes(((None, replace(default[-1][1], **chosen)),), "argument")
     for _, shape in shapes.rows:
         objection = _objection(shape, capabilities, mode)
         if objection is not None:
@@ -203,9 +216,7 @@ def shapes_for(
     return replace(shapes, rows=_within_grid(shapes.rows, capabilities))
 
 
-def fixed_shapes(
-    kernel: str, capabilities: Capabilities, asked: str, *, workgroup_size: int | None = None, vecs: int | None = None
-) -> Shapes[Shape]:
+def fixed_shapes(kernel: str, capabilities: Capabilities, asked: str, tuning: Tuning | None = None) -> Shapes[Shape]:
     """Return the one shape of a kernel whose order of additions is fixed, for every length and device.
 
     Parameters
@@ -214,20 +225,20 @@ def fixed_shapes(
     capabilities : Capabilities
     asked : str
         The option that asks for a fixed order, for messages.
-    workgroup_size, vecs : int, optional
-        What the caller wishes beside.
+    tuning : Tuning, optional
+        The caller's.
 
     Raises
     ------
     ArgumentError
-        If the wishes are for another shape, or the device's workgroups cannot hold it.
+        If the caller's shape is another one, or the device's workgroups cannot hold it.
     """
     shape = _FIXED_SHAPES[kernel]
-    for name, wish in (("workgroup_size", workgroup_size), ("vecs", vecs)):
+    for name, value in _chosen(kernel, tuning).items():
         fixed = getattr(shape, name)
-        if wish is not None and integer(name, wish) != fixed:
+        if value != fixed:
             raise ArgumentError(
-                f"{name}={wish} together with {asked}, whose order of additions is fixed with {name}={fixed}; "
+                f"{name}={value} together with {asked}, whose order of additions is fixed with {name}={fixed}; "
                 f"leave out one of the two"
             )
     objection = _objection(shape, capabilities, None)
@@ -236,8 +247,30 @@ def fixed_shapes(
     return Shapes(((None, shape),), "fixed")
 
 
-def _wish(name: str, value: int | None) -> int | None:
-    return None if value is None else integer(name, value)
+def tuning_of(kernel: str, shape: Shape) -> Tuning:
+    """Return the tuning that gives a kernel this shape for all lengths."""
+    numbers = {"workgroup_size": shape.workgroup_size, "vecs": shape.vecs}
+    return _FAMILIES[kernel].from_dict(numbers | ({"max_blocks": shape.max_blocks} if has_blocks(kernel) else {}))
+
+
+def shape_of(kernel: str, data: Mapping[str, Any]) -> Shape:
+    """Return the shape that `tuning_of` makes JSON data of, by ``to_dict()``.
+
+    Raises
+    ------
+    ArgumentError
+        If a number of a shape is missing, is out of range, or is one that the kernel does not have.
+    """
+    names = _SHAPE_FIELDS[: 2 + has_blocks(kernel)]
+    if set(data) != set(names):
+        raise ArgumentError(f"{data!r} is no shape of {kernel}; it has {', '.join(names)}")
+    return Shape(**_FAMILIES[kernel].from_dict(data).to_dict())
+
+
+def _chosen(kernel: str, tuning: Tuning | None) -> dict[str, int]:
+    """Return the fields of a caller's tuning that make a kernel's shape."""
+    given = {} if tuning is None else tuning.to_dict()
+    return {name: given[name] for name in _SHAPE_FIELDS[: 2 + has_blocks(kernel)] if name in given}
 
 
 def _most_invocations(capabilities: Capabilities) -> int:
@@ -278,7 +311,7 @@ def _objection(shape: Shape, capabilities: Capabilities, mode: SubgroupMode | No
 
 def _tuned(kernel: str, capabilities: Capabilities, mode: SubgroupMode | None) -> Rows | None:
     """Return the rows that were tuned; None where there are none, or where this device or mode cannot run them."""
-    rows = tuple((up_to, Shape(*shape)) for up_to, shape in (capabilities.tuning or {}).get(kernel, ()))
+    rows = tuple((up_to, shape_of(kernel, data)) for up_to, data in (capabilities.tuning or {}).get(kernel, ()))
     if not rows or any(_objection(shape, capabilities, mode) is not None for _, shape in rows):
         return None
     return rows

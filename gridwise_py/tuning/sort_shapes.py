@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import Datatype
-from ..types.options import integer
+from .options import SortTuning
 from .shapes import Shapes
 
 __all__ = ["SortShape", "sort_shapes_for"]
@@ -28,7 +29,7 @@ class SortShape:
     stage_words : int
         Words of workgroup memory for the counters of the rows and for a part of the keys.
     look : int
-        Tiles that an invocation looks at in one round of a look-back.
+        Tiles that an invocation polls in one round of a look-back.
     max_blocks, max_tiles_per_block : int
         How tiles are spread over workgroups where there is no look-back.
     count_workgroup_size, count_blocks : int
@@ -55,8 +56,17 @@ class SortShape:
         return self.workgroup_size * self.items
 
 
-_Row = tuple[int | None, tuple[int, int, int, int]]
-# By the number of keys: invocations of a workgroup, keys of each, parts of a tile, tiles looked at in one round. Large
+class _Row(NamedTuple):
+    """A row of the table: the shape for up to so many keys, None for any number."""
+
+    up_to: int | None
+    workgroup_size: int
+    items: int
+    parts: int
+    look: int
+
+
+# By the number of keys: invocations of a workgroup, keys of each, parts of a tile, tiles polled in one round. Large
 # tiles make long runs to write and a short chain to look back over. A tile goes through workgroup memory in parts, so
 # that two workgroups fit on a multiprocessor of an H200, whose driver gives them 64 KiB of it; they also share its
 # registers: enough for 20 keys of each invocation, for 18 with values (14 of floats), for 12 of 64 bits and for 10
@@ -64,20 +74,20 @@ _Row = tuple[int | None, tuple[int, int, int, int]]
 # Floats are faster with two tiles in a look than with three. Few keys are at most one tile for each of its 264 places:
 # smaller tiles keep all of them busy.
 _GPU: dict[str, tuple[_Row, ...]] = {
-    "keys": ((1 << 20, (512, 8, 1, 2)), (None, (512, 20, 2, 3))),
-    "floats": ((1 << 20, (512, 8, 1, 2)), (None, (512, 20, 2, 2))),
-    "pairs": ((1 << 20, (512, 8, 1, 2)), (None, (512, 18, 2, 2))),
-    "float pairs": ((1 << 20, (512, 8, 1, 2)), (None, (512, 14, 2, 2))),
-    "wide": ((1 << 20, (512, 4, 1, 2)), (None, (512, 12, 3, 2))),
-    "wide pairs": ((1 << 20, (512, 4, 1, 2)), (None, (512, 10, 2, 2))),
+    "keys": (_Row(1 << 20, 512, 8, 1, 2), _Row(None, 512, 20, 2, 3)),
+    "floats": (_Row(1 << 20, 512, 8, 1, 2), _Row(None, 512, 20, 2, 2)),
+    "pairs": (_Row(1 << 20, 512, 8, 1, 2), _Row(None, 512, 18, 2, 2)),
+    "float pairs": (_Row(1 << 20, 512, 8, 1, 2), _Row(None, 512, 14, 2, 2)),
+    "wide": (_Row(1 << 20, 512, 4, 1, 2), _Row(None, 512, 12, 3, 2)),
+    "wide pairs": (_Row(1 << 20, 512, 4, 1, 2), _Row(None, 512, 10, 2, 2)),
 }
 _CPU: dict[str, tuple[_Row, ...]] = {
-    "keys": ((None, (256, 16, 1, 4)),),
-    "floats": ((None, (256, 16, 1, 4)),),
-    "pairs": ((None, (256, 16, 1, 4)),),
-    "float pairs": ((None, (256, 16, 1, 4)),),
-    "wide": ((None, (256, 8, 1, 4)),),
-    "wide pairs": ((None, (256, 8, 1, 4)),),
+    "keys": (_Row(None, 256, 16, 1, 4),),
+    "floats": (_Row(None, 256, 16, 1, 4),),
+    "pairs": (_Row(None, 256, 16, 1, 4),),
+    "float pairs": (_Row(None, 256, 16, 1, 4),),
+    "wide": (_Row(None, 256, 8, 1, 4),),
+    "wide pairs": (_Row(None, 256, 8, 1, 4),),
 }
 # Most blocks.
 _GPU_BLOCKS, _CPU_BLOCKS = 1056, 64
@@ -86,17 +96,9 @@ _MAX_TILES_PER_BLOCK = 32
 
 
 def sort_shapes_for(
-    capabilities: Capabilities,
-    mode: SubgroupMode,
-    key: Datatype,
-    value_words: int,
-    *,
-    workgroup_size: int | None = None,
-    items: int | None = None,
-    parts: int | None = None,
-    look: int | None = None,
+    capabilities: Capabilities, mode: SubgroupMode, key: Datatype, value_words: int, tuning: SortTuning | None = None
 ) -> Shapes[SortShape]:
-    """Return the shapes of a sort's kernels on a device, with the caller's wishes worked in.
+    """Return the shapes of a sort's kernels on a device: the caller's, else the table's.
 
     Parameters
     ----------
@@ -105,18 +107,15 @@ def sort_shapes_for(
     key : Datatype
     value_words : int
         32-bit words of a value; 0 without values.
-    workgroup_size, items, parts, look : int, optional
-        Wishes. With one of the first three there is one shape for all n.
+    tuning : SortTuning, optional
+        The caller's. With `workgroup_size`, `items` or `parts` there is one shape for all lengths.
 
     Raises
     ------
     ArgumentError
-        If a wish is over the device's limits.
+        If the caller's shape is over the device's limits.
     """
-    wished = tuple(
-        None if wish is None else integer(name, wish)
-        for name, wish in (("workgroup_size", workgroup_size), ("items", items), ("parts", parts), ("look", look))
-    )
+    tuning = SortTuning.of(tuning)
     words = max(-(-key.itemsize_bytes // 4), value_words)
     floats = key.dtype.kind == "f"
     if words == 2:
@@ -126,22 +125,15 @@ def sort_shapes_for(
     else:
         kind = "floats" if floats else "keys"
     rows = (_CPU if capabilities.is_cpu else _GPU)[kind]
-    found = tuple(
-        (up_to, _shape(capabilities, mode, words, row, wished))
-        for up_to, row in (rows if wished[:3] == (None, None, None) else ((None, rows[-1][1]),))
+    one_for_all = not (tuning.workgroup_size is tuning.items is tuning.parts is None)
+    shapes = tuple(
+        (row.up_to, _shape(capabilities, mode, words, row, tuning)) for row in ((rows[-1],) if one_for_all else rows)
     )
-    return Shapes(found, "default" if wished == (None, None, None, None) else "argument")
+    return Shapes(shapes, "argument" if one_for_all or tuning.look is not None else "default")
 
 
-def _shape(
-    capabilities: Capabilities,
-    mode: SubgroupMode,
-    words: int,
-    row: tuple[int, ...],
-    wished: tuple[int | None, ...],
-) -> SortShape:
-    """Return a row's shape, cut to what the device allows as far as nobody wished for it."""
-    size, items, parts, look = (usual if wish is None else wish for wish, usual in zip(wished, row, strict=True))
+def _shape(capabilities: Capabilities, mode: SubgroupMode, words: int, row: _Row, tuning: SortTuning) -> SortShape:
+    """Return a row's shape, cut to the limits of the device, except for the caller's numbers."""
     limits = capabilities.limits
     most = min(limits["max-compute-invocations-per-workgroup"], limits["max-compute-workgroup-size-x"])
     storage_bytes = limits["max-compute-workgroup-storage-size"]
@@ -154,33 +146,40 @@ def _shape(
         rows_words = size // 32 * 256
         if rows_words > free_words:
             return 0
-        found = free_words // (size * words) * parts
-        return min(found, (free_words - rows_words) // size) if digits_behind else found
+        fitting = free_words // (size * words) * parts
+        return min(fitting, (free_words - rows_words) // size) if digits_behind else fitting
 
-    if wished[0] is None:
+    size, items, parts = row.workgroup_size, row.items, row.parts
+    if tuning.parts is not None:
+        parts = tuning.parts
+    if tuning.workgroup_size is not None:
+        size = tuning.workgroup_size
+    else:
         size = min(size, most // 128 * 128)
         # Large workgroups have many rows of counters: with little memory they leave no room for keys.
-        while size > 256 and most_items(size, max(parts, 1)) < max(parts, 1):
+        while size > 256 and most_items(size, parts) < parts:
             size -= 128
     if size % 128 or not 256 <= size <= most or size % mode.size:
         raise ArgumentError(
             f"workgroup_size={size} must be a multiple of 128, from 256 to {most} (max-compute-invocations-per-"
             f"workgroup), and hold whole subgroups of {mode.size} ({mode})"
         )
-    if wished[1] is not None and wished[2] is None and items % parts:
-        # The usual parts are those of the usual items.
-        parts = next((p for p in (1, *range(2, items)) if items % p == 0 and items <= most_items(size, p)), parts)
-    if wished[1] is None and wished[2] is None:
+    if tuning.items is not None:
+        items = tuning.items
+        if tuning.parts is None and items % parts:
+            # The usual parts are those of the usual items.
+            parts = next((p for p in (1, *range(2, items)) if items % p == 0 and items <= most_items(size, p)), parts)
+    elif tuning.parts is None:
         parts = min(parts, max(most_items(size, parts), 1))
-    fitting = most_items(size, max(parts, 1))
+    fitting = most_items(size, parts)
     if fitting < 1:
         raise ArgumentError(
             f"sort: workgroups of {size} need more than max-compute-workgroup-storage-size, {storage_bytes} bytes; use "
             f"a smaller workgroup_size"
         )
-    if wished[1] is None:
-        items = max(1, min(items, fitting) // max(parts, 1)) * parts
-    if parts < 1 or not 1 <= items <= fitting or items % parts:
+    if tuning.items is None:
+        items = max(1, min(items, fitting) // parts) * parts
+    if items > fitting or items % parts:
         raise ArgumentError(
             f"items={items} per invocation must be a multiple of parts={parts} and at most {fitting}: more does not "
             f"fit into max-compute-workgroup-storage-size, {storage_bytes} bytes"
@@ -188,15 +187,15 @@ def _shape(
     rows_words = size // 32 * 256
     blocks = _CPU_BLOCKS if capabilities.is_cpu else _GPU_BLOCKS
     return SortShape(
-        size,
-        items,
-        parts,
-        max(rows_words, size * items * words // parts, rows_words + size * items if digits_behind else 0),
-        look,
-        blocks,
-        4 if mode.kind == "emulated" else _MAX_TILES_PER_BLOCK,
-        256,
-        blocks,
-        1,
-        8,
+        workgroup_size=size,
+        items=items,
+        parts=parts,
+        stage_words=max(rows_words, size * items * words // parts, rows_words + size * items if digits_behind else 0),
+        look=row.look if tuning.look is None else tuning.look,
+        max_blocks=blocks,
+        max_tiles_per_block=4 if mode.kind == "emulated" else _MAX_TILES_PER_BLOCK,
+        count_workgroup_size=256,
+        count_blocks=blocks,
+        count_copies=1,
+        count_items=8,
     )

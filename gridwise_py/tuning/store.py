@@ -1,50 +1,49 @@
-"""Where the shapes are kept that `gridwise tune` found, and whether they are used."""
+"""The findings of `gridwise tune`: where they are kept, and whether they are used."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from .. import settings
 from ..storage import cache
-from .shapes import KERNELS, has_blocks
+from .shapes import KERNELS, shape_of, tuning_of
 
-__all__ = ["TUNING_FORMAT", "TUNING_KIND", "Tuning", "load_tuning"]
+__all__ = ["TUNING_FORMAT", "TUNING_KIND", "Findings", "load_tuning"]
 
 TUNING_KIND = "tuning"
-TUNING_FORMAT = 1  # of the file
-_LARGEST = 1 << 63  # beyond it are no items, and no workgroups
+TUNING_FORMAT = 2  # of the file; files of format 1 are ignored
+_LARGEST = 1 << 63  # no array has more items
 
-#: By kernel: up to so many items (workgroup size, vecs, most blocks), as plain data.
-Tuning: TypeAlias = Mapping[str, tuple[tuple[int | None, tuple[int, int, int]], ...]]
+#: By kernel: up to so many items, the fields of a tuning, as `Tuning.to_dict` writes them.
+Findings: TypeAlias = Mapping[str, tuple[tuple[int | None, Mapping[str, Any]], ...]]
 
 
-def load_tuning(key: Mapping[str, str]) -> Tuning | None:
-    """Return the tuned shapes that are kept for a device, by kernel; None where there are none."""
+def load_tuning(key: Mapping[str, str]) -> Findings | None:
+    """Return the findings that are kept for a device, by kernel; None where there are none."""
     if not settings.tuning():
         return None
     data = cache.load(TUNING_KIND, key, TUNING_FORMAT)
-    try:
-        found = {str(k): tuple((u, tuple(shape)) for u, shape in rows) for k, rows in data["shapes"].items()}
-    except (TypeError, KeyError, ValueError, AttributeError):  # written by hand, or spoilt
+    kernels = data.get("shapes") if data is not None else None
+    if not isinstance(kernels, dict):
         return None
-    good = {kernel: rows for kernel, rows in found.items() if kernel in KERNELS and _are_rows(kernel, rows)}
-    return good or None
+    by_kernel = cast(dict[str, Any], kernels)
+    findings = {kernel: _rows(kernel, rows) for kernel, rows in by_kernel.items() if kernel in KERNELS}
+    return {kernel: rows for kernel, rows in findings.items() if rows} or None
 
 
-def _are_rows(kernel: str, rows: tuple) -> bool:
-    """Whether they are lengths in order, the last one open, with a shape of three numbers each as the kernel has it."""
-    lengths = [up_to for up_to, _ in rows]
-    numbers = [*lengths[:-1], *(number for _, shape in rows for number in shape)]
-    return (
-        bool(rows)
-        and lengths[-1] is None
-        and all(type(number) is int and 0 <= number < _LARGEST for number in numbers)
-        and lengths[:-1] == sorted(set(lengths[:-1]))
-        and all(len(shape) == 3 and _is_shape(kernel, *shape) for _, shape in rows)
+def _rows(kernel: str, rows: Any) -> tuple[tuple[int | None, Mapping[str, Any]], ...]:
+    """Return the rows of a kernel; none where the file was written by hand, or spoilt.
+
+    Lengths must be in order and the last one open, with a shape that the kernel can have. Whether this device can run
+    the shape is checked with its limits, when a primitive is made.
+    """
+    try:
+        read = tuple((up_to, tuning_of(kernel, shape_of(kernel, data)).to_dict()) for up_to, data in rows)
+    except (TypeError, ValueError):  # an ArgumentError is a ValueError
+        return ()
+    lengths = [up_to for up_to, _ in read]
+    in_order = all(type(up_to) is int and 0 <= up_to < _LARGEST for up_to in lengths[:-1]) and lengths[:-1] == sorted(
+        set(lengths[:-1])
     )
-
-
-def _is_shape(kernel: str, workgroup_size: int, vecs: int, max_blocks: int) -> bool:
-    """Whether a kernel can have the shape on some device; which of them this one can run is checked with its limits."""
-    return workgroup_size > 0 and vecs > 0 and (max_blocks > 0) == has_blocks(kernel)
+    return read if read and in_order and lengths[-1] is None else ()

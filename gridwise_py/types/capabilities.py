@@ -125,7 +125,8 @@ class Capabilities:
         Whether look-back is safe. None means not tested yet: a primitive that needs to know then tests its device.
         Without a device it assumes that look-back is safe, except on CPU adapters.
     tuning : mapping or None
-        Kernel shapes that `gridwise tune` found for this adapter and driver; see `tuned.load_tuning`.
+        Kernel shapes that `gridwise tune` found for this adapter and driver: by kernel, rows of a number of items and
+        the fields of a tuning.
     """
 
     adapter: str = "invented"
@@ -155,7 +156,7 @@ class Capabilities:
         return self.adapter_type == "CPU"
 
     def subgroup_mode(self, requested: str | bool | None) -> SubgroupMode:
-        """Return the subgroup mode for a ``subgroups=`` argument.
+        """Return the subgroup mode for the field ``subgroups`` of a tuning.
 
         Parameters
         ----------

@@ -81,12 +81,13 @@ class BinOp(Operator):
     -----
     The operator must be associative; results are wrong if it is not.
 
-    When a primitive is made with an operator of your own, a dozen small values are tried, once per operator and
+    When a primitive is first made with an operator of your own, a dozen small values are tried, once per operator and
     datatype: that the identity changes no value, from either side, that the order of two makes no difference where
-    `commutative` says so, and that ``(a·b)·c`` equals ``a·(b·c)``, all by the numpy twin. Then, once per device, that
-    the WGSL text gives what the twin gives, on all pairs of them. Floats may differ by rounding. What is wrong for
-    small numbers raises; what is wrong only for large, negative or fractional ones is a `GridwiseWarning`, since your
-    data may have none. Other values, NaN and infinities are not tried: a check that passes is no proof.
+    `commutative` says so, and that ``(a·b)·c`` equals ``a·(b·c)``, all by the numpy twin. When such a primitive is
+    first bound on a device, the WGSL text combines all pairs of these values, and must agree with the twin. Floats may
+    differ by rounding. What is wrong for small numbers raises; what is wrong only for large, negative or fractional
+    ones is a `GridwiseWarning`, since your data may have none. Other values, NaN and infinities are not tried: a check
+    that passes is no proof.
 
     Examples
     --------

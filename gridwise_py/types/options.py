@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 
-__all__ = ["integer", "optional_integers"]
+__all__ = ["integer"]
 
 
 def integer(name: str, value: Any, least: int | None = None) -> int:
@@ -34,8 +34,3 @@ def integer(name: str, value: Any, least: int | None = None) -> int:
     if number is None or (least is not None and number < least):
         raise ArgumentError(f"{name}={value!r} must be an integer{at_least}")
     return number
-
-
-def optional_integers(**values: Any) -> dict[str, int | None]:
-    """Return options as `integer` does; None stays None."""
-    return {name: None if value is None else integer(name, value) for name, value in values.items()}

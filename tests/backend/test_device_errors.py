@@ -21,9 +21,9 @@ USES = {
     "execute": lambda d, k: k["scan"].execute(),
     "execute with arrays": lambda d, k: k["scan"].execute(input=k["x"]),
     "execute, timed": lambda d, k: k["scan"].execute(enable_gpu_timing=k["timed"], enable_cpu_timing=True),
-    "a new primitive": lambda d, k: gw.Scan(d, strategy="reduce_then_scan", workgroup_size=64).execute(
-        input=k["x"], output=k["y"]
-    ),
+    "a new primitive": lambda d, k: gw.Scan(
+        d, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64)
+    ).execute(input=k["x"], output=k["y"]),
     "a user's operator": lambda d, k: gw.Reduce(
         d, op=gw.BinOp("xor", 0, np.bitwise_xor, wgsl="fn combine(a: T, b: T) -> T { return a ^ b; }")
     ).execute(input=k["x"], output=k["y"]),
@@ -220,7 +220,11 @@ def _failing_after(device, monkeypatch, count):
 
 
 CALLS = {
-    "scan": lambda d, x: gw.Scan(d, strategy="reduce_then_scan", workgroup_size=64).execute(input=x).output.to_numpy(),
+    "scan": lambda d, x: (
+        gw.Scan(d, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64))
+        .execute(input=x)
+        .output.to_numpy()
+    ),
     "sort": lambda d, x: np.cumsum(gw.Sort(d).execute(input=x).output.to_numpy(), dtype=np.uint32),
     "one shot": lambda d, x: gw.cumsum(X, device=d),
     "stream": lambda d, x: np.concatenate(list(gw.stream(gw.Scan(d), [X[:4000], X[4000:]]))),

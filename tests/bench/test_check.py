@@ -37,7 +37,7 @@ MAKE = {
     "scan": lambda device, op: gw.Scan(device, "f32", op),
     "exclusive scan": lambda device, op: gw.Scan(device, "f32", op, "exclusive"),
     "other tiles": lambda device, op: gw.Scan(
-        device, "f32", op, strategy="reduce_then_scan", workgroup_size=16, vecs=1, subgroups=False
+        device, "f32", op, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=16, vecs=1, subgroups=False)
     ),
 }
 

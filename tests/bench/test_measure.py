@@ -40,7 +40,7 @@ def steady(steady_clock):
 
 @pytest.fixture
 def scan(device):
-    return gw.Scan(device, strategy="reduce_then_scan", workgroup_size=64)
+    return gw.Scan(device, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64))
 
 
 @pytest.fixture
@@ -365,7 +365,7 @@ def test_cold_start_is_told_once(timed, fresh_device):
 def test_a_cold_start_is_told_where_another_kernel_makes_room(timed, fresh_device, monkeypatch):
     monkeypatch.setattr("gridwise_py.runtime.executor._MAX_PIPELINES", 1)
     for workgroup_size in (64, 128, 64):
-        copy = gw.Copy(fresh_device, workgroup_size=workgroup_size)
+        copy = gw.Copy(fresh_device, tuning=gw.ElementwiseTuning(workgroup_size=workgroup_size))
         assert gw.measure(copy, protocol=_protocol(), input=X).cold_start_ns is not None
 
 

@@ -19,6 +19,7 @@ from gridwise_py.primitives import REGISTRY
 from gridwise_py.primitives.elementwise import Elementwise
 from gridwise_py.runtime.lookback_selftest import probe_plan
 from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
+from helpers.strategies import make_primitive
 
 BARE = gw.Capabilities()
 FULL = gw.Capabilities(
@@ -60,7 +61,7 @@ SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
 
 class Case(NamedTuple):
-    """A primitive's class, what its constructor takes, and capabilities."""
+    """A primitive's class, the options that `make_primitive` takes, and capabilities."""
 
     name: str
     options: dict[str, Any]
@@ -76,7 +77,8 @@ class Case(NamedTuple):
         return n if max(self.cls.at_size(n)[1].values()) == n else math.isqrt(n)
 
     def _planner(self, size: int) -> gw.Primitive:
-        return self.cls(None, capabilities=self.capabilities, **{**self.cls.at_size(size)[0], **self.options})
+        options = {**self.cls.at_size(size)[0], **self.options}
+        return make_primitive(self.cls, None, capabilities=self.capabilities, **options)
 
     def lengths(self, n: int) -> dict[str, int]:
         """Lengths of the arguments for n items; matrices are the largest square ones that n items make."""

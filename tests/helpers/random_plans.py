@@ -34,6 +34,7 @@ from helpers.strategies import (
     assert_same,
     assert_sums_within_bound,
     exact_items,
+    make_primitive,
     operator,
     reduce_reference,
     scan_reference,
@@ -119,7 +120,7 @@ def _registered(device: Any, family: str, config: np.random.Generator, rng: np.r
     if issubclass(cls, Elementwise):
         shape = _pick(config, ({}, {"workgroup_size": 64, "vecs": 1}, {"workgroup_size": 128, "vecs": 4}))
     options, lengths = cls.at_size(_length(rng, 1024))
-    primitive = cls(device, datatype, **options, **shape)
+    primitive = make_primitive(cls, device, datatype, **options, **shape)
     inputs = {}
     for name, length in lengths.items():
         inputs[name] = random_items(UNIFORM, rng, length, primitive.signature.datatype(name).dtype)
@@ -145,13 +146,13 @@ def _operator_call(device: Any, family: str, config: np.random.Generator, rng: n
     if family == "reduce":
         if not n and op in ("min", "max"):
             items = exact_items(op, datatype, 1)
-        primitive = gw.Reduce(device, datatype, operator(op, datatype), **options)
+        primitive = make_primitive(gw.Reduce, device, datatype, operator(op, datatype), **options)
         wanted = reduce_reference(op, items)
     else:
         kind = _pick(config, ("inclusive", "exclusive"))
         usable = [s for s in STRATEGIES if "u64" not in s or set(device.features) >= _U64]
         strategy = {} if fixed else strategy_options(_pick(config, usable))
-        primitive = gw.Scan(device, datatype, operator(op, datatype), kind, **strategy, **options)
+        primitive = make_primitive(gw.Scan, device, datatype, operator(op, datatype), kind, **strategy, **options)
         wanted = scan_reference(op, items, kind)
     if datatype == "f32" and op == "add" and rng.random() < 0.5:
         items = (rng.standard_normal(n) * np.exp2(rng.integers(-20, 20))).astype(np.float32)
@@ -181,14 +182,19 @@ def _sort(device: Any, _family: str, config: np.random.Generator, rng: np.random
     order = order_of(keys, descending)
     kind = _pick(config, ("keys", "pairs", "positions"))
     if kind == "positions":
-        primitive = gw.ArgSort(device, datatype, **options)
+        primitive = make_primitive(gw.ArgSort, device, datatype, **options)
         return primitive, {"input": keys}, {"output": order.astype(np.uint32)}, None
     if kind == "keys":
-        return gw.Sort(device, datatype, **options), {"input": keys}, {"output": keys[order]}, None
+        return make_primitive(gw.Sort, device, datatype, **options), {"input": keys}, {"output": keys[order]}, None
     values_of = _pick(config, ("u32", "i32", "f32", "u64", "f64"))
     values = keys_of(values_of, n, 5)
     wanted = {"output_keys": keys[order], "output_values": values[order]}
-    return gw.SortPairs(device, datatype, values_of, **options), {"keys": keys, "values": values}, wanted, None
+    return (
+        make_primitive(gw.SortPairs, device, datatype, values_of, **options),
+        {"keys": keys, "values": values},
+        wanted,
+        None,
+    )
 
 
 def _matmul(device: Any, _family: str, config: np.random.Generator, rng: np.random.Generator) -> tuple:
@@ -198,7 +204,7 @@ def _matmul(device: Any, _family: str, config: np.random.Generator, rng: np.rand
     dtype = gw.STORAGE_DATATYPES[datatype].dtype
     a, b = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((m, k), (k, n)))
     product = (a.astype(np.float64) @ b.astype(np.float64)).astype(dtype)
-    primitive = gw.MatMul(device, datatype, m=m, n=n, k=k, **options)
+    primitive = make_primitive(gw.MatMul, device, datatype, m=m, n=n, k=k, **options)
     return primitive, {"a": a.ravel(), "b": b.ravel()}, {"output": product.ravel()}, None
 
 

@@ -6,6 +6,7 @@ does not have.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ import wgpu
 from hypothesis import strategies as st
 
 import gridwise_py as gw
+from gridwise_py.planning.faults import faulty
 
 DATATYPES = tuple(gw.DATATYPES)
 KINDS = ("inclusive", "exclusive")
@@ -230,6 +232,53 @@ def assert_sums_within_bound(got: np.ndarray, items: np.ndarray, kind: str | Non
     np.testing.assert_array_equal(got[~finite], want[~finite].astype(np.float32), err_msg=note)
     excess = np.abs(got[finite] - want[finite]) - 32 * EPS * magnitude[finite]
     assert np.all(excess <= 0), f"{note}: {np.sum(~(excess <= 0))} of {got.size} sums are out of bounds"
+
+
+# ---- primitives from flat options ----
+
+_TUNINGS: dict[type[gw.Primitive], type] = {
+    gw.Copy: gw.ElementwiseTuning,
+    gw.Map: gw.ElementwiseTuning,
+    gw.VectorAdd: gw.ElementwiseTuning,
+    gw.Reduce: gw.ReduceTuning,
+    gw.Scan: gw.ScanTuning,
+    gw.Sort: gw.SortTuning,
+    gw.SortPairs: gw.SortTuning,
+    gw.ArgSort: gw.SortTuning,
+    gw.MatMul: gw.MatMulTuning,
+}
+_FAULTS = ("stall_every", "epoch_bits")
+
+
+def arranged(cls: type[gw.Primitive], options: Mapping[str, Any]) -> tuple[type[gw.Primitive], dict[str, Any]]:
+    """Return a class, with faults if the options name some, and options whose fields of the tuning are in ``tuning=``.
+
+    So tables of tests may hold options of every kind in one flat mapping.
+    """
+    kind = next((_TUNINGS[base] for base in cls.__mro__ if base in _TUNINGS), None)
+    fields = set() if kind is None else {field.name for field in dataclasses.fields(kind)}
+    tuning = {name: value for name, value in options.items() if name in fields}
+    faults = {name: value for name, value in options.items() if name in _FAULTS}
+    rest = {name: value for name, value in options.items() if name not in tuning and name not in faults}
+    return (faulty(cls, **faults) if faults else cls), (rest | {"tuning": kind(**tuning)} if tuning else rest)
+
+
+def make_primitive(cls: type[gw.Primitive], *args: Any, **options: Any) -> Any:
+    """Return a primitive from flat options; see `arranged`."""
+    cls, options = arranged(cls, options)
+    return cls(*args, **options)
+
+
+def shape_data(workgroup_size: Any, vecs: int, max_blocks: Any = None) -> dict[str, Any]:
+    """Return a kernel's shape as the findings of `gridwise tune` have it."""
+    blocks = {} if max_blocks is None else {"max_blocks": max_blocks}
+    return {"workgroup_size": workgroup_size, "vecs": vecs, **blocks}
+
+
+def plan_from(cls: type[gw.Primitive], **options: Any) -> gw.Plan:
+    """Return what ``plan_for`` of a class gives, from flat options; see `arranged`."""
+    cls, options = arranged(cls, options)
+    return cls.plan_for(**options)
 
 
 # ---- which cases, which sizes ----

@@ -26,6 +26,7 @@ from helpers.strategies import (
     edge_sizes,
     every,
     exact_items,
+    make_primitive,
     operator,
     pairwise,
     reduce_reference,
@@ -45,9 +46,9 @@ def check(device, subgroups, op, datatype, form, kind, *, workgroup_size, vecs=1
     options = {"subgroups": subgroups, "workgroup_size": workgroup_size, "vecs": vecs}
     binop = operator(op, datatype)
     if form == "reduce":
-        primitive, want = gw.Reduce(device, datatype, binop, **options), reduce_reference
+        primitive, want = make_primitive(gw.Reduce, device, datatype, binop, **options), reduce_reference
     else:
-        primitive = gw.Scan(device, datatype, binop, kind, **strategy_options(form), **options)
+        primitive = make_primitive(gw.Scan, device, datatype, binop, kind, **strategy_options(form), **options)
 
         def want(op, x):
             return scan_reference(op, x, kind)
@@ -62,9 +63,11 @@ def check(device, subgroups, op, datatype, form, kind, *, workgroup_size, vecs=1
 def _check_float_sums(device, workgroup_size):
     x = np.random.default_rng(5).random(20_001, dtype=np.float32) - np.float32(0.5)
     array, options = gw.asarray(x, device), {"subgroups": "native", "workgroup_size": workgroup_size, "vecs": 1}
-    assert_sums_within_bound(gw.Reduce(device, "f32", **options).execute(input=array).output.to_numpy(), x)
+    assert_sums_within_bound(
+        make_primitive(gw.Reduce, device, "f32", **options).execute(input=array).output.to_numpy(), x
+    )
     for strategy in ("reduce_then_scan", "lookback"):
-        scan = gw.Scan(device, "f32", strategy=strategy, **options)
+        scan = make_primitive(gw.Scan, device, "f32", strategy=strategy, **options)
         assert_sums_within_bound(scan.execute(input=array).output.to_numpy(), x, "inclusive")
 
 
@@ -92,9 +95,11 @@ def check_sort(device, subgroups, n, **options):
     order = np.argsort(keys, kind="stable")
     for strategy in ("onesweep", "reduce_then_scan"):
         made = {"strategy": strategy, "subgroups": subgroups, "workgroup_size": 256, "items": 2, **options}
-        got = gw.Sort(device, "u32", **made).execute(input=gw.asarray(keys, device)).output.to_numpy()
+        got = make_primitive(gw.Sort, device, "u32", **made).execute(input=gw.asarray(keys, device)).output.to_numpy()
         assert_same(got, keys[order], f"sort {made} n={n}")
-        got = gw.ArgSort(device, "f32", **made).execute(input=gw.asarray(keys.astype(np.float32), device))
+        got = make_primitive(gw.ArgSort, device, "f32", **made).execute(
+            input=gw.asarray(keys.astype(np.float32), device)
+        )
         expected = np.argsort(keys.astype(np.float32), kind="stable").astype(np.uint32)
         assert_same(got.output.to_numpy(), expected, f"argsort {made} n={n}")
 

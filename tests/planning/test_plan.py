@@ -22,6 +22,7 @@ from gridwise_py.planning.plan import (
 )
 from gridwise_py.planning.shaders import sha256
 from helpers.cases import BARE, CPU, FULL, Case, cases, few_cases, layouts
+from helpers.strategies import plan_from
 
 SIZES = [0, 1, 3, 4096, 100_003]
 
@@ -194,7 +195,7 @@ def test_choices_are_validated():
 
     def refused(match, capabilities=FULL, cls=gw.Scan, **options):
         with pytest.raises(gw.ArgumentError, match=match):
-            cls.plan_for(capabilities=capabilities, lengths=lengths, **options)
+            plan_from(cls, capabilities=capabilities, lengths=lengths, **options)
 
     refused("kind='both'.*inclusive, exclusive", kind="both")
     refused("strategy='fast'.*reduce_then_scan, lookback", strategy="fast")
@@ -218,7 +219,9 @@ def test_over_the_dispatch_limit_is_an_error_with_the_limits_name():
     tiny = replace(FULL, limits={"max-compute-workgroups-per-dimension": 2})
     lengths = dict.fromkeys(("a", "b", "output"), 64 * 4 * 9)
     with pytest.raises(gw.LimitError, match=r"9 workgroups.*max-compute-workgroups-per-dimension is 2"):
-        gw.VectorAdd.plan_for(capabilities=tiny, lengths=lengths, workgroup_size=64, vecs=1)
+        gw.VectorAdd.plan_for(
+            capabilities=tiny, lengths=lengths, tuning=gw.ElementwiseTuning(workgroup_size=64, vecs=1)
+        )
 
 
 def test_a_window_that_holds_no_tile_is_an_error_with_the_limits_name():

@@ -19,6 +19,7 @@ from helpers.strategies import (
     STRATEGIES,
     assert_same,
     exact_items,
+    make_primitive,
     operator,
     reduce_reference,
     scan_reference,
@@ -43,11 +44,13 @@ class _Case:
     def __init__(self, device, name, datatype="u32", op="add"):
         self.device, self.name, self.op = device, name, op
         if name == "vector_add":
-            self.gpu = gw.VectorAdd(device, datatype, **SHAPES["small"])
+            self.gpu = make_primitive(gw.VectorAdd, device, datatype, **SHAPES["small"])
         elif name == "reduce":
-            self.gpu = gw.Reduce(device, datatype, operator(op, datatype), **SMALL)
+            self.gpu = make_primitive(gw.Reduce, device, datatype, operator(op, datatype), **SMALL)
         else:
-            self.gpu = gw.Scan(device, datatype, operator(op, datatype), **strategy_options(name), **SMALL)
+            self.gpu = make_primitive(
+                gw.Scan, device, datatype, operator(op, datatype), **strategy_options(name), **SMALL
+            )
 
     def execute(self, x, **options):
         array = gw.asarray(x, self.device)
@@ -73,16 +76,16 @@ def test_subgroups_of_any_size(device, form, size):
     options = {"subgroups": f"emulated-{size}", "workgroup_size": 128, "vecs": 1}
     x = exact_items("affine", "u32", 512 * 5 + 3)
     if form == "reduce":
-        got = gw.Reduce(device, "u32", AFFINE, **options).execute(input=gw.asarray(x, device)).output
+        got = make_primitive(gw.Reduce, device, "u32", AFFINE, **options).execute(input=gw.asarray(x, device)).output
         assert_same(got.to_numpy(), reduce_reference("affine", x))
     else:
-        scan = gw.Scan(device, "u32", AFFINE, strategy=form, state="u32x2", **options)
+        scan = make_primitive(gw.Scan, device, "u32", AFFINE, strategy=form, state="u32x2", **options)
         assert_same(scan.execute(input=gw.asarray(x, device)).output.to_numpy(), scan_reference("affine", x))
 
 
 def test_without_subgroups_there_are_barriers_and_no_atomics(device):
     """Without subgroups there are barriers, and no atomic to spin on."""
-    scan = gw.Scan(device, "u32", subgroups=False, strategy="reduce_then_scan")
+    scan = gw.Scan(device, "u32", tuning=gw.ScanTuning(subgroups=False), strategy="reduce_then_scan")
     plan = scan.plan(gw.Layout.separate(input=10_000_000, output=10_000_000))
     for shader in plan.shaders.values():
         assert "workgroupBarrier()" in shader.text
@@ -93,9 +96,9 @@ def test_without_subgroups_there_are_barriers_and_no_atomics(device):
 def test_waits_for_other_workgroups_are_bounded(device):
     """The look-back and the end of a reduction, which do wait, end and are right though nobody ever posts."""
     x = exact_items("affine", "u32", 64 * 20)
-    reduce = gw.Reduce(device, "u32", AFFINE, state="u32x2", stall_every=1, **SMALL)
+    reduce = make_primitive(gw.Reduce, device, "u32", AFFINE, state="u32x2", stall_every=1, **SMALL)
     assert_same(reduce.execute(input=gw.asarray(x, device)).output.to_numpy(), reduce_reference("affine", x))
-    scan = gw.Scan(device, "u32", AFFINE, strategy="lookback", state="u32x2", stall_every=1, **SMALL)
+    scan = make_primitive(gw.Scan, device, "u32", AFFINE, strategy="lookback", state="u32x2", stall_every=1, **SMALL)
     assert_same(scan.execute(input=gw.asarray(x, device)).output.to_numpy(), scan_reference("affine", x))
 
 
@@ -252,7 +255,7 @@ def test_invalid_commands_raise_and_leave_no_trace(device, wgpu_errors):
 @pytest.mark.parametrize("which", ["input", "output"])
 def test_a_destroyed_buffer_is_refused(device, which):
     arrays = {name: gw.asarray(np.ones(100, np.uint32), device) for name in ("input", "output")}
-    scan = gw.Scan(device, "u32", **SMALL)
+    scan = make_primitive(gw.Scan, device, "u32", **SMALL)
     scan.execute(**arrays)
     arrays[which].destroy()
     for arguments in (arrays, {}):
@@ -272,13 +275,13 @@ def test_extremes_of_infinite_items(device, require, op, value, strategy):
         x = np.full(n, value, np.float32)
         for name in ("reduce", strategy):
             _Case(device, name, "f32", op).check(x)
-    exclusive = gw.Scan(device, "f32", op, "exclusive", **SMALL).execute(input=gw.asarray(x, device))
+    exclusive = make_primitive(gw.Scan, device, "f32", op, "exclusive", **SMALL).execute(input=gw.asarray(x, device))
     assert exclusive.output.to_numpy()[0] == value
 
 
 def test_arguments_are_freed_with_their_last_reference(fresh_device):
     """Arguments of one-shot and of repeated calls go when the caller lets them go."""
-    scan = gw.Scan(fresh_device, "u32", **SMALL)
+    scan = make_primitive(gw.Scan, fresh_device, "u32", **SMALL)
     buffers = weakref.WeakSet()
     for n in range(1, 40):
         x = gw.asarray(np.ones(n, np.uint32), fresh_device)
@@ -318,7 +321,9 @@ def test_a_dispatch_limit_of_7(device):
     few = dataclasses.replace(measured, limits=limits)
     x = exact_items("affine", "u32", 64 * 300 + 1)
     for strategy in ("reduce_then_scan", "lookback"):
-        scan = gw.Scan(device, "u32", AFFINE, strategy=strategy, state="u32x2", capabilities=few, **SMALL)
+        scan = make_primitive(
+            gw.Scan, device, "u32", AFFINE, strategy=strategy, state="u32x2", capabilities=few, **SMALL
+        )
         run = scan.execute(input=gw.asarray(x, device))
         assert all(max(kernel.workgroups) <= 7 for kernel in run.plan.kernels)
         assert_same(run.output.to_numpy(), scan_reference("affine", x))

@@ -25,7 +25,16 @@ from helpers.float_sums import (
     reduce_twin,
     scan_twin,
 )
-from helpers.strategies import AFFINE_F32, KINDS, STRATEGIES, exact_items, items, strategy_options
+from helpers.strategies import (
+    AFFINE_F32,
+    KINDS,
+    STRATEGIES,
+    exact_items,
+    items,
+    make_primitive,
+    plan_from,
+    strategy_options,
+)
 
 LAYOUT = {"input": 5000, "output": 1}
 EDGES = [0, 1, 2, 3, 4, 5, 4 * 256 - 1, TILE - 1, TILE, TILE + 1, 3 * TILE + 6]
@@ -57,19 +66,19 @@ def _run(primitive, device, x, **options):
 
 
 def _reduce(device, op="add", **options):
-    return gw.Reduce(device, "f32", op, deterministic=True, **options)
+    return make_primitive(gw.Reduce, device, "f32", op, deterministic=True, **options)
 
 
 def _scan(device, kind="inclusive", op="add", **options):
-    return gw.Scan(device, "f32", op, kind, deterministic=True, **options)
+    return make_primitive(gw.Scan, device, "f32", op, kind, deterministic=True, **options)
 
 
 def _compensated(device, **options):
-    return gw.Reduce(device, "f32", compensated=True, **options)
+    return make_primitive(gw.Reduce, device, "f32", compensated=True, **options)
 
 
 def _compensated_scan(device, kind="inclusive", **options):
-    return gw.Scan(device, "f32", gw.Add, kind, compensated=True, **options)
+    return make_primitive(gw.Scan, device, "f32", gw.Add, kind, compensated=True, **options)
 
 
 # ---- the fixed order ----
@@ -118,8 +127,10 @@ def test_another_order_gives_other_bits(device):
     """Else the tests above could not fail."""
     x = _random(40 * TILE)
     assert _bits(reduce_twin(x)) != _bits(reduce_twin(x[::-1].copy()))
-    assert _bits(reduce_twin(x)) != _bits(_run(gw.Reduce(device, "f32", workgroup_size=64, vecs=1), device, x))
-    other = _run(gw.Scan(device, "f32", workgroup_size=64, vecs=1), device, x)
+    assert _bits(reduce_twin(x)) != _bits(
+        _run(gw.Reduce(device, "f32", tuning=gw.ReduceTuning(workgroup_size=64, vecs=1)), device, x)
+    )
+    other = _run(gw.Scan(device, "f32", tuning=gw.ScanTuning(workgroup_size=64, vecs=1)), device, x)
     assert _bits(scan_twin(x, "inclusive")) != _bits(other)
 
 
@@ -251,8 +262,12 @@ def test_nothing_changes_where_nothing_rounds(datatype, op):
         for subgroups in (None, "emulated-4"):
             options = {"datatype": datatype, "op": op, "subgroups": subgroups}
             plain, asked = (
-                make.plan_for(
-                    capabilities=gw.Capabilities(), lengths=LAYOUT | {"output": 5000}, **options, deterministic=flag
+                plan_from(
+                    make,
+                    capabilities=gw.Capabilities(),
+                    lengths=LAYOUT | {"output": 5000},
+                    **options,
+                    deterministic=flag,
                 )
                 for flag in (False, True)
             )
@@ -304,13 +319,13 @@ def test_the_environments_wish_for_look_back_gives_way(monkeypatch):
 )  # fmt: skip
 def test_options_that_contradict_each_other_are_refused(make, wrong, message):
     with pytest.raises(gw.ArgumentError, match=message):
-        make(None, "f32", deterministic=True, capabilities=gw.Capabilities(), **wrong)
+        make_primitive(make, None, "f32", deterministic=True, capabilities=gw.Capabilities(), **wrong)
 
 
 def test_what_agrees_with_the_fixed_order_is_taken():
     for make in (gw.Reduce, gw.Scan):
         for option in ({"workgroup_size": 256, "vecs": 4}, {"subgroups": False}, {"subgroups": "none"}):
-            make(None, "f32", deterministic=True, capabilities=gw.Capabilities(), **option)
+            make_primitive(make, None, "f32", deterministic=True, capabilities=gw.Capabilities(), **option)
     gw.Scan(None, "f32", deterministic=True, strategy="reduce_then_scan", capabilities=gw.Capabilities())
 
 
@@ -318,7 +333,7 @@ def test_a_device_with_small_workgroups_is_refused():
     small = gw.Capabilities(limits={"max-compute-invocations-per-workgroup": 128})
     for options in ({"deterministic": True}, {"compensated": True}):
         with pytest.raises(gw.ArgumentError, match=r"=True is unsupported.*workgroup_size=256 .* at most 128"):
-            gw.Reduce(None, "f32", capabilities=small, **options)
+            make_primitive(gw.Reduce, None, "f32", capabilities=small, **options)
 
 
 def test_the_functions_take_the_options(device):
@@ -378,7 +393,7 @@ def test_plain_sums_are_within_their_bounds(device, n):
             ({}, None),
             ({"subgroups": False, "workgroup_size": 64, "vecs": 1}, None),
         ):
-            run = gw.Reduce(device, "f32", **options).execute(input=gw.asarray(x, device))
+            run = make_primitive(gw.Reduce, device, "f32", **options).execute(input=gw.asarray(x, device))
             if chain is None:
                 w, v, b = (run.plan.parameters[k] for k in ("workgroup_size", "vecs", "blocks"))
                 chain = v * math.ceil(math.ceil(n / (4 * w * v)) / b) + math.ceil(b / w) + 2 * w + 4
@@ -391,7 +406,7 @@ def test_prefixes_are_within_their_bounds(device, require, strategy):
         require("shader-int64", "shader-int64-atomic-all-ops")
     x = ill_conditioned(20 * TILE + 5, 1e6)
     options = {"deterministic": True} if strategy == "deterministic" else strategy_options(strategy)
-    run = gw.Scan(device, "f32", **options).execute(input=gw.asarray(x, device))
+    run = make_primitive(gw.Scan, device, "f32", **options).execute(input=gw.asarray(x, device))
     w, v = run.plan.parameters["workgroup_size"], run.plan.parameters["vecs"]
     chain = 2 * math.ceil(x.size / (4 * w * v)) + 4 * v + 3 * w + 20
     if strategy == "deterministic":

@@ -15,6 +15,7 @@ from helpers.strategies import (
     SHAPES,
     assert_same,
     exact_items,
+    make_primitive,
     mode_for,
     operator,
     scan_reference,
@@ -43,7 +44,9 @@ def mode(request, require):
 def _make(device, state, mode="none", op=AFFINE, datatype="u32", kind="inclusive", **more):
     options = {**shape_options(device, "small", mode), **more}
     subgroups = mode_for(device, mode, options["workgroup_size"])
-    return gw.Scan(device, datatype, op, kind, strategy="lookback", state=state, subgroups=subgroups, **options)
+    return make_primitive(
+        gw.Scan, device, datatype, op, kind, strategy="lookback", state=state, subgroups=subgroups, **options
+    )
 
 
 def _run(scan, device, x, **options):
@@ -186,7 +189,7 @@ def test_many_runs_are_all_right(device, state, mode, repeats, tickets):
 
 def test_the_default_shape_over_many_tiles(device, state):
     x = exact_items("add", "u32", 8192 * 100 + 1)
-    scan = gw.Scan(device, "u32", strategy="lookback", state=state)
+    scan = gw.Scan(device, "u32", strategy="lookback", tuning=gw.ScanTuning(state=state))
     assert_same(_run(scan, device, x, trials=3), scan_reference("add", x))
 
 
@@ -247,9 +250,9 @@ def test_it_is_one_dispatch_and_nothing_else(device, state):
 def test_64_bit_words_need_a_device_that_has_them(device):
     without = dataclasses.replace(gw.capabilities(device), features=frozenset())
     options = {**SHAPES["small"], "subgroups": "none", "capabilities": without}
-    assert gw.Scan(device, "u32", strategy="lookback", **options).state == "u32x2"
+    assert make_primitive(gw.Scan, device, "u32", strategy="lookback", **options).state == "u32x2"
     with pytest.raises(gw.ArgumentError, match="shader-int64-atomic-all-ops"):
-        gw.Scan(device, "u32", strategy="lookback", state="u64", **options)
+        make_primitive(gw.Scan, device, "u32", strategy="lookback", state="u64", **options)
 
 
 @pytest.mark.parametrize(("bits", "most"), [(15, 14), (0, 14)])

@@ -7,7 +7,9 @@ import pytest
 
 import gridwise_py as gw
 from gridwise_py.bench.check import mismatch
-from helpers.strategies import DATATYPES, SHAPES, assert_same, edge_sizes
+from helpers.strategies import DATATYPES, SHAPES, assert_same, edge_sizes, make_primitive
+
+SMALL = gw.ElementwiseTuning(workgroup_size=64, vecs=1)
 
 #: What each built-in operator is in numpy, on the bits where an operation on floats would round or lose a sign.
 WANTED = {
@@ -51,7 +53,7 @@ def _items(datatype, n, seed=0):
 @pytest.mark.parametrize("datatype", DATATYPES)
 @pytest.mark.parametrize("op", WANTED)
 def test_built_in_operators_are_numpys_bit_for_bit(device, op, datatype, shape):
-    gpu = gw.Map(device, datatype, op, **SHAPES[shape])
+    gpu = make_primitive(gw.Map, device, datatype, op, **SHAPES[shape])
     tile = 4 * SHAPES[shape].get("workgroup_size", 256) * SHAPES[shape].get("vecs", 4)
     for n in edge_sizes(tile, subgroup=8, blocks=3):
         x = _items(datatype, n)
@@ -69,7 +71,7 @@ def test_the_lowest_integer_has_no_opposite(device):
 
 @pytest.mark.parametrize("datatype", ["u32", "i32"])
 def test_an_operator_of_a_users_own_in_views_and_in_place(device, datatype):
-    gpu = gw.Map(device, datatype, STEPS, workgroup_size=64, vecs=1)
+    gpu = gw.Map(device, datatype, STEPS, tuning=SMALL)
     for n, begin in ((0, 0), (1, 1), (4, 4), (255, 3), (257, 2), (5000, 77)):
         x = _items(datatype, n + begin + 9)
         array, expected = gw.asarray(x, device), x.copy()
@@ -90,7 +92,7 @@ def test_in_windows(device):
     few = {"max-storage-buffer-binding-size": 4096}
     capabilities = gw.capabilities(device)
     capabilities = dataclasses.replace(capabilities, limits=capabilities.limits | few)
-    gpu = gw.Map(device, "u32", STEPS, capabilities=capabilities, workgroup_size=64, vecs=1)
+    gpu = gw.Map(device, "u32", STEPS, capabilities=capabilities, tuning=SMALL)
     x = _items("u32", 5001)
     for begin in (0, 1):
         run = gpu.execute(input=gw.asarray(x, device)[begin:])

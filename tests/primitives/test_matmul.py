@@ -20,7 +20,7 @@ from gridwise_py.runtime.context import context_of
 from gridwise_py.tuning.matmul_shapes import MatMulShape, matmul_shapes_for
 from helpers.cases import BARE, CPU, FULL
 from helpers.matmul import SHAPES
-from helpers.strategies import assert_same
+from helpers.strategies import assert_same, make_primitive
 
 DTYPES = {"f32": np.float32, "f16": np.float16}
 
@@ -38,7 +38,7 @@ def _product(a, b):
 
 def _run(device, a, b, datatype="f32", **options):
     (m, k), n = a.shape, b.shape[1]
-    primitive = gw.MatMul(device, datatype, m=m, n=n, k=k, **options)
+    primitive = make_primitive(gw.MatMul, device, datatype, m=m, n=n, k=k, **options)
     run = primitive.execute(a=gw.asarray(a.ravel(), device), b=gw.asarray(b.ravel(), device))
     return run.output.to_numpy().reshape(m, n)
 
@@ -124,7 +124,7 @@ def test_views_that_start_anywhere(device, datatype, at_a, at_b, at_c, m, n, k):
     pad = np.full(n, np.nan, a.dtype)  # what must not be read
     big_a, big_b = (gw.asarray(np.concatenate([pad[:at], x.ravel(), pad]), device) for at, x in ((at_a, a), (at_b, b)))
     big_c = gw.asarray(np.full(at_c + m * n + 5, 9, a.dtype), device)
-    primitive = gw.MatMul(device, datatype, m=m, n=n, k=k, **SHAPES["one stage"][0])
+    primitive = make_primitive(gw.MatMul, device, datatype, m=m, n=n, k=k, **SHAPES["one stage"][0])
     views = {"a": big_a[at_a : at_a + m * k], "b": big_b[at_b : at_b + k * n], "output": big_c[at_c : at_c + m * n]}
     primitive.execute(**views)
     expected = np.full(at_c + m * n + 5, 9, a.dtype)
@@ -139,7 +139,7 @@ def test_three_views_of_one_buffer(device, datatype):
     data = np.concatenate([a.ravel(), b.ravel(), np.zeros(m * n + 3, a.dtype)])
     x = gw.asarray(data, device)
     first, second, last = m * k, m * k + k * n, m * k + k * n + m * n
-    primitive = gw.MatMul(device, datatype, m=m, n=n, k=k, **SHAPES["two stages"][0])
+    primitive = make_primitive(gw.MatMul, device, datatype, m=m, n=n, k=k, **SHAPES["two stages"][0])
     primitive.execute(a=x[:first], b=x[first:second], output=x[second:last])
     data[second:last] = _product(a, b).ravel()
     assert_same(x.to_numpy(), data)
@@ -148,7 +148,7 @@ def test_three_views_of_one_buffer(device, datatype):
 @pytest.mark.parametrize("datatype", DTYPES)
 def test_seven_trials_give_the_result_of_one(device, datatype):
     a, b = _integers(datatype, 37, 41), _integers(datatype, 41, 39, seed=1)
-    primitive = gw.MatMul(device, datatype, m=37, n=39, k=41, **SHAPES["two stages"][0])
+    primitive = make_primitive(gw.MatMul, device, datatype, m=37, n=39, k=41, **SHAPES["two stages"][0])
     run = primitive.execute(a=gw.asarray(a.ravel(), device), b=gw.asarray(b.ravel(), device), trials=7)
     assert_same(run.output.to_numpy(), _product(a, b).ravel())
 
@@ -156,7 +156,7 @@ def test_seven_trials_give_the_result_of_one(device, datatype):
 def test_a_matrix_may_be_both_inputs_but_no_output(device):
     x = _integers("f32", 20, 20)
     array = gw.asarray(x.ravel(), device)
-    primitive = gw.MatMul(device, m=20, n=20, k=20, **SHAPES["one stage"][0])
+    primitive = make_primitive(gw.MatMul, device, m=20, n=20, k=20, **SHAPES["one stage"][0])
     assert_same(primitive.execute(a=array, b=array).output.to_numpy(), _product(x, x).ravel())
     with pytest.raises(gw.OverlapError, match=r"output .* overlaps a"):
         primitive.execute(a=array, b=array, output=array)
@@ -166,7 +166,7 @@ def test_past_65535_workgroups(device):
     m, n = 64, 16 * 16_400
     a, b = _integers("f32", m, 1), _integers("f32", 1, n, seed=1)
     options = {"tile_m": 16, "tile_n": 16, "tile_k": 4, "thread_m": 4, "thread_n": 4, "unroll": 1}
-    primitive = gw.MatMul(device, m=m, n=n, k=1, **options)
+    primitive = make_primitive(gw.MatMul, device, m=m, n=n, k=1, **options)
     run = primitive.execute(a=gw.asarray(a.ravel(), device), b=gw.asarray(b.ravel(), device))
     assert np.prod(run.plan.kernels[0].workgroups) > 65_535
     assert_same(run.output.to_numpy(), _product(a, b).ravel())
@@ -234,9 +234,9 @@ def test_every_row_of_the_table_runs_on_every_device(capabilities):
     rows = matmul_shapes_for(capabilities).rows
     assert [up_to for up_to, _ in rows] == [*sorted(up for up, _ in rows if up is not None), None]
     for _, shape in rows:
-        wished = matmul_shapes_for(capabilities, **dataclasses.asdict(shape))
-        assert wished.rows == ((None, shape),)
-        assert wished.source == "argument"
+        tuned = matmul_shapes_for(capabilities, gw.MatMulTuning(**dataclasses.asdict(shape)))
+        assert tuned.rows == ((None, shape),)
+        assert tuned.source == "argument"
 
 
 def test_large_products_on_a_gpu_have_large_tiles():
@@ -248,7 +248,7 @@ def test_large_products_on_a_gpu_have_large_tiles():
 
 
 @pytest.mark.parametrize(
-    ("wishes", "message"),
+    ("tuning", "message"),
     [
         ({"tile_m": 24}, "tile_m=24 must be a power of two from 16 to 256"),
         ({"tile_n": 8}, "tile_n=8 must be"),
@@ -264,16 +264,17 @@ def test_large_products_on_a_gpu_have_large_tiles():
         ({"stages": 2}, "use a smaller tile_k, or stages=1"),
     ],
 )
-def test_a_shape_that_cannot_be_is_refused(wishes, message):
+def test_a_shape_that_cannot_be_is_refused(tuning, message):
     with pytest.raises(gw.ArgumentError, match=message):
-        gw.MatMul(None, m=1, n=1, k=1, capabilities=BARE, **wishes)
+        gw.MatMul(None, m=1, n=1, k=1, capabilities=BARE, tuning=gw.MatMulTuning(**tuning))
 
 
 def test_storage_bytes_are_those_of_the_text():
     shape = MatMulShape(128, 64, 16, 8, 8, 2, 8)
     roomy = dataclasses.replace(FULL, limits={"max-compute-workgroup-storage-size": 49_152})
+    tuning = gw.MatMulTuning(**dataclasses.asdict(shape))
     lengths = {"a": 1, "b": 1, "output": 1}
-    plan = gw.MatMul.plan_for(capabilities=roomy, lengths=lengths, m=1, n=1, k=1, **dataclasses.asdict(shape))
+    plan = gw.MatMul.plan_for(capabilities=roomy, lengths=lengths, m=1, n=1, k=1, tuning=tuning)
     (shader,) = plan.shaders.values()
     counts = [int(line.split(">, ")[1].split(">")[0]) for line in shader.text.splitlines() if "var<workgroup>" in line]
     assert 16 * sum(counts) == shape.storage_bytes

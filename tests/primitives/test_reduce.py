@@ -22,6 +22,7 @@ from helpers.strategies import (
     every,
     exact_items,
     items,
+    make_primitive,
     mode_for,
     operator,
     pairwise,
@@ -37,7 +38,7 @@ SLOW = [case for case in every(FACTORS) if case not in NORMAL]
 def _make(device, op="add", datatype="f32", mode="none", shape="small", **more):
     options = {**shape_options(device, shape, mode), **more}
     subgroups = mode_for(device, mode, options.get("workgroup_size"))
-    return gw.Reduce(device, datatype, operator(op, datatype), subgroups=subgroups, **options)
+    return make_primitive(gw.Reduce, device, datatype, operator(op, datatype), subgroups=subgroups, **options)
 
 
 def _run(reduce, device, x, **options):
@@ -232,7 +233,8 @@ def test_an_output_that_is_longer_keeps_its_other_items(device):
 def test_blocks_that_never_post_are_computed_again(device, require, op, datatype, stall_every, state):
     if state == "u64":
         require("shader-int64", "shader-int64-atomic-all-ops")
-    reduce = gw.Reduce(
+    reduce = make_primitive(
+        gw.Reduce,
         device,
         datatype,
         operator(op, datatype),

@@ -25,6 +25,7 @@ from helpers.strategies import (
     every,
     exact_items,
     items,
+    make_primitive,
     mode_for,
     operator,
     pairwise,
@@ -53,7 +54,7 @@ def _make(
 ):  # fmt: skip
     options = {**shape_options(device, shape, mode), **more}
     subgroups = mode_for(device, mode, options.get("workgroup_size"))
-    return gw.Scan(
+    return make_primitive(gw.Scan,
         device, datatype, operator(op, datatype), kind,
         subgroups=subgroups, **strategy_options(strategy), **options,
     )  # fmt: skip
@@ -316,7 +317,7 @@ def test_the_strategy_is_chosen_reported_and_can_be_overridden(device):
     chosen = gw.Scan(device).execute(input=x).plan.parameters["strategy"]
     assert chosen == ("lookback" if lookback_verdict(device, gw.Scan(device).state).safe else "reduce_then_scan")
     for strategy in ("reduce_then_scan", "lookback"):
-        run = gw.Scan(device, strategy=strategy, state="u32x2").execute(input=x)
+        run = gw.Scan(device, strategy=strategy, tuning=gw.ScanTuning(state="u32x2")).execute(input=x)
         assert run.plan.parameters["strategy"] == strategy
 
 
@@ -337,4 +338,4 @@ def test_the_strategy_is_chosen_reported_and_can_be_overridden(device):
 )
 def test_wrong_options_are_refused(device, wrong):
     with pytest.raises(gw.ArgumentError, match=str(next(reversed(wrong.values())))):
-        gw.Scan(device, **wrong)
+        make_primitive(gw.Scan, device, **wrong)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import gridwise_py as gw
 from gridwise_py.primitives import REGISTRY
 from helpers.sorting import DATATYPES, KINDS, keys_of, order_of
-from helpers.strategies import mode_for, pairwise
+from helpers.strategies import make_primitive, mode_for, pairwise, plan_from
 
 FACTORS = {
     "datatype": DATATYPES,
@@ -37,7 +37,7 @@ def make(device, kind="keys", datatype="u32", mode="none", **options):
     cls, values = KINDS[kind]
     arguments = (datatype,) if values is None else (datatype, values)
     options = {**SMALL, "parts": 1, "subgroups": mode_for(device, mode, 256), **options}
-    return cls(device, *arguments, **options)
+    return make_primitive(cls, device, *arguments, **options)
 
 
 def check(device, primitive, keys, seed=1, **call):
@@ -334,7 +334,7 @@ def test_everything_in_one_buffer(device, n):
     buffer = gw.asarray(keys_of("u32", 5 * n), device)
     before = buffer.to_numpy()
     parts = [buffer[i * n : (i + 1) * n] for i in range(4)]
-    primitive = gw.SortPairs(device, "u32", "u32", **SMALL)
+    primitive = make_primitive(gw.SortPairs, device, "u32", "u32", **SMALL)
     primitive.execute(keys=parts[0], values=parts[1], output_keys=parts[2], output_values=parts[3])
     after, order = buffer.to_numpy(), order_of(before[:n])
     same_bits(after[2 * n : 3 * n], before[:n][order])
@@ -361,7 +361,7 @@ def test_items_of_several_sizes_in_one_buffer(device, keys, values, n):
         places[name] = slice(first * size, (first + n) * size)
     before = words.view(np.uint8)
     taken = {name: before[place].view(views[name].dtype) for name, place in places.items()}
-    gw.SortPairs(device, keys, values, **SMALL).execute(**views)
+    make_primitive(gw.SortPairs, device, keys, values, **SMALL).execute(**views)
     order = order_of(taken["keys"])
     expected = before.copy()
     expected[places["output_keys"]] = taken["keys"][order].view(np.uint8)
@@ -371,7 +371,7 @@ def test_items_of_several_sizes_in_one_buffer(device, keys, values, n):
 
 def test_overlap_is_a_matter_of_bytes(device):
     buffer = gw.empty(64, "u32", device).buffer
-    primitive = gw.SortPairs(device, "u64", "u32", **SMALL)
+    primitive = make_primitive(gw.SortPairs, device, "u64", "u32", **SMALL)
     keys, output_keys = gw.Array(buffer, "u64", 4, 0), gw.Array(buffer, "u64", 4, 4)
     values, output_values = gw.Array(buffer, "u32", 4, 16), gw.Array(buffer, "u32", 4, 20)
     primitive.execute(keys=keys, values=values, output_keys=output_keys, output_values=output_values)
@@ -391,7 +391,7 @@ def test_labels_a_person_understands():
     lengths = {"input": 1 << 20, "output": 1 << 20}
 
     def labels(**options):
-        return [k.label for k in gw.Sort.plan_for(capabilities=caps, lengths=lengths, **options).kernels]
+        return [k.label for k in plan_from(gw.Sort, capabilities=caps, lengths=lengths, **options).kernels]
 
     assert labels() == ["histogram", "pass 0", "pass 1", "pass 2", "pass 3"]
     assert labels(strategy="reduce_then_scan", end_bit=8) == ["histogram", "count 0", "offsets 0", "pass 0"]
@@ -406,7 +406,7 @@ def test_few_keys_have_tiles_of_their_own():
     )  # fmt: skip
 
     def plan(n, **options):
-        return gw.Sort.plan_for(capabilities=caps, lengths={"input": n, "output": n}, **options)
+        return plan_from(gw.Sort, capabilities=caps, lengths={"input": n, "output": n}, **options)
 
     one, few, many = (plan(n).parameters for n in (10240, 10241, (1 << 20) + 1))
     assert (one["strategy"], one["items_per_invocation"]) == ("one workgroup", 20)
@@ -487,7 +487,7 @@ def test_plans_survive_json():
         ({"begin_bit": 3, "end_bit": 33}, "bits 3 to 33 do not lie in a key of u32"),
         ({"begin_bit": 9, "end_bit": 8}, "0 <= begin_bit <= end_bit <= 32"),
         ({"strategy": "merge"}, "known are onesweep, reduce_then_scan"),
-        ({"workgroup_size": 100}, "multiple of 128, from 256 to"),
+        ({"workgroup_size": 100}, "multiple of 128, and at least 256"),
         ({"items": 1000}, "max-compute-workgroup-storage-size"),
         ({"items": 3, "parts": 2}, "multiple of parts=2"),
         ({"spin_limit": 0}, "spin_limit=0 must be an integer of at least 1"),
@@ -495,7 +495,7 @@ def test_plans_survive_json():
 )
 def test_a_configuration_that_cannot_be(options, message):
     with pytest.raises(gw.ArgumentError, match=message):
-        gw.Sort(None, capabilities=gw.Capabilities(), **options)
+        make_primitive(gw.Sort, None, capabilities=gw.Capabilities(), **options)
 
 
 def test_values_of_other_sizes_and_lengths_are_refused(device):

@@ -30,6 +30,7 @@ from helpers.strategies import (
     STRATEGIES,
     assert_same,
     exact_items,
+    make_primitive,
     operator,
     pairwise,
     reduce_reference,
@@ -84,7 +85,7 @@ def scans() -> Iterator[Expected]:
     """Scans by every strategy but the exempt one."""
     for case in SCANS:
         op, datatype, kind = case["op"], case["datatype"], case["kind"]
-        scan = gw.Scan(
+        scan = make_primitive(gw.Scan,
             None, datatype, operator(op, datatype), kind, capabilities=SWIFTSHADER,
             **_shaped(case["shape"], case["mode"]), **strategy_options(case["strategy"]),
         )  # fmt: skip
@@ -97,7 +98,7 @@ def reductions() -> Iterator[Expected]:
     """Reductions."""
     for case in REDUCTIONS:
         op, datatype = case["op"], case["datatype"]
-        reduce = gw.Reduce(
+        reduce = make_primitive(gw.Reduce,
             None, datatype, operator(op, datatype), capabilities=SWIFTSHADER,
             **_shaped(case["shape"], case["mode"]),
         )  # fmt: skip
@@ -111,7 +112,9 @@ def stalled() -> Iterator[Expected]:
     """Look-back where every second tile never posts: those after it must help themselves."""
     for mode in MODES:
         options = _shaped("middle", mode) | {"stall_every": 2, "spin_limit": 4}
-        scan = gw.Scan(None, "u32", capabilities=SWIFTSHADER, **options, **strategy_options("lookback-u32x2-tickets"))
+        scan = make_primitive(
+            gw.Scan, None, "u32", capabilities=SWIFTSHADER, **options, **strategy_options("lookback-u32x2-tickets")
+        )
         x = exact_items("add", "u32", 40 * _tile(scan) + 3)
         yield _expected("stalled", scan, {"input": x}, {"output": scan_reference("add", x)})
 
@@ -161,7 +164,7 @@ def products() -> Iterator[Expected]:
                 dtype = gw.STORAGE_DATATYPES[datatype].dtype
                 a, b = (rng.integers(-3, 4, shape).astype(dtype) for shape in ((m, k), (k, n)))
                 product = (a.astype(np.float64) @ b.astype(np.float64)).astype(dtype)
-                matmul = gw.MatMul(None, datatype, m=m, n=n, k=k, capabilities=SWIFTSHADER, **options)
+                matmul = make_primitive(gw.MatMul, None, datatype, m=m, n=n, k=k, capabilities=SWIFTSHADER, **options)
                 inputs, wanted = {"a": a.ravel(), "b": b.ravel()}, {"output": product.ravel()}
                 yield _expected(f"{name} {datatype}", matmul, inputs, wanted)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import gridwise_py as gw
 from gridwise_py.runtime.context import context_of
-from helpers.strategies import DATATYPES, SHAPES, assert_same, edge_sizes, exact_items, items, lengths
+from helpers.strategies import DATATYPES, SHAPES, assert_same, edge_sizes, exact_items, items, lengths, make_primitive
 
 
 def _run(add, device, a, b, **options):
@@ -19,7 +19,7 @@ def _run(add, device, a, b, **options):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("datatype", DATATYPES)
 def test_is_right_at_edge_sizes(device, datatype, shape):
-    add = gw.VectorAdd(device, datatype, **SHAPES[shape])
+    add = make_primitive(gw.VectorAdd, device, datatype, **SHAPES[shape])
     tile = 4 * SHAPES[shape].get("workgroup_size", 256) * SHAPES[shape].get("vecs", 4)
     for n in edge_sizes(tile, subgroup=8, blocks=5):
         a, b = (exact_items("add", datatype, n, seed) for seed in (1, 2))
@@ -38,7 +38,7 @@ def test_regions_that_take_turns(device, monkeypatch, blocks, windows):
     n = windows * blocks * tile - 5
     few = {"max-storage-buffer-binding-size": 4 * blocks * tile + 512, "max-compute-workgroups-per-dimension": 4}
     capabilities = dataclasses.replace(gw.capabilities(device), limits=gw.capabilities(device).limits | few)
-    add = gw.VectorAdd(device, "u32", workgroup_size=16, vecs=3, capabilities=capabilities)
+    add = gw.VectorAdd(device, "u32", tuning=gw.ElementwiseTuning(workgroup_size=16, vecs=3), capabilities=capabilities)
     a, b = (exact_items("add", "u32", n, seed) for seed in (1, 2))
     x = gw.asarray(a, device)
     run = add.execute(a=x, b=gw.asarray(b, device))
@@ -71,7 +71,7 @@ def test_regions_only_where_pages_are_looked_up_anew():
 def test_adds_any_items_as_numpy_does(device, datatype, data):
     n = data.draw(lengths(tile=64, subgroup=4))
     a, b = (data.draw(items(datatype, n)) for _ in "ab")
-    add = gw.VectorAdd(device, datatype, **SHAPES["small"])
+    add = make_primitive(gw.VectorAdd, device, datatype, **SHAPES["small"])
     got = _run(add, device, a, b)
     with np.errstate(all="ignore"):
         want = a + b
@@ -99,7 +99,7 @@ def _without_denormals(x):
 )
 @pytest.mark.parametrize("n", [1, 64], ids=["scalar path", "vec4 path"])
 def test_special_floats(device, a, b, want, n):
-    add = gw.VectorAdd(device, "f32", **SHAPES["small"])
+    add = make_primitive(gw.VectorAdd, device, "f32", **SHAPES["small"])
     got = _run(add, device, np.full(n, a, np.float32), np.full(n, b, np.float32))
     assert_same(got, np.full(n, want, np.float32))
 
@@ -114,7 +114,7 @@ def test_integers_wrap(device, datatype):
 
 @pytest.mark.parametrize("datatype", DATATYPES)
 def test_seven_trials_give_the_result_of_one(device, datatype):
-    add = gw.VectorAdd(device, datatype, **SHAPES["small"])
+    add = make_primitive(gw.VectorAdd, device, datatype, **SHAPES["small"])
     a, b = (exact_items("add", datatype, 1001, seed) for seed in (1, 2))
     one, seven = (_run(add, device, a, b, trials=trials) for trials in (1, 7))
     assert_same(one, a + b)
@@ -124,7 +124,7 @@ def test_seven_trials_give_the_result_of_one(device, datatype):
 def test_past_65535_workgroups(device):
     n = 64 * 65_536 + 65
     a, b = np.arange(n, dtype=np.uint32), np.arange(n, dtype=np.uint32)[::-1].copy() * np.uint32(7)
-    add = gw.VectorAdd(device, "u32", **SHAPES["small"])
+    add = make_primitive(gw.VectorAdd, device, "u32", **SHAPES["small"])
     run = add.execute(a=gw.asarray(a, device), b=gw.asarray(b, device))
     assert np.prod(run.plan.kernels[0].workgroups) > 65_535
     assert_same(run.output.to_numpy(), a + b)
@@ -140,7 +140,7 @@ def _few_workgroups(device):
 @pytest.mark.parametrize("tiles", [7, 8, 48, 49, 50, 57, 200, 343])
 def test_a_dispatch_limit_of_7(device, tiles):
     n = 64 * tiles - 3
-    add = gw.VectorAdd(device, "u32", **SHAPES["small"], capabilities=_few_workgroups(device))
+    add = make_primitive(gw.VectorAdd, device, "u32", **SHAPES["small"], capabilities=_few_workgroups(device))
     a, b = (exact_items("add", "u32", n, seed) for seed in (1, 2))
     run = add.execute(a=gw.asarray(a, device), b=gw.asarray(b, device))
     assert max(run.plan.kernels[0].workgroups) <= 7
@@ -148,14 +148,14 @@ def test_a_dispatch_limit_of_7(device, tiles):
 
 
 def test_more_than_three_dimensions_of_the_limit_is_refused_by_name(device):
-    add = gw.VectorAdd(device, "u32", **SHAPES["small"], capabilities=_few_workgroups(device))
+    add = make_primitive(gw.VectorAdd, device, "u32", **SHAPES["small"], capabilities=_few_workgroups(device))
     a = gw.asarray(np.ones(64 * 343 + 1, np.uint32), device)
     with pytest.raises(gw.LimitError, match="max-compute-workgroups-per-dimension is 7"):
         add.execute(a=a, b=a)
 
 
 def test_another_length_compiles_nothing(device):
-    add = gw.VectorAdd(device, "i32", **SHAPES["small"])
+    add = make_primitive(gw.VectorAdd, device, "i32", **SHAPES["small"])
     compiled = context_of(device).executor.pipelines.compiled
     for step, n in enumerate([1000, 3, 1000, 64, 0, 65, 4096, 1]):
         a = exact_items("add", "i32", n)

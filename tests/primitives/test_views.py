@@ -12,6 +12,7 @@ from helpers.strategies import (
     SHAPES,
     assert_same,
     exact_items,
+    make_primitive,
     reduce_reference,
     scan_reference,
 )
@@ -24,12 +25,12 @@ PRIMITIVES = ("vector_add", "reduce", "scan", "exclusive scan", "lookback")
 def _make(device, name, **more):
     options = {**SMALL, "subgroups": "none", **more}
     if name == "vector_add":
-        return gw.VectorAdd(device, "u32", **SMALL, **more)
+        return make_primitive(gw.VectorAdd, device, "u32", **SMALL, **more)
     if name == "reduce":
-        return gw.Reduce(device, "u32", AFFINE, **options)
+        return make_primitive(gw.Reduce, device, "u32", AFFINE, **options)
     kind = "exclusive" if name == "exclusive scan" else "inclusive"
     strategy = "lookback" if name == "lookback" else "reduce_then_scan"
-    return gw.Scan(device, "u32", AFFINE, kind, strategy=strategy, state="u32x2", **options)
+    return make_primitive(gw.Scan, device, "u32", AFFINE, kind, strategy=strategy, state="u32x2", **options)
 
 
 def _inputs(name, x):
@@ -155,7 +156,7 @@ def test_a_reduction_into_its_own_input(device, n, place):
 
 def test_in_place_chooses_a_strategy_that_can(device):
     capabilities = dataclasses.replace(gw.capabilities(device), adapter_type="DiscreteGPU")
-    scan = gw.Scan(device, "u32", capabilities=capabilities, subgroups="none")
+    scan = gw.Scan(device, "u32", capabilities=capabilities, tuning=gw.ScanTuning(subgroups="none"))
     x = gw.asarray(exact_items("add", "u32", 10_000), device)
     assert scan.choose_strategy(in_place=False) == "lookback"
     want = scan_reference("add", x.to_numpy())
@@ -228,7 +229,7 @@ def test_a_view_that_ends_with_its_raw_buffer(device, offset):
 def test_raw_buffers_are_seen_through_the_primitives_datatype(device, dtype):
     x = exact_items("add", dtype, 99)
     raw = device.create_buffer_with_data(data=x, usage=USAGE)
-    run = gw.Scan(device, dtype, **SMALL, subgroups="none").execute(input=raw)
+    run = make_primitive(gw.Scan, device, dtype, **SMALL, subgroups="none").execute(input=raw)
     assert_same(run.output.to_numpy(), scan_reference("add", x))
 
 
@@ -298,7 +299,7 @@ def test_the_real_limit_of_a_binding(device, name):
 def test_the_last_tile_writes_nothing_behind_the_output(device, vecs):
     """Whatever its shape: what lies behind is somebody else's."""
     tile = 4 * 64 * vecs
-    add = gw.VectorAdd(device, "u32", workgroup_size=64, vecs=vecs)
+    add = gw.VectorAdd(device, "u32", tuning=gw.ElementwiseTuning(workgroup_size=64, vecs=vecs))
     for n in (1, tile // vecs, tile // vecs + 1, tile - 1, tile, tile + 1, 2 * tile - 4):
         a, b = np.arange(n, dtype=np.uint32), np.arange(n, dtype=np.uint32) * 7
         whole = gw.asarray(np.full(4 * tile, 123, dtype=np.uint32), device)

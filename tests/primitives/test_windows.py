@@ -21,6 +21,7 @@ from helpers.strategies import (
     SHAPES,
     assert_same,
     exact_items,
+    make_primitive,
     operator,
     reduce_reference,
     scan_reference,
@@ -58,8 +59,15 @@ def _assert_guards(view):
 
 def _scan(device, datatype, op, kind, how, **options):
     strategy, _, state = how.partition("-")
-    return gw.Scan(
-        device, datatype, op, kind, strategy=strategy, **({"state": state} if state else {}), **{**SMALL, **options}
+    return make_primitive(
+        gw.Scan,
+        device,
+        datatype,
+        op,
+        kind,
+        strategy=strategy,
+        **({"state": state} if state else {}),
+        **{**SMALL, **options},
     )
 
 
@@ -170,7 +178,7 @@ def test_2_to_the_30_items_are_planned_as_on_a_gpu_with_bindings_of_2_gib():
 def test_vector_add_in_windows(device, datatype, n):
     rng = np.random.default_rng(n)
     a, b = (rng.integers(0, 1000, n).astype(gw.DATATYPES[datatype].dtype) for _ in range(2))
-    primitive = gw.VectorAdd(device, datatype, capabilities=_limited(device), **SHAPES["middle"])
+    primitive = make_primitive(gw.VectorAdd, device, datatype, capabilities=_limited(device), **SHAPES["middle"])
     for offsets in ((0, 0, 0), (1, 2, 3), (64, 5, 4)):
         views = [_view(device, x, offset) for x, offset in zip((a, b, np.zeros_like(a)), offsets, strict=True)]
         run = primitive.execute(a=views[0], b=views[1], output=views[2], trials=2)
@@ -189,7 +197,7 @@ def test_vector_add_in_windows(device, datatype, n):
 @pytest.mark.parametrize("op", OPERATORS)
 @pytest.mark.parametrize("datatype", DATATYPES)
 def test_reduce_in_windows(device, op, datatype):
-    reduce = gw.Reduce(device, datatype, operator(op, datatype), capabilities=_limited(device), **SMALL)
+    reduce = make_primitive(gw.Reduce, device, datatype, operator(op, datatype), capabilities=_limited(device), **SMALL)
     for n, offset in zip(EDGES, OFFSETS, strict=True):
         x = exact_items(op, datatype, n, seed=1)
         run = reduce.execute(input=_view(device, x, offset), trials=2)
@@ -202,7 +210,7 @@ def test_reduce_in_windows(device, op, datatype):
 def test_more_blocks_in_windows_than_invocations_combine(device, op, windows):
     """Each of the 64 that combine the totals takes one, two, or three neighbours: order shows what it takes."""
     x = exact_items(op, "u32", windows * WINDOW - 7)
-    reduce = gw.Reduce(device, "u32", operator(op, "u32"), capabilities=_limited(device), **SMALL)
+    reduce = make_primitive(gw.Reduce, device, "u32", operator(op, "u32"), capabilities=_limited(device), **SMALL)
     run = reduce.execute(input=gw.asarray(x, device))
     assert run.plan.parameters["blocks"] == 4 * windows
     assert_same(run.output.to_numpy(), reduce_reference(op, x))
@@ -212,7 +220,9 @@ def test_the_result_of_a_reduction_may_lie_in_its_input(device):
     """Its windows are bound for reading, and its last kernel binds another part of the same buffer for writing."""
     x = exact_items("add", "u32", 3 * WINDOW + 9)
     view = _view(device, x, 5)
-    gw.Reduce(device, "u32", capabilities=_limited(device), **SMALL).execute(input=view, output=view[-1:])
+    make_primitive(gw.Reduce, device, "u32", capabilities=_limited(device), **SMALL).execute(
+        input=view, output=view[-1:]
+    )
     assert_same(view.to_numpy(), np.append(x[:-1], reduce_reference("add", x)))
 
 
@@ -274,7 +284,9 @@ fn combine(a: T, b: T) -> T {
 @pytest.mark.parametrize("kind", KINDS)
 def test_scan_in_windows_in_place_and_beside_itself(device, kind):
     x = exact_items("affine", "u32", 3 * WINDOW + 1)
-    scan = gw.Scan(device, "u32", operator("affine", "u32"), kind, capabilities=_limited(device), **SMALL)
+    scan = make_primitive(
+        gw.Scan, device, "u32", operator("affine", "u32"), kind, capabilities=_limited(device), **SMALL
+    )
     view = _view(device, x, 3)
     scan.execute(input=view, output=view)
     assert_same(view.to_numpy(), scan_reference("affine", x, kind))
@@ -316,9 +328,9 @@ def test_windows_change_no_bit_of_a_fixed_order(device, option, offset):
     view = _view(device, x, offset)
     small = _limited(device, 1 << 20)
     for make in (
-        lambda **more: gw.Reduce(device, "f32", **{option: True}, **more),
-        lambda **more: gw.Scan(device, "f32", **{option: True}, **more),
-        lambda **more: gw.Scan(device, "f32", kind="exclusive", **{option: True}, **more),
+        lambda **more: make_primitive(gw.Reduce, device, "f32", **{option: True}, **more),
+        lambda **more: make_primitive(gw.Scan, device, "f32", **{option: True}, **more),
+        lambda **more: make_primitive(gw.Scan, device, "f32", kind="exclusive", **{option: True}, **more),
     ):
         whole, parts = make().execute(input=view), make(capabilities=small).execute(input=view)
         assert whole.plan.parameters["windows"] == 1
@@ -349,7 +361,7 @@ def test_sort_in_segments(device, datatype, strategy):
     """Of keys that neither begin nor end at a whole vec4; segments of a size that no tile divides."""
     keys = _keys(datatype, 9001)
     limit = keys.nbytes // 2 + 1040
-    sort = gw.Sort(device, datatype, strategy=strategy, capabilities=_limited(device, limit), **FEW)
+    sort = make_primitive(gw.Sort, device, datatype, strategy=strategy, capabilities=_limited(device, limit), **FEW)
     for offset in (0, 3):
         run = sort.execute(input=_view(device, keys, offset))
         assert _segments(run.plan) == 2
@@ -361,14 +373,18 @@ def test_sort_in_place_pairs_and_positions_in_segments(device):
     caps = _limited(device, 4 * 9001 // 2 + 1040)
     order = np.argsort(keys, kind="stable")
     x = _view(device, keys, 5)
-    gw.Sort(device, "i32", overwrite_input=True, capabilities=caps, **FEW).execute(input=x)
+    make_primitive(gw.Sort, device, "i32", overwrite_input=True, capabilities=caps, **FEW).execute(input=x)
     assert_same(x.to_numpy(), keys[order])
     _assert_guards(x)
     assert_same(
-        gw.ArgSort(device, "i32", capabilities=caps, **FEW).execute(input=_view(device, keys, 1)).output.to_numpy(),
+        make_primitive(gw.ArgSort, device, "i32", capabilities=caps, **FEW)
+        .execute(input=_view(device, keys, 1))
+        .output.to_numpy(),
         order.astype(np.uint32),
     )
-    pairs = gw.SortPairs(device, "i32", "u64", capabilities=_limited(device, 8 * 9001 // 2 + 1040), **FEW)
+    pairs = make_primitive(
+        gw.SortPairs, device, "i32", "u64", capabilities=_limited(device, 8 * 9001 // 2 + 1040), **FEW
+    )
     run = pairs.execute(keys=_view(device, keys, 0), values=_view(device, values, 0))
     assert_same(run.outputs["output_keys"].to_numpy(), keys[order])
     assert_same(run.outputs["output_values"].to_numpy(), values[order])
@@ -406,10 +422,16 @@ def test_too_many_segments_are_refused_by_the_limits_name(device, wgpu_errors):
 def test_temporary_memory_beyond_the_largest_buffer(device):
     """Copies of the keys then lie in several buffers; tables do not."""
     caps, x = _limited(device, 12_288, **{"max-buffer-size": 30_000}), _keys("u32", 9001)
-    run = gw.Sort(device, "u32", capabilities=caps, **FEW).execute(input=gw.asarray(x, device))
+    run = make_primitive(gw.Sort, device, "u32", capabilities=caps, **FEW).execute(input=gw.asarray(x, device))
     assert [b.size_bytes for b in run.plan.buffers if b.name.startswith("temporary_keys")] == [30_000, 6_016]
     assert_same(run.output.to_numpy(), np.sort(x))
-    tiny = gw.Sort(device, "u32", strategy="onesweep", workgroup_size=256, items=1, parts=1, capabilities=caps)
+    tiny = gw.Sort(
+        device,
+        "u32",
+        strategy="onesweep",
+        tuning=gw.SortTuning(workgroup_size=256, items=1, parts=1),
+        capabilities=caps,
+    )
     with pytest.raises(gw.LimitError, match=r"'states' needs 36880 bytes.*max-buffer-size is 30000"):
         tiny.execute(input=gw.asarray(x, device))
 
@@ -477,13 +499,13 @@ def test_windows_are_one_submission_and_a_timed_kernel_each(device, require, mon
     result = run.get_timing_result()
     assert result.labels == tuple(f"scan (window {i} of 3)" for i in (1, 2, 3))
     assert len(result.gpu_total_time_ns) == 3
-    reduce = gw.Reduce(device, "u32", capabilities=_limited(device), **SMALL).execute(input=x)
+    reduce = make_primitive(gw.Reduce, device, "u32", capabilities=_limited(device), **SMALL).execute(input=x)
     assert [k.label for k in reduce.plan.kernels] == [*(f"reduce (window {i} of 3)" for i in (1, 2, 3)), "combine"]
 
 
 def test_another_length_in_windows_compiles_nothing(device):
     scan = _scan(device, "u32", "add", "inclusive", "lookback-u32x2", capabilities=_limited(device))
-    reduce = gw.Reduce(device, "u32", capabilities=_limited(device), **SMALL)
+    reduce = make_primitive(gw.Reduce, device, "u32", capabilities=_limited(device), **SMALL)
     x = gw.empty(8 * WINDOW, "u32", device)
     counts = []
     for n in (2 * WINDOW, 3 * WINDOW + 4, 8 * WINDOW - 8):
@@ -531,7 +553,9 @@ def test_sort_beyond_128_mib(device):
     keys = np.arange(n, dtype=np.uint32) * np.uint32(2654435761)
     data = gw.asarray(keys, device)
     assert data.nbytes > 1 << 27
-    sort = gw.Sort(device, "u32", end_bit=8, strategy="reduce_then_scan", items=8, capabilities=caps)
+    sort = gw.Sort(
+        device, "u32", end_bit=8, strategy="reduce_then_scan", tuning=gw.SortTuning(items=8), capabilities=caps
+    )
     run = sort.execute(input=data)
     assert _segments(run.plan) == 2
     assert np.array_equal(run.output.to_numpy(), keys[np.argsort(keys.astype(np.uint8), kind="stable")])

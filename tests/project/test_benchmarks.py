@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import gridwise_py as gw
 from helpers.paths import ROOT
+from helpers.strategies import make_primitive
 
 FOLDER = ROOT / "benchmarks"
 TABLES = FOLDER.parent / "scripts" / "make_speed_tables.py"
@@ -145,7 +146,7 @@ def test_scans_in_other_forms_with_several_tiles_and_chunks(device, require, tex
     rng = np.random.default_rng(1)
     for n in (45_001, 3):
         with surroundings():
-            scan = cls(device, "u32", subgroups=subgroups, **{**shape, **strategy, **options})
+            scan = make_primitive(cls, device, "u32", subgroups=subgroups, **{**shape, **strategy, **options})
             output = gw.empty(n, "u32", device)
             scan.bind(input=gw.empty(n, "u32", device), output=output)
         for _ in range(3):  # other items each time: nothing of the run before may count

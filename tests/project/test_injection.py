@@ -131,7 +131,7 @@ def test_a_declared_name_takes_the_place_of_nothing(device, name, kind):
     for i in range(1, x.size):
         expected[i] = x[i] if x[i] & 0xFFFF > best[i - 1] else expected[i - 1]
     for strategy in ("reduce_then_scan", "lookback"):
-        scan = gw.Scan(device, "u32", op, strategy=strategy, workgroup_size=64, vecs=1)
+        scan = gw.Scan(device, "u32", op, strategy=strategy, tuning=gw.ScanTuning(workgroup_size=64, vecs=1))
         np.testing.assert_array_equal(scan.execute(input=gw.asarray(x, device)).output.to_numpy(), expected)
     assert gw.reduce(x, op, device=device) == expected[-1]
 

@@ -57,7 +57,14 @@ SLIPS = {
     "an operator of a class": ('gw.Reduce(device, "f32", gw.Max)', 'gw.Reduce(device, "f32", "maximum")'),
     "a strategy of a scan": ('gw.Scan(device, strategy="lookback")', 'gw.Scan(device, strategy="look-back")'),
     "a strategy of a sort": ('gw.Sort(device, strategy="onesweep")', 'gw.Sort(device, strategy="one_sweep")'),
-    "a form of subgroups": ('gw.Scan(device, subgroups="native")', 'gw.Scan(device, subgroups="hardware")'),
+    "a form of subgroups": (
+        'gw.Scan(device, tuning=gw.ScanTuning(subgroups="native"))',
+        'gw.Scan(device, tuning=gw.ScanTuning(subgroups="hardware"))',
+    ),
+    "a tuning of another family": (
+        "gw.Sort(device, tuning=gw.SortTuning(items=4))", "gw.Sort(device, tuning=gw.ScanTuning(vecs=4))",
+    ),
+    "a field of a tuning": ("gw.ReduceTuning(vecs=2)", "gw.ReduceTuning(items=2)"),
     "an access of a kernel": (
         'gw.Kernel(device, "…", {"y": "read_write"}, 1)', 'gw.Kernel(device, "…", {"y": "rd"}, 1)',
     ),

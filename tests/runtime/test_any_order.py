@@ -200,8 +200,8 @@ class AnyOrder(RuleBasedStateMachine):
         if mode == "native" and "subgroup" not in self.device.features:
             mode = "none"
         op = op if _is_exact(op, entry.items) else "max"
-        scan = self._primitive(gw.Scan, entry.array.datatype.name, op, kind, strategy=strategy, state=(
-            "u32x2" if strategy == "lookback" else None), subgroups=mode_for(self.device, mode))  # fmt: skip
+        tuning = gw.ScanTuning(state="u32x2" if strategy == "lookback" else None, subgroups=mode_for(self.device, mode))
+        scan = self._primitive(gw.Scan, entry.array.datatype.name, op, kind, strategy=strategy, tuning=tuning)
         self._call(data, scan, {"input": entry}, {"output": scan_reference(op, entry.items, kind)})
 
     @rule(data=st.data(), op=st.sampled_from(OPERATORS))

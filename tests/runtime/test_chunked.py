@@ -13,7 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from helpers.strategies import KINDS, SHAPES, assert_same, exact_items, operator, reduce_reference, scan_reference
+from helpers.strategies import (
+    KINDS,
+    SHAPES,
+    assert_same,
+    exact_items,
+    make_primitive,
+    operator,
+    reduce_reference,
+    scan_reference,
+)
 
 SMALL = {**SHAPES["middle"], "subgroups": "none"}
 LENGTHS = [300, 0, 1, 777, 256]
@@ -110,7 +119,7 @@ def test_wrong_ones_are_refused(device, fresh_device):
 def test_vector_add_of_chunks_that_differ(device):
     """Each argument in chunks of its own, or in one array; the output is in those of the first input."""
     a, b = exact_items("add", "u32", N, 1), exact_items("add", "u32", N, 2)
-    add = gw.VectorAdd(device, "u32", **SHAPES["middle"])
+    add = make_primitive(gw.VectorAdd, device, "u32", **SHAPES["middle"])
     left = _chunked(device, a, LENGTHS)
     run = add.execute(a=left, b=gw.asarray(b, device))
     assert [chunk.size for chunk in run.output.chunks] == LENGTHS
@@ -129,7 +138,9 @@ def test_vector_add_of_chunks_that_differ(device):
 @pytest.mark.parametrize("lengths", [LENGTHS, [N], [1] * 7 + [N - 7]])
 def test_reduce_of_chunks(device, op, lengths):
     x = exact_items(op, "u32", N, 1)
-    run = gw.Reduce(device, "u32", operator(op, "u32"), **SMALL).execute(input=_chunked(device, x, lengths))
+    run = make_primitive(gw.Reduce, device, "u32", operator(op, "u32"), **SMALL).execute(
+        input=_chunked(device, x, lengths)
+    )
     assert isinstance(run.output, gw.Array)
     assert_same(run.output.to_numpy(), reduce_reference(op, x))
 
@@ -139,7 +150,7 @@ def test_reduce_of_chunks(device, op, lengths):
 @pytest.mark.parametrize("op", ["add", "affine", "min"])
 def test_scan_of_chunks(device, op, strategy, kind):
     x = exact_items(op, "u32", N, 1)
-    scan = gw.Scan(device, "u32", operator(op, "u32"), kind, strategy=strategy, state="u32x2", **SMALL)
+    scan = make_primitive(gw.Scan, device, "u32", operator(op, "u32"), kind, strategy=strategy, state="u32x2", **SMALL)
     data = _chunked(device, x, LENGTHS)
     want = scan_reference(op, x, kind)
     run = scan.execute(input=data, trials=2)
@@ -159,10 +170,10 @@ def test_chunks_larger_than_a_binding(device):
     x = exact_items("affine", "u32", 6000)
     data = _chunked(device, x, [3000, 10, 2990])
     affine = operator("affine", "u32")
-    run = gw.Scan(device, "u32", affine, capabilities=caps, **SMALL).execute(input=data)
+    run = make_primitive(gw.Scan, device, "u32", affine, capabilities=caps, **SMALL).execute(input=data)
     assert run.plan.parameters["windows"] == 9
     assert_same(run.output.to_numpy(), scan_reference("affine", x))
-    total = gw.Reduce(device, "u32", affine, capabilities=caps, **SMALL).execute(input=data).output
+    total = make_primitive(gw.Reduce, device, "u32", affine, capabilities=caps, **SMALL).execute(input=data).output
     assert_same(total.to_numpy(), reduce_reference("affine", x))
 
 
@@ -177,12 +188,16 @@ def test_float_sums_of_chunks(device, option):
     exact = math.fsum(x.tolist())
     bound = 2.0**-24 * (abs(exact) if option == "compensated" else 40 * float(np.abs(x).sum())) * 1.01
     sums = [
-        gw.Reduce(device, "f32", capabilities=each, **{option: True}).execute(input=data).output.to_numpy()
+        make_primitive(gw.Reduce, device, "f32", capabilities=each, **{option: True})
+        .execute(input=data)
+        .output.to_numpy()
         for each in (caps, caps, small)
     ]
     assert abs(float(sums[0][0]) - exact) <= bound
     scans = [
-        gw.Scan(device, "f32", capabilities=each, **{option: True}).execute(input=data).output.to_numpy()
+        make_primitive(gw.Scan, device, "f32", capabilities=each, **{option: True})
+        .execute(input=data)
+        .output.to_numpy()
         for each in (caps, caps, small)
     ]
     assert abs(float(scans[0][-1]) - exact) <= bound
@@ -245,17 +260,17 @@ def _keys(datatype, n, seed=0):
 def test_sorts_of_chunks(device, datatype, strategy):
     x = _keys(datatype, sum(SORTED))
     order = np.argsort(x, kind="stable")
-    sort = gw.Sort(device, datatype, strategy=strategy, **FEW)
+    sort = make_primitive(gw.Sort, device, datatype, strategy=strategy, **FEW)
     data = _chunked(device, x, SORTED)
     run = sort.execute(input=data, trials=2)
     assert [chunk.size for chunk in run.output.chunks] == SORTED
     assert_same(run.output.to_numpy(), x[order])
     assert_same(data.to_numpy(), x)
-    positions = gw.ArgSort(device, datatype, strategy=strategy, **FEW)
+    positions = make_primitive(gw.ArgSort, device, datatype, strategy=strategy, **FEW)
     output = gw.empty(x.size, "u32", device)
     positions.execute(input=data, output=output)
     assert_same(output.to_numpy(), order.astype(np.uint32))
-    gw.Sort(device, datatype, strategy=strategy, overwrite_input=True, **FEW).execute(input=data)
+    make_primitive(gw.Sort, device, datatype, strategy=strategy, overwrite_input=True, **FEW).execute(input=data)
     assert_same(data.to_numpy(), x[order])
 
 
@@ -267,7 +282,7 @@ def test_sorts_of_pairs_in_chunks_that_differ(device):
     shared = gw.asarray(np.full(n + 1000, 7, np.uint32), device)
     output_keys = gw.ChunkedArray([shared[3:1003], shared[1500 : n + 500]])
     output_values = _chunked(device, np.zeros(n, np.uint64), [n - 700, 700])
-    gw.SortPairs(device, "u32", "u64", **FEW).execute(
+    make_primitive(gw.SortPairs, device, "u32", "u64", **FEW).execute(
         keys=_chunked(device, keys, SORTED), values=_chunked(device, values, [700, n - 700]),
         output_keys=output_keys, output_values=output_values,
     )  # fmt: skip
@@ -285,7 +300,9 @@ def test_chunks_of_a_sort_that_are_larger_than_a_binding_or_a_buffer(device):
     )  # fmt: skip
     x = _keys("u64", 6000)
     data = _chunked(device, x, [2900, 3100])
-    run = gw.Sort(device, "u64", capabilities=caps, strategy="reduce_then_scan", **FEW).execute(input=data)
+    run = make_primitive(gw.Sort, device, "u64", capabilities=caps, strategy="reduce_then_scan", **FEW).execute(
+        input=data
+    )
     scratch = [spec for spec in run.plan.buffers if spec.name.startswith("temporary_keys")]
     assert [spec.size_bytes for spec in scratch] == [40_000, 8_000]
     assert_same(run.output.to_numpy(), np.sort(x))
@@ -296,7 +313,7 @@ def test_few_keys_in_chunks_and_keys_of_16_bits(device):
     assert_same(gw.sort(_chunked(device, x, [100, 1, 199])).to_numpy(), np.sort(x))
     f = (_keys("u32", 3000) % 60_000).astype(np.float16)
     even = gw.ChunkedArray([gw.asarray(f[:1000], device), gw.asarray(f, device)[1000:]])
-    assert_same(gw.Sort(device, "f16", **FEW).execute(input=even).output.to_numpy(), np.sort(f))
+    assert_same(make_primitive(gw.Sort, device, "f16", **FEW).execute(input=even).output.to_numpy(), np.sort(f))
     odd = gw.ChunkedArray([gw.asarray(f[:999], device), gw.asarray(f[999:], device)])
     with pytest.raises(gw.ArgumentError, match=r"begins at item 999, .* both must be even; use chunks of even lengths"):
         gw.sort(odd)
@@ -307,7 +324,7 @@ def test_more_chunks_than_bindings(device):
     caps = replace(caps, limits={**caps.limits, "max-storage-buffers-per-shader-stage": 12})
     data = _chunked(device, _keys("u32", 6000), [1000] * 6)
     with pytest.raises(gw.LimitError, match=r"arguments of 6 chunks.*per-shader-stage is 12; use fewer chunks"):
-        gw.Sort(device, "u32", capabilities=caps, **FEW).execute(input=data)
+        make_primitive(gw.Sort, device, "u32", capabilities=caps, **FEW).execute(input=data)
 
 
 @pytest.mark.parametrize("fits", [True, False])
@@ -387,12 +404,12 @@ def test_chunks_that_share_a_buffer_with_an_output(device):
     f = (_keys("u32", 3000) % 60_000).astype(np.float16)
     shared = gw.asarray(np.concatenate([f[:1000], np.zeros(3000, np.float16)]), device)
     keys = gw.ChunkedArray([shared[:1000], gw.asarray(f[1000:], device)])
-    gw.Sort(device, "f16", **FEW).execute(input=keys, output=shared[1000:])
+    make_primitive(gw.Sort, device, "f16", **FEW).execute(input=keys, output=shared[1000:])
     assert_same(shared.to_numpy(), np.concatenate([f[:1000], np.sort(f)]))
     wide = gw.asarray(_keys("u64", 600), device)
     positions = gw.Array(wide.buffer, "u32", 600, offset=600)
     with pytest.raises(gw.LimitError, match=r"some chunks of keys_input share a buffer.* buffers of their own"):
-        gw.ArgSort(device, "u64", **FEW).execute(
+        make_primitive(gw.ArgSort, device, "u64", **FEW).execute(
             input=gw.ChunkedArray([wide[:300], gw.asarray(_keys("u64", 300), device)]), output=positions
         )
 
@@ -407,7 +424,7 @@ def test_chunks_of_which_one_shares_a_buffer_with_halves_of_words_that_are_writt
     chunks = [gw.empty(n, "u32", device) for n in lengths]
     chunks[shared] = both[5000 : 5000 + lengths[shared]]
     output_keys, output_values = gw.Array(both.buffer, "f16", 3000), gw.ChunkedArray(chunks)
-    gw.SortPairs(device, "f16", "u32", **FEW).execute(
+    make_primitive(gw.SortPairs, device, "f16", "u32", **FEW).execute(
         keys=gw.asarray(keys, device), values=gw.asarray(values, device),
         output_keys=output_keys, output_values=output_values,
     )  # fmt: skip

@@ -19,6 +19,7 @@ from gridwise_py.primitives import REGISTRY
 from gridwise_py.runtime import executor, pipelines
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import BufferRange, Executor
+from helpers.strategies import shape_data
 
 X = np.random.default_rng(3).integers(0, 1000, 100_003, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)
@@ -115,8 +116,8 @@ def test_a_new_n_compiles_nothing(fresh_device, made, strategy):
 
 def test_a_new_n_with_another_shape_compiles_nothing(fresh_device, made):
     rows = {
-        "reduce": ((1000, (64, 1, 8)), (None, (128, 2, 16))),
-        "elementwise": ((1000, (64, 1, 0)), (None, (128, 2, 0))),
+        "reduce": ((1000, shape_data(64, 1, 8)), (None, shape_data(128, 2, 16))),
+        "elementwise": ((1000, shape_data(64, 1)), (None, shape_data(128, 2))),
     }
     tuned = dataclasses.replace(gw.capabilities(fresh_device), tuning=rows)
     x = gw.asarray(X, fresh_device)
@@ -175,7 +176,11 @@ def test_pipelines_go_with_the_plans_that_were_not_used_for_longest(fresh_device
     x = gw.asarray(X, fresh_device)
 
     def copy(workgroup_size):
-        output = gw.Copy(fresh_device, workgroup_size=workgroup_size, vecs=1).execute(input=x).output
+        output = (
+            gw.Copy(fresh_device, tuning=gw.ElementwiseTuning(workgroup_size=workgroup_size, vecs=1))
+            .execute(input=x)
+            .output
+        )
         np.testing.assert_array_equal(output.to_numpy(), X)
 
     def alive(kind):

@@ -17,6 +17,7 @@ from gridwise_py.runtime.executor import Executor
 from gridwise_py.runtime.lookback_selftest import lookback_verdict
 from gridwise_py.types.capabilities import LookbackVerdict
 from helpers.cases import CPU, FULL
+from helpers.strategies import plan_from
 
 SAFE = LookbackVerdict(coherent=True, progress=True, needs_tickets=False, recovers=True, duration_ns=1e8)
 TICKETS = dataclasses.replace(SAFE, needs_tickets=True)
@@ -66,7 +67,7 @@ def spoilt(monkeypatch):
 
 
 def _strategy(capabilities=FULL, **options):
-    plan = gw.Scan.plan_for(capabilities=capabilities, lengths=LENGTHS, **options)
+    plan = plan_from(gw.Scan, capabilities=capabilities, lengths=LENGTHS, **options)
     return plan.parameters["strategy"], plan.parameters.get("tickets")
 
 
@@ -244,12 +245,20 @@ def test_the_device_is_asked_once_and_only_where_it_matters(device, monkeypatch)
     gw.Scan(device, strategy="reduce_then_scan", capabilities=gpu)
     gw.Scan(device, capabilities=dataclasses.replace(gpu, lookback=SAFE))
     assert asked == []
-    scan = gw.Scan(device, state="u32x2", capabilities=gpu)
-    assert asked == ["u32x2"]
+    scan = gw.Scan(device, tuning=gw.ScanTuning(state="u32x2"), capabilities=gpu)
+    sort = gw.Sort(device, capabilities=gpu)
+    assert scan.strategy == "auto"
+    assert asked == [], "constructing asks nothing"
+    assert sort.execute(input=x).plan.parameters["strategy"] == "one workgroup"
+    asked.clear()
     run = scan.execute(input=x)
     assert run.plan.parameters["strategy"] == "reduce_then_scan"
     np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(np.arange(100)))
+    scan.execute(input=x[:50])
     assert asked == ["u32x2"]
+    tuning = gw.ScanTuning(state="u32x2", tickets=True)
+    gw.Scan(device, strategy="lookback", tuning=tuning, capabilities=gpu).execute(input=x)
+    assert asked == ["u32x2"], "neither the strategy nor the tickets are open"
 
 
 def test_the_environment_overrules_the_verdict_and_the_argument_the_environment(monkeypatch):

@@ -12,6 +12,7 @@ from gridwise_py.bench import calibration
 from gridwise_py.runtime import lookback_selftest as lookback
 from gridwise_py.storage import cache
 from gridwise_py.tuning.store import TUNING_FORMAT, TUNING_KIND, load_tuning
+from helpers.strategies import shape_data
 
 KEY = {"adapter": "some GPU", "driver": "1.2"}
 
@@ -182,7 +183,13 @@ def test_a_calibration_with_values_that_cannot_be_is_as_good_as_none(folder, cha
 
 
 def test_kept_shapes_are_read(folder):
-    shapes = {"reduce": [[100, [64, 4, 8]], [None, [256, 4, 64]]], "elementwise": [[None, [256, 1, 0]]]}
+    shapes = {
+        "reduce": [
+            [100, shape_data(64, 4, 8)],
+            [None, shape_data(256, 4, 64)],
+        ],
+        "elementwise": [[None, shape_data(256, 1)]],
+    }
     cache.save(TUNING_KIND, KEY, TUNING_FORMAT, {"shapes": shapes})
     assert load_tuning(KEY).keys() == shapes.keys()
 
@@ -190,8 +197,10 @@ def test_kept_shapes_are_read(folder):
 @pytest.mark.parametrize(
     "rows",
     [
-        [[None, [64, 4, 0]]], [[None, [64, 0, 8]]], [[None, [0, 4, 8]]], [[None, [64, 4, 10**30]]],
-        [[10**40, [64, 4, 8]], [None, [64, 4, 8]]], [[None, [64, 4]]], [[5, [64, 4, 8]]], [], [[None, [64, 4, True]]],
+        [[None, shape_data(64, 4, 0)]], [[None, shape_data(64, 0, 8)]], [[None, shape_data(0, 4, 8)]],
+        [[None, shape_data(64, 4, 10**30)]],
+        [[10**40, shape_data(64, 4, 8)], [None, shape_data(64, 4, 8)]],
+        [[None, shape_data(64, 4)]], [[5, shape_data(64, 4, 8)]], [], [[None, shape_data(64, 4, True)]],
     ],
     ids=str,
 )  # fmt: skip

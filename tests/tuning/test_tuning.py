@@ -17,10 +17,11 @@ from gridwise_py.cli import main
 from gridwise_py.runtime.device import device_key
 from gridwise_py.storage import cache
 from gridwise_py.tuning import store as tuned
-from gridwise_py.tuning.shapes import KERNELS, Shape, candidates_for, shapes_for
+from gridwise_py.tuning.shapes import KERNELS, Shape, candidates_for, shape_of, shapes_for, tuning_of
 from gridwise_py.tuning.store import load_tuning
 from gridwise_py.types.capabilities import SubgroupMode
 from helpers.cases import BARE, CPU, FULL
+from helpers.strategies import shape_data
 
 ROOMY = dataclasses.replace(
     FULL, limits={"max-compute-invocations-per-workgroup": 1024, "max-compute-workgroup-size-x": 1024}
@@ -77,32 +78,64 @@ def test_candidates_are_those_that_a_device_can_run():
 
 
 def test_what_was_tuned_is_used_and_said():
-    tuned = dataclasses.replace(ROOMY, tuning={"reduce": [[500, [64, 2, 8]], [None, [128, 1, 4]]]})
+    tuned = dataclasses.replace(
+        ROOMY,
+        tuning={
+            "reduce": [
+                [500, shape_data(64, 2, 8)],
+                [None, shape_data(128, 1, 4)],
+            ]
+        },
+    )
     small = gw.Reduce.plan_for(capabilities=tuned, lengths={"input": 500, "output": 1}).parameters
     assert (small["workgroup_size"], small["vecs"], small["shape"]) == (64, 2, "tuned")
     large = gw.Reduce.plan_for(capabilities=tuned, lengths={"input": 501, "output": 1}).parameters
     assert (large["workgroup_size"], large["vecs"], large["shape"]) == (128, 1, "tuned")
-    wished = gw.Reduce.plan_for(capabilities=tuned, lengths=LENGTHS, vecs=3).parameters
+    wished = gw.Reduce.plan_for(capabilities=tuned, lengths=LENGTHS, tuning=gw.ReduceTuning(vecs=3)).parameters
     assert (wished["vecs"], wished["shape"]) == (3, "argument")
     other = gw.VectorAdd.plan_for(capabilities=tuned, lengths={"a": 5, "b": 5, "output": 5}).parameters
     assert other["shape"] == "default"
 
 
 def test_what_a_device_cannot_run_is_not_used():
-    too_large = dataclasses.replace(BARE, tuning={"reduce": [[None, [1024, 4, 64]]]})
+    too_large = dataclasses.replace(BARE, tuning={"reduce": [[None, shape_data(1024, 4, 64)]]})
     assert gw.Reduce.plan_for(capabilities=too_large, lengths=LENGTHS).parameters["shape"] == "default"
-    narrow = dataclasses.replace(FULL, tuning={"reduce": [[None, [16, 4, 64]]]})
+    narrow = dataclasses.replace(FULL, tuning={"reduce": [[None, shape_data(16, 4, 64)]]})
     assert gw.Reduce.plan_for(capabilities=narrow, lengths=LENGTHS).parameters["shape"] == "default"
-    no_subgroups = gw.Reduce.plan_for(capabilities=narrow, lengths=LENGTHS, subgroups=False)
+    no_subgroups = gw.Reduce.plan_for(capabilities=narrow, lengths=LENGTHS, tuning=gw.ReduceTuning(subgroups=False))
     assert no_subgroups.parameters["shape"] == "tuned"
+
+
+def test_findings_of_an_earlier_format_are_ignored_and_replaced(fresh_device, folder, timed):
+    """Format 1 had three numbers for a shape."""
+    key = device_key(fresh_device)
+    cache.save(tuned.TUNING_KIND, key, 1, {"shapes": {"reduce": [[None, [64, 2, 8]]]}, "choices": [5]})
+    assert load_tuning(key) is None
+    assert gw.capabilities(fresh_device).tuning is None
+    shown = CliRunner().invoke(main, ["tune", "--show"])
+    assert "nothing is kept" in shown.output, shown.output
+    timed(1.0, 0.7)
+    tune(fresh_device, ["reduce"], max_items=1000)
+    assert load_tuning(key).keys() == {"reduce"}
+
+
+def test_findings_are_tunings():
+    for kernel in KERNELS:
+        for up_to, shape in shapes_for(kernel, ROOMY).rows:
+            data = json.loads(json.dumps(tuning_of(kernel, shape).to_dict()))
+            assert shape_of(kernel, data) == shape
+            assert shapes_for(kernel, ROOMY, tuning=tuning_of(kernel, shape)).rows == ((None, shape),), up_to
 
 
 @pytest.mark.parametrize(
     "shapes",
     [
-        None, [], {}, "x", {"reduce": []}, {"reduce": [[None, [64, 2]]]}, {"reduce": [[5, [64, 2, 8]]]},
-        {"reduce": [[None, ["a", 2, 8]]]}, {"reduce": [[9, [64, 2, 8]], [5, [64, 2, 8]], [None, [64, 2, 8]]]},
-        {"reduce": [[None, [64, 2, True]]]}, {"reduce": 5}, {"sorting": [[None, [64, 2, 8]]]}, {"reduce": [[None]]},
+        None, [], {}, "x", {"reduce": []}, {"reduce": [[None, shape_data(64, 2)]]},
+        {"reduce": [[5, shape_data(64, 2, 8)]]},
+        {"reduce": [[None, shape_data("a", 2, 8)]]},
+        {"reduce": [[9, shape_data(64, 2, 8)], [5, shape_data(64, 2, 8)], [None, shape_data(64, 2, 8)]]},
+        {"reduce": [[None, shape_data(64, 2, True)]]}, {"reduce": 5},
+        {"sorting": [[None, shape_data(64, 2, 8)]]}, {"reduce": [[None]]},
     ],
     ids=str,
 )  # fmt: skip
@@ -112,8 +145,8 @@ def test_a_file_that_makes_no_sense_is_ignored(folder, shapes):
 
 
 def test_the_variable_ignores_what_is_kept(folder, monkeypatch):
-    _keep({"reduce": [[None, [64, 2, 8]]]})
-    assert load_tuning(KEY) == {"reduce": ((None, (64, 2, 8)),)}
+    _keep({"reduce": [[None, shape_data(64, 2, 8)]]})
+    assert load_tuning(KEY) == {"reduce": ((None, shape_data(64, 2, 8)),)}
     monkeypatch.setenv("GRIDWISE_TUNING", "on")
     assert load_tuning(KEY) is not None
     monkeypatch.setenv("GRIDWISE_TUNING", "off")
@@ -124,13 +157,15 @@ def test_the_variable_ignores_what_is_kept(folder, monkeypatch):
 
 
 def test_a_new_device_finds_what_was_tuned(fresh_device, folder):
-    _keep({"reduce": [[None, [64, 2, 8]]]}, device_key(fresh_device))
+    _keep({"reduce": [[None, shape_data(64, 2, 8)]]}, device_key(fresh_device))
     x = np.arange(10_000, dtype=np.uint32)
     run = gw.Reduce(fresh_device).execute(input=gw.asarray(x, fresh_device))
     assert (run.plan.parameters["workgroup_size"], run.plan.parameters["shape"]) == (64, "tuned")
     assert run.output.to_numpy()[0] == x.sum()
     described = run_context(fresh_device)["device"]
-    assert json.loads(json.dumps(described))["tuning"] == {"reduce": [[None, [64, 2, 8]]]}, "as every results file says"
+    assert json.loads(json.dumps(described))["tuning"] == {"reduce": [[None, shape_data(64, 2, 8)]]}, (
+        "as every results file says"
+    )
 
 
 # ---- the search
@@ -174,7 +209,7 @@ def test_the_fastest_wins_and_is_kept_and_used(fresh_device, folder, timed):
     parameters = gw.Reduce(fresh_device).plan(gw.Layout.separate(**LENGTHS)).parameters
     assert parameters["shape"] == "tuned"
     again = fresh_device.adapter.request_device_sync(required_features=list(fresh_device.features))
-    assert gw.capabilities(again).tuning["reduce"][-1] == (None, dataclasses.astuple(last.winner))
+    assert gw.capabilities(again).tuning["reduce"][-1] == (None, dataclasses.asdict(last.winner))
     # A second search starts from the table, and a kernel that is not searched stays.
     timed(1.0)
     tune(fresh_device, ["elementwise"], max_items=1000)

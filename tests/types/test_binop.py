@@ -252,14 +252,14 @@ def test_a_law_that_does_not_hold_is_an_error_without_a_gpu(name, datatype):
 def test_wgsl_that_differs_from_the_twin_is_an_error(device, op, why):
     for make in (gw.Reduce, gw.Scan):
         with pytest.raises(gw.ArgumentError, match=why):
-            make(device, "f32", op)
+            make(device, "f32", op).bind(input=gw.empty(9, "f32", device))
 
 
 def test_what_an_expression_gives_for_vectors_is_checked_as_well(device):
     """It is a + b for any pair, but not for four pairs of which some are equal: `all` looks at all of them."""
     op = gw.BinOp("p", 0, np.add, expression="select(b + b, a + b, all(a != b))")
     with pytest.raises(gw.ArgumentError, match=r"combine\(.*but numpy= gives"):
-        gw.Reduce(device, "u32", op)
+        gw.Reduce(device, "u32", op).bind(input=gw.empty(9, "u32", device))
 
 
 def test_logaddexp_with_its_case_for_the_identity_is_right(device):
@@ -292,16 +292,24 @@ def test_values_to_check_with_are_of_the_datatype():
 def test_an_operator_is_checked_once_for_a_device(fresh_device):
     calls = []
     op = gw.BinOp("counted", 0, lambda a, b: (calls.append(1), a + b)[1], expression="a + b")
-    first = gw.Reduce(fresh_device, "u32", op)
-    after = len(calls)
-    assert after
+    x = gw.asarray(np.arange(10, dtype=np.uint32), fresh_device)
+    gw.capabilities(fresh_device)
     submissions = []
     submit = fresh_device.queue.submit
     fresh_device.queue.submit = lambda commands: (submissions.append(1), submit(commands))[1]
-    gw.Reduce(fresh_device, "u32", op)
-    gw.Reduce(fresh_device, "u32", replace(op))
-    assert (len(calls), submissions) == (after, [])
-    gw.Reduce(fresh_device, "i32", op)
+    first = gw.Reduce(fresh_device, "u32", op)
+    laws = len(calls)
+    assert laws
+    assert submissions == [], "the device is asked when something is bound"
+    first.bind(input=x)
+    after, asked = len(calls), len(submissions)
+    assert after > laws
+    assert asked
+    gw.Reduce(fresh_device, "u32", op).bind(input=x)
+    gw.Reduce(fresh_device, "u32", replace(op)).bind(input=x)
+    gw.Scan(fresh_device, "u32", op, strategy="reduce_then_scan").bind(input=x[:5])
+    assert (len(calls), len(submissions)) == (after, asked)
+    gw.Reduce(fresh_device, "i32", op).bind(input=gw.empty(9, "i32", fresh_device))
     assert len(calls) > after
-    assert submissions
-    assert first.execute(input=gw.asarray(np.arange(10, dtype=np.uint32), fresh_device)).output.to_numpy()[0] == 45
+    assert len(submissions) > asked
+    assert first.execute(input=x).output.to_numpy()[0] == 45

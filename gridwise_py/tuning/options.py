@@ -1,0 +1,318 @@
+"""The ``tuning=`` of constructors: a frozen dataclass for each family of primitives.
+
+Each field changes the speed of a primitive and not its result, apart from the rounding of float sums. None leaves a
+choice to the tables of this package, or to what `gridwise tune` found on the adapter. An object checks what it can
+without a device; limits of a device are checked when a primitive is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self, TypeAlias
+
+from ..errors import ArgumentError
+from ..planning.lookback_state import STATES
+from ..types.capabilities import Capabilities, SubgroupsLike
+from ..types.options import integer
+
+__all__ = ["ElementwiseTuning", "MatMulTuning", "ReduceTuning", "ScanTuning", "SortTuning", "StateForm", "Tuning"]
+
+StateForm: TypeAlias = Literal["u64", "u32x2"]
+# Takes the name and the value of a field, and returns the value as it is kept.
+_Check: TypeAlias = Callable[[str, Any], Any]
+# With subgroups, so that only words that mean nothing on any device are refused.
+_ANY_DEVICE = Capabilities(subgroup_size=32)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Tuning:
+    """Base of all of them."""
+
+    def _check(self, **checks: _Check) -> None:
+        for name, check in checks.items():
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, check(name, value))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that are not None, as JSON data."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the tuning that `to_dict` wrote.
+
+        Raises
+        ------
+        ArgumentError
+            If `data` is no mapping, or has an unknown field or value.
+        """
+        known = [field.name for field in fields(cls)]
+        if not isinstance(data, Mapping) or not set(data) <= set(known):
+            raise ArgumentError(f"{data!r} is no {cls.__name__}; its fields are {', '.join(known)}")
+        return cls(**data)
+
+    @classmethod
+    def of(cls, tuning: Self | None) -> Self:
+        """Return what a caller gave as ``tuning=``; for None a tuning that leaves every choice open.
+
+        Raises
+        ------
+        ArgumentError
+            If it is anything but a tuning of this class.
+        """
+        if tuning is None:
+            return cls()
+        if not isinstance(tuning, cls):
+            raise ArgumentError(f"tuning= takes a gw.{cls.__name__}, not {tuning!r}")
+        return tuning
+
+    @classmethod
+    def remedies(cls) -> dict[str, str]:
+        """Return what `call_errors.explained` answers to a constructor's caller who gives a field directly."""
+        return {field.name: f"give tuning=gw.{cls.__name__}({field.name}={{value}})" for field in fields(cls)}
+
+
+def _positive(name: str, value: Any) -> int:
+    return integer(name, value, 1)
+
+
+def _word(name: str, value: Any) -> int:
+    number = integer(name, value, 1)
+    if number >= 1 << 32:
+        raise ArgumentError(f"{name}={number} does not fit the 32 bits that a kernel has for it")
+    return number
+
+
+def _from_to(least: int, most: int) -> _Check:
+    def check(name: str, value: Any) -> int:
+        number = integer(name, value)
+        if not least <= number <= most:
+            raise ArgumentError(f"{name}={number} must be from {least} to {most}")
+        return number
+
+    return check
+
+
+def _power_of_two(least: int, most: int | None = None) -> _Check:
+    def check(name: str, value: Any) -> int:
+        number = integer(name, value)
+        if number < least or (most is not None and number > most) or number & (number - 1):
+            bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+            raise ArgumentError(f"{name}={number} must be a power of two {bounds}")
+        return number
+
+    return check
+
+
+def _multiple_of_128(name: str, value: Any) -> int:
+    number = integer(name, value)
+    if number % 128 or number < 256:
+        raise ArgumentError(f"{name}={number} must be a multiple of 128, and at least 256")
+    return number
+
+
+def _one_or_two(name: str, value: Any) -> int:
+    number = integer(name, value)
+    if number not in (1, 2):
+        raise ArgumentError(f"{name}={number} must be 1 or 2")
+    return number
+
+
+def _truth(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{name}={value!r} must be True, False or None")
+    return value
+
+
+def _state_form(name: str, value: Any) -> str:
+    if value not in STATES:
+        raise ArgumentError(f"{name}={value!r} is unknown; known are {', '.join(STATES)}")
+    return value
+
+
+def _subgroups(name: str, value: Any) -> Any:
+    _ANY_DEVICE.subgroup_mode(value)
+    return value
+
+
+_INVOCATIONS, _VECS, _LOOK = _power_of_two(1), _from_to(1, 16), _from_to(1, 32)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ElementwiseTuning(Tuning):
+    """The tuning of `VectorAdd` and `Copy`.
+
+    Parameters
+    ----------
+    workgroup_size : int, optional
+        Invocations per workgroup, a power of two.
+    vecs : int, optional
+        vec4 per invocation, 1 to 16.
+    """
+
+    workgroup_size: int | None = None
+    vecs: int | None = None
+
+    def __post_init__(self) -> None:
+        self._check(workgroup_size=_INVOCATIONS, vecs=_VECS)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ReduceTuning(Tuning):
+    """The tuning of `Reduce`.
+
+    Parameters
+    ----------
+    workgroup_size : int, optional
+        Invocations per workgroup, a power of two.
+    vecs : int, optional
+        vec4 per invocation and tile, 1 to 16.
+    max_blocks : int, optional
+        Largest number of workgroups, each of which combines a block of tiles.
+    state : {None, "u64", "u32x2"}, optional
+        Form of the words that hold the blocks' totals. None takes 64-bit atomics if the device has them.
+    spin_limit : int, optional
+        Number of unsuccessful polls for a block's total after which the last workgroup recomputes that block; 256 by
+        default.
+    subgroups : None, bool or str, optional
+        None uses subgroups if the device has them; False uses workgroup memory and barriers only. ``"emulated-8"``
+        emulates that size, for tests.
+    """
+
+    workgroup_size: int | None = None
+    vecs: int | None = None
+    max_blocks: int | None = None
+    state: StateForm | None = None
+    spin_limit: int | None = None
+    subgroups: SubgroupsLike = None
+
+    def __post_init__(self) -> None:
+        self._check(
+            workgroup_size=_INVOCATIONS, vecs=_VECS, max_blocks=_word, state=_state_form, spin_limit=_word,
+            subgroups=_subgroups,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ScanTuning(Tuning):
+    """The tuning of `Scan`.
+
+    Parameters
+    ----------
+    workgroup_size : int, optional
+        Invocations per workgroup, a power of two.
+    vecs : int, optional
+        vec4 per invocation and tile, 1 to 16.
+    max_blocks : int, optional
+        Reduce-then-scan only: largest number of workgroups, each of which scans a block of tiles.
+    look : int, optional
+        Look-back only: tiles that a lane polls per round, 1 to 32. By default so many that a subgroup polls 32.
+    tickets : bool, optional
+        Look-back only: whether a workgroup takes its tile from a counter, in the order in which workgroups start,
+        instead of by its number. This costs one more trip to memory (8 % on an H200 at 2^28), but the order in which
+        workgroups start never makes a tile be recomputed. None takes tickets on CPU adapters (lavapipe starts in the
+        middle of the grid) and if the self-test of the device finds that they are needed.
+    state : {None, "u64", "u32x2"}, optional
+        Look-back only: form of the state words. None takes 64-bit atomics if the device has them.
+    spin_limit : int, optional
+        Look-back only: total unsuccessful polls after which a workgroup recomputes unpublished tiles itself; 256 by
+        default.
+    subgroups : None, bool or str, optional
+        None uses subgroups if the device has them; False uses workgroup memory and barriers only. ``"emulated-8"``
+        emulates that size, for tests.
+    """
+
+    workgroup_size: int | None = None
+    vecs: int | None = None
+    max_blocks: int | None = None
+    look: int | None = None
+    tickets: bool | None = None
+    state: StateForm | None = None
+    spin_limit: int | None = None
+    subgroups: SubgroupsLike = None
+
+    def __post_init__(self) -> None:
+        self._check(
+            workgroup_size=_INVOCATIONS, vecs=_VECS, max_blocks=_word, look=_LOOK, tickets=_truth,
+            state=_state_form, spin_limit=_word, subgroups=_subgroups,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SortTuning(Tuning):
+    """The tuning of `Sort`, `SortPairs` and `ArgSort`.
+
+    Parameters
+    ----------
+    workgroup_size : int, optional
+        Invocations of the kernels that rank and move keys, a multiple of 128 of at least 256.
+    items : int, optional
+        Keys per invocation and tile.
+    parts : int, optional
+        Parts in which a tile goes through workgroup memory; `items` must be a multiple of it.
+    look : int, optional
+        ``"onesweep"`` only: tiles polled per round of a look-back, 1 to 32.
+    tickets : bool, optional
+        ``"onesweep"`` only: whether a workgroup takes its tile from a counter, in the order in which workgroups start.
+        None takes tickets on CPU adapters and if the self-test of the device finds that they are needed.
+    spin_limit : int, optional
+        Total unsuccessful polls after which a workgroup recounts unpublished tiles itself. By default 256; 4096 on a
+        CPU adapter, where the other workgroup may wait for a core.
+    subgroups : None, bool or str, optional
+        None uses subgroups if the device has them and is a GPU; False uses workgroup memory and barriers only.
+        ``"emulated-8"`` emulates that size, for tests.
+    """
+
+    workgroup_size: int | None = None
+    items: int | None = None
+    parts: int | None = None
+    look: int | None = None
+    tickets: bool | None = None
+    spin_limit: int | None = None
+    subgroups: SubgroupsLike = None
+
+    def __post_init__(self) -> None:
+        self._check(
+            workgroup_size=_multiple_of_128, items=_positive, parts=_positive, look=_LOOK, tickets=_truth,
+            spin_limit=_word, subgroups=_subgroups,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MatMulTuning(Tuning):
+    """The tuning of `MatMul`.
+
+    Parameters
+    ----------
+    tile_m, tile_n : int, optional
+        Rows and columns of the output that a workgroup computes, powers of two from 16 to 256.
+    tile_k : int, optional
+        Steps along k that go through workgroup memory at once, a power of two from 4 to 64.
+    thread_m, thread_n : int, optional
+        Rows and columns of the output that an invocation computes, powers of two from 4 to 16.
+    stages : int, optional
+        1, or 2: whether the next step is written to workgroup memory while this one is read.
+    unroll : int, optional
+        Steps along k that are written out, a power of two of at most `tile_k`.
+    """
+
+    tile_m: int | None = None
+    tile_n: int | None = None
+    tile_k: int | None = None
+    thread_m: int | None = None
+    thread_n: int | None = None
+    stages: int | None = None
+    unroll: int | None = None
+
+    def __post_init__(self) -> None:
+        tile, thread = _power_of_two(16, 256), _power_of_two(4, 16)
+        self._check(
+            tile_m=tile, tile_n=tile, tile_k=_power_of_two(4, 64), thread_m=thread, thread_n=thread,
+            stages=_one_or_two, unroll=_power_of_two(1, 64),
+        )  # fmt: skip
