@@ -25,11 +25,11 @@ bench:  ## how long each kernel of vector add, reduce, scan and sort takes here,
 	@$(SETUP) run adapter
 	@$(BIN)/gridwise bench $(ARGS)
 
-test:  ## the tests, in at most 10 minutes on 2 cores
+test:  ## the tests, with part of each costly grid
 	@$(SETUP) dev adapter
 	$(PYTEST) $(SUITE) $(ARGS)
 
-test-all:  ## all tests, then the suite with checked shader modules, then with no optional feature
+test-all:  ## all tests, whole grids, too; then the suite with checked shader modules, then with no optional feature
 	@$(SETUP) dev adapter
 	@$(if $(ALL),echo "No chromium here (Debian: apt-get install chromium): NOTHING IS COMPILED UNDER TINT, NO REPORT IS OPENED.")
 	$(PYTEST) $(ALL) $(ARGS)
@@ -46,7 +46,7 @@ soak:  ## 10,000 random plans against numpy, in at most 30 minutes, then the API
 	@$(SETUP) dev adapter
 	@mkdir -p $(FIGURES)
 	PYTHONPATH=tests $(BIN)/python -m helpers.random_plans --json $(FIGURES)/random_plans.json $(ARGS)
-	SOAK_MACHINES=300 $(BIN)/python -m pytest -q tests/runtime/test_any_order.py
+	SOAK_MACHINES=300 $(BIN)/python -m pytest -q -m slow tests/runtime/test_any_order.py
 
 soak-gpu:  ## many scans and sorts in a row, each compared item by item on the GPU, in at most 15 minutes
 	@$(SETUP) run adapter

@@ -9,9 +9,12 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import logging
 import os
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 import hypothesis
@@ -41,6 +44,42 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = tempfile.TemporaryDirectory(prefix="gridwise-cache-")
         config.add_cleanup(folder.cleanup)
         os.environ["GRIDWISE_CACHE_DIR"] = folder.name
+
+
+# ---- marks that follow from what a test is ----
+
+DEVICE_FIXTURES = {"device", "fresh_device"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses a device by a fixture, its own or a fixture's; tests that make devices themselves have the mark.
+
+    Of a test marked with ``thin(strength)``, mark as slow what is not needed for each value of each parameter to occur
+    (strength 1), or each pair of values of two parameters (strength 2).
+    """
+    thinned = defaultdict(list)
+    for item in items:
+        if not DEVICE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("gpu")
+        thin = item.get_closest_marker("thin")
+        if thin is not None and hasattr(item, "callspec") and item.get_closest_marker("slow") is None:
+            thinned[item.path, item.originalname, thin.args[0]].append(item)
+    for (_, _, strength), group in thinned.items():
+        values = {item: _values(item, strength) for item in group}
+        missing, chosen = frozenset().union(*values.values()), set()
+        while missing:
+            best = max(group, key=lambda item: len(values[item] & missing))
+            missing -= values[best]
+            chosen.add(best)
+        for item in set(group) - chosen:
+            item.add_marker("slow")
+
+
+def _values(item: pytest.Item, strength: int) -> frozenset[tuple[tuple[str, int], ...]]:
+    """Return the combinations of so many parameters' values that a test has."""
+    values = [(name, id(value)) for name, value in item.callspec.params.items()]
+    return frozenset(itertools.combinations(values, min(strength, len(values))))
 
 
 # ---- skips that become failures ----
@@ -92,9 +131,18 @@ def no_columns(monkeypatch) -> None:
 # ---- devices ----
 
 
-def _make_device() -> wgpu.GPUDevice:
-    if not gw.list_adapters():
+@functools.cache
+def _has_adapter() -> bool:
+    return bool(gw.list_adapters())
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs an adapter where there is none."""
+    if item.get_closest_marker("gpu") and not _has_adapter():
         pytest.skip("no GPU adapter on this machine (a software one: Debian's mesa-vulkan-drivers)")
+
+
+def _make_device() -> wgpu.GPUDevice:
     if not _flag("GRIDWISE_TEST_REFUSE_FEATURES"):
         return gw.request_device()
     return gw.request_device().adapter.request_device_sync(label="no features", required_features=[])

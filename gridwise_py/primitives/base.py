@@ -141,6 +141,10 @@ class Primitive(ABC):
         sizes = {name: datatype.itemsize_bytes for name, datatype in datatypes.items() if datatype is not None}
         return primitive.plan(Layout.separate(sizes, **lengths))
 
+    def _check_on_device(self) -> None:
+        """Check what only the device can tell, before the first plan that is bound; constructors use no GPU."""
+        return
+
     def _plan_with(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> Plan:
         """Return the plan for a layout and the words of the arguments that are values."""
         return self.plan(layout)
@@ -150,6 +154,7 @@ class Primitive(ABC):
         with self._plans_lock:
             plan = self._plans.get(key)
         if plan is None:
+            self._check_on_device()
             plan = self._plan_with(layout, values)
             check_bindings(plan, self.capabilities)
             with self._plans_lock:

@@ -65,7 +65,10 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
         super().__init__(device, datatype, tuning=tuning, capabilities=capabilities)
         self.op: UnaryOp = as_unaryop(op)
         self._trusted = self.op.builtin
-        check_operator(self.op, self.datatype, device)
+        check_operator(self.op, self.datatype, None)
+
+    def _check_on_device(self) -> None:
+        check_operator(self.op, self.datatype, self._device)
 
     @classmethod
     def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:

@@ -111,8 +111,8 @@ class OperatorPrimitive(Primitive):
         """Whether results are the same bits on every run and adapter: the order is fixed, or nothing rounds."""
         return self._fixed_order is not None or not self._rounds
 
-    def _check_operator_on_device(self) -> None:
-        """Compare a user's operator with its numpy twin on the device, at the first plan; see `check_operator`."""
+    def _check_on_device(self) -> None:
+        """Compare a user's operator with its numpy twin on the device; see `check_operator`."""
         check_operator(self.op, self.datatype, self._device)
 
     def _shapes_for(self, kernel: str, tuning: ReduceTuning | ScanTuning) -> Shapes[Shape]:

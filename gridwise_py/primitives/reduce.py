@@ -120,7 +120,6 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: at most two dispatches; with several windows one each and one more."""
-        self._check_operator_on_device()
         item_bytes = self.datatype.itemsize_bytes
         operand, output = layout["input"], layout["output"]
         builder = PlanBuilder("reduce", layout, self.capabilities)

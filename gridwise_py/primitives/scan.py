@@ -188,7 +188,6 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back); more in windows."""
-        self._check_operator_on_device()
         operand = layout["input"]
         n, item_bytes = operand.length, self.datatype.itemsize_bytes
         builder = PlanBuilder("scan", layout, self.capabilities)

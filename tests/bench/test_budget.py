@@ -366,6 +366,7 @@ def test_a_primitive_without_the_datatype_is_refused_before_anything_is_measured
     need_datatypes([Sweep(("vector_add", "sort"), axes)])
 
 
+@pytest.mark.gpu
 def test_a_count_of_tune_is_written_as_any_other(monkeypatch):
     import importlib
 

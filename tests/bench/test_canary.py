@@ -88,19 +88,20 @@ def test_nothing_is_known_without_canaries():
     assert (found.kept, found.moved, found.canary) == ((True, True), False, None)
 
 
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("noise", [0.005, 0.02, 0.1])
-def test_its_own_noise_moves_no_clock(noise):
-    """1,000 runs of 20 blocks, at a clock that stands still; nine runs of the canary each."""
+def test_its_own_noise_moves_no_clock(noise, count):
+    """Runs of 20 blocks, at a clock that stands still; nine runs of the canary each."""
     rng = np.random.default_rng(3)
     wrong = 0
-    for _ in range(1000):
+    for _ in range(count):
         lengths = np.round(1e6 * (1 + noise * rng.standard_normal((40, 9)))).astype(np.uint64)
         canaries = [
             canary_time(np.stack([np.full(9, 7, np.uint64), row + np.uint64(7)], axis=1), 1.0) for row in lengths
         ]
         found = settled(list(zip(canaries[::2], canaries[1::2], strict=True)))
         wrong += found.moved or not all(found.kept)
-    assert wrong <= 10
+    assert wrong <= count // 100
 
 
 def test_a_step_of_the_clock_is_found_behind_the_noise():

@@ -46,6 +46,7 @@ def _run(primitive, x):
     return primitive.execute(input=gw.asarray(x, primitive.device)).output.to_numpy()
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("make", MAKE)
 @pytest.mark.parametrize("name", CASES)
 def test_right_results_are_right(device, name, make):

@@ -36,33 +36,45 @@ def _study(kind, ratio, count, seed):
     return Counter(judge(_sampled(kind, rng), _sampled(kind, rng, 1e5 * ratio)).kind for _ in range(count))
 
 
-@pytest.mark.parametrize("kind", NOISES)
-def test_two_runs_of_the_same_thing(kind):
-    found = _study(kind, 1.0, 200, seed=101)
-    assert found[FASTER] + found[SLOWER] <= 2, found
-    assert found[AMBIGUOUS] <= 20, found
+#: Pairs of runs in a study. Only the larger count can tell 1 % from 4 %; docs/statistics.md states its shares.
+counts = pytest.mark.parametrize("count", [25, pytest.param(200, marks=pytest.mark.slow)])
 
 
+def _few(share, count):
+    """Return how many pairs of so many such a share allows: of few pairs two more, for chance."""
+    return share * count + (2 if count < 100 else 0)
+
+
+@counts
 @pytest.mark.parametrize("kind", NOISES)
-def test_a_slow_down_of_5_percent_is_found(kind):
-    found = _study(kind, 1.05, 100, seed=202)
-    assert found[SLOWER] >= 95, found
+def test_two_runs_of_the_same_thing(kind, count):
+    found = _study(kind, 1.0, count, seed=101)
+    assert found[FASTER] + found[SLOWER] <= _few(0.01, count), found
+    assert found[AMBIGUOUS] <= _few(0.1, count), found
+
+
+@counts
+@pytest.mark.parametrize("kind", NOISES)
+def test_a_slow_down_of_5_percent_is_found(kind, count):
+    found = _study(kind, 1.05, count, seed=202)
+    assert count - found[SLOWER] <= _few(0.05, count), found
     assert found[FASTER] + found[SAME] == 0, found
-    assert found[AMBIGUOUS] <= 10, found
+    assert found[AMBIGUOUS] <= _few(0.1, count), found
 
 
+@counts
 @pytest.mark.parametrize("kind", NOISES)
 @pytest.mark.parametrize("ratio", [1.0, 1.05])
-def test_runs_that_differ_as_runs_do(kind, ratio):
+def test_runs_that_differ_as_runs_do(kind, ratio, count):
     """Each run at a level of its own, half a per cent apart, which no interval within a run shows."""
     rng = np.random.default_rng(303)
-    levels = 1e5 * (1 + 0.005 * rng.standard_normal((200, 2)))
+    levels = 1e5 * (1 + 0.005 * rng.standard_normal((count, 2)))
     found = Counter(judge(_sampled(kind, rng, a), _sampled(kind, rng, ratio * b)).kind for a, b in levels)
-    assert found[AMBIGUOUS] <= 20, found
+    assert found[AMBIGUOUS] <= _few(0.1, count), found
     if ratio == 1:
-        assert found[FASTER] + found[SLOWER] <= 2, found
+        assert found[FASTER] + found[SLOWER] <= _few(0.01, count), found
     else:
-        assert found[SLOWER] >= 190, found
+        assert count - found[SLOWER] <= _few(0.05, count), found
         assert found[FASTER] + found[SAME] == 0, found
 
 

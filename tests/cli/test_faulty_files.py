@@ -1,5 +1,6 @@
 """Every command under every fault of a file or of the output: one line, an exit code that says so, and no traceback."""
 
+import contextlib
 import copy
 import errno
 import hashlib
@@ -270,26 +271,28 @@ WRITERS = {
 SUFFIX = {"compare": ".txt", "report": ".html", "trace": ".json"}
 
 
-@pytest.fixture
-def no_room():
-    """Let no file of this process become larger than 100 bytes."""
+@contextlib.contextmanager
+def _no_room():
+    """Let no file of this process become larger than 100 bytes. Not a fixture: pytest may write to a file itself."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("command", WRITERS.values(), ids=list(WRITERS))
-def test_without_room_the_older_file_stays(run, command, request):
+def test_without_room_the_older_file_stays(run, command):
     pytest.importorskip("altair")
     out = "old" + SUFFIX.get(command[0], ".svg")
     with open(out, "w") as file:
         file.write("older")
     run([*command, "first" + out])  # what libraries write at first use, fonts say, is written now
     os.unlink("first" + out)
-    request.getfixturevalue("no_room")
-    result = run([*command, out])
+    with _no_room():
+        result = run([*command, out])
     assert result.exit_code == 2, result.output
     assert "internal error" not in result.output
     assert "too large" in result.stderr.splitlines()[-1]

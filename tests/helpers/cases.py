@@ -230,12 +230,12 @@ def _in_chunks(case: Case, n: int) -> gw.Layout:
     return gw.Layout(joined)
 
 
-@lru_cache(maxsize=1)
-def texts(n: int = 100_000) -> dict[str, tuple[str, Shader]]:
-    """Every composed text of every case: by its sha256, the name of a case that has it, and the shader."""
+@lru_cache(maxsize=2)
+def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shader]]:
+    """Every composed text of every case, or of a few: by its sha256, the name of a case that has it, and the shader."""
     found: dict[str, tuple[str, Shader]] = {}
     for capabilities in (FULL, CPU):
-        for case in cases(capabilities):
+        for case in cases(capabilities) if every else few_cases(capabilities):
             for how, layout in layouts(case, n):
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}", shader))

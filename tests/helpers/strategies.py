@@ -15,6 +15,7 @@ from typing import Any
 
 import hypothesis.extra.numpy as hypothesis_numpy
 import numpy as np
+import pytest
 import wgpu
 from hypothesis import strategies as st
 
@@ -335,6 +336,25 @@ def pairwise(factors: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
 def every(factors: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
     """Return all combinations."""
     return [dict(zip(factors, row, strict=True)) for row in itertools.product(*factors.values())]
+
+
+def covering(cases: Sequence[dict[str, Any]], *pairs: tuple[str, str]) -> list[dict[str, Any]]:
+    """Return few of the cases, with each value of each factor, and each two values of the factors in `pairs`."""
+    has = [{*case.items(), *(((a, b), (case[a], case[b])) for a, b in pairs)} for case in cases]
+    missing, chosen = set().union(*has), []
+    while missing:
+        best = max(range(len(cases)), key=lambda i: len(has[i] & missing))
+        missing -= has[best]
+        chosen.append(cases[best])
+    return chosen
+
+
+def quick_first(quick: Sequence[Any], *others: Sequence[Any]) -> list[Any]:
+    """Return parameters for pytest: those of `quick`, and the others marked as slow."""
+    left = [case for cases in others for case in cases if case not in quick]
+    return [*quick, *(
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow) for case in left
+    )]  # fmt: skip
 
 
 def case_id(case: Mapping[str, str]) -> str:

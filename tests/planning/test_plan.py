@@ -39,7 +39,7 @@ def _plans(case: Case, sizes=SIZES):
 
 @pytest.mark.parametrize("case", few_cases() + few_cases(CPU)[:20], ids=str)
 def test_json_gives_an_equal_plan(case):
-    for n, how, plan in _plans(case):
+    for n, how, plan in _plans(case, (0, 3, 100_003)):
         text = plan.to_json()
         again = Plan.from_json(text)
         assert again == plan, (n, how)
@@ -53,7 +53,7 @@ def test_json_gives_an_equal_plan(case):
 @pytest.mark.parametrize("case", few_cases(), ids=str)
 def test_the_same_layout_gives_an_equal_plan(case):
     """Whether one instance makes it twice, with others between, or another instance."""
-    for n in (1, 5000, 70_001):
+    for n in (1, 70_001):
         for _, layout in layouts(case, n):
             instance = case.make(layout)
             first = instance.plan(layout)

@@ -26,6 +26,8 @@ from helpers.strategies import (
     strategy_options,
 )
 
+pytestmark = pytest.mark.thin(1)
+
 SMALL = {**SHAPES["small"], "subgroups": "none"}
 
 

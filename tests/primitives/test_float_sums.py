@@ -36,6 +36,8 @@ from helpers.strategies import (
     strategy_options,
 )
 
+pytestmark = pytest.mark.thin(1)
+
 LAYOUT = {"input": 5000, "output": 1}
 EDGES = [0, 1, 2, 3, 4, 5, 4 * 256 - 1, TILE - 1, TILE, TILE + 1, 3 * TILE + 6]
 LARGE = np.float32(3.4028235e38)

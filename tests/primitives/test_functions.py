@@ -19,6 +19,8 @@ from helpers.strategies import (
     scan_reference,
 )
 
+pytestmark = pytest.mark.thin(1)
+
 REDUCTIONS = {"sum": gw.sum, "prod": gw.prod, "min": gw.min, "max": gw.max}
 OP_OF = {"sum": "add", "prod": "multiply", "min": "min", "max": "max"}
 

@@ -15,6 +15,8 @@ from gridwise_py.planning.plan import Binding, BufferSpec, Kernel, Plan, Shader,
 from gridwise_py.planning.shaders import sha256
 from gridwise_py.runtime.context import context_of
 
+pytestmark = pytest.mark.thin(1)
+
 SCALE = """
 override FACTOR: f32 = 2.0;
 @group(0) @binding(0) var<storage, read> x: array<f32>;

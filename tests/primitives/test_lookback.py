@@ -22,6 +22,8 @@ from helpers.strategies import (
     shape_options,
 )
 
+pytestmark = pytest.mark.thin(2)
+
 STATES = ("u64", "u32x2")
 
 

@@ -22,6 +22,8 @@ from helpers.cases import BARE, CPU, FULL
 from helpers.matmul import SHAPES
 from helpers.strategies import assert_same, make_primitive
 
+pytestmark = pytest.mark.thin(1)
+
 DTYPES = {"f32": np.float32, "f16": np.float16}
 
 
@@ -418,6 +420,7 @@ def test_datatypes_that_a_primitive_lacks_are_left_out():
     assert [str(job.case) for job in plan_jobs([Sweep(("matmul",), only)])][1:] == ["matmul u32 n=8"]
 
 
+@pytest.mark.gpu
 def test_a_benchmark_and_its_roofline(tmp_path):
     path = tmp_path / "matmul.json"
     options = f"-a n=96 -a datatype=f32,f16 --sampling-s 0.05 --warmup-s 0.01 --order given --json {path}"

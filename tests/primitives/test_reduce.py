@@ -18,6 +18,7 @@ from helpers.strategies import (
     assert_same,
     assert_sums_within_bound,
     case_id,
+    covering,
     edge_sizes,
     every,
     exact_items,
@@ -26,12 +27,16 @@ from helpers.strategies import (
     mode_for,
     operator,
     pairwise,
+    quick_first,
     reduce_reference,
     shape_options,
 )
 
+pytestmark = pytest.mark.thin(1)
+
 FACTORS = {"op": OPERATORS, "datatype": DATATYPES, "mode": MODES, "shape": tuple(SHAPES)}
 NORMAL = pairwise(FACTORS)
+QUICK = covering(NORMAL, ("mode", "shape"))
 SLOW = [case for case in every(FACTORS) if case not in NORMAL]
 
 
@@ -55,7 +60,7 @@ def case(request, require):
 
 @pytest.mark.parametrize(
     "case",
-    [*NORMAL, *(pytest.param(c, marks=pytest.mark.slow) for c in SLOW)],
+    quick_first(QUICK, NORMAL, SLOW),
     ids=lambda c: case_id(c),
     indirect=True,
 )
@@ -75,7 +80,7 @@ def test_is_right_at_edge_sizes(device, case):
 
 
 @pytest.mark.parametrize("factor", FACTORS)
-def test_the_normal_run_has_every_value_with_every_other(factor):
+def test_every_value_meets_every_other(factor):
     for other in set(FACTORS) - {factor}:
         met = {(case[factor], case[other]) for case in NORMAL}
         assert met == {(a, b) for a in FACTORS[factor] for b in FACTORS[other]}

@@ -6,6 +6,8 @@ import pytest
 import gridwise_py as gw
 from helpers.strategies import DATATYPES, assert_same, exact_items, operator, reduce_reference, scan_reference
 
+pytestmark = pytest.mark.thin(1)
+
 M = 1 << 20
 MATRIX = [
     *((form, d, "add", 256) for form in ("exclusive", "inclusive", "reduce") for d in DATATYPES),

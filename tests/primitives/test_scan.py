@@ -21,6 +21,7 @@ from helpers.strategies import (
     assert_same,
     assert_sums_within_bound,
     case_id,
+    covering,
     edge_sizes,
     every,
     exact_items,
@@ -29,10 +30,13 @@ from helpers.strategies import (
     mode_for,
     operator,
     pairwise,
+    quick_first,
     scan_reference,
     shape_options,
     strategy_options,
 )
+
+pytestmark = pytest.mark.thin(1)
 
 FACTORS = {
     "op": OPERATORS,
@@ -43,6 +47,7 @@ FACTORS = {
     "shape": tuple(SHAPES),
 }
 NORMAL = pairwise(FACTORS)
+QUICK = covering(NORMAL, ("mode", "strategy"))
 # All of them with tiles of 256 items: what another shape changes is in the pairs.
 SLOW = [case for case in every(FACTORS) if case not in NORMAL and case["shape"] == "middle"]
 U64 = ("shader-int64", "shader-int64-atomic-all-ops")
@@ -88,7 +93,7 @@ def _tile(scan):
 
 @pytest.mark.parametrize(
     "case",
-    [*NORMAL, *(pytest.param(c, marks=pytest.mark.slow) for c in SLOW)],
+    quick_first(QUICK, NORMAL, SLOW),
     ids=lambda c: case_id(c),
     indirect=True,
 )
@@ -104,7 +109,7 @@ def test_is_right_at_edge_sizes(device, case):
 
 
 @pytest.mark.parametrize("factor", FACTORS)
-def test_the_normal_run_has_every_value_with_every_other(factor):
+def test_every_value_meets_every_other(factor):
     for other in set(FACTORS) - {factor}:
         met = {(case[factor], case[other]) for case in NORMAL}
         assert met == {(a, b) for a in FACTORS[factor] for b in FACTORS[other]}

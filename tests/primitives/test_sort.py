@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 import gridwise_py as gw
 from gridwise_py.primitives import REGISTRY
 from helpers.sorting import DATATYPES, KINDS, keys_of, order_of
-from helpers.strategies import make_primitive, mode_for, pairwise, plan_from
+from helpers.strategies import covering, make_primitive, mode_for, pairwise, plan_from, quick_first
+
+pytestmark = pytest.mark.thin(1)
 
 FACTORS = {
     "datatype": DATATYPES,
@@ -21,6 +23,7 @@ FACTORS = {
     "parts": (1, 2),
 }
 CASES = pairwise(FACTORS)
+QUICK = covering(CASES, ("kind", "strategy"), ("strategy", "mode"), ("strategy", "parts"))
 SMALL = {"workgroup_size": 256, "items": 2}
 TILE = 512
 SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1.0, -1.0, 1e-42, -1e-42, 3e38, -3e38]
@@ -57,7 +60,7 @@ def check(device, primitive, keys, seed=1, **call):
     return run
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(map(str, c.values())))
+@pytest.mark.parametrize("case", quick_first(QUICK, CASES), ids=lambda c: "-".join(map(str, c.values())))
 def test_is_numpys_stable_sort_at_edge_sizes(device, require, case):
     if case["mode"] == "native":
         require("subgroup")
@@ -68,17 +71,22 @@ def test_is_numpys_stable_sort_at_edge_sizes(device, require, case):
 
 # The rows of Gridwise's own regression matrix: kind, datatypes, directions and n.
 GRIDWISE = [
-    ("keys", ("u32", "i32", "f32"), (False, True), 256),
     ("keys", ("u32",), (False,), 32),
     ("keys", ("u32",), (False,), 4096),
-    ("pairs", ("u32", "i32"), (False, True), 256),
     ("keys", ("u32",), (False,), 1 << 20),
+]
+GRIDWISE_SLOW = [
+    ("keys", ("u32", "i32", "f32"), (False, True), 256),
+    ("pairs", ("u32", "i32"), (False, True), 256),
     ("keys", ("u32",), (True,), 3 << 20),
     ("pairs", ("u32",), (False,), 2 << 20),
 ]
 
 
-@pytest.mark.parametrize(("kind", "datatypes", "directions", "n"), GRIDWISE)
+@pytest.mark.parametrize(
+    ("kind", "datatypes", "directions", "n"),
+    [*GRIDWISE, *(pytest.param(*row, marks=pytest.mark.slow) for row in GRIDWISE_SLOW)],
+)
 def test_the_cases_of_gridwise(device, kind, datatypes, directions, n):
     for datatype in datatypes:
         for descending in directions:
@@ -421,7 +429,11 @@ def test_few_keys_have_tiles_of_their_own():
 
 @pytest.mark.parametrize(
     ("kind", "items", "parts"),
-    [("keys", 8, 1), ("keys", 20, 2), ("pairs", 8, 1), ("pairs", 18, 2), ("pairs of 8", 4, 1), ("pairs of 8", 12, 3)],
+    # Texts of many items and parts take up to 20 seconds to compile.
+    quick_first(
+        [("keys", 8, 1), ("pairs of 8", 4, 1)],
+        [("keys", 20, 2), ("pairs", 8, 1), ("pairs", 18, 2), ("pairs of 8", 12, 3)],
+    ),
 )
 def test_the_shapes_of_gpus(device, require, kind, items, parts):
     require("subgroup")

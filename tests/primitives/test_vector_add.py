@@ -11,6 +11,8 @@ import gridwise_py as gw
 from gridwise_py.runtime.context import context_of
 from helpers.strategies import DATATYPES, SHAPES, assert_same, edge_sizes, exact_items, items, lengths, make_primitive
 
+pytestmark = pytest.mark.thin(1)
+
 
 def _run(add, device, a, b, **options):
     return add.execute(a=gw.asarray(a, device), b=gw.asarray(b, device), **options).output.to_numpy()

@@ -17,6 +17,8 @@ from helpers.strategies import (
     scan_reference,
 )
 
+pytestmark = pytest.mark.thin(1)
+
 GUARD = np.uint32(0xDEADBEEF)
 SMALL = SHAPES["small"]
 PRIMITIVES = ("vector_add", "reduce", "scan", "exclusive scan", "lookback")

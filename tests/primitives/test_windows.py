@@ -27,6 +27,8 @@ from helpers.strategies import (
     scan_reference,
 )
 
+pytestmark = pytest.mark.thin(1)
+
 SMALL = {**SHAPES["middle"], "subgroups": "none"}  # tiles of 256 items
 TILE = 256
 LIMIT = 4 * 4 * TILE + 256 + 16  # a window of four tiles, whatever its alignment

@@ -73,6 +73,7 @@ def test_shapes_of_the_matrix_product(device, tmp_path):
     assert (refused.exit_code, "'64x64' is no shape" in refused.output) == (2, True)
 
 
+@pytest.mark.slow
 def test_variants_change_the_text_or_the_plan_and_stay_right(device, require):
     require("subgroup", "shader-int64", "shader-int64-atomic-all-ops")
     variants = _script("variants")
@@ -96,6 +97,7 @@ def test_variants_change_the_text_or_the_plan_and_stay_right(device, require):
     ].plan(gw.Layout.separate(input=100_000, output=100_000)), "nothing is left changed"
 
 
+@pytest.mark.slow
 def test_scans_in_other_forms_stay_right(device, require):
     require("subgroup")
     variants = _script("variants")
@@ -112,21 +114,35 @@ def test_scans_in_other_forms_stay_right(device, require):
     assert len(set(texts.values())) >= 6
 
 
-@pytest.mark.parametrize("subgroups", ["native", "emulated-8", False])
+#: Forms of scan_variants.py, each once with tiles that never post; every option and way of subgroups is slow.
+SCAN_FORMS = {
+    "early_look": ({"stall_every": 3},),
+    "PERSISTENT": (
+        {"workgroups": 3, "stall_every": 3},
+        {"workgroups": 1},
+        {"workgroups": 3, "tickets": False},
+    ),
+    "AHEAD": (
+        {"workgroups": 2, "stall_every": 2},
+        {"workgroups": 3, "kind": "exclusive"},
+        {"workgroups": 2, "tickets": False},
+    ),
+    "cached": (
+        {"chunk_bytes": 1 << 15, "overlap": True},
+        {"chunk_bytes": 1 << 15, "overlap": False},
+        {"chunk_bytes": 3 << 14, "overlap": True, "blocks": 5, "kind": "exclusive"},
+        {"chunk_bytes": 1, "overlap": True, "kind": "exclusive"},
+    ),
+}
+
+
 @pytest.mark.parametrize(
-    ("text", "options"),
+    ("text", "options", "subgroups"),
     [
-        ("early_look", {"stall_every": 3}),
-        ("PERSISTENT", {"workgroups": 3, "stall_every": 3}),
-        ("PERSISTENT", {"workgroups": 1}),
-        ("PERSISTENT", {"workgroups": 3, "tickets": False}),
-        ("AHEAD", {"workgroups": 2, "stall_every": 2}),
-        ("AHEAD", {"workgroups": 3, "kind": "exclusive"}),
-        ("AHEAD", {"workgroups": 2, "tickets": False}),
-        ("cached", {"chunk_bytes": 1 << 15, "overlap": False}),
-        ("cached", {"chunk_bytes": 1 << 15, "overlap": True}),
-        ("cached", {"chunk_bytes": 3 << 14, "overlap": True, "blocks": 5, "kind": "exclusive"}),
-        ("cached", {"chunk_bytes": 1, "overlap": True, "kind": "exclusive"}),
+        pytest.param(text, options, subgroups, marks=[pytest.mark.slow] if number or subgroups != "native" else [])
+        for text, choices in SCAN_FORMS.items()
+        for number, options in enumerate(choices)
+        for subgroups in ("native", "emulated-8", False)
     ],
 )
 def test_scans_in_other_forms_with_several_tiles_and_chunks(device, require, text, options, subgroups):
@@ -162,6 +178,7 @@ def test_scans_in_other_forms_with_several_tiles_and_chunks(device, require, tex
             assert run.plan.kernels[0].workgroups[0] <= options["workgroups"]
 
 
+@pytest.mark.slow
 def test_shapes_and_variants_of_sort_stay_right(device, require):
     require("subgroup")
     variants = _script("variants")
@@ -187,6 +204,7 @@ def test_shapes_and_variants_of_sort_stay_right(device, require):
     assert len(texts) >= len(made) - 2
 
 
+@pytest.mark.slow
 def test_what_reproducible_floats_cost_is_measured(device, tmp_path):
     path = tmp_path / "floats.json"
     words = ("--n", "20000", "--kernels", "float_reduce,float_scan", "--rounds", 1, "--seconds", 0.002, "--json", path)
@@ -326,6 +344,7 @@ def test_sorts_have_tables_of_their_own():
         assert line in text
 
 
+@pytest.mark.slow
 def test_forms_of_scan_are_measured(device):
     forms = _script("forms").measure_forms(device, "scan", 2000, 1, seconds=0.01)
     assert forms[0]["name"] == "u32 add"
@@ -334,6 +353,7 @@ def test_forms_of_scan_are_measured(device):
     assert all(form["correct"] and form["back_to_back"] > 0 for form in forms)
 
 
+@pytest.mark.slow
 def test_forms_of_sort_are_measured(device, monkeypatch):
     forms = _script("forms")
     some = ("u32", "u32, reduce then scan", "u64", "u32, few", "f32, specials")
@@ -348,6 +368,7 @@ def test_forms_of_sort_are_measured(device, monkeypatch):
 # ---- the peers
 
 
+@pytest.mark.slow
 def test_sorts_are_compared_by_all_that_comes_out(device, tmp_path):
     path, small = tmp_path / "peers.json", ("--rounds", 2, "--warmup-s", 0.001, "--settle-s", 0, "--peers", "none")
     words = ("--primitives", "sort,sort_pairs,scan", "--datatypes", "f32", "--distributions", "uniform,few")

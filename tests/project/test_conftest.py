@@ -1,5 +1,8 @@
 """What conftest.py promises: no skip goes unseen where a GPU is required, and no logged error goes unseen."""
 
+import itertools
+import re
+
 import pytest
 
 import gridwise_py as gw
@@ -25,12 +28,12 @@ def run(pytester, monkeypatch):
     for name in ("GRIDWISE_REQUIRE_GPU", "GRIDWISE_TEST_REFUSE_FEATURES", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
 
-    def run(text, **environment):
+    def run(text, *words, **environment):
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         pytester.makeconftest((TESTS / "conftest.py").read_text(encoding="utf-8"))
         pytester.makepyfile("import logging\nimport pytest\n" + text)
-        result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-rA")
+        result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-rA", *words)
         return result.parseoutcomes(), result.stdout.str()
 
     return run
@@ -81,6 +84,54 @@ def _no_adapter(monkeypatch):
 
     monkeypatch.setattr(gw, "list_adapters", lambda **_: [])
     monkeypatch.setattr(gw, "request_device", none)
+
+
+INDIRECTLY = """
+@pytest.fixture
+def through(device):
+    pass
+
+def test_through(through):
+    pass
+
+@pytest.mark.gpu
+def test_marked():
+    pass
+"""
+
+
+@pytest.mark.usefixtures("_no_adapter")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnknownMarkWarning")
+def test_what_uses_a_device_is_marked_and_left_out_on_demand(run):
+    assert run(USES + INDIRECTLY)[0] == {"skipped": 4, "passed": 1}
+    outcomes, output = run(USES + INDIRECTLY, "-m", "not gpu", GRIDWISE_REQUIRE_GPU="1")
+    assert outcomes == {"passed": 1, "deselected": 4}
+    assert "PASSED" in output
+    assert "test_neither" in output
+
+
+THIN = """
+@pytest.mark.thin(STRENGTH)
+@pytest.mark.parametrize("a", ["p", "q", "r", "s"])
+@pytest.mark.parametrize("b", ["t", "u", "v"])
+@pytest.mark.parametrize(("c", "d"), [("w", "x"), ("y", "z")])
+def test_it(a, b, c, d):
+    print("<" + a + b + c + d + ">")
+"""
+
+
+@pytest.mark.parametrize(("strength", "fewest", "most"), [(1, 4, 4), (2, 12, 16), (4, 24, 24)])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnknownMarkWarning")
+def test_a_thinned_test_still_has_every_value_or_pair_of_values(run, strength, fewest, most):
+    text = THIN.replace("STRENGTH", str(strength))
+    assert run(text)[0] == {"passed": 24}
+    outcomes, output = run(text, "-m", "not slow")
+    found = re.findall(r"<(....)>", output)
+    assert fewest <= len(found) == outcomes["passed"] <= most
+    every = itertools.product("pqrs", "tuv", ["wx", "yz"])
+    assert {frozenset(c) for words in found for c in itertools.combinations(words, strength)} == {
+        frozenset(c) for a, b, cd in every for c in itertools.combinations(a + b + cd, strength)
+    }
 
 
 @pytest.mark.usefixtures("_no_adapter")

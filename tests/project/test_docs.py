@@ -22,7 +22,7 @@ from helpers.paths import ROOT, TESTS
 # Wherever it was installed: the tests also run on a wheel with the sources gone.
 PACKAGE = Path(gw.__file__).parent
 SHADERS = shader_directory()
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")])
 TUTORIAL = ROOT / "docs" / "adding-a-primitive.md"
 
 
@@ -126,6 +126,7 @@ def test_the_tutorial_works(device, tutorial):
     assert " passed" in run.stdout, run.stdout
 
 
+@pytest.mark.slow
 def test_the_suites_find_the_primitive_of_the_tutorial(device, tutorial):
     run = _python(
         tutorial, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "square",

@@ -1,4 +1,4 @@
-"""What is built from this repository: the wheel, the source archive, pinned versions, links in the pages.
+"""What is built from this repository: the wheel, the source archive, pinned versions.
 
 Needs the repository itself, so a run against an installed wheel leaves this file out.
 """
@@ -22,7 +22,6 @@ import gridwise_py as gw
 from helpers.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")])
 
 
 def _build(target: str, source: Path, folder: Path) -> Path:
@@ -150,10 +149,3 @@ def test_constraints_pin_what_is_required_within_its_range(requirement):
 def test_the_changelog_knows_this_version():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.search(rf"^## \[{re.escape(gw.__version__)}\] - \d{{4}}-\d\d-\d\d$", text, re.MULTILINE)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_relative_links_lead_to_files(page):
-    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
-    local = [link.partition("#")[0] for link in links if not re.match(r"[a-z]+:|#", link)]
-    assert [link for link in local if not (page.parent / link).exists()] == []

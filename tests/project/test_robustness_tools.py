@@ -77,6 +77,7 @@ class _Overwriting:
         before.copy_from(np.array([99], view.dtype))
 
 
+@pytest.mark.gpu
 def test_a_soak_goes_on_where_it_was_and_tells_of_wrong_answers(tmp_path, monkeypatch):
     path = tmp_path / "soak.json"
     words = ["--json", str(path), "--seed", "2", "--plans"]
@@ -165,6 +166,7 @@ def small_repository(tmp_path, monkeypatch, mutate, capsys):
 
 
 @needs_scripts
+@pytest.mark.slow
 def test_mutants_are_tried_side_by_side_and_a_later_run_goes_on(tmp_path, small_repository):
     def tried():
         return json.loads((tmp_path / "tried.json").read_text())["mutants"]
@@ -186,6 +188,7 @@ def test_mutants_are_tried_side_by_side_and_a_later_run_goes_on(tmp_path, small_
 
 
 @needs_scripts
+@pytest.mark.slow
 def test_tests_without_a_mutant_run_again_only_if_code_has_changed(tmp_path, small_repository):
     def again():
         return "test_few.py: 2 passed" in small_repository("--minutes", "1", "--survivors")[1]

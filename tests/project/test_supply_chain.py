@@ -34,11 +34,6 @@ def test_the_lock_has_the_versions_of_the_constraints_and_hashes_of_all():
     assert not re.search(r"https?://|--index|--find-links", LOCK.read_text(encoding="utf-8"))
 
 
-def test_ci_installs_by_hashes():
-    assert re.search(r"LOCKED=1 make test", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
-    assert "--require-hashes -r requirements-ci.lock" in (ROOT / "scripts" / "setup.sh").read_text(encoding="utf-8")
-
-
 @pytest.fixture
 def audit(tmp_path):
     """A function that runs the script with a pip-audit which prints a text and ends with a code."""

@@ -27,7 +27,7 @@ OPERATORS = ("add", "min", "max", "multiply")
 #: Sums of floats below it are exact, whatever their order.
 EXACT = 1 << 24
 MOST_ARRAYS, MOST_ITEMS = 12, 700
-#: More than usual in `make soak`.
+#: How many sequences are tried; `make soak` sets more.
 RUNS = int(os.environ.get("SOAK_MACHINES", "20"))
 # What is compiled anew each time makes shrinking long: a minute finds most of what can go.
 PHASES = (hypothesis.Phase.generate, hypothesis.Phase.shrink)
@@ -402,10 +402,11 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 @pytest.mark.filterwarnings("ignore::gridwise_py.GridwiseWarning")  # once per device, where it has no timestamps
-def test_whatever_is_done_in_whatever_order_equals_numpy(device):
+@pytest.mark.parametrize(("runs", "steps"), [(4, 8), pytest.param(RUNS, 40, marks=pytest.mark.slow)])
+def test_whatever_is_done_in_whatever_order_equals_numpy(device, runs, steps):
     machine = type("AnyOrderOnDevice", (AnyOrder,), {"device": device})
     settings = hypothesis.settings(
-        max_examples=RUNS, stateful_step_count=40, derandomize=RUNS <= 20, deadline=None, database=None,
+        max_examples=runs, stateful_step_count=steps, derandomize=runs <= 20, deadline=None, database=None,
         suppress_health_check=list(hypothesis.HealthCheck), phases=PHASES,
     )  # fmt: skip
     run_state_machine_as_test(machine, settings=settings)

@@ -24,6 +24,8 @@ from helpers.strategies import (
     scan_reference,
 )
 
+pytestmark = pytest.mark.thin(1)
+
 SMALL = {**SHAPES["middle"], "subgroups": "none"}
 LENGTHS = [300, 0, 1, 777, 256]
 N = sum(LENGTHS)
@@ -255,7 +257,8 @@ def _keys(datatype, n, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("datatype", "strategy"), [("u32", "onesweep"), ("f32", "reduce_then_scan"), ("i64", "onesweep")]
+    ("datatype", "strategy"),
+    [("u32", "onesweep"), ("f32", "reduce_then_scan"), pytest.param("i64", "onesweep", marks=pytest.mark.slow)],
 )
 def test_sorts_of_chunks(device, datatype, strategy):
     x = _keys(datatype, sum(SORTED))
@@ -344,7 +347,7 @@ def test_chunks_that_are_reached_anywhere_have_fewer_than_2_to_the_32_items(devi
             matmul.plan(layout)
 
 
-@pytest.mark.parametrize("datatype", ["f32", "f16"])
+@pytest.mark.parametrize("datatype", ["f32", pytest.param("f16", marks=pytest.mark.slow)])
 def test_products_of_chunks(device, datatype):
     rng = np.random.default_rng(5)
     dtype = gw.DATATYPES["f32"].dtype if datatype == "f32" else np.float16

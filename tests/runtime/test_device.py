@@ -273,6 +273,7 @@ def test_a_raw_buffer_of_another_device_is_refused_where_it_is_wrapped(device, f
         gw.asarray(foreign.buffer, device, dtype="u32")
 
 
+@pytest.mark.gpu
 def test_a_device_goes_with_everything_when_it_is_dropped():
     import gc
     import weakref
@@ -285,6 +286,7 @@ def test_a_device_goes_with_everything_when_it_is_dropped():
     assert gone() is None
 
 
+@pytest.mark.gpu
 def test_the_device_that_pygfx_shares_works():
     renderers = pytest.importorskip("pygfx.renderers.wgpu")
     shared = renderers.get_shared().device

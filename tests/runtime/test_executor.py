@@ -21,6 +21,8 @@ from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import BufferRange, Executor
 from helpers.strategies import shape_data
 
+pytestmark = pytest.mark.thin(1)
+
 X = np.random.default_rng(3).integers(0, 1000, 100_003, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)
 USAGE = wgpu.BufferUsage
@@ -516,8 +518,8 @@ CHECKED = [
     [
         *((name, options, kind) for name, options in CHECKED for kind in ("CPU", "DiscreteGPU")),
         # Whose texts take seconds to compile on a CPU adapter.
-        ("sort", {"strategy": "reduce_then_scan"}, "CPU"),
-        ("sort_pairs", {"strategy": "onesweep"}, "DiscreteGPU"),
+        pytest.param("sort", {"strategy": "reduce_then_scan"}, "CPU", marks=pytest.mark.slow),
+        pytest.param("sort_pairs", {"strategy": "onesweep"}, "DiscreteGPU", marks=pytest.mark.slow),
     ],
     ids=lambda value: value if isinstance(value, str) else str(value.get("strategy", "")),
 )

@@ -1,6 +1,6 @@
-"""The pitfalls of asynchronous GPU code, one by one: each cannot happen here, or says what is wrong.
+"""The known pitfalls of asynchronous GPU code: each cannot happen here, or raises an error.
 
-docs/profiling.md has the table. The catalogue is that of CUDA streams and events.
+docs/profiling.md has a table of them.
 """
 
 import gc
@@ -17,7 +17,7 @@ X = np.random.default_rng(3).integers(0, 99, 200_003, dtype=np.uint32)
 
 
 def test_memory_of_work_under_way(device):
-    """memory that another stream still uses is given away."""
+    """Memory that submitted work still uses is not given away."""
     scan = gw.Scan(device)
     outputs = []
     for i in range(10):
@@ -36,7 +36,7 @@ def test_memory_of_work_under_way(device):
 
 
 def test_cpu_timers(device, monkeypatch):
-    """a CPU timer around an asynchronous call."""
+    """CPU times begin and end with an idle queue."""
     log = []
     wait = run_module.wait_idle
     monkeypatch.setattr(run_module, "wait_idle", lambda d: (log.append("wait"), wait(d))[1])
@@ -53,7 +53,7 @@ def test_cpu_timers(device, monkeypatch):
 
 
 def test_nothing_waits_unasked(device, monkeypatch):
-    """`synchronize()` in every step of a loop."""
+    """Calls and events do not wait; a profile counts the waits that were asked for."""
     x, scan = gw.asarray(X, device), gw.Scan(device)
 
     def must_not(_device):
@@ -76,7 +76,7 @@ def test_nothing_waits_unasked(device, monkeypatch):
 
 
 def test_there_is_one_queue(device):
-    """an operation on the default stream serialises all streams."""
+    """All work is done in the order of its calls."""
     assert not hasattr(gw, "Stream")
     x = gw.asarray(np.ones(1000, dtype=np.uint32), device)
     add = gw.VectorAdd(device)
@@ -90,7 +90,7 @@ def test_there_is_one_queue(device):
 
 
 def test_streaming_copies_through_mapped_memory(device, monkeypatch):
-    """pageable memory makes an asynchronous copy synchronous."""
+    """Uploads and downloads of a stream never take the path that blocks."""
 
     def must_not(*_arguments):
         raise AssertionError("a copy that is not through mapped memory")
@@ -103,7 +103,7 @@ def test_streaming_copies_through_mapped_memory(device, monkeypatch):
 
 
 def test_reading_too_early(device, require, monkeypatch):
-    """`elapsed_time` before `synchronize`."""
+    """`elapsed_time` before `synchronize` raises an error."""
     require("timestamp-query")
     start, end = gw.Event(device), gw.Event(device)
     start.record()
@@ -119,7 +119,7 @@ def test_reading_too_early(device, require, monkeypatch):
 
 
 def test_memory_belongs_to_a_device(device, fresh_device):
-    """memory made and freed on different streams."""
+    """An Array of one device is refused by another."""
     x = gw.asarray(X, fresh_device)
     with pytest.raises(gw.BufferUsageError, match="another device"):
         gw.Scan(device).execute(input=x)
@@ -128,7 +128,7 @@ def test_memory_belongs_to_a_device(device, fresh_device):
 
 
 def test_errors_surface_where_they_are_made(device, monkeypatch):
-    """an error surfaces at a later call."""
+    """Wrong arguments raise before a submission; kernels can be submitted one by one to locate other errors."""
     submitted = []
     submit = device.queue.submit
     monkeypatch.setattr(device.queue, "submit", lambda c: (submitted.append(1), submit(c))[1], raising=False)

@@ -274,6 +274,7 @@ def test_every_candidate_gives_right_results_on_this_adapter(device, kernel):
         np.testing.assert_array_equal(run.output.to_numpy(), primitive.reference(**inputs), str(shape))
 
 
+@pytest.mark.gpu
 def test_the_command(folder, timed, monkeypatch):
     timed(1.0, 0.7)
     runner = CliRunner()
