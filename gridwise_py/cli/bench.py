@@ -145,7 +145,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     if not adapters:
         # The same message as for any other adapter.
         _one_adapter(request, None, None, None, quiet)
-    codes = []
+    codes: list[int] = []
     paths = [_path_of(json_path, adapter.index) for adapter in adapters]
     for own in filter(None, paths):
         _check_json(own, overwrite=options["overwrite"])

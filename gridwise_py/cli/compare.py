@@ -15,7 +15,7 @@ from .output import PATIENCE_S, check_output, note, showing_progress, write_whol
 __all__ = ["compare"]
 
 
-class Share(click.ParamType):
+class Share(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
     """A share: ``2%`` or ``0.02``."""
 
     name = "share"

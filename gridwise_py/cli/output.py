@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -86,7 +86,7 @@ def table_console(piped_width: int) -> Any:
 
 
 @contextmanager
-def showing_progress(patience_s: float = 0.0, every_s: float = 0.0) -> Iterator[Callable[[str], None]]:
+def showing_progress(patience_s: float = 0.0, every_s: float = 0.0) -> Generator[Callable[[str], None]]:
     """Yield a function that says on stderr which step comes next: in place on a terminal, else in a line.
 
     Where stderr is no terminal, steps of the first `patience_s` seconds are not said (a quick command says nothing),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -26,7 +27,7 @@ def plot(files: tuple[Path, ...], out: Path) -> None:
     from ..bench.results.reader import read_results
 
     check_output(out, "--out", files)
-    documents = []
+    documents: list[Any] = []
     with showing_progress(PATIENCE_S) as say:
         for file in files:
             say(f"reading {file.name}")

@@ -72,7 +72,7 @@ def _shown(choices: Sequence[dict[str, Any]]) -> tuple[list[tuple[str, ...]], li
     """Return the rows of the table, and the shapes whose results were wrong."""
     from ..display.quantities import format_count, format_percent, format_time
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for choice in choices:
         first = choice["trials"][0]
         best = next(t for t in choice["trials"] if t["shape"] == choice["winner"])

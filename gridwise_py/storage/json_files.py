@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,11 +20,11 @@ __all__ = ["json_data", "json_text", "write_json"]
 def json_data(value: Any) -> Any:
     """Return a value as JSON data: numpy's numbers as Python's, and None for what is not finite."""
     if isinstance(value, Mapping):
-        return {str(key): json_data(item) for key, item in value.items()}
+        return {str(key): json_data(item) for key, item in cast(Mapping[Any, Any], value).items()}
     if isinstance(value, np.ndarray):
         return json_data(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [json_data(item) for item in value]
+        return [json_data(item) for item in cast(Sequence[Any], value)]
     if isinstance(value, Enum):
         return json_data(value.value)
     if isinstance(value, np.generic):

@@ -39,7 +39,7 @@ class Record:
         Fields that the object lacked. While they have their defaults, they are not written.
     """
 
-    unknown: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    unknown: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
     absent: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     @classmethod
@@ -53,7 +53,7 @@ class Record:
         """
         form = _form(cls)
         values: dict[str, Any] = dict(given)
-        absent = []
+        absent: list[str] = []
         for one in form.fields:
             if one.key in data:
                 value = data[one.key]
@@ -101,7 +101,7 @@ class _Form:
 @cache
 def _form(cls: type[Record]) -> _Form:
     hints = get_type_hints(cls)
-    found = []
+    found: list[_Field] = []
     for one in fields(cls):
         name = one.metadata.get(_KEY, one.name)
         if name is None or one.name in ("unknown", "absent"):
