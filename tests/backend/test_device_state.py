@@ -105,7 +105,7 @@ def test_it_all_goes_with_the_device(device):
 def test_tuning_is_for_the_primitives_that_are_made_from_then_on(fresh_device):
     context = context_of(fresh_device)
     before, measured = gw.Reduce(fresh_device), context.capabilities
-    tuning = {"reduce": ((None, (64, 2, 8)),)}
+    tuning = {"reduce": ((None, {"workgroup_size": 64, "vecs": 2, "max_blocks": 8}),)}
     context.use_tuning(tuning)
     assert gw.capabilities(fresh_device).tuning == tuning
     assert before.capabilities is measured

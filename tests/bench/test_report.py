@@ -381,6 +381,7 @@ def test_the_raw_file_is_in_it_byte_by_byte(tmp_path):
     assert "Nothing. Every case, every sample and every file is here." in " ".join(page.text)
 
 
+@pytest.mark.slow
 def test_raw_files_that_do_not_fit_are_left_out_and_named():
     sources = [
         source("small", sweep()),
@@ -424,6 +425,7 @@ def test_many_samples_are_thinned_and_it_says_how_many():
     assert f"{len(samples) - len(series['ns']):,} of {len(samples):,} samples" in " ".join(page.text)
 
 
+@pytest.mark.slow
 def test_a_large_file_makes_no_large_page():
     many = [measurement(n=1000 + i, datatype=f"t{i % 40}", labels=tuple("abcde"), ticks=()) for i in range(350)]
     html = report_html([source("a", document(many))], raw_limit_mib=0)
@@ -469,6 +471,7 @@ def test_results_with_little_in_them(made):
     assert sorted(places) == sorted(page.shared()["charts"])
 
 
+@pytest.mark.slow
 def test_the_same_files_make_the_same_report():
     assert report_html([source("a", sweep())]) == report_html([source("a", sweep())])
 
@@ -515,6 +518,7 @@ def _skeleton(page):
     return [(tag, sorted(attrs), [attrs.get(key) for key in ours]) for tag, attrs in page.elements]
 
 
+@pytest.mark.slow
 def test_labels_cannot_change_the_structure_of_the_page(wild_html):
     tame = Page(report_html([source("tame", hostile_document(lambda i, text: f"label {chr(97 + i)}"))]))
     wild = Page(wild_html)

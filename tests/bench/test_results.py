@@ -435,6 +435,7 @@ def test_the_names_of_the_files():
     assert ticks_path(path) == Path("a/b.ticks.npz")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
     """The older file stays, too; and the run can be gone on with."""
     from click.testing import CliRunner

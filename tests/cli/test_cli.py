@@ -51,6 +51,7 @@ def test_the_table(device):
     assert "2 trials a sample" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_sweep_and_its_file(device, tmp_path):
     path = tmp_path / "out.json"
     words = ["-a", "n[pow2]=[4:8:4]", "-a", "op=add,min", "--datatype", "i32", "--mode", "batch,latency"]
@@ -85,6 +86,7 @@ def test_a_suite(device, tmp_path):
     assert all(entry.trials == 4 for entry in document.results)
 
 
+@pytest.mark.slow
 def test_a_suite_is_narrowed(device, tmp_path):
     (tmp_path / "tiny.toml").write_text(
         "[protocol]\nwarmup_s = 0\ntimeout_s = 0.001\n"
@@ -108,6 +110,7 @@ def test_rounds_are_results_of_their_own_and_one_row(device, tmp_path):
     assert sum("2^12" in line for line in result.stdout.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_what_the_device_can_do_is_in_the_file_and_its_share_in_the_table(device, require, tmp_path):
     require("timestamp-query")
     path = tmp_path / "out.json"

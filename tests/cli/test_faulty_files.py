@@ -390,6 +390,7 @@ def _compare(**options):
     return subprocess.run([sys.executable, "-m", "gridwise_py", *words], stderr=subprocess.PIPE, text=True, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_an_output_that_is_full_is_2(run):
     with open("/dev/full", "w") as full:
@@ -398,6 +399,7 @@ def test_an_output_that_is_full_is_2(run):
     assert done.stderr == "gridwise: the output cannot be written: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_is_gone_is_141(run):
     reader, writer = os.pipe()
     os.close(reader)

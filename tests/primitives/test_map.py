@@ -49,6 +49,7 @@ def _items(datatype, n, seed=0):
     return np.where(rng.random(n) < 0.2, rng.choice(special, n), items).astype(np.float32)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("datatype", DATATYPES)
 @pytest.mark.parametrize("op", WANTED)

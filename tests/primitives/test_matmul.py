@@ -164,6 +164,7 @@ def test_a_matrix_may_be_both_inputs_but_no_output(device):
         primitive.execute(a=array, b=array, output=array)
 
 
+@pytest.mark.slow
 def test_past_65535_workgroups(device):
     m, n = 64, 16 * 16_400
     a, b = _integers("f32", m, 1), _integers("f32", 1, n, seed=1)
@@ -420,6 +421,7 @@ def test_datatypes_that_a_primitive_lacks_are_left_out():
     assert [str(job.case) for job in plan_jobs([Sweep(("matmul",), only)])][1:] == ["matmul u32 n=8"]
 
 
+@pytest.mark.slow
 @pytest.mark.gpu
 def test_a_benchmark_and_its_roofline(tmp_path):
     path = tmp_path / "matmul.json"

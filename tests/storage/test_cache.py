@@ -37,6 +37,7 @@ def test_the_folder_is_the_users_unless_it_is_chosen(monkeypatch, tmp_path):
     assert cache.cache_folder() == tmp_path
 
 
+@pytest.mark.slow
 def test_a_user_without_a_home_has_no_folder_and_everything_else():
     """As in a container that runs under a number that has no name, and without HOME."""
     code = """
