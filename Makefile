@@ -75,11 +75,12 @@ lock:  ## make requirements-ci.lock from constraints.txt
 	@$(SETUP) tools
 	$(BIN)/python scripts/make_lock.py $(BIN)/uv
 
-lint:  ## ruff: faults and layout; import-linter: which way imports run
+lint:  ## ruff: faults and layout; import-linter: which way imports run; basedpyright: types (a minute)
 	@$(SETUP) dev
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
 
 format:  ## ruff: mend what it can
 	@$(SETUP) dev

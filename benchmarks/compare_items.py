@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.check import Mismatch
+from gridwise_py.bench.checks.check import Mismatch
 
 _NOTHING = np.array([0, 0xFFFFFFFF], dtype=np.uint32)
 

@@ -24,11 +24,12 @@ import wgpu
 from scipy.stats import binomtest
 
 import gridwise_py as gw
-from gridwise_py.bench import documents as doc
-from gridwise_py.bench.canary import clock_log_ratio
-from gridwise_py.bench.results import result_entry, run_context, write_results
-from gridwise_py.bench.verdict import Pair, Verdict, VerdictKind, judge_all
+from gridwise_py.bench.calibrate.canary import clock_log_ratio
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.results.entries import result_of
+from gridwise_py.bench.stats.verdict import Pair, Verdict, VerdictKind, judge_all
 from gridwise_py.planning.shaders import compose
+from gridwise_py.storage.json_files import write_json
 
 RESULTS = Path(__file__).resolve().parent / "results" / "false_verdicts.json"
 MORE = 1.05
@@ -78,12 +79,10 @@ def judged(pairs: list[tuple[gw.Measurement, gw.Measurement]], tick_step_ns: flo
     """Judge each pair by itself, as two files with one row are judged."""
     found = []
     for old, new in pairs:
-        entries = [result_entry(m) for m in (old, new)]
-        samples = [
-            [doc.whole_samples_ns(entry, "gpu_span") or doc.whole_samples_ns(entry, "cpu_wall")] for entry in entries
-        ]
-        ratio = math.exp(clock_log_ratio(*map(doc.canary_ns, entries)))
-        moved = any(map(doc.clock_moved, entries))
+        sides = [result_of(m) for m in (old, new)]
+        samples = [[side.positive_ns("gpu_span") or side.positive_ns("cpu_wall")] for side in sides]
+        ratio = math.exp(clock_log_ratio(*(side.settled_canary_ns for side in sides)))
+        moved = any(side.clock_moved for side in sides)
         found += judge_all([Pair(*samples, tick_step_ns, ratio, moved)])
     return found
 
@@ -190,7 +189,7 @@ def main(
         **run_context(device), "protocol": protocol.to_dict(), "seed": seed, "asked_pairs": pairs,
         "measured_s": measured_s, "results": results,
     }  # fmt: skip
-    write_results(json_path, document)
+    write_json(json_path, document)
     click.echo(f"wrote {json_path.name}")
 
 

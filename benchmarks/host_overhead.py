@@ -21,7 +21,8 @@ import wgpu
 
 import gridwise_py as gw
 from gridwise_py.backend.wgpu_native import wait_idle
-from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.storage.json_files import write_json
 
 N = 1 << 10
 
@@ -110,7 +111,7 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
                 f"{named:16.1f} {row['ratio_execute_arrays']:6.2f}"
             )
     if json_path is not None:
-        write_results(json_path, {**run_context(device), "rounds": rounds, "results": rows})
+        write_json(json_path, {**run_context(device), "rounds": rounds, "results": rows})
 
 
 if __name__ == "__main__":

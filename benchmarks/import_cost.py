@@ -15,7 +15,8 @@ from pathlib import Path
 
 import click
 
-from gridwise_py.bench.results import host_context, write_results
+from gridwise_py.bench.results.context import host_context
+from gridwise_py.storage.json_files import write_json
 
 BASE = "import wgpu, numpy"
 OURS = "import wgpu, numpy, gridwise_py"
@@ -66,7 +67,7 @@ def main(repeats: int, limit_s: float, imports: bool, json_path: Path | None) ->
         for ms, name in slowest_imports(15):
             print(f"  {ms:7.1f} ms  {name}")
     if json_path is not None:
-        write_results(json_path, {"context": host_context(), "samples_s": samples, "added_s": added_s})
+        write_json(json_path, {"context": host_context(), "samples_s": samples, "added_s": added_s})
     sys.exit(int(added_s > limit_s))
 
 

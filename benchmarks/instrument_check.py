@@ -17,7 +17,7 @@ import numpy as np
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.bench.calibration import calibrate
+from gridwise_py.bench.calibrate.calibration import calibrate
 from gridwise_py.cli.calibrate import _show
 
 WANTED_BATCH_NS = 70e6

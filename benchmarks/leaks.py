@@ -23,9 +23,10 @@ import numpy as np
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.bench.observers import observe
-from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.sampling.observers import observe
 from gridwise_py.runtime.context import context_of
+from gridwise_py.storage.json_files import write_json
 
 ROUNDS = 5
 N = 1000
@@ -190,7 +191,7 @@ def main(adapter: str | None, share: float, limit_s: float, json_path: Path | No
     counts = context_of(device).executor.counts
     print(f"the executor keeps {counts}")
     if json_path is not None:
-        write_results(json_path, {**run_context(device), "share": share, "executor": counts, "results": results})
+        write_json(json_path, {**run_context(device), "share": share, "executor": counts, "results": results})
     sys.exit(int(any(result["leaks"] for result in results)))
 
 

@@ -17,9 +17,10 @@ import click
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.interleave import checker, interleaved, samples_ns
-from gridwise_py.bench.probes import fma_gflops
-from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.calibrate.probes import fma_gflops
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.sampling.interleave import checker, interleaved, samples_ns
+from gridwise_py.storage.json_files import write_json
 from gridwise_py.tuning.matmul_shapes import MatMulShape, matmul_shapes_for
 
 GPU = (
@@ -91,7 +92,7 @@ def main(n, datatype, shapes, rounds, seconds, adapter, json_path) -> None:
         print(f"  {name:26}{time_ns / 1e3:10.1f} µs {work / time_ns:9.1f} GFLOP/s {share}", flush=True)
     if json_path is not None:
         figures = {"n": n, "datatype": datatype, "fma_gflops": [before, after], "rounds": rounds, "results": rows}
-        write_results(json_path, {**run_context(device), **figures})
+        write_json(json_path, {**run_context(device), **figures})
     if not all(row["correct"] for row in rows):
         raise SystemExit(4)
 

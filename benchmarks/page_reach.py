@@ -21,7 +21,8 @@ from compare_items import Differences
 from windows import measured
 
 import gridwise_py as gw
-from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.storage.json_files import write_json
 
 
 def in_turns(count: int) -> type[gw.VectorAdd]:
@@ -99,7 +100,7 @@ def main(adapter, sizes_text, regions_text, rounds, seconds, quick, json_path) -
         cells = (f"{row['median_ns'] / 1e3:9.1f} µs {row['gbytes_per_s']:5.0f} GB/s" for row in rows[-len(counts) :])
         print(f"{12 * n / unit:6.2f} {n:11}  " + "  ".join(cells), flush=True)
         if json_path is not None:
-            write_results(json_path, {**context, "mode": "hot", "rounds": rounds, "results": rows})
+            write_json(json_path, {**context, "mode": "hot", "rounds": rounds, "results": rows})
 
 
 if __name__ == "__main__":

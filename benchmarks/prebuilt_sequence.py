@@ -19,7 +19,8 @@ import click
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.storage.json_files import write_json
 
 
 def ways(device, n: int) -> dict[str, Callable[[], None]]:
@@ -92,7 +93,7 @@ def main(adapter: str | None, n: int, rounds: int, json_path: Path | None) -> No
         rows.append(row)
         print(f"{name:12} {row['cpu_ns'] / 1e3:8.1f} {row['wall_ns'] / 1e3:14.1f}")
     if json_path is not None:
-        write_results(json_path, {**run_context(device), "rounds": rounds, "results": rows})
+        write_json(json_path, {**run_context(device), "rounds": rounds, "results": rows})
 
 
 if __name__ == "__main__":

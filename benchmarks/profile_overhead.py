@@ -18,7 +18,8 @@ import click
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.storage.json_files import write_json
 
 N = 1 << 10
 BLOCK = 50
@@ -76,7 +77,7 @@ def main(adapter: str | None, blocks: int, json_path: Path | None) -> None:
             + " ".join(f"{row[f'{key}_ns'] / 1e3:{w}.1f}" for key, w in zip(samples, (9, 10, 13), strict=True))
         )
     if json_path is not None:
-        write_results(json_path, {**run_context(device), "blocks": blocks, "calls_per_block": BLOCK, "results": rows})
+        write_json(json_path, {**run_context(device), "blocks": blocks, "calls_per_block": BLOCK, "results": rows})
 
 
 if __name__ == "__main__":

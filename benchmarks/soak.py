@@ -18,10 +18,11 @@ import numpy as np
 from compare_items import Differences
 
 import gridwise_py as gw
-from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.results.context import run_context
 from gridwise_py.cli.options import AxisList
 from gridwise_py.planning.faults import faulty
 from gridwise_py.planning.lookback_state import STATES
+from gridwise_py.storage.json_files import write_json
 
 STRATEGIES = {"scan": ("lookback", "reduce_then_scan"), "sort": ("onesweep", "reduce_then_scan")}
 DEFAULTS = {"scan": ([1 << 20, 1 << 24], "100000,10000"), "sort": ([1 << 22], "2000")}
@@ -117,7 +118,7 @@ def main(kind, counts, runs, strategy, states, stall_every, seconds, adapter, js
             flush=True,
         )
     if json_path is not None:
-        write_results(json_path, {**run_context(device), "results": rows})
+        write_json(json_path, {**run_context(device), "results": rows})
     if any(row["wrong_items"] for row in rows):
         sys.exit(4)
 

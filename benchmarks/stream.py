@@ -20,7 +20,8 @@ import click
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.storage.json_files import write_json
 
 
 def parse_count(text: str) -> int:
@@ -116,7 +117,7 @@ def main(adapter: str | None, chunk_text: str, count: int, rounds: int, produce:
             flush=True,
         )
     if json_path is not None:
-        write_results(json_path, {**run_context(device), "rounds": rounds, "produce": produce, "results": rows})
+        write_json(json_path, {**run_context(device), "rounds": rounds, "produce": produce, "results": rows})
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import wgpu
 
 import gridwise_py as gw
 from gridwise_py.backend.wgpu_native import wait_idle
-from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.results.context import run_context
 from gridwise_py.runtime.context import context_of
 
 

@@ -28,11 +28,12 @@ from changed_text import changed_text
 from scan_variants import SCAN_TILE, SCAN_VARIANTS
 
 import gridwise_py as gw
-from gridwise_py.bench.interleave import checker, interleaved, random_arguments, samples_ns
-from gridwise_py.bench.results import run_context, write_results
-from gridwise_py.bench.tune import TUNED_KERNELS, make_for
-from gridwise_py.bench.verdict import Pair, judge_all
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.sampling.interleave import checker, interleaved, random_arguments, samples_ns
+from gridwise_py.bench.stats.verdict import Pair, judge_all
+from gridwise_py.bench.sweep.tune import TUNED_KERNELS, make_for
 from gridwise_py.cli.options import AxisList
+from gridwise_py.storage.json_files import write_json
 from gridwise_py.tuning.shapes import candidates_for, shapes_for
 from gridwise_py.tuning.sort_shapes import sort_shapes_for
 
@@ -279,7 +280,7 @@ def main(what, counts, kernels, rounds, seconds, adapter, json_path) -> None:
             for primitive in primitives.values():
                 primitive.release()
     if json_path is not None:
-        write_results(json_path, {**run_context(device), "what": what, "rounds": rounds, "results": rows})
+        write_json(json_path, {**run_context(device), "what": what, "rounds": rounds, "results": rows})
     if not all(row["correct"] for row in rows):
         raise SystemExit(4)
 

@@ -28,8 +28,9 @@ import numpy as np
 from compare_items import Differences
 
 import gridwise_py as gw
-from gridwise_py.bench.interleave import samples_ns
-from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.sampling.interleave import samples_ns
+from gridwise_py.storage.json_files import write_json
 
 SHARED = "vector_add, x + x"  # both inputs are one array, which is read from memory once and from a cache once
 KERNELS = {
@@ -251,7 +252,7 @@ def main(
             )
         # As soon as there is something, so that a run that is cut off leaves what it has.
         if json_path is not None:
-            write_results(json_path, {**context, "mode": mode, "rounds": rounds, "results": rows})
+            write_json(json_path, {**context, "mode": mode, "rounds": rounds, "results": rows})
 
     for name in names:
         usual = most if full and name != "sort" else min(most, 1 << 28)

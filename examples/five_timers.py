@@ -2,8 +2,8 @@
 
 from rich.console import Console
 
-from gridwise_py.bench.timers import Workload, run_timers
-from gridwise_py.bench.timers_report import timers_table
+from gridwise_py.bench.report.timers import timers_table
+from gridwise_py.bench.sweep.timers import Workload, run_timers
 
 document = run_timers(
     repeats=5,

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.probes import fma_gflops
+from gridwise_py.bench.calibrate.probes import fma_gflops
 
 device = gw.request_device()
 n = 256 if gw.capabilities(device).is_cpu else 4096

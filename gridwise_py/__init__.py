@@ -89,22 +89,22 @@ from .types.operators import Add, BinOp, Max, Min, Multiply
 from .types.unary_operators import UnaryOp
 
 if _typing.TYPE_CHECKING:
-    from .bench.benchmark import BenchmarkResult, benchmark
-    from .bench.measure import measure
-    from .bench.measurement import Measurement
-    from .bench.protocol import SamplingProtocol
-    from .bench.results import to_dataframe
-    from .bench.results_reader import read_results
+    from .bench.results.dataframe import to_dataframe
+    from .bench.results.reader import read_results
+    from .bench.sampling.benchmark import BenchmarkResult, benchmark
+    from .bench.sampling.measure import measure
+    from .bench.sampling.measurement import Measurement
+    from .bench.sampling.protocol import SamplingProtocol
 
 # Loaded when they are first used. They need the extra `bench`.
 _LOADED_LATE = {
-    "BenchmarkResult": "bench.benchmark",
-    "Measurement": "bench.measurement",
-    "SamplingProtocol": "bench.protocol",
-    "benchmark": "bench.benchmark",
-    "measure": "bench.measure",
-    "read_results": "bench.results_reader",
-    "to_dataframe": "bench.results",
+    "BenchmarkResult": "bench.sampling.benchmark",
+    "Measurement": "bench.sampling.measurement",
+    "SamplingProtocol": "bench.sampling.protocol",
+    "benchmark": "bench.sampling.benchmark",
+    "measure": "bench.sampling.measure",
+    "read_results": "bench.results.reader",
+    "to_dataframe": "bench.results.dataframe",
 }
 
 __all__ = [

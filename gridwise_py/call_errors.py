@@ -56,16 +56,16 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
         if inspect.iscoroutinefunction(function):
 
             @wraps(function)
-            async def call(*args: Any, **kwargs: Any) -> Any:
+            async def call_async(*args: Any, **kwargs: Any) -> Any:
                 check(args, kwargs)
                 return await function(*args, **kwargs)
 
-        else:
+            return cast(FunctionT, call_async)
 
-            @wraps(function)
-            def call(*args: Any, **kwargs: Any) -> Any:
-                check(args, kwargs)
-                return function(*args, **kwargs)
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            check(args, kwargs)
+            return function(*args, **kwargs)
 
         return cast(FunctionT, call)
 

@@ -22,7 +22,7 @@ from .types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
 
 __all__ = ["add", "argsort", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"]
 
-ScalarT = TypeVar("ScalarT", bound=np.generic)
+ScalarT = TypeVar("ScalarT", bound=np.number[Any])
 SecondT = TypeVar("SecondT", bound=np.generic)
 
 

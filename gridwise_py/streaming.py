@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import wgpu
@@ -104,12 +104,14 @@ class _Job(ABC):
 
     def check(self, chunk: Any) -> list[np.ndarray]:
         """Return a chunk's arrays, one per input."""
+        arrays: list[Any]
         if isinstance(chunk, Mapping):
-            if set(chunk) != set(self.names):
-                raise ArgumentError(f"a chunk has {sorted(chunk)}, but {self.primitive.name} takes {list(self.names)}")
-            arrays = [chunk[name] for name in self.names]
+            named = cast(Mapping[str, Any], chunk)
+            if set(named) != set(self.names):
+                raise ArgumentError(f"a chunk has {sorted(named)}, but {self.primitive.name} takes {list(self.names)}")
+            arrays = [named[name] for name in self.names]
         else:
-            arrays = list(chunk) if isinstance(chunk, (tuple, list)) else [chunk]
+            arrays = list(cast(Sequence[Any], chunk)) if isinstance(chunk, (tuple, list)) else [chunk]
         if len(arrays) != len(self.names):
             raise ArgumentError(
                 f"a chunk has {len(arrays)} arrays, but {self.primitive.name} takes {len(self.names)} "
@@ -117,10 +119,9 @@ class _Job(ABC):
             )
         for name, array in zip(self.names, arrays, strict=True):
             refuse_masked(array)
-            if not isinstance(array, np.ndarray) or array.dtype != self.datatype.dtype or array.ndim != 1:
-                found = (
-                    f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
-                )
+            items = cast(np.ndarray, array) if isinstance(array, np.ndarray) else None
+            if items is None or items.dtype != self.datatype.dtype or items.ndim != 1:
+                found = type(array).__name__ if items is None else f"{items.dtype} of shape {items.shape}"
                 raise DatatypeError(
                     f"a chunk's {name} is {found}, but must be a numpy array of {self.datatype.dtype} with one "
                     f"dimension; convert it with astype and ravel"

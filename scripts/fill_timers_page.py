@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from gridwise_py.bench.timers_report import timers_markdown
+from gridwise_py.bench.report.timers import timers_markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "why-cpu-timers-lie.md"

@@ -48,11 +48,11 @@ _PYTHON = {
     "gridwise_py/runtime/event.py": "runtime/event timing/timing project/public_names",
     "gridwise_py/timing/queries.py": "timing/timing runtime/event project/public_names",
     "gridwise_py/timing/result.py": "timing/timing project/public_names",
-    "gridwise_py/bench/classify.py": "bench/classify project/public_names",
-    "gridwise_py/bench/statistics.py": "bench/statistics project/public_names",
-    "gridwise_py/bench/resampling.py": "bench/statistics",
-    "gridwise_py/bench/verdict.py": "bench/verdict bench/compare project/public_names",
-    "gridwise_py/bench/rounds.py": "bench/rounds",
+    "gridwise_py/bench/calibrate/classify.py": "bench/classify project/public_names",
+    "gridwise_py/bench/stats/statistics.py": "bench/statistics project/public_names",
+    "gridwise_py/bench/stats/resampling.py": "bench/statistics",
+    "gridwise_py/bench/stats/verdict.py": "bench/verdict bench/compare project/public_names",
+    "gridwise_py/bench/results/rounds.py": "bench/rounds",
 }
 _PARTS = "primitives/views primitives/windows"
 _SCAN = f"primitives/scan primitives/lookback {_PARTS}"

@@ -177,8 +177,8 @@ def require(device) -> Callable[..., None]:
 @pytest.fixture
 def steady_clock(monkeypatch) -> None:
     """A clock that stands still, as far as the canary tells, however busy the machine is."""
-    from gridwise_py.bench.canary import CanaryTime
-    from gridwise_py.bench.sampling import Sampler
+    from gridwise_py.bench.calibrate.canary import CanaryTime
+    from gridwise_py.bench.sampling.sampler import Sampler
 
     monkeypatch.setattr(Sampler, "_canary_time", lambda self, stamps: CanaryTime(1000.0, 1.0))
 

@@ -33,12 +33,13 @@ from forms import FORMS, measure_forms
 from peers_picture import picture
 
 import gridwise_py as gw
-from gridwise_py.bench.case import Case, warm_up
-from gridwise_py.bench.check import differences
-from gridwise_py.bench.distributions import UNIFORM
-from gridwise_py.bench.picture import check_picture, write_picture
-from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.cases.case import Case, warm_up
+from gridwise_py.bench.cases.distributions import UNIFORM
+from gridwise_py.bench.checks.check import differences
+from gridwise_py.bench.report.picture import check_picture, write_picture
+from gridwise_py.bench.results.context import run_context
 from gridwise_py.cli.options import AxisList
+from gridwise_py.storage.json_files import write_json
 
 LAUNCHES = 100
 # As far as the largest cases: beyond every cache, so that the memory's clock rises, too.
@@ -160,7 +161,7 @@ def main(
     def keep() -> None:
         # After each case, so that a run that is cut off leaves what it has.
         if json_path is not None:
-            write_results(
+            write_json(
                 json_path, {**context, "launches": LAUNCHES, "settle_s": settle_s, "results": rows, "forms": found}
             )
 

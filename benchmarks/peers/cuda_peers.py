@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gridwise_py.bench.error_bounds import error_bound
+from gridwise_py.bench.checks.error_bounds import error_bound
 from gridwise_py.primitives.base import Primitive
 
 HERE = Path(__file__).resolve().parent

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.distributions import DISTRIBUTIONS, UNIFORM, random_items
-from gridwise_py.bench.interleave import interleaved, samples_ns
+from gridwise_py.bench.cases.distributions import DISTRIBUTIONS, UNIFORM, random_items
+from gridwise_py.bench.sampling.interleave import interleaved, samples_ns
 
 LAUNCHES = 100
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import click
 
-from gridwise_py.bench.picture import below, beside, check_picture, still, titled, write_picture
-from gridwise_py.bench.vega import COLOURS, SHAPES, Datasets, Spec, load_altair, n_axis, quantity
+from gridwise_py.bench.report.picture import below, beside, check_picture, still, titled, write_picture
+from gridwise_py.bench.report.vega import COLOURS, SHAPES, Datasets, Spec, load_altair, n_axis, quantity
 from gridwise_py.display.quantities import format_count
 
 SIDES = {"gridwise_py": "gridwise_py", "cub": "CUB", "torch": "PyTorch", "cupy": "CuPy"}

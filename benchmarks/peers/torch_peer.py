@@ -17,7 +17,6 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 
@@ -26,12 +25,13 @@ import numpy as np
 import wgpu
 
 import gridwise_py as gw
-from gridwise_py.bench.case import Case
-from gridwise_py.bench.check import mismatch
-from gridwise_py.bench.results import run_context, write_results
-from gridwise_py.bench.statistics import summarize
+from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.checks.check import mismatch
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.stats.statistics import summarize
 from gridwise_py.cli.options import AxisList
 from gridwise_py.display.quantities import format_time
+from gridwise_py.storage.json_files import write_json
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "torch_peer.json"
 CALLS_AT_ONCE = 50  # as many as our mode hot has trials in a submission
@@ -123,7 +123,7 @@ def compare(
     moved = run.plan.work.moved_bytes
     sides = {
         side: {
-            name: {**asdict(summary := summarize(values)), "gbytes_per_s": moved / summary.median_ns}
+            name: {**(summary := summarize(values)).to_json(), "gbytes_per_s": moved / summary.median_ns}
             for name, values in found.items()
         }
         for side, found in times.items()
@@ -179,7 +179,7 @@ def main(
             torch.cuda.empty_cache()
     peer = {"name": "torch", "version": torch.__version__, "cuda": torch.version.cuda, "device": name}
     json_path.parent.mkdir(parents=True, exist_ok=True)
-    write_results(json_path, {**run_context(device), "peer": peer, "results": rows})
+    write_json(json_path, {**run_context(device), "peer": peer, "results": rows})
     click.echo(f"wrote {json_path.name}")
 
 

@@ -17,12 +17,12 @@ import click
 import numpy as np
 from torch_peer import load_torch
 
-from gridwise_py.bench.timers import Workload
+from gridwise_py.bench.sweep.timers import Workload
 from gridwise_py.cli.timers import time_and_show, timers_options
 
 
 class TorchAdd:
-    """A vector add in PyTorch; a `gridwise_py.bench.timers.Peer`."""
+    """A vector add in PyTorch; a `gridwise_py.bench.sweep.timers.Peer`."""
 
     name = "PyTorch"
     explained: ClassVar[dict[str, str]] = {

@@ -101,7 +101,8 @@ def _load() -> Any:
 
 def _gpu_names(cuda: Any) -> dict[int, str]:
     """Return the names of the GPUs that CUDA sees, by CUDA's handle."""
-    count, names = ctypes.c_int(), {}
+    count = ctypes.c_int()
+    names: dict[int, str] = {}
     if cuda.cuDeviceGetCount(ctypes.byref(count)):
         return {}
     for ordinal in range(count.value):

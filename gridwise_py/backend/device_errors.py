@@ -6,7 +6,7 @@ import contextlib
 import functools
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import wgpu
 
@@ -60,7 +60,7 @@ def device_error(error: Exception, doing: str) -> DeviceError:
 
 
 @contextlib.contextmanager
-def device_errors(doing: str, device: wgpu.GPUDevice | None = None) -> Iterator[None]:
+def device_errors(doing: str, device: wgpu.GPUDevice | None = None) -> Generator[None]:
     """Turn what wgpu raises inside into exceptions of this library.
 
     With `device`, also the RuntimeError or AttributeError that wgpu-py raises where another thread destroys the device.

@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import wgpu
@@ -52,7 +52,7 @@ class DeviceEnd:
         self.afterwards: list[Callable[[], object]] = []
 
     @contextlib.contextmanager
-    def memory_in_use(self) -> Iterator[bool]:
+    def memory_in_use(self) -> Generator[bool]:
         """Touch mapped memory inside, which goes away with the device: `destroy` waits until nobody does.
 
         What is given says whether the device is still there. For threads that no interrupt reaches, and for what ends

@@ -53,12 +53,15 @@ async def in_thread(function: Callable[[], R]) -> R:
     return await asyncio.to_thread(function)
 
 
+def _release_nothing(_self: object) -> None: ...
+
+
 def _keep_what_was_inherited() -> None:
     """Have the parent's wgpu objects never released here: the driver would wait for threads that are gone."""
     api = sys.modules.get("wgpu.backends.wgpu_native._api")
     for value in list(vars(api).values()) if api is not None else ():
         if isinstance(value, type) and "_release" in vars(value):
-            value._release = lambda _self: None
+            value._release = _release_nothing
 
 
 def _instance_exists() -> bool:

@@ -6,6 +6,9 @@ is around all of them. Where wgpu-py keeps these things elsewhere, `raw_commands
 the same work.
 """
 
+# The handles that wgpu-py keeps private are what this file is for.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import functools

@@ -6,6 +6,9 @@ was destroyed. A fifth thing is for speed: the types of its C structures. Nothin
 name of wgpu-py, but `process`, which keeps a fork from releasing what is its parent's.
 """
 
+# Private names are what this file is for.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import math
@@ -418,7 +421,7 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
         for command in commands:
             command.__dict__["_gridwise_submitted"] = True
 
-    guarded_submit.of_gridwise = True
+    guarded_submit.__dict__["of_gridwise"] = True
     device.queue.submit = guarded_submit
 
 
@@ -455,7 +458,8 @@ def look_types_up() -> bool:
             return parse(text)
         if found[2]:
             return model.PointerType(*known)
-        return model.ArrayType(known[0], int(found[3]) if found[3] else None)
+        length = int(found[3]) if found[3] else None
+        return model.ArrayType(known[0], length)  # pyright: ignore[reportArgumentType]  # its stub says str
 
     parser.parse_type = parse_type
     return True

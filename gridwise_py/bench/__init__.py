@@ -1,8 +1,10 @@
-"""Benchmarks: cases, measurements, checks, results files, tables and plots."""
+"""Benchmarks: cases, measurements, checks, results files, tables and reports."""
 
-from .case import Case
-from .results import results_document, to_dataframe, write_results
-from .results_reader import read_results
+from .cases.case import Case
+from .results.dataframe import to_dataframe
+from .results.entries import results_document
+from .results.reader import read_results
+from .results.writer import write_results
 
 __all__ = [
     "Case",

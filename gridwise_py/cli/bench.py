@@ -26,7 +26,7 @@ class _Bench(RawArguments):
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help, with the names."""
-        from ..bench.suite import DEFAULT_PRIMITIVES
+        from ..bench.sweep.suite import DEFAULT_PRIMITIVES
         from ..primitives import REGISTRY
 
         others = (name for name in REGISTRY if name not in DEFAULT_PRIMITIVES)
@@ -105,14 +105,14 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     PRIMITIVE is one of {primitives}. matmul multiplies n × n matrices: --n 4096. The copy kernel always runs: it is the
     yardstick. With --adapter all, every adapter has its turn, and a separate results file: NAME.adapter0.json.
     """
-    from ..bench.axes import axis_hint
-    from ..bench.runner import Request
-    from ..bench.suite import in_rounds, need_datatypes, plan_jobs, with_n
+    from ..bench.sweep.axes import axis_hint
+    from ..bench.sweep.runner import Request
+    from ..bench.sweep.suite import in_rounds, need_datatypes, plan_jobs, with_n
     from ..runtime.device import list_adapters
 
     json_path, resume = options["json_path"], options["resume"]
     if resume is not None and json_path is None:
-        from ..bench.results_writer import final_path
+        from ..bench.results.writer import final_path
 
         json_path = final_path(resume)
     every = options["adapter"] == "all"
@@ -145,7 +145,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     if not adapters:
         # The same message as for any other adapter.
         _one_adapter(request, None, None, None, quiet)
-    codes = []
+    codes: list[int] = []
     paths = [_path_of(json_path, adapter.index) for adapter in adapters]
     for own in filter(None, paths):
         _check_json(own, overwrite=options["overwrite"])
@@ -156,8 +156,8 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
 
 def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
     """Return the sweeps and the protocol, from a suite or from the axes."""
-    from ..bench.axes import collect_axes
-    from ..bench.suite import BENCH_PROTOCOL, DEFAULT_AXES, DEFAULT_PRIMITIVES, Sweep, load_suite, narrowed
+    from ..bench.sweep.axes import collect_axes
+    from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, DEFAULT_PRIMITIVES, Sweep, load_suite, narrowed
 
     short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
     suite = None if options["suite"] is None else load_suite(options["suite"])
@@ -181,7 +181,7 @@ def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...],
 
 def _n_is_given(options: dict[str, Any]) -> bool:
     """Whether somebody said which n to measure; each axis was read before, so it can be."""
-    from ..bench.axes import parse_axis
+    from ..bench.sweep.axes import parse_axis
 
     named = options["n"] is not None or options["suite"] is not None
     return named or any(parse_axis(text).name == "n" for text in options["axes"])
@@ -194,7 +194,7 @@ def _path_of(json_path: Path | None, adapter: int) -> Path | None:
 
 def _check_json(path: Path, *, overwrite: bool) -> None:
     """End with `BAD_INPUT` unless results can be written there, before anything is measured."""
-    from ..bench.results_writer import check_results_path
+    from ..bench.results.writer import check_results_path
 
     check_output(path, "--json")
     check_new(path, "--json", overwrite=overwrite)
@@ -222,11 +222,10 @@ def _one_adapter(
     """Run, show, and return the exit code."""
     from rich.text import Text
 
-    from ..bench.console import make_console
-    from ..bench.results_writer import partial_path, without_link
-    from ..bench.runner import RunProgress, UnwrittenResults, run_jobs
-    from ..bench.suite import YARDSTICK
-    from ..bench.table import results_table
+    from ..bench.report.console import make_console
+    from ..bench.report.table import results_table
+    from ..bench.results.writer import partial_path, without_link
+    from ..bench.sweep.runner import RunProgress, UnwrittenResults, run_jobs
     from .progress import BenchProgress
 
     partial = json_path and partial_path(without_link(json_path))
@@ -245,16 +244,16 @@ def _one_adapter(
     except UnwrittenResults as error:
         document, unwritten = error.document, error.error
     console = table_console(120)
-    console.print(results_table(document, YARDSTICK, quiet=quiet))
+    console.print(results_table(document, quiet=quiet))
     for text in shown.left_out_notes:
         console.print(Text(text, style="yellow"))
     if json_path is not None and unwritten is None:
-        stamps = f", and its timestamps in {document['ticks_file']}" if document["ticks_file"] else ""
+        stamps = f", and its timestamps in {document.ticks_file}" if document.ticks_file else ""
         note(f"wrote {json_path}{stamps}")
     elif json_path is not None and unwritten is not None:
         kept = f"; the cases that were finished before are in {partial}" if partial and partial.is_file() else ""
         note(cannot_write("--json", json_path, unwritten) + kept)
-    if any(entry["mismatch"] is not None for entry in document["results"]):
+    if any(result.mismatch is not None for result in document.results):
         return WRONG_RESULT
-    failed = unwritten is not None or any(entry["error"] is not None for entry in document["results"])
+    failed = unwritten is not None or any(result.error is not None for result in document.results)
     return BAD_INPUT if failed else 0

@@ -36,7 +36,7 @@ def calibrate(adapter: str | None, refresh: bool, form: str) -> None:
     The results are kept until adapter, driver or version change.
     """
     from .. import request_device
-    from ..bench.calibration import calibrate as run
+    from ..bench.calibrate.calibration import calibrate as run
 
     device = request_device(adapter)
     with showing_progress() as progress:
@@ -50,7 +50,7 @@ def calibrate(adapter: str | None, refresh: bool, form: str) -> None:
 def _show(found: Any) -> None:
     from rich.markup import escape
 
-    from ..bench.text_table import Column, TextTable
+    from ..bench.report.text_table import Column, TextTable
     from ..display.quantities import format_number, format_time
 
     console = table_console(120)

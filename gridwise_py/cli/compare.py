@@ -15,7 +15,7 @@ from .output import PATIENCE_S, check_output, note, showing_progress, write_whol
 __all__ = ["compare"]
 
 
-class Share(click.ParamType):
+class Share(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
     """A share: ``2%`` or ``0.02``."""
 
     name = "share"
@@ -73,9 +73,9 @@ def compare(
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
     the files cannot be compared, 4 if a result in them is wrong. An ambiguous row does not fail the gate.
     """
-    from ..bench.compare import compare as compare_documents
-    from ..bench.compare_render import render, render_rich
-    from ..bench.results_reader import read_results
+    from ..bench.analysis.compare import compare as compare_documents
+    from ..bench.report.comparison import render, render_rich
+    from ..bench.results.reader import read_results
     from ..display.terminal import clean_lines
 
     if not threshold:
@@ -90,7 +90,7 @@ def compare(
         before = read_results(old)
         progress(f"reading {new.name}")
         after = read_results(new)
-        progress(f"comparing {len(after['results'])} results")
+        progress(f"comparing {len(after.results)} results")
         found = compare_documents(before, after, threshold=threshold, gate=gate, force=force, across=across)
     # Why they are not comparable is said once: on stderr, unless stdout has it in the format that was asked for.
     refused = not found.comparable and form == "table" and out is None
@@ -112,7 +112,7 @@ def compare(
 
 def _table_console(**options: Any) -> Any:
     """Return a console as wide as the terminal; in a pipe as wide as COLUMNS says, or wide enough for most rows."""
-    from ..bench.console import make_console
+    from ..bench.report.console import make_console
 
     console = make_console(**options)
     return console if console.is_terminal or settings.terminal_columns() else make_console(width=_PIPE_WIDTH, **options)

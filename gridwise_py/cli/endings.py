@@ -7,7 +7,7 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import click
@@ -47,7 +47,7 @@ class Commands(click.Group):
 
 
 @contextlib.contextmanager
-def _ending() -> Iterator[None]:
+def _ending() -> Generator[None]:
     """Turn whatever ends a command into a message and an exit code."""
     try:
         with _flushed():
@@ -82,7 +82,7 @@ def _ending() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _flushed() -> Iterator[None]:
+def _flushed() -> Generator[None]:
     """Write what is buffered at the end, while an error of it still has a message."""
     try:
         yield

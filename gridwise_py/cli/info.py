@@ -20,7 +20,7 @@ def info(adapter: str | None, form: str) -> None:
     """List the adapters, and measure what the chosen one can do."""
     import gridwise_py as gw
 
-    from ..bench.text_table import Column, TextTable
+    from ..bench.report.text_table import Column, TextTable
     from ..runtime.lookback_selftest import lookback_verdict
 
     adapters = gw.list_adapters()

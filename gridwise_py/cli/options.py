@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -29,7 +29,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f". Did you mean {found[0]!r}?" if found else ""
 
 
-class AxisValues(click.ParamType):
+class AxisValues(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
     """The values of one axis, as ``-a NAME=VALUES`` takes them."""
 
     def __init__(self, axis: str, choices: Sequence[str] | None = None):
@@ -42,7 +42,7 @@ class AxisValues(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check; the text is kept, since all axes are put together later."""
-        from ..bench.axes import parse_axis
+        from ..bench.sweep.axes import parse_axis
         from ..errors import ArgumentError
 
         try:
@@ -58,20 +58,20 @@ class AxisList(AxisValues):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check and read."""
         if isinstance(value, list):
-            return value
-        from ..bench.axes import parse_axis
+            return cast(list[Any], value)
+        from ..bench.sweep.axes import parse_axis
 
         return list(parse_axis(f"{self.name}={super().convert(value, param, ctx)}").values)
 
 
-class Count(click.ParamType):
+class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
     """A count of at least 1, as an axis takes it: ``1000``, ``2^20``, ``1e6``."""
 
     name = "count"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Check and read."""
-        from ..bench.axes import parse_count
+        from ..bench.sweep.axes import parse_count
 
         count = parse_count(str(value).strip())
         if not count:
@@ -79,14 +79,14 @@ class Count(click.ParamType):
         return count
 
 
-class AxisText(click.ParamType):
+class AxisText(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
     """A whole axis: ``NAME[MODIFIER]=VALUES``."""
 
     name = "axis"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check; the text is kept."""
-        from ..bench.axes import parse_axis
+        from ..bench.sweep.axes import parse_axis
         from ..errors import ArgumentError
 
         try:
@@ -105,7 +105,7 @@ class RawArguments(click.Command):
         return super().parse_args(ctx, args)
 
 
-class PrimitiveName(click.ParamType):
+class PrimitiveName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
     """A name in the registry of primitives, which is not loaded before it is needed."""
 
     name = "primitive"
@@ -130,8 +130,14 @@ def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--format table|json``, of what is printed, as ``form``; the flag ``--json`` of before warns."""
-    words = {"type": click.Choice(["table", "json"]), "default": "table", "show_default": True}
-    command = click.option("--format", "form", help="Output format.", **words)(command)
+    command = click.option(
+        "--format",
+        "form",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        help="Output format.",
+    )(command)
     return click.option(
         "--json",
         is_flag=True,

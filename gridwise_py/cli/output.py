@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -77,7 +77,7 @@ def check_new(path: Path, option: str, *, overwrite: bool) -> None:
 
 def table_console(piped_width: int) -> Any:
     """Return a console for tables on stdout: as wide as the terminal, or as COLUMNS says, or `piped_width`."""
-    from ..bench.console import make_console
+    from ..bench.report.console import make_console
 
     console = make_console(highlight=False)
     if console.is_terminal or settings.terminal_columns():
@@ -86,13 +86,13 @@ def table_console(piped_width: int) -> Any:
 
 
 @contextmanager
-def showing_progress(patience_s: float = 0.0, every_s: float = 0.0) -> Iterator[Callable[[str], None]]:
+def showing_progress(patience_s: float = 0.0, every_s: float = 0.0) -> Generator[Callable[[str], None]]:
     """Yield a function that says on stderr which step comes next: in place on a terminal, else in a line.
 
     Where stderr is no terminal, steps of the first `patience_s` seconds are not said (a quick command says nothing),
     nor those within `every_s` seconds after a line.
     """
-    from ..bench.console import make_console
+    from ..bench.report.console import make_console
 
     console = make_console(stderr=True)
     if not console.is_terminal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,11 +23,11 @@ def plot(files: tuple[Path, ...], out: Path) -> None:
     The charts of `gridwise report`: for each primitive GB/s and time over n with 95 % intervals, its kernels against
     the whole, CPU wall against GPU span, cold against hot.
     """
-    from ..bench.plot import plot_results
-    from ..bench.results_reader import read_results
+    from ..bench.report.plot import plot_results
+    from ..bench.results.reader import read_results
 
     check_output(out, "--out", files)
-    documents = []
+    documents: list[Any] = []
     with showing_progress(PATIENCE_S) as say:
         for file in files:
             say(f"reading {file.name}")

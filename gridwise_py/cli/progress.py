@@ -9,19 +9,19 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from ..bench.budget import Schedule
-from ..bench.runner import RunProgress
-from ..bench.suite import Job
-from ..bench.table import result_line
+from ..bench.report.table import result_line
+from ..bench.results.model import Result
+from ..bench.sweep.budget import Schedule
+from ..bench.sweep.runner import RunProgress
+from ..bench.sweep.suite import Job
 from ..display.quantities import format_count
 from .output import LINE_EVERY_S
 
@@ -174,11 +174,11 @@ class BenchProgress(RunProgress):
             self._running, self._to_come = job, to_come
             self._compile_s = 0.0 if self._schedule is None else self._schedule.compile_s(job)
 
-    def finished(self, job: Job, entry: Mapping[str, Any]) -> None:
+    def finished(self, job: Job, result: Result) -> None:
         """Show what it took."""
         with self._lock:
             self._done, self._running, self._doing = self._done + 1, None, ""
-            self._line(f"{self._done} of {self._total}: {result_line(entry)}")
+            self._line(f"{self._done} of {self._total}: {result_line(result)}")
 
     def left_out(self, job: Job) -> None:
         """Say it now, and keep it for the table."""

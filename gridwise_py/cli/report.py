@@ -35,8 +35,8 @@ def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_lim
     Headline figures, warnings, devices, charts, verdicts of each further FILE against the first, roofline, drift of the
     samples, tables that sort, and the raw FILEs to save.
     """
-    from ..bench.report import read_sources, report_html
-    from ..bench.roofline import read_calibration
+    from ..bench.analysis.roofline import read_calibration
+    from ..bench.report.page import read_sources, report_html
 
     inputs = (*files, *([] if calibration is None else [calibration]))
     check_output(out, "--out", inputs)

@@ -29,9 +29,9 @@ def roofline(file: Path, calibration: Path | None, out: Path | None, form: str) 
     Predicted is the longer of a copy of the bytes that had to move, and of the arithmetic. The last column says what
     the gap between that and the measured time is likely to be.
     """
-    from ..bench.results_reader import read_results
-    from ..bench.roofline import ceilings_of, points, read_calibration
-    from ..bench.roofline_report import plot_roofline, roofline_table
+    from ..bench.analysis.roofline import ceilings_of, points, read_calibration
+    from ..bench.report.roofline import plot_roofline, roofline_table
+    from ..bench.results.reader import read_results
     from ..errors import ArgumentError
 
     if out is not None:

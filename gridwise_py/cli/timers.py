@@ -15,7 +15,7 @@ from .options import adapter_option
 from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, showing_progress, table_console
 
 if TYPE_CHECKING:
-    from ..bench.timers import LoadPeer
+    from ..bench.sweep.timers import LoadPeer
 
 __all__ = ["time_and_show", "timers", "timers_options"]
 
@@ -76,12 +76,12 @@ def time_and_show(
     """Measure, print the table, write the files; `load_peer` as `run_timers` takes it."""
     from dataclasses import replace
 
-    from ..bench.picture import check_picture
-    from ..bench.results import write_results
-    from ..bench.results_writer import check_results_path, partial_path, without_link
-    from ..bench.timers import WORKLOADS, run_timers
-    from ..bench.timers_report import plot_timers, timers_table
+    from ..bench.report.picture import check_picture
+    from ..bench.report.timers import plot_timers, timers_table
+    from ..bench.results.writer import check_results_path, partial_path, without_link
+    from ..bench.sweep.timers import WORKLOADS, run_timers
     from ..storage.files import is_stream
+    from ..storage.json_files import write_json
 
     for option, path in (("--json", json_path), ("--plot", plot_path)):
         if path is not None:
@@ -99,7 +99,7 @@ def time_and_show(
         if partial is not None:
             # All of it is written again after the next step, and at the end a failure is told.
             with suppress(OSError):
-                write_results(partial, document)
+                write_json(partial, document)
 
     try:
         with showing_progress(LINE_EVERY_S, LINE_EVERY_S) as progress:
@@ -119,7 +119,7 @@ def time_and_show(
     unwritten = False
     if json_path is not None:
         try:
-            write_results(json_path, document)
+            write_json(json_path, document)
             note(f"wrote {json_path}")
         except OSError as error:
             unwritten = True

@@ -21,7 +21,7 @@ def trace(file: Path, out: Path) -> None:
 
     Open it in ui.perfetto.dev or chrome://tracing. Where the host's lane lies against the GPU's is approximate.
     """
-    from ..bench.trace import export_results_trace
+    from ..bench.report.trace import export_results_trace
 
     check_output(out, "--out", [file])
     export_results_trace(file, out)

@@ -47,7 +47,7 @@ def tune(
         click.echo(json.dumps({"removed": gone}) if form == "json" else "forgotten" if gone else "nothing was kept")
         return
     if not show:
-        from ..bench.tune import tune as run
+        from ..bench.sweep.tune import tune as run
 
         wanted = None if kernels is None else [name.strip() for name in kernels.split(",")]
         with showing_progress() as progress:
@@ -72,7 +72,7 @@ def _shown(choices: Sequence[dict[str, Any]]) -> tuple[list[tuple[str, ...]], li
     """Return the rows of the table, and the shapes whose results were wrong."""
     from ..display.quantities import format_count, format_percent, format_time
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for choice in choices:
         first = choice["trials"][0]
         best = next(t for t in choice["trials"] if t["shape"] == choice["winner"])
@@ -95,7 +95,7 @@ def _shown(choices: Sequence[dict[str, Any]]) -> tuple[list[tuple[str, ...]], li
 def _show(key: dict[str, str], rows: Sequence[tuple[str, ...]], wrong: Sequence[str]) -> None:
     from rich.markup import escape
 
-    from ..bench.text_table import Column, TextTable
+    from ..bench.report.text_table import Column, TextTable
 
     console = table_console(120)
     console.print(f"[bold]{escape(key['adapter'])}[/bold] ({escape(key['driver'])})")

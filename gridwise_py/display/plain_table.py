@@ -57,7 +57,7 @@ def plain_table(widths: Mapping[str, int], rows: Sequence[Mapping[str, str]], le
 
 def _row(cells: Mapping[str, str], widths: Mapping[str, int], left: Collection[str]) -> list[str]:
     folded = [fold(cells[heading], width) for heading, width in widths.items()]
-    lines = []
+    lines: list[str] = []
     for pieces in itertools.zip_longest(*folded, fillvalue=""):
         line = ""
         for piece, (heading, width) in zip(pieces, widths.items(), strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from ..errors import LimitError, ShaderError
 from ..types.capabilities import Capabilities
@@ -19,21 +19,23 @@ __all__ = ["PlanBuilder"]
 
 
 @lru_cache(maxsize=512)
-def _shader(name: str, trusted: bool, features: tuple[str, ...], context: tuple) -> tuple[str, Shader, tuple[str, ...]]:
+def _shader(
+    name: str, trusted: bool, features: tuple[str, ...], context: tuple[tuple[str, Any], ...]
+) -> tuple[str, Shader, tuple[str, ...]]:
     """Return the sha256 of a text, the text, and the fields of its parameters."""
     text = compose(name, **{key: _thaw(value) for key, value in context})
     return sha256(text), Shader(text, trusted, features), parameter_fields(name, text)
 
 
-class _Frozen(tuple):
+class _Frozen(tuple[tuple[str, Any], ...]):
     """A dict as a hashable tuple of pairs."""
 
 
 def _freeze(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return _Frozen((key, _freeze(item)) for key, item in value.items())
+        return _Frozen((key, _freeze(item)) for key, item in cast(Mapping[str, Any], value).items())
     if isinstance(value, (list, tuple)):
-        return tuple(_freeze(item) for item in value)
+        return tuple(_freeze(item) for item in cast(Sequence[Any], value))
     return value
 
 
@@ -41,7 +43,7 @@ def _thaw(value: Any) -> Any:
     if isinstance(value, _Frozen):
         return {key: _thaw(item) for key, item in value}
     if isinstance(value, tuple):
-        return [_thaw(item) for item in value]
+        return [_thaw(item) for item in cast(tuple[Any, ...], value)]
     return value
 
 

@@ -7,7 +7,7 @@ life or not at all: plans, which are kept by their content, and primitives, whic
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ..errors import ArgumentError
 from ..types.options import integer
@@ -52,4 +52,5 @@ def faulty(cls: ClassT, *, stall_every: int = 0, epoch_bits: int | None = None) 
     if not isinstance(getattr(cls, "_faults", None), Faults):
         raise ArgumentError(f"{cls.__name__} has no kernel whose workgroups wait for each other, so none can stall")
     faults = Faults(stall_every, epoch_bits)
-    return type(cls)(cls.__name__, (cls,), {"_faults": faults, "__doc__": cls.__doc__, "__module__": cls.__module__})
+    namespace = {"_faults": faults, "__doc__": cls.__doc__, "__module__": cls.__module__}
+    return cast(ClassT, type(cls)(cls.__name__, (cls,), namespace))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,8 +15,12 @@ from ..types.wgsl_text import Declaration, declarations, integer_value
 
 __all__ = ["Uniform", "Variable", "variables"]
 
-_ACCESS = {("storage",): "read", ("storage", "read"): "read", ("storage", "read_write"): "read_write",
-           ("uniform",): "uniform"}  # fmt: skip
+_ACCESS: dict[tuple[str, ...], str] = {
+    ("storage",): "read",
+    ("storage", "read"): "read",
+    ("storage", "read_write"): "read_write",
+    ("uniform",): "uniform",
+}
 _SHORT = {"f": "f32", "i": "i32", "u": "u32", "h": "f16"}
 _SCALARS = {"f32": np.float32, "i32": np.int32, "u32": np.uint32}
 
@@ -83,14 +87,15 @@ class Uniform:
 
     def _structure(self, value: Any, what: str) -> tuple[int, ...]:
         names = [name for name, _ in self.members]
-        if not isinstance(value, Mapping) or set(value) != set(names):
+        if not isinstance(value, Mapping) or set(cast(Mapping[str, Any], value)) != set(names):
             raise DatatypeError(
                 f"{what} is {value!r:.80}, but it is a structure {self.name}: give a mapping with {', '.join(names)}"
             )
+        given = cast(Mapping[str, Any], value)
         words: list[int] = []
         for name, member in self.members:
             words += [0] * (-len(words) % member.align_words)
-            words += member.words(value[name], f"{what}[{name!r}]")
+            words += member.words(given[name], f"{what}[{name!r}]")
         return (*words, *[0] * (-len(words) % self.align_words))
 
 

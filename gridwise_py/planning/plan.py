@@ -78,7 +78,7 @@ class Kernel:
     bindings : tuple of Binding
     workgroups : tuple of int
         Workgroup counts (x, y, z).
-    constants : mapping from str to int
+    constants : mapping from str to int or float
         Values of WGSL overrides.
     entry_point : str
     """
@@ -87,7 +87,7 @@ class Kernel:
     shader: str
     bindings: tuple[Binding, ...]
     workgroups: tuple[int, int, int]
-    constants: Mapping[str, int] = field(default_factory=dict)
+    constants: Mapping[str, int | float] = field(default_factory=dict[str, int | float])
     entry_point: str = "main"
 
     def __hash__(self) -> int:
@@ -167,7 +167,7 @@ class Plan:
     steps: tuple[Step, ...]
     shaders: Mapping[str, Shader]
     work: Work
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     siblings: tuple[Kernel, ...] = ()
 
     def __post_init__(self) -> None:
@@ -236,7 +236,7 @@ class Plan:
         return cls(
             primitive=data["primitive"],
             buffers=tuple(
-                BufferSpec(**{**spec, "words": None if spec["words"] is None else tuple(spec["words"])})
+                BufferSpec(**spec | {"words": None if spec["words"] is None else tuple(spec["words"])})
                 for spec in data["buffers"]
             ),
             steps=tuple(_step_from_dict(step) for step in data["steps"]),
@@ -246,11 +246,11 @@ class Plan:
             },
             work=Work(**data["work"]),
             parameters=data["parameters"],
-            siblings=tuple(_step_from_dict(kernel) for kernel in data.get("siblings", ())),
+            siblings=tuple(_kernel_from_dict(kernel) for kernel in data.get("siblings", ())),
         )
 
 
-_STEP_KINDS: dict[str, type] = {"kernel": Kernel, "fill": Fill, "copy": Copy}
+_STEP_KINDS: dict[str, type[Step]] = {"kernel": Kernel, "fill": Fill, "copy": Copy}
 
 
 def _step_to_dict(step: Step) -> dict[str, Any]:
@@ -259,11 +259,16 @@ def _step_to_dict(step: Step) -> dict[str, Any]:
 
 
 def _step_from_dict(data: Mapping[str, Any]) -> Step:
-    values = {key: value for key, value in data.items() if key != "kind"}
     if data["kind"] == "kernel":
-        values["bindings"] = tuple(Binding(**b) for b in values["bindings"])
-        values["workgroups"] = tuple(values["workgroups"])
-    return _STEP_KINDS[data["kind"]](**values)
+        return _kernel_from_dict(data)
+    return _STEP_KINDS[data["kind"]](**{key: value for key, value in data.items() if key != "kind"})
+
+
+def _kernel_from_dict(data: Mapping[str, Any]) -> Kernel:
+    values = {key: value for key, value in data.items() if key != "kind"}
+    values["bindings"] = tuple(Binding(**binding) for binding in values["bindings"])
+    values["workgroups"] = tuple(values["workgroups"])
+    return Kernel(**values)
 
 
 def workgroup_grid(count: int, limit: int) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import settings
 from ..errors import GridwiseWarning, ShaderError
@@ -64,7 +64,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         autoescape=False,  # WGSL, not HTML
     )
-    environment.globals["constants"] = KERNEL_CONSTANTS
+    cast(dict[str, Any], environment.globals)["constants"] = KERNEL_CONSTANTS
     return environment
 
 
@@ -137,7 +137,7 @@ def prologue(target: str, text: str) -> str:
         return ""
     if target != "tint":
         raise ValueError(f"target {target!r} is unknown; known are naga, tint")
-    lines = []
+    lines: list[str] = []
     if re.search(r"\bsubgroup\w*\(|@builtin\((subgroup_\w+|num_subgroups)\)", text):
         # Subgroup operations run under conditions that are uniform by construction, which Tint cannot see.
         lines += ["enable subgroups;", "diagnostic(off, subgroup_uniformity);"]

@@ -149,7 +149,7 @@ class Signature:
 
     primitive: str
     arguments: dict[str, Argument]
-    values: Mapping[str, ValueRule] = field(default_factory=dict)
+    values: Mapping[str, ValueRule] = field(default_factory=dict[str, ValueRule])
 
     @classmethod
     def of(cls, primitive: Any, values: Mapping[str, ValueRule] | None = None) -> Signature:

@@ -29,7 +29,7 @@ from ..runtime.bound_call import (
     check_trials,
     timing_result,
 )
-from ..runtime.chunked_array import Items
+from ..runtime.chunked_array import Items, check_usable
 from ..runtime.context import context_of
 from ..runtime.encoders import check_encoder, check_session
 from ..runtime.run import Measurement, Run
@@ -66,14 +66,16 @@ class Primitive(ABC):
     arguments: tuple[Argument, ...] = ()
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
-        if device is None and capabilities is None:
-            raise ArgumentError(
-                f"{type(self).__name__}: device is None; give gw.default_device() or gw.request_device() (or, for "
-                f"planning only, capabilities=)"
-            )
         self._context = context_of(device) if device is not None else None
+        if capabilities is None:
+            if self._context is None:
+                raise ArgumentError(
+                    f"{type(self).__name__}: device is None; give gw.default_device() or gw.request_device() (or, for "
+                    f"planning only, capabilities=)"
+                )
+            capabilities = self._context.capabilities
         self._device = device
-        self._capabilities = capabilities if capabilities is not None else self._context.capabilities
+        self._capabilities: Capabilities = capabilities
         self._launch_blocking = settings.launch_blocking()
         self._plans: OrderedDict[Any, Plan] = OrderedDict()
         self._plans_lock = threading.Lock()
@@ -191,7 +193,7 @@ class Primitive(ABC):
         plan = self._plan_cached(parsed.layout, parsed.values)
         if len(plan.kernels) < len(plan.steps):
             for name in self.signature.outputs:
-                parsed.arrays[name]._check_usable("COPY_DST", self.name)
+                check_usable(parsed.arrays[name], "COPY_DST", self.name)
         names = {spec.name for spec in plan.buffers if spec.role == "argument"}
         assert self._context is not None, "a primitive with a device has its context"
         bound_plan = self._context.executor.bind(plan, {k: v for k, v in parsed.ranges.items() if k in names})

@@ -14,7 +14,7 @@ __all__ = ["Copy"]
 
 
 @register("copy")
-class Copy(InputOutput, Elementwise):
+class Copy(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Copy items: ``output = input``.
 
     It moves 8 bytes per item of 4 bytes. Its speed is the limit for kernels that read and write memory.

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import wgpu
@@ -199,6 +199,7 @@ class Kernel(Primitive):
         return variable
 
     def _compiled(self, unnamed: set[str]) -> list[Pipeline]:
+        assert self._context is not None, "only a kernel with a device is compiled"
         try:
             return self._context.executor.pipelines_of(self._plan({}, {}, (1, 1, 1)))
         except ShaderError as error:
@@ -282,7 +283,10 @@ class Kernel(Primitive):
         specs = {**nowhere, **uniforms, **arguments}
         key = sha256(self._wgsl)
         bindings = sorted(
-            (Binding(each.binding, specs[name].name, each.access) for name, each in self._bindings.items()),
+            (
+                Binding(each.binding, specs[name].name, cast(Access, each.access))
+                for name, each in self._bindings.items()
+            ),
             key=lambda binding: binding.index,
         )
         kernel = PlanKernel(self._label, key, tuple(bindings), workgroups, self._constants, self._entry_point)
@@ -296,10 +300,11 @@ class Kernel(Primitive):
         )
 
     def _grid(self, lengths: Mapping[str, int]) -> tuple[int, int, int]:
-        asked = self._workgroups(lengths) if callable(self._workgroups) else self._workgroups
-        counts = tuple(asked) if isinstance(asked, Sequence) else (asked,)
+        asked: Any = self._workgroups(lengths) if callable(self._workgroups) else self._workgroups
+        wanted = cast(Sequence[Any], asked) if isinstance(asked, Sequence) else (asked,)
+        counts: tuple[int, ...]
         try:
-            counts = tuple(integer("workgroups", count, 1) for count in counts)
+            counts = tuple(integer("workgroups", count, 1) for count in wanted)
         except ArgumentError:
             counts = ()
         if not 1 <= len(counts) <= 3:

@@ -21,7 +21,7 @@ __all__ = ["Map"]
 
 
 @register("map")
-class Map(InputOutput, Elementwise):
+class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Apply an operator to each item: ``output[i] = op(input[i])``.
 
     Parameters

@@ -63,7 +63,7 @@ def _primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **optio
     """Return a primitive that is kept with the device, so that a second call finds its pipelines."""
     context = context_of(device)
     with context.lock:
-        kept = context.cached("one-shot functions", dict)
+        kept = context.cached("one-shot functions", dict[tuple[Any, ...], Any])
         name = (cls, *key, *options.items())
         found = kept.get(name)
         if found is None:
@@ -123,7 +123,7 @@ def argument_datatype(call: str, name: str, value: Any, dtype: np.dtype, known: 
 def one_shot(
     call: str,
     cls: type[Primitive],
-    key: tuple,
+    key: tuple[Any, ...],
     device: wgpu.GPUDevice | None,
     inputs: dict[str, Any],
     **options: Any,

@@ -44,7 +44,7 @@ def digits_of(datatype: Datatype, begin_bit: int, end_bit: int | None) -> tuple[
         raise ArgumentError(
             f"bits {begin_bit} to {end_bit} do not lie in a key of {datatype}; give 0 <= begin_bit <= end_bit <= {bits}"
         )
-    found = []
+    found: list[int] = []
     # A key of 16 bits is the upper half of its word.
     lead = 16 if bits == 16 else 0
     for word in range(-(-bits // 32)):
@@ -218,30 +218,30 @@ class _Sort:
         tiles = -(-self.n // shape.tile_items)
         per_block = min(-(-tiles // shape.max_blocks), shape.max_tiles_per_block)
         blocks = -(-tiles // per_block)
-        if config.strategy == ONESWEEP:
-            states = builder.scratch("states", CONTROL_WORDS + tiles * BINS)
-        else:
-            counts, offsets = (builder.scratch(name, blocks * BINS) for name in ("counts", "offsets"))
         # The passes share their pipelines, so siblings name one pass only.
-        for index, digit in enumerate(self.digits[:1] if self.sibling else self.digits):
-            params = {
+        passes = [
+            {
                 "route_index": index,
                 "bins_index": ROUTES_FIRST_BIN + BINS * index,
                 "tiles": tiles,
                 "digit": digit,
             }
-            if config.strategy == ONESWEEP:
+            for index, digit in enumerate(self.digits[:1] if self.sibling else self.digits)
+        ]
+        if config.strategy == ONESWEEP:
+            states = builder.scratch("states", CONTROL_WORDS + tiles * BINS)
+            for index, params in enumerate(passes):
                 if config.faults.stall_every and not self.sibling:
                     # One epoch bit tells a pass from the previous one only if every tile publishes.
                     builder.step(Fill("states", 0, states.size_bytes))
                 self.move(index, params, tiles, {"routes": routes}, lookback=True)
-            else:
-                params |= {"blocks": blocks, "tiles_per_block": per_block}
-                self.count_blocks(
-                    index, params | {"block_items": per_block * shape.tile_items}, routes, counts, offsets
-                )
-                self.move(index, params, blocks, {"routes": routes, "offsets": offsets}, lookback=False)
-        return {"tiles": tiles, "blocks": blocks if config.strategy == REDUCE_THEN_SCAN else tiles}
+            return {"tiles": tiles, "blocks": tiles}
+        counts, offsets = (builder.scratch(name, blocks * BINS) for name in ("counts", "offsets"))
+        for index, params in enumerate(passes):
+            params |= {"blocks": blocks, "tiles_per_block": per_block}
+            self.count_blocks(index, params | {"block_items": per_block * shape.tile_items}, routes, counts, offsets)
+            self.move(index, params, blocks, {"routes": routes, "offsets": offsets}, lookback=False)
+        return {"tiles": tiles, "blocks": blocks}
 
     def histogram(self, routes: Operand) -> None:
         """Count all digits."""

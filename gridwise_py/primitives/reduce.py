@@ -28,7 +28,7 @@ __all__ = ["Reduce"]
 
 
 @register("reduce")
-class Reduce(InputTotal, OperatorPrimitive):
+class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine all items with an associative operator.
 
     The result keeps the datatype: integers wrap, unlike in `numpy.sum`, which widens. An empty input gives the

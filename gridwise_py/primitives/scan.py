@@ -41,7 +41,7 @@ _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 
 @register("scan")
-class Scan(InputOutput, OperatorPrimitive):
+class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """All prefix sums of the input under an associative operator.
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
@@ -137,7 +137,9 @@ class Scan(InputOutput, OperatorPrimitive):
         _check("kind", kind, _KINDS)
         self.kind = kind
         # None leaves the choice to the environment.
-        self._requested: str | None = None if strategy is None else _check("strategy", strategy, _STRATEGIES)
+        if strategy is not None:
+            _check("strategy", strategy, _STRATEGIES)
+        self._requested: settings.ScanStrategy | None = strategy
         if self._fixed_order is not None:
             if self._requested == "lookback":
                 raise ArgumentError(
@@ -154,7 +156,7 @@ class Scan(InputOutput, OperatorPrimitive):
         self._lookback_shapes = self._shapes_for("scan" if self._fixed_order else "scan_lookback", self.tuning)
 
     @cached_property
-    def strategy(self) -> str:
+    def strategy(self) -> settings.ScanStrategy:
         """The requested strategy, by argument or environment; ``"auto"`` if none was requested.
 
         `deterministic` and `compensated` request reduce-then-scan. The environment is read once, when this or the
@@ -308,10 +310,9 @@ class Scan(InputOutput, OperatorPrimitive):
         return np.concatenate([first, inclusive[:-1]])
 
 
-def _check(name: str, value: str, known: tuple[str, ...]) -> str:
+def _check(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise ArgumentError(f"{name}={value!r} is unknown; known are {', '.join(known)}")
-    return value
 
 
 def prefixes(op: BinOp, items: np.ndarray) -> np.ndarray:

@@ -163,7 +163,7 @@ class SortPrimitive(Primitive):
 
 
 @register("sort")
-class Sort(InputOutput, SortPrimitive):
+class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Sort keys; stable.
 
     Parameters
@@ -245,7 +245,7 @@ class Sort(InputOutput, SortPrimitive):
 
 
 @register("sort_pairs")
-class SortPairs(KeysValues, SortPrimitive):
+class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Sort keys and move a value with each key; stable.
 
     Parameters
@@ -323,7 +323,7 @@ class SortPairs(KeysValues, SortPrimitive):
 
 
 @register("argsort")
-class ArgSort(InputOutput, SortPrimitive):
+class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """The positions (u32) that would sort the keys; stable.
 
     Parameters

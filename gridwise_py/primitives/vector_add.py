@@ -14,7 +14,7 @@ __all__ = ["VectorAdd"]
 
 
 @register("vector_add")
-class VectorAdd(TwoInputs, Elementwise):
+class VectorAdd(TwoInputs, Elementwise):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Add two vectors: ``output = a + b``; integers wrap.
 
     Parameters

@@ -38,9 +38,11 @@ class GpuWork:
         first, second = self.source
         try:
             if isinstance(first, TimingSession):
+                assert isinstance(second, int)
                 begin_span = end_span = first.spans()[second]
                 begin, end = begin_span.begin_ticks, end_span.end_ticks
             else:
+                assert isinstance(second, Event)
                 begin_span, end_span = first.stamps(), second.stamps()
                 begin, end = begin_span.end_ticks, end_span.begin_ticks
         except TimingNotReady:

@@ -7,7 +7,7 @@ import itertools
 import platform
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +105,7 @@ class Profile:
     # ---- what users call ----
 
     @contextlib.contextmanager
-    def region(self, name: str) -> Iterator[None]:
+    def region(self, name: str) -> Generator[None]:
         """Name a part of the code; regions nest, and hold what is executed in them.
 
         Parameters
@@ -155,7 +155,9 @@ class Profile:
         return writes
 
     @contextlib.contextmanager
-    def commands(self, encoder: wgpu.GPUCommandEncoder, name: str, *, moved_bytes: int | None = None) -> Iterator[None]:
+    def commands(
+        self, encoder: wgpu.GPUCommandEncoder, name: str, *, moved_bytes: int | None = None
+    ) -> Generator[None]:
         """Record all commands on your encoder inside the block as one entry: copies, passes of other libraries.
 
         What is recorded on the encoder inside is not counted again. Work inside that is submitted by itself, such as an
@@ -193,13 +195,12 @@ class Profile:
         self._collect()
         assert self._begin_ns is not None
         capabilities = self._context.capabilities
-        uncertain_ns = None if self._anchor is None else self._anchor[2]
         trace = ChromeTrace(
             self._begin_ns,
             {
                 "adapter": capabilities.adapter,
                 "driver": capabilities.driver,
-                "clock_alignment_uncertainty_ns": uncertain_ns,
+                "clock_alignment_uncertainty_ns": None if self._anchor is None else self._anchor[2],
                 "python": platform.python_version(),
             },
         )
@@ -213,7 +214,7 @@ class Profile:
             pieces += root.gpu_slices(lane)
         if pieces:
             assert self._anchor is not None
-            queue = f"GPU queue (clock alignment approximate, ± {uncertain_ns / 1e3:.0f} µs)"
+            queue = f"GPU queue (clock alignment approximate, ± {self._anchor[2] / 1e3:.0f} µs)"
             process = f"GPU {capabilities.adapter}"
             trace.gpu_slices(queue, [piece for piece, _ in pieces], pieces[0][1], self._anchor[:2], process=process)
         trace.write(path)
@@ -229,12 +230,14 @@ class Profile:
 
     def _repr_html_(self) -> str | None:
         # Reading waits for the end of the work, which is for its user to ask for while it is open.
-        return None if self._begin_ns is None or self._is_open else self.key_averages()._repr_html_()
+        if self._begin_ns is None or self._is_open:
+            return None
+        return self.key_averages()._repr_html_()  # pyright: ignore[reportPrivateUsage]  # IPython's name for it
 
     # ---- what this library calls; another thread may have closed the profile meanwhile, and then nothing is recorded
 
     @contextlib.contextmanager
-    def span(self, name: str, kind: str, **args: Any) -> Iterator[Node]:
+    def span(self, name: str, kind: str, **args: Any) -> Generator[Node]:
         node = Node(name, kind, time.perf_counter_ns(), args=args)
         if not self._records:
             yield node
@@ -256,7 +259,7 @@ class Profile:
     @contextlib.contextmanager
     def copies(
         self, encoder: wgpu.GPUCommandEncoder, name: str, kind: str, moved_bytes: int | None = None
-    ) -> Iterator[None]:
+    ) -> Generator[None]:
         """Record all commands on an encoder inside the block as one entry."""
         if not self._records or self._is_taken(encoder):
             yield
@@ -355,9 +358,10 @@ class Profile:
 
     def _taken(self) -> list[wgpu.GPUCommandEncoder]:
         """Return the encoders on which this thread is inside of `commands`."""
-        if not hasattr(self._local, "taken"):
-            self._local.taken = []
-        return self._local.taken
+        taken: list[wgpu.GPUCommandEncoder] | None = getattr(self._local, "taken", None)
+        if taken is None:
+            taken = self._local.taken = []
+        return taken
 
     def _is_taken(self, encoder: wgpu.GPUCommandEncoder | None) -> bool:
         """Whether work on an encoder is a part of `commands` already; None stands for an encoder of the work's own."""

@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import wgpu
 
@@ -127,7 +127,11 @@ class KeyAverages(Sequence[KeyAverage]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> KeyAverage: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[KeyAverage, ...]: ...
+    def __getitem__(self, index: int | slice) -> KeyAverage | tuple[KeyAverage, ...]:
         return self._rows[index]
 
     def __iter__(self) -> Iterator[KeyAverage]:
@@ -277,16 +281,16 @@ class _Sum:
 
 def averages(roots: Sequence[Record], device: wgpu.GPUDevice, by_shape: bool) -> KeyAverages:
     """Sum up a profile by name."""
-    sums: dict[tuple, _Sum] = {}
+    sums: dict[tuple[str, ...], _Sum] = {}
 
-    def add(record: Record, above: frozenset[tuple]) -> None:
+    def add(record: Record, above: frozenset[tuple[str, ...]]) -> None:
         key = (record.name, record.kind, *([str(record.shapes)] if by_shape else []))
         entry = sums.setdefault(key, _Sum(record.name, record.kind, record.on_gpu))
         entry.calls += 1
         shapes = None if record.shapes is None else str(record.shapes)
         if shapes is not None and shapes not in entry.shapes:
             entry.shapes.append(shapes)
-        if record.on_gpu:
+        if record.cpu_ns is None:
             entry.self_gpu.append(record.gpu_ns)
         else:
             entry.self_cpu += record.cpu_ns - sum(child.cpu_ns or 0 for child in record.children)

@@ -16,7 +16,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype
 from .argument_layout import bind_layout
 from .array import Array, empty
-from .chunked_array import ChunkedArray, Items
+from .chunked_array import ChunkedArray, Items, check_usable
 from .executor import BufferRange
 from .overlaps import check_overlaps
 
@@ -184,7 +184,7 @@ def _check_array(signature: Signature, argument: Argument, array: Items, device:
             f"{primitive}: only the GPU knows how many items {name} has, {array!r}; give {name}.trim(), which reads "
             f"the count of 4 bytes"
         )
-    array._check_usable("STORAGE", f"{primitive}: {name}")
+    check_usable(array, "STORAGE", f"{primitive}: {name}")
 
 
 def _output(

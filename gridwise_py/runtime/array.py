@@ -377,7 +377,7 @@ class Array(OnGpu):
                     f"first, which reads the count"
                 )
             check_out(out, self)
-        self._check_usable("COPY_SRC", "to_numpy()")
+        check_usable(self, "COPY_SRC", "to_numpy()")
         if self._count is not None:
             return self.trim().to_numpy()
         if out is None:
@@ -420,10 +420,10 @@ class Array(OnGpu):
                 f"cannot copy a numpy array of {data.dtype} and shape {data.shape} into an Array of {self.dtype} and "
                 f"shape {self.shape}; convert with astype, or slice"
             )
-        self._check_usable("COPY_DST", "copy_from()")
+        check_usable(self, "COPY_DST", "copy_from()")
         if self._length:
             if not self._is_whole_words():
-                self._check_usable("COPY_SRC", "copy_from()")
+                check_usable(self, "COPY_SRC", "copy_from()")
             self._upload(data)
         return self
 
@@ -459,8 +459,8 @@ class Array(OnGpu):
             raise BufferUsageError(f"copy_from() cannot copy within one buffer, which WebGPU does not allow; {remedy}")
         if not (self._is_whole_words() and source._is_whole_words()):
             raise ArgumentError(f"copy_from() copies whole words of 4 bytes from Array to Array; {remedy}")
-        source._check_usable("COPY_SRC", "copy_from()")
-        self._check_usable("COPY_DST", "copy_from()")
+        check_usable(source, "COPY_SRC", "copy_from()")
+        check_usable(self, "COPY_DST", "copy_from()")
         if self._length:
             with device_errors("copy_from()", self._device):
                 encoder = self._device.create_command_encoder(label="gridwise copy")
@@ -475,17 +475,6 @@ class Array(OnGpu):
         """Free the buffer's memory now; every view of it becomes unusable."""
         self._buffer.destroy()
 
-    def _check_usable(self, usage: str, call: str) -> None:
-        if is_destroyed(self._buffer):
-            raise BufferUsageError(f"{call}: the buffer of {self!r} was destroyed; make a new Array")
-        if self._buffer.map_state != "unmapped":
-            raise BufferUsageError(f"{call}: the buffer of {self!r} is mapped; call buffer.unmap() first")
-        if not self._buffer.usage & getattr(wgpu.BufferUsage, usage):
-            raise BufferUsageError(
-                f"{call}: the buffer of {self!r} lacks the usage {usage}; create it with "
-                f"usage=wgpu.BufferUsage.{usage} | …"
-            )
-
     def __repr__(self) -> str:
         view = f", offset={self._offset}" if self._offset else ""
         label = f", label={self._buffer.label!r}" if self._buffer.label not in ("", _LABEL) else ""
@@ -493,6 +482,20 @@ class Array(OnGpu):
         where = self._device.adapter.info["device"]
         most = "at most " if self._count is not None else ""
         return f"Array({self._datatype.name}, {most}{count_items(self._length)}{view}{label}, on {where}{end})"
+
+
+def check_usable(array: Array, usage: str, call: str) -> None:
+    """Raise BufferUsageError where a call cannot use an array: its buffer is destroyed or mapped, or lacks a usage."""
+    buffer = array.buffer
+    if is_destroyed(buffer):
+        raise BufferUsageError(f"{call}: the buffer of {array!r} was destroyed; make a new Array")
+    if buffer.map_state != "unmapped":
+        raise BufferUsageError(f"{call}: the buffer of {array!r} is mapped; call buffer.unmap() first")
+    if not buffer.usage & getattr(wgpu.BufferUsage, usage):
+        raise BufferUsageError(
+            f"{call}: the buffer of {array!r} lacks the usage {usage}; create it with "
+            f"usage=wgpu.BufferUsage.{usage} | …"
+        )
 
 
 def _checked_size(device: wgpu.GPUDevice, n: int, datatype: Datatype) -> int:
@@ -605,6 +608,7 @@ def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
             items = np.array(data, dtype=wanted.dtype)
     except (OverflowError, TypeError, ValueError) as error:
         raise DatatypeError(f"data cannot be held as {wanted}: {error}") from error
+    strange: list[Any]
     if found.dtype.kind == "O":  # integers of more than 64 bits, perhaps
         strange = [x for x in found.ravel() if not isinstance(x, (int, np.integer))]
     else:

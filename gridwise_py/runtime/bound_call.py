@@ -17,7 +17,7 @@ from ..planning.plan import Plan
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from .arguments import ParsedCall
-from .chunked_array import Items, ItemsT, parts
+from .chunked_array import Items, ItemsT, check_usable, parts
 from .context import DeviceContext
 from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
@@ -157,7 +157,7 @@ class BoundCall(Generic[ItemsT]):
         for destroyed, buffer in self._watched:
             if destroyed[0] or buffer.map_state != "unmapped":
                 for array in parsed.arrays.values():
-                    array._check_usable("STORAGE", self.name)
+                    check_usable(array, "STORAGE", self.name)
         check_in_place(self.name, trials, parsed.in_place)
 
     # ---- running ----

@@ -24,9 +24,10 @@ from .array import (
     host_array,
     slice_bounds,
 )
+from .array import check_usable as check_array_usable
 from .device import default_device
 
-__all__ = ["ChunkedArray", "Items", "ItemsT", "parts"]
+__all__ = ["ChunkedArray", "Items", "ItemsT", "check_usable", "parts"]
 
 _WHOLE_ITEMS = 1 << 14  # default chunks are multiples of this: whole tiles of every kernel
 
@@ -66,7 +67,7 @@ class ChunkedArray(OnGpu):
     __slots__ = ("__weakref__", "_chunks")
 
     def __init__(self, chunks: Sequence[Array]):
-        found = tuple(chunks) if isinstance(chunks, (list, tuple)) else (chunks,)
+        found: tuple[Any, ...] = tuple(chunks) if isinstance(chunks, (list, tuple)) else (chunks,)
         if not found:
             raise ArgumentError("a ChunkedArray needs at least one Array, which may be empty")
         for number, chunk in enumerate(found):
@@ -184,7 +185,7 @@ class ChunkedArray(OnGpu):
         """Copy the items from the GPU into one numpy array, shape (size,), like `Array.to_numpy`."""
         if out is not None:
             check_out(out, self)
-        self._check_usable("COPY_SRC", "to_numpy()")
+        check_usable(self, "COPY_SRC", "to_numpy()")
         if out is None:
             out = np.empty(self.size, dtype=self.dtype)
         first = 0
@@ -210,7 +211,7 @@ class ChunkedArray(OnGpu):
                 f"cannot copy a numpy array of {data.dtype} and shape {data.shape} into a ChunkedArray of {self.dtype} "
                 f"and shape {self.shape}; convert with astype, or slice"
             )
-        self._check_usable("COPY_DST", "copy_from()")
+        check_usable(self, "COPY_DST", "copy_from()")
         first = 0
         for chunk in self._chunks:
             chunk.copy_from(data[first : first + chunk.size])
@@ -221,10 +222,6 @@ class ChunkedArray(OnGpu):
         """Free the memory of all chunks now."""
         for chunk in self._chunks:
             chunk.destroy()
-
-    def _check_usable(self, usage: str, call: str) -> None:
-        for chunk in self._chunks:
-            chunk._check_usable(usage, call)
 
     def __repr__(self) -> str:
         count, where = len(self._chunks), self.device.adapter.info["device"]
@@ -242,6 +239,12 @@ def _chunk_items(wanted: int | None, datatype: Datatype, device: wgpu.GPUDevice)
 Items: TypeAlias = Array | ChunkedArray
 #: What goes in, and so what comes out.
 ItemsT = TypeVar("ItemsT", bound=Items)
+
+
+def check_usable(items: Items, usage: str, call: str) -> None:
+    """Raise BufferUsageError where a call cannot use an array, or one of the chunks."""
+    for array in parts(items):
+        check_array_usable(array, usage, call)
 
 
 def parts(value: Any) -> tuple[Array, ...]:

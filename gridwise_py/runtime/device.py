@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +101,7 @@ _environment_lock = threading.Lock()
 
 
 @contextlib.contextmanager
-def _without_wayland() -> Iterator[None]:
+def _without_wayland() -> Generator[None]:
     """Let the search for adapters find no Wayland server where there cannot be one.
 
     The search asks for one through libwayland, which prints four lines that begin with "error:" where XDG_RUNTIME_DIR
@@ -248,7 +248,7 @@ def _hold_clock_of(device: wgpu.GPUDevice) -> None:
 
 
 @contextlib.contextmanager
-def hold_clock(device: wgpu.GPUDevice | None = None) -> Iterator[bool]:
+def hold_clock(device: wgpu.GPUDevice | None = None) -> Generator[bool]:
     """Keep an NVIDIA GPU's clock up, also while it has nothing to do: calls after a pause are as fast as others.
 
     Without this, the driver lowers the clock within milliseconds of idleness, and calls with pauses between them take

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import wgpu
 
 from ..backend.device_errors import device_error, is_trouble
@@ -48,14 +46,14 @@ def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDe
 
 
 def watch_submission(
-    encoder: wgpu.GPUCommandEncoder, named_notes: Iterable[tuple[list[bool], str]], device: wgpu.GPUDevice
+    encoder: wgpu.GPUCommandEncoder, named_notes: tuple[tuple[list[bool], str], ...], device: wgpu.GPUDevice
 ) -> None:
     """Have the submission of a caller's encoder refused if a buffer is destroyed until then.
 
     Parameters
     ----------
     encoder : wgpu.GPUCommandEncoder
-    named_notes : iterable of (list of bool, str)
+    named_notes : tuple of (list of bool, str)
         For each buffer the note of its end, and what messages call it.
     device : wgpu.GPUDevice
     """

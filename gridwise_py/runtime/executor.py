@@ -11,6 +11,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import wgpu
@@ -156,19 +157,23 @@ def _transfer(encoder: wgpu.GPUCommandEncoder, step: _Transfer) -> None:
         )
 
 
+#: Of each argument its name, and the buffer's number, offset and size.
+_BindingKey: TypeAlias = tuple[tuple[str, int, int, int], ...]
+
+
 @dataclass(frozen=True)
 class _Binding:
     """A bound plan in the cache, and what drops it when a caller's buffer goes."""
 
     bound: BoundPlan
-    finalizers: tuple[weakref.finalize, ...]
+    finalizers: tuple[weakref.finalize[..., wgpu.GPUBuffer], ...]
 
     def detach(self) -> None:
         for finalizer in self.finalizers:
             finalizer.detach()
 
 
-def _drop(bindings: OrderedDict[tuple, _Binding], key: tuple) -> None:
+def _drop(bindings: OrderedDict[_BindingKey, _Binding], key: _BindingKey) -> None:
     """Forget a binding, and have the buffers of it that live on forget it, too."""
     binding = bindings.pop(key, None)
     if binding is not None:
@@ -189,7 +194,7 @@ class _PlanInstance:
             if spec.role != "argument"
         }
         self.own_bytes = sum(buffer.size for buffer in self.own.values())
-        self.bindings: OrderedDict[tuple, _Binding] = OrderedDict()
+        self.bindings: OrderedDict[_BindingKey, _Binding] = OrderedDict()
 
     def release(self) -> None:
         """Have the callers' buffers forget this plan, which their finalizers would keep for as long as they live."""
@@ -342,8 +347,10 @@ class Executor:
         raw = raw_commands(self.device, dispatches) if len(dispatches) == len(steps) else None
         return BoundPlan(instance.plan, steps, tuple(instance.own.values()), raw)
 
-    def _dispatch(self, kernel: Kernel, pipeline: Pipeline, ranges) -> _Dispatch:
-        entries = []
+    def _dispatch(
+        self, kernel: Kernel, pipeline: Pipeline, ranges: Mapping[str, tuple[wgpu.GPUBuffer, int, int]]
+    ) -> _Dispatch:
+        entries: list[dict[str, object]] = []
         for binding in kernel.bindings:
             buffer, offset, size = ranges[binding.buffer]
             if binding.size_bytes is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
 
 import wgpu
 
@@ -41,9 +43,9 @@ class PipelineCache:
         self._device_reference = weakref.ref(device)
         # Weak: a pipeline goes with the last plan that uses it (one of lavapipe's takes megabytes), its parts with the
         # last pipeline.
-        self._modules: weakref.WeakValueDictionary[tuple, wgpu.GPUShaderModule] = weakref.WeakValueDictionary()
-        self._layouts: weakref.WeakValueDictionary[tuple, _Layout] = weakref.WeakValueDictionary()
-        self._pipelines: weakref.WeakValueDictionary[tuple, Pipeline] = weakref.WeakValueDictionary()
+        self._modules = WeakValueDictionary[tuple[str, bool], wgpu.GPUShaderModule]()
+        self._layouts = WeakValueDictionary[tuple[tuple[int, str], ...], _Layout]()
+        self._pipelines = WeakValueDictionary[tuple[Any, ...], Pipeline]()
         #: How many were compiled so far.
         self.compiled: int = 0
 

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from .. import settings
 from .files import write_whole
@@ -78,7 +78,7 @@ def _read(path: Path | None) -> dict[str, Any] | None:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
-    return data if isinstance(data, dict) else None
+    return cast(dict[str, Any], data) if isinstance(data, dict) else None
 
 
 def save(kind: str, key: Mapping[str, str], form: int, content: Mapping[str, Any]) -> bool:
@@ -108,10 +108,10 @@ def documents(kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
 def remove(kind: str, key: Mapping[str, str]) -> bool:
     """Remove what is kept, and return whether there was anything."""
     path = _path(kind, key)
+    if path is None:
+        return False
     try:
-        if path is None:
-            return False
         path.unlink()
     except OSError:
         return False
-    return path is not None
+    return True

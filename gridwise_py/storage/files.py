@@ -9,7 +9,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,7 +27,7 @@ def is_stream(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, *, follow_links: bool = True) -> Iterator[BinaryIO]:
+def whole_file(path: Path, *, follow_links: bool = True) -> Generator[BinaryIO]:
     """Open a file for writing that appears at `path` when the block ends well, and not at all if it raises.
 
     Parameters

@@ -6,6 +6,9 @@ after the work is done (on macOS 26, timestamps that are resolved in the same su
 wgpu #9414), when the session is read; a session may be read late, in any order, or never.
 """
 
+# The helper, its sessions and their leases are one mechanism, whose parts know each other.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import threading
@@ -197,7 +200,7 @@ class TimingHelper:
         wait_idle(device)
         runs = _runs(pairs)
         size = 0
-        offsets = []
+        offsets: list[int] = []
         for run in runs:
             offsets.append(size)
             size += -(-16 * len(run) // _RESOLVE_ALIGNMENT_BYTES) * _RESOLVE_ALIGNMENT_BYTES
@@ -211,7 +214,7 @@ class TimingHelper:
                 first = run[0]
                 encoder.resolve_query_set(self._sets[first.set_index], 2 * first.index, 2 * len(run), resolved, offset)
         data = read_words(device, [resolved], encoder).view(np.uint64)
-        ticks = {}
+        ticks: dict[_Pair, np.ndarray] = {}
         for offset, run in zip(offsets, runs, strict=True):
             for i, pair in enumerate(run):
                 ticks[pair] = data[offset // 8 + 2 * i : offset // 8 + 2 * i + 2]

@@ -204,18 +204,18 @@ def add_timing_result(trace: ChromeTrace, result: TimingResult, name: str = "", 
             "a trace needs times; call execute(enable_gpu_timing=True, enable_cpu_timing=True) for both lanes"
         )
     now = float(begin_ns)
-    host = result.cpu_total_time_ns is not None
-    if host:
+    wall_ns = result.cpu_total_time_ns
+    if wall_ns is not None:
         lane = trace.lane("host", "host")
         encode_ns, submit_ns = result.encode_time_ns or 0.0, result.submit_time_ns or 0.0
-        wait_ns = result.cpu_total_time_ns - submit_ns
+        wait_ns = wall_ns - submit_ns
         for step, duration_ns in (("encode", encode_ns), ("submit", submit_ns), ("wait", wait_ns)):
             if duration_ns:
                 trace.slice(lane, f"{step} {name}".strip(), now, duration_ns, {"wait_method": result.wait_method})
             now += duration_ns
     if spans:
-        if not host:
-            now += _whole_ns(tuple(spans))
+        if wall_ns is None:
+            now += _whole_ns(tuple(spans)) or 0.0
         anchor = (max(span.end_ticks for span in spans), round(now))
         pieces = [
             GpuSlice(span.label, span.begin_ticks, span.end_ticks, _kernel_args(result, i))

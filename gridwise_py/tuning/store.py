@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from .. import settings
 from ..storage import cache
@@ -27,7 +27,8 @@ def load_tuning(key: Mapping[str, str]) -> Findings | None:
     kernels = data.get("shapes") if data is not None else None
     if not isinstance(kernels, dict):
         return None
-    findings = {kernel: _rows(kernel, rows) for kernel, rows in kernels.items() if kernel in KERNELS}
+    by_kernel = cast(dict[str, Any], kernels)
+    findings = {kernel: _rows(kernel, rows) for kernel, rows in by_kernel.items() if kernel in KERNELS}
     return {kernel: rows for kernel, rows in findings.items() if rows} or None
 
 

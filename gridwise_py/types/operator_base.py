@@ -109,7 +109,7 @@ class Operator:
 
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]
-        if not isinstance(value, (Real, np.bool_)):
+        if not _is_number(value):
             raise refuse(f"is of type {type(value).__name__}, not a number")
         if datatype.dtype.kind != "f" and value != value // 1:
             raise refuse("is not a whole number")
@@ -133,6 +133,10 @@ class Operator:
         return f"{self.form.kind}({self.name!r})"
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, (Real, np.bool_))
+
+
 def _builtin(cls: type[Operator], name: str) -> Any:
     return cls.builtins[name]
 
@@ -149,8 +153,9 @@ def text_context(op: Operator, datatype: Datatype, wgsl_type: str) -> dict[str, 
         return {"expression": op.expression, "wgsl": None}
     form, written_for = op.form, type_of(op.form, op.wgsl)
     if written_for not in (None, wgsl_type):
+        title = op._title  # pyright: ignore[reportPrivateUsage]  # of this module's class
         raise DatatypeError(
-            f"{form.function!r} of {op._title} is written for {written_for}, but the items are of {datatype}; write T "
+            f"{form.function!r} of {title} is written for {written_for}, but the items are of {datatype}; write T "
             f"for the type, which is each datatype in turn: {form.signature}"
         )
     return {"expression": None, "wgsl": scoped(form, op.wgsl)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -121,7 +121,8 @@ class BinOp(Operator):
         """What tells two operators apart; 0.0 and −0.0 are two identities."""
         identity = self.identity
         if isinstance(identity, Mapping):
-            identity = tuple(sorted((str(name), repr(value)) for name, value in identity.items()))
+            by_datatype = cast(Mapping[Any, Any], identity)
+            identity = tuple(sorted((str(name), repr(value)) for name, value in by_datatype.items()))
         elif not callable(identity):
             identity = repr(identity)
         return (
@@ -135,11 +136,12 @@ class BinOp(Operator):
         if callable(value):
             value = value(datatype)
         elif isinstance(value, Mapping):
-            if datatype.name not in value:
+            by_datatype = cast(Mapping[str, Any], value)
+            if datatype.name not in by_datatype:
                 raise ArgumentError(
-                    f"BinOp {self.name!r} has no identity for {datatype.name}; it has them for {sorted(value)}"
+                    f"BinOp {self.name!r} has no identity for {datatype.name}; it has them for {sorted(by_datatype)}"
                 )
-            value = value[datatype.name]
+            value = by_datatype[datatype.name]
         return self.number(value, datatype, "identity")
 
     def empty_result(self, datatype: Datatype) -> Any:

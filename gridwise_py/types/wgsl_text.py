@@ -106,7 +106,8 @@ def declarations(text: str) -> list[Declaration]:
 
 def _declaration(statement: Sequence[Token]) -> list[Declaration]:
     """Return the declaration of a statement, in a list; none for a lone semicolon."""
-    at, attributes = 0, {}
+    at = 0
+    attributes: dict[str, str] = {}
     while at + 1 < len(statement) and statement[at].text == "@":
         name = statement[at + 1].text
         at += 2
@@ -126,7 +127,8 @@ def _bracketed(statement: Sequence[Token], at: int, opening: str, closing: str) 
     """Return the texts between the brackets that begin at `at`, and where they end; nothing where none begin."""
     if at >= len(statement) or statement[at].text != opening:
         return [], at
-    depth, inside = 0, []
+    depth = 0
+    inside: list[str] = []
     for end in range(at, len(statement)):
         text = statement[end].text
         depth += (text == opening) - (text == closing)

@@ -171,6 +171,7 @@ print("good", reached)
 """
 
 
+@pytest.mark.slow
 def test_a_device_that_is_destroyed_in_the_middle_of_a_call(device):
     """wgpu would end the process, wait without end, or raise errors of its own."""
     done = subprocess.run(
@@ -239,6 +240,7 @@ def _timed(device, x):
     return run.output.to_numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_no_memory_at_each_buffer_of_a_call(fresh_device, monkeypatch, call):
     """The first buffer fails, then the second, and so on: always the same error, and then the call works."""

@@ -18,8 +18,8 @@ X = np.arange(1000, dtype=np.uint32)
 
 def _use(device):
     """Calls, reads, events, a caller's own encoder and buffers, waits, and what benchmarks keep."""
-    from gridwise_py.bench.calibration import fastest_canary_ns
-    from gridwise_py.bench.observers import observe
+    from gridwise_py.bench.calibrate.calibration import fastest_canary_ns
+    from gridwise_py.bench.sampling.observers import observe
 
     x = gw.asarray(X, device)
     np.testing.assert_array_equal(gw.cumsum(x).to_numpy(), np.cumsum(X, dtype=np.uint32))
@@ -105,7 +105,7 @@ def test_it_all_goes_with_the_device(device):
 def test_tuning_is_for_the_primitives_that_are_made_from_then_on(fresh_device):
     context = context_of(fresh_device)
     before, measured = gw.Reduce(fresh_device), context.capabilities
-    tuning = {"reduce": ((None, (64, 2, 8)),)}
+    tuning = {"reduce": ((None, {"workgroup_size": 64, "vecs": 2, "max_blocks": 8}),)}
     context.use_tuning(tuning)
     assert gw.capabilities(fresh_device).tuning == tuning
     assert before.capabilities is measured

@@ -200,6 +200,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_two_processes_use_one_adapter_at_once(device):
     workers = [
         subprocess.Popen(
@@ -222,6 +223,7 @@ def test_two_processes_use_one_adapter_at_once(device):
             worker.kill()
 
 
+@pytest.mark.slow
 def test_spawned_workers_of_a_pool_work(device, tmp_path):
     """The remedy that the error names, while the parent's device is in use."""
     script = tmp_path / "spawned.py"

@@ -3,7 +3,7 @@
 import pytest
 
 from gridwise_py import ArgumentError
-from gridwise_py.bench.axes import Axis, collect_axes, parse_axis, parse_count, points
+from gridwise_py.bench.sweep.axes import Axis, collect_axes, parse_axis, parse_count, points
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import gridwise_py as gw
-from gridwise_py.bench import isolate, runner
-from gridwise_py.bench.axes import axis_hint, collect_axes
-from gridwise_py.bench.budget import CHOICES_OF_N, CostModel, Schedule, choose_n
-from gridwise_py.bench.results import result_entry
-from gridwise_py.bench.results_reader import read_results
-from gridwise_py.bench.suite import (
+from gridwise_py.bench.results.entries import result_of
+from gridwise_py.bench.results.reader import read_results
+from gridwise_py.bench.sweep import isolate, runner
+from gridwise_py.bench.sweep.axes import axis_hint, collect_axes
+from gridwise_py.bench.sweep.budget import CHOICES_OF_N, CostModel, Schedule, choose_n
+from gridwise_py.bench.sweep.suite import (
     BENCH_PROTOCOL,
     DEFAULT_AXES,
     DEFAULT_PRIMITIVES,
@@ -200,7 +200,7 @@ def test_a_cpu_chooses_and_says_so(invented, tmp_path):
     path = tmp_path / "a.json"
     shown = _bench("--json", path)
     assert shown.exit_code == 0, shown.output
-    (n,) = {entry["n"] for entry in read_results(path)["results"]}
+    (n,) = {entry.n for entry in read_results(path).results}
     assert n == choose_n(_jobs_at, CostModel(BENCH_PROTOCOL, 6.0), 60.0)
     said = " ".join(shown.stderr.split())
     exponent = n.bit_length() - 1
@@ -210,7 +210,7 @@ def test_a_cpu_chooses_and_says_so(invented, tmp_path):
     assert f"2^{exponent}" not in more.stdout
     again = _bench("--budget-s", 3600, "--resume", path)
     assert again.exit_code == 0, again.output
-    assert {entry["n"] for entry in read_results(path)["results"]} == {n}
+    assert {entry.n for entry in read_results(path).results} == {n}
 
 
 @pytest.mark.parametrize("words", [["--n", "2^24"], ["-a", "n=2^24"], ["--suite", "quick"]], ids=lambda words: words[0])
@@ -219,7 +219,7 @@ def test_an_n_that_is_asked_for_stays(invented, words, tmp_path):
     shown = _bench("copy" if words[0] != "--suite" else "scan", *words, "--json", path)
     assert shown.exit_code == 0, shown.output
     assert "--budget-s" not in shown.output
-    ns = {entry["n"] for entry in read_results(path)["results"]}
+    ns = {entry.n for entry in read_results(path).results}
     assert ns == ({1 << 24} if words[0] != "--suite" else ns)
 
 
@@ -234,7 +234,7 @@ def test_a_gpu_keeps_its_usual_n(invented, monkeypatch, tmp_path):
     assert shown.exit_code == 0, shown.output
     assert "not measured" not in shown.output
     assert "n = 2^" not in shown.stderr, "nothing was chosen"
-    assert {entry["n"] for entry in read_results(path)["results"]} == {1 << 24}
+    assert {entry.n for entry in read_results(path).results} == {1 << 24}
 
 
 def test_what_does_not_fit_is_said_with_the_command_that_measures_it(invented, tmp_path):
@@ -245,7 +245,7 @@ def test_what_does_not_fit_is_said_with_the_command_that_measures_it(invented, t
     assert shown.exit_code == 0, shown.output
     wanted = r"sort u32 n=2\^10: not measured within 3 s\. gridwise bench sort --n 2\^10 --datatype u32 measures it"
     assert re.search(wanted, " ".join(shown.stdout.split()))
-    assert len(read_results(path)["results"]) < 9
+    assert len(read_results(path).results) < 9
 
 
 def test_quiet_says_nothing_on_stderr(invented):
@@ -307,7 +307,7 @@ def test_without_a_terminal_a_case_is_a_line_and_a_long_one_says_that_it_lives()
     write = out.write
     with progress:
         _begun(progress, clock, jobs)
-        progress.finished(jobs[0], result_entry(measurement("copy", 1 << 18, op=None)))
+        progress.finished(jobs[0], result_of(measurement("copy", 1 << 18, op=None)))
         assert progress.status() == "", "nothing is said of a case that is done"
         progress.began(jobs[1], jobs[2:])
         lines = out.getvalue().splitlines()
@@ -327,7 +327,7 @@ def test_a_terminal_gets_a_display_that_is_gone_at_the_end():
     jobs = _jobs_at(1 << 18)
     with progress:
         _begun(progress, clock, jobs)
-        progress.finished(jobs[0], result_entry(measurement("copy", 1 << 18, op=None)))
+        progress.finished(jobs[0], result_of(measurement("copy", 1 << 18, op=None)))
         progress._live.refresh()
     assert "1 of 9: copy u32 hot n=2^18" in out.getvalue()
     assert out.getvalue().endswith("\x1b[1A\x1b[2K"), "the last thing is that it is erased"
@@ -370,7 +370,7 @@ def test_a_primitive_without_the_datatype_is_refused_before_anything_is_measured
 def test_a_count_of_tune_is_written_as_any_other(monkeypatch):
     import importlib
 
-    tune = importlib.import_module("gridwise_py.bench.tune")
+    tune = importlib.import_module("gridwise_py.bench.sweep.tune")
     seen = []
     monkeypatch.setattr(tune, "tune", lambda device, wanted, **options: seen.append(options["max_items"]))
     for text in ("2^14", "16384"):

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench import calibration, probes
-from gridwise_py.bench.calibration import (
+from gridwise_py.bench.calibrate import calibration, probes
+from gridwise_py.bench.calibrate.calibration import (
     Calibration,
     calibrate,
     calibrate_run,
@@ -19,8 +19,8 @@ from gridwise_py.bench.calibration import (
     note_canary,
     unit_warnings,
 )
-from gridwise_py.bench.kernels import bind_own
-from gridwise_py.bench.probes import TickCheck, cache_knee_bytes
+from gridwise_py.bench.calibrate.kernels import bind_own
+from gridwise_py.bench.calibrate.probes import TickCheck, cache_knee_bytes
 from gridwise_py.cli import main
 from gridwise_py.runtime.context import DeviceContext, context_of
 from gridwise_py.runtime.device import device_key

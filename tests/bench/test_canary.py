@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gridwise_py.bench.canary import CanaryTime, canary_time, clock_log_ratio, is_slower, settled
+from gridwise_py.bench.calibrate.canary import CanaryTime, canary_time, clock_log_ratio, is_slower, settled
 
 
 def _pairs(*times_ns, error_ns=1.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.check import mismatch
+from gridwise_py.bench.checks.check import mismatch
 
 RNG = np.random.default_rng(11)
 N = 5000

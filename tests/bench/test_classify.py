@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridwise_py.bench.classify import classify, tick_step_ns
-from gridwise_py.bench.measurement import Mode, SampleClass
-from gridwise_py.bench.sampling import Block
-from gridwise_py.bench.series import Samples
+from gridwise_py.bench.calibrate.classify import classify, tick_step_ns
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.sampling.sampler import Block
+from gridwise_py.bench.sampling.samples import Samples
+from gridwise_py.bench.stats.series import SampleClass
 
 V, Z, R, E = SampleClass.VALID, SampleClass.ZERO, SampleClass.REVERSED, SampleClass.EQUAL
 LONG, STALE, OVER = SampleClass.LONGER_THAN_WALL, SampleClass.STALE, SampleClass.OVERLAPPING

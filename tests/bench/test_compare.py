@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import io
 import json
+import lzma
 import math
 import re
 from xml.etree import ElementTree
@@ -13,19 +14,25 @@ import pytest
 from click.testing import CliRunner
 
 from gridwise_py import ArgumentError
-from gridwise_py.bench import compare_render, documents
-from gridwise_py.bench.canary import CanaryTime, settled
-from gridwise_py.bench.compare import compare
-from gridwise_py.bench.console import make_console
-from gridwise_py.bench.results import SCHEMA
-from gridwise_py.bench.results_reader import read_results
-from gridwise_py.bench.rounds import pooled
-from gridwise_py.bench.verdict import VerdictKind
+from gridwise_py.bench.analysis.compare import compare as compare_results
+from gridwise_py.bench.calibrate.canary import CanaryTime, settled
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report import comparison as compare_render
+from gridwise_py.bench.report.console import make_console
+from gridwise_py.bench.results.model import SCHEMA
+from gridwise_py.bench.results.rounds import pooled
+from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.cli import main
 from helpers.comparisons import H200, LAVAPIPE, document, entry, scaled, series
 from helpers.paths import RESULTS
+from helpers.results import loaded
 
-BENCH_1 = RESULTS / "h200" / "bench.json"
+BENCH = RESULTS / "h200" / "bench.json"
+
+
+def compare(old, new, **options):
+    """Compare two documents that are JSON data."""
+    return compare_results(loaded(old), loaded(new), **options)
 
 
 @pytest.fixture
@@ -328,16 +335,16 @@ def test_canaries_of_blocks_that_were_left_out_tell_nothing():
     assert not compare(a, b).regressions
 
 
-RUNS = [BENCH_1.parent / "instrument" / f"run{number}.json" for number in (1, 2)]
+RUNS = [BENCH.parent / "instrument" / f"run{number}.json.xz" for number in (1, 2)]
 
 
 @pytest.mark.skipif(not all(path.exists() for path in RUNS), reason="needs the repository")
 def test_two_runs_of_an_h200():
     """The same thing twice. In the first files blocks at another clock are still among the samples."""
-    documents_read = []
+    read = []
     for path in RUNS:
-        read = read_results(path)
-        for result in read["results"]:
+        data = json.loads(lzma.decompress(path.read_bytes()))
+        for result in data["results"]:
             if "left_out_blocks" in result["protocol"]:
                 continue
             times = result["canary_ns"]
@@ -348,35 +355,34 @@ def test_two_runs_of_an_h200():
                 if len(found_series["samples_ns"]) == kept.size:
                     found_series["samples_ns"] = np.array(found_series["samples_ns"])[kept].tolist()
             result["clock_moved"] = found.moved
-        documents_read.append(read)
-    counts = compare(*documents_read).counts()
+        read.append(data)
+    counts = compare(*read).counts()
     assert counts["faster"] == counts["slower"] == 0
     # Two cases ran at another clock in one of the runs from begin to end, and the times of one wander.
     assert counts["ambiguous"] <= 3 < 0.2 * sum(counts.values()), counts
 
 
 def test_the_step_is_shared_by_the_trials_of_a_batch():
-    a = document()
-    assert documents.tick_step_ns(a, {**a["results"][0], "mode": "batch", "trials": 10}) == 3.2
-    assert documents.tick_step_ns(a, {**a["results"][0], "trials": 10}) == 32
+    a = loaded(document())
+    (first, *_) = a.results
+    assert a.tick_step_ns(dataclasses.replace(first, mode=Mode.BATCH, trials=10)) == 3.2
+    assert a.tick_step_ns(dataclasses.replace(first, trials=10)) == 32
 
 
-def test_a_file_of_the_first_version_is_compared_with_one_of_today(run):
-    first = json.loads(BENCH_1.read_text(encoding="utf-8"))
-    today = {key: value for key, value in read_results(BENCH_1).items() if key != "upgraded_from"}
-    found = run(first, today)
+@pytest.mark.skipif(not BENCH.exists(), reason="needs the repository")
+def test_what_became_slower_is_found_without_a_canary(run):
+    """A file from before there was one."""
+    old = json.loads(BENCH.read_text(encoding="utf-8"))
+    assert not any(result["canary_ns"] for result in old["results"])
+    found = run(old, old)
     assert found.exit_code == 0, found.output
-    assert "OLD is a file of version 1, without a canary" in " ".join(found.output.split())
-    assert "NEW is a file" not in found.output
-    # What became slower is found across the versions, too.
-    slower = copy.deepcopy(today)
+    slower = copy.deepcopy(old)
     for result in slower["results"]:
         for timed in (*result["kernels"], *result["whole"]["series"].values()):
             timed["samples_ns"] = [1.5 * value for value in timed["samples_ns"]]
-    again = run(first, slower)
+    again = run(old, slower)
     assert again.exit_code == 1, again.output
-    forwards, backwards = compare(read_results(BENCH_1), slower), compare(slower, read_results(BENCH_1))
-    assert forwards.counts()["slower"] == backwards.counts()["faster"] > 0
+    assert compare(old, slower).counts()["slower"] == compare(slower, old).counts()["faster"] > 0
 
 
 def test_bad_gate():
@@ -435,8 +441,8 @@ def test_rounds_have_the_uncertainty_of_their_medians():
     rng = np.random.default_rng(1)
     a = document(entries=[_single(rng, scale=scale, round=i) for i, scale in enumerate((1, 1.06, 0.95))])
     (row,) = compare(a, document(entries=[_single(rng)])).rows
-    pooled_summary = pooled(a)["results"][0]["whole"]["series"]["gpu_span"]["summary"]
-    median, low, high = (pooled_summary[name] for name in ("median_ns", "ci_low_ns", "ci_high_ns"))
+    summary = pooled(loaded(a)).results[0].gpu_span.summary
+    median, low, high = summary.median_ns, summary.ci_low_ns, summary.ci_high_ns
     assert row.old_uncertainty == pytest.approx(max(median - low, high - median) / median)
     assert row.old_uncertainty > 0.03 > row.new_uncertainty
 
@@ -603,7 +609,7 @@ def test_across_ranks(run):
     assert first.gbytes_per_j == pytest.approx(first.gbytes_per_s / 500)
     assert found.ranks[3].gbytes_per_j is None
     assert [r.file for r in found.ranks] == ["NEW", "OLD"] * 2
-    medians = [documents.time_ns(e) for e in (slow[1], fast[1])]
+    medians = [e["whole"]["gpu_span_ns"] for e in (slow[1], fast[1])]
     assert [r.speedup for r in found.ranks[2:]] == [pytest.approx(medians[0] / medians[1]), 1]
     shown = run(old, new, "--across")
     assert shown.exit_code == 0

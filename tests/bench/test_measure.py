@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench import measure, sampling
-from gridwise_py.bench.canary import CanaryTime
-from gridwise_py.bench.case import Case
-from gridwise_py.bench.check import Mismatch
-from gridwise_py.bench.kernels import bind_canary, bind_flush
-from gridwise_py.bench.measure import measure_case
-from gridwise_py.bench.measurement import Mode, StopReason
-from gridwise_py.bench.sampling import Sampler
+from gridwise_py.bench.calibrate.canary import CanaryTime
+from gridwise_py.bench.calibrate.kernels import bind_canary, bind_flush
+from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.checks.check import Mismatch
+from gridwise_py.bench.sampling import measure
+from gridwise_py.bench.sampling import sampler as sampling
+from gridwise_py.bench.sampling.measure import measure_case
+from gridwise_py.bench.sampling.sampler import Sampler
+from gridwise_py.bench.stats.series import StopReason
 from gridwise_py.runtime.context import context_of
 
 X = np.random.default_rng(7).integers(0, 1000, 20_011, dtype=np.uint32)
@@ -226,7 +228,7 @@ def test_the_warm_up_goes_on_while_the_canary_is_slow(timed, device, scan, monke
 
 
 def test_a_clock_below_its_best_is_told(timed, scan, monkeypatch):
-    import gridwise_py.bench.measure as measuring
+    import gridwise_py.bench.sampling.measure as measuring
 
     noted = []
     monkeypatch.setattr(measuring, "fastest_canary_ns", lambda device: 500.0)
@@ -535,7 +537,7 @@ def test_benchmark_waits_for_the_queue_of_what_is_returned(device, fresh_device,
     chunks = gw.ChunkedArray([x[:500], x[500:]])
     scan = gw.Scan(fresh_device)
     waited = set()
-    module = sys.modules["gridwise_py.bench.benchmark"]
+    module = sys.modules["gridwise_py.bench.sampling.benchmark"]
     real = module.bracket
     monkeypatch.setattr(module, "_default", [device])
     monkeypatch.setattr(module, "bracket", lambda d, submit: (waited.add(d), real(d, submit))[1])
@@ -558,7 +560,7 @@ def test_benchmark_waits_for_the_queue_of_what_is_returned(device, fresh_device,
 
 
 def test_benchmark_must_know_whose_queue_to_wait_for(device, monkeypatch):
-    monkeypatch.setattr("gridwise_py.bench.benchmark._default", [])
+    monkeypatch.setattr("gridwise_py.bench.sampling.benchmark._default", [])
     with pytest.raises(gw.ArgumentError, match="device="):
         gw.benchmark(lambda: None)
     assert gw.benchmark(lambda: None, n_iters=2, device=device).cpu_wall.summary.count == 2

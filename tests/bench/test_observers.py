@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench import measure as measure_module
-from gridwise_py.bench import observers
+from gridwise_py.bench.sampling import measure as measure_module
+from gridwise_py.bench.sampling import observers
 
 H200 = {"device": "NVIDIA H200", "vendor": "NVIDIA", "description": "580.1"}
 

@@ -10,18 +10,31 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.charts import primitive_charts
-from gridwise_py.bench.lines import places, result_lines, yardsticks
-from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.picture import still, titled, write_picture
-from gridwise_py.bench.plot import plot_results, results_picture
-from gridwise_py.bench.results import write_results
-from gridwise_py.bench.vega import COLOURS, KERNEL_COLOURS
+from gridwise_py.bench.analysis import lines as lines_module
+from gridwise_py.bench.analysis.lines import places, yardsticks
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report import plot
+from gridwise_py.bench.report.charts import primitive_charts
+from gridwise_py.bench.report.picture import still, titled, write_picture
+from gridwise_py.bench.report.vega import COLOURS, KERNEL_COLOURS
 from gridwise_py.display.quantities import format_time, format_uncertainty
-from helpers.results import DEVICE, document, header, measurement, series
+from gridwise_py.storage.json_files import write_json
+from helpers.results import DEVICE, document, header, loaded, measurement, series
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
+
+
+def plot_results(documents, names, out):
+    plot.plot_results([loaded(one) for one in documents], names, out)
+
+
+def results_picture(documents, names):
+    return plot.results_picture([loaded(one) for one in documents], names)
+
+
+def result_lines(documents, names):
+    return lines_module.result_lines([loaded(one) for one in documents], names)
 
 
 def _sweep(**fields):
@@ -258,7 +271,7 @@ def test_lines_are_in_the_order_asked_for_by_the_name_that_all_outputs_use():
     lines = result_lines([made], ["a"])
     assert [line.name for line in lines] == ["scan add u32 hot", "scan add f32 hot", "scan add u32 cold", "copy u32"]
     assert [line.variant for line in lines] == [0, 1, 2, 0]
-    assert all([entry["n"] for entry in line.entries] == [64, 128] for line in lines)
+    assert all([result.n for result in line.results] == [64, 128] for line in lines)
     both = result_lines([made, made], ["a", "b"])
     assert [line.name for line in both[:3]] == ["scan add u32 hot, a", "scan add u32 hot, b", "scan add f32 hot, a"]
 
@@ -314,7 +327,7 @@ def test_the_command(tmp_path, monkeypatch, patience_s):
     from gridwise_py.cli import main
 
     monkeypatch.setattr(importlib.import_module("gridwise_py.cli.plot"), "PATIENCE_S", patience_s)
-    write_results(tmp_path / "run.json", document([measurement()]))
+    write_json(tmp_path / "run.json", document([measurement()]))
     out = tmp_path / "run.png"
     result = CliRunner().invoke(main, ["plot", str(tmp_path / "run.json"), "-o", str(out)])
     assert result.exit_code == 0, result.output
@@ -329,7 +342,7 @@ def test_without_altair_the_extra_is_named(tmp_path, monkeypatch):
 
     from gridwise_py.cli import main
 
-    write_results(tmp_path / "run.json", document([measurement()]))
+    write_json(tmp_path / "run.json", document([measurement()]))
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     result = CliRunner().invoke(main, ["plot", str(tmp_path / "run.json"), "-o", str(tmp_path / "a.png")])
     assert result.exit_code == 2

@@ -7,6 +7,7 @@ import importlib
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -15,19 +16,20 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench.charts import verdict_chart
-from gridwise_py.bench.compare import Row, compare
-from gridwise_py.bench.compare_render import row_cells
-from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.report import _DARK_COLOURS, read_sources, report_html
-from gridwise_py.bench.report_samples import thinned
-from gridwise_py.bench.results import write_results
-from gridwise_py.bench.vega import COLOURS, KERNEL_COLOURS, vegalite_version
-from gridwise_py.bench.verdict import VerdictKind
+from gridwise_py.bench.analysis.compare import Row, compare
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report.charts import verdict_chart
+from gridwise_py.bench.report.comparison import row_cells
+from gridwise_py.bench.report.page import _DARK_COLOURS, read_sources, report_html
+from gridwise_py.bench.report.samples import thinned
+from gridwise_py.bench.report.vega import COLOURS, KERNEL_COLOURS, vegalite_version
+from gridwise_py.bench.results.model import CalibrationData
+from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.cli import main
 from gridwise_py.display.quantities import format_time, format_uncertainty
+from gridwise_py.storage.json_files import write_json
 from helpers.hostile_results import HOSTILE, hostile_document, source, sweep
-from helpers.results import DEVICE, document, header, measurement, series
+from helpers.results import DEVICE, document, header, loaded, measurement, series
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -38,6 +40,7 @@ CALIBRATION = {
     "fma_gflops": 5000.0,
     "floors_ns": {"empty_pass": 1000.0, "gap_between_passes": 200.0},
 }
+MEASURED = CalibrationData.from_json(CALIBRATION)
 
 
 class Page(HTMLParser):
@@ -87,7 +90,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def two_files():
     """The page of two files of one device."""
-    return Page(report_html([source("old", sweep()), source("new", sweep(scale=1.5))], calibration=CALIBRATION))
+    return Page(report_html([source("old", sweep()), source("new", sweep(scale=1.5))], calibration=MEASURED))
 
 
 # ---- what is in it
@@ -160,7 +163,7 @@ def test_figures_are_those_of_the_file(two_files):
 
 
 def test_the_verdicts_are_those_of_compare(two_files):
-    found = compare(sweep(), sweep(scale=1.5))
+    found = compare(loaded(sweep()), loaded(sweep(scale=1.5)))
     assert [cell[0] for cell in two_files.column("Verdicts", "verdict")] == [row_cells(row)[-1] for row in found.rows]
     assert [cell[0] for cell in two_files.column("Verdicts", "new / old")] == [row_cells(row)[4] for row in found.rows]
     assert "slower" in {cell[0].split(",")[0] for cell in two_files.column("Verdicts", "verdict")}
@@ -177,9 +180,9 @@ def test_files_that_cannot_be_compared_are_ranked_and_it_says_why():
 
 def test_ceilings_of_the_device_only():
     with pytest.raises(gw.ArgumentError, match="the calibration is of 'else'"):
-        report_html([source("a", sweep())], calibration={**CALIBRATION, "device": {"adapter": "else"}})
+        report_html([source("a", sweep())], calibration=replace(MEASURED, device={"adapter": "else"}))
     other = sweep(device={**DEVICE, "adapter": "another"})
-    page = Page(report_html([source("a", sweep()), source("b", other)], calibration=CALIBRATION))
+    page = Page(report_html([source("a", sweep()), source("b", other)], calibration=MEASURED))
     assert len(page.tables["Roofline"]) > 1
     assert "no measured ceilings" in " ".join(page.text)
     assert [name for name in page.shared()["charts"] if name.startswith("roofline")] == ["roofline-0"]
@@ -209,7 +212,7 @@ def test_the_summary_has_the_fastest_case_of_the_largest_n_and_its_share_of_copy
 
 
 def test_the_summary_counts_the_verdicts(two_files):
-    counts = compare(sweep(), sweep(scale=1.5)).counts()
+    counts = compare(loaded(sweep()), loaded(sweep(scale=1.5))).counts()
     assert counts["slower"] > 0
     text = " ".join(" ".join(two_files.text).split())
     summary = text[text.index("Summary Warnings") : text.index("Devices and runs")]
@@ -368,7 +371,7 @@ def test_no_warnings_is_said():
 
 
 def test_the_raw_file_is_in_it_byte_by_byte(tmp_path):
-    write_results(tmp_path / "run.json", sweep())
+    write_json(tmp_path / "run.json", sweep())
     sources = read_sources([tmp_path / "run.json"])
     content = (tmp_path / "run.json").read_bytes()
     page = Page(report_html(sources))
@@ -378,6 +381,7 @@ def test_the_raw_file_is_in_it_byte_by_byte(tmp_path):
     assert "Nothing. Every case, every sample and every file is here." in " ".join(page.text)
 
 
+@pytest.mark.slow
 def test_raw_files_that_do_not_fit_are_left_out_and_named():
     sources = [
         source("small", sweep()),
@@ -421,6 +425,7 @@ def test_many_samples_are_thinned_and_it_says_how_many():
     assert f"{len(samples) - len(series['ns']):,} of {len(samples):,} samples" in " ".join(page.text)
 
 
+@pytest.mark.slow
 def test_a_large_file_makes_no_large_page():
     many = [measurement(n=1000 + i, datatype=f"t{i % 40}", labels=tuple("abcde"), ticks=()) for i in range(350)]
     html = report_html([source("a", document(many))], raw_limit_mib=0)
@@ -460,12 +465,13 @@ def test_rounds_follow_each_other():
     ids=["no results", "failed", "copy alone", "no bytes", "one item", "no GPU times", "no canary"],
 )
 def test_results_with_little_in_them(made):
-    page = Page(report_html([source("a", made)], calibration=CALIBRATION))
+    page = Page(report_html([source("a", made)], calibration=MEASURED))
     assert page.tables["Results"]
     places = [attrs["data-chart"] for _, attrs in page.elements if "data-chart" in attrs]
     assert sorted(places) == sorted(page.shared()["charts"])
 
 
+@pytest.mark.slow
 def test_the_same_files_make_the_same_report():
     assert report_html([source("a", sweep())]) == report_html([source("a", sweep())])
 
@@ -512,6 +518,7 @@ def _skeleton(page):
     return [(tag, sorted(attrs), [attrs.get(key) for key in ours]) for tag, attrs in page.elements]
 
 
+@pytest.mark.slow
 def test_labels_cannot_change_the_structure_of_the_page(wild_html):
     tame = Page(report_html([source("tame", hostile_document(lambda i, text: f"label {chr(97 + i)}"))]))
     wild = Page(wild_html)
@@ -568,8 +575,8 @@ def _report(*arguments):
 def test_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.import_module("gridwise_py.cli.report"), "PATIENCE_S", 0.0)
     (tmp_path / "sub").mkdir()
-    write_results(tmp_path / "run.json", sweep())
-    write_results(tmp_path / "sub" / "run.json", sweep(scale=1.5))
+    write_json(tmp_path / "run.json", sweep())
+    write_json(tmp_path / "sub" / "run.json", sweep(scale=1.5))
     (tmp_path / "calibration.json").write_text(json.dumps(CALIBRATION))
     out = tmp_path / "report.html"
     result = _report(tmp_path / "run.json", tmp_path / "sub" / "run.json", "-o", out, "--calibration",
@@ -585,7 +592,7 @@ def test_the_command(tmp_path, monkeypatch):
 
 def test_what_the_command_refuses(tmp_path, monkeypatch):
     run = tmp_path / "run.json"
-    write_results(run, sweep())
+    write_json(run, sweep())
     cut = tmp_path / "cut.json"
     cut.write_bytes(run.read_bytes()[:500])
     out = tmp_path / "report.html"

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from gridwise_py.bench.report import _DARK_COLOURS, report_html
+from gridwise_py.bench.report.page import _DARK_COLOURS, report_html
 from gridwise_py.display.quantities import format_time
 from helpers.chromium import browser, find_chromium
 from helpers.hostile_results import hostile_document, source, sweep

@@ -16,35 +16,32 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench import results, results_writer
-from gridwise_py.bench.check import Mismatch
-from gridwise_py.bench.measurement import Mode, Series
-from gridwise_py.bench.results import (
-    case_key,
-    git_state,
-    json_data,
-    json_text,
-    result_entry,
-    results_document,
-    run_header,
-    to_dataframe,
-    without_paths,
-    write_results,
-)
-from gridwise_py.bench.results_reader import SCHEMA_FILE, check_document, read_results
-from gridwise_py.bench.results_writer import ResultsWriter, final_path, partial_path, read_ticks, ticks_path
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.checks.check import Mismatch
+from gridwise_py.bench.results import model, writer
+from gridwise_py.bench.results.context import git_state, run_header, without_paths
+from gridwise_py.bench.results.dataframe import to_dataframe
+from gridwise_py.bench.results.entries import result_of, results_document
+from gridwise_py.bench.results.model import Results
+from gridwise_py.bench.results.reader import document_of, parse, read_results
+from gridwise_py.bench.results.schema import SCHEMA_FILE, check_document
+from gridwise_py.bench.results.ticks import read_ticks, ticks_path
+from gridwise_py.bench.results.writer import ResultsWriter, final_path, partial_path, write_results
+from gridwise_py.bench.stats.series import Series
+from gridwise_py.storage.json_files import json_data, json_text, write_json
 from helpers.paths import RESULTS, ROOT
-from helpers.results import document, header, measurement
+from helpers.results import committed, document, header, loaded, measurement
 
 SPEEDS = [{"array_bytes": 4, "moved_bytes": 8, "gbytes_per_s": 1.5}]
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
 @pytest.fixture
 def good(tmp_path):
     """A good file."""
     path = tmp_path / "good.json"
-    write_results(path, document([measurement(), measurement("copy", op=None, labels=("copy",))]))
+    write_json(path, document([measurement(), measurement("copy", op=None, labels=("copy",))]))
     return path
 
 
@@ -53,8 +50,8 @@ def good(tmp_path):
 
 def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    assert SCHEMA["properties"]["schema"] == {"const": results.SCHEMA}
-    assert SCHEMA["properties"]["schema_version"] == {"const": results.SCHEMA_VERSION}
+    assert SCHEMA["properties"]["schema"] == {"const": model.SCHEMA}
+    assert SCHEMA["properties"]["schema_version"] == {"const": model.SCHEMA_VERSION}
 
 
 @pytest.mark.parametrize(
@@ -73,14 +70,14 @@ def test_the_schema_is_one():
 def test_every_kind_of_result_is_as_the_schema_says(made, tmp_path):
     path = tmp_path / "made.json"
     made = document([made])
-    write_results(path, made)
-    assert read_results(path) == made
+    write_json(path, made)
+    assert read_results(path) == loaded(made)
 
 
 @pytest.mark.filterwarnings("ignore::gridwise_py.GridwiseWarning")  # a device without timestamps
 def test_a_measured_run_is_as_the_schema_says(device, tmp_path):
-    from gridwise_py.bench.case import Case
-    from gridwise_py.bench.measure import measure_case
+    from gridwise_py.bench.cases.case import Case
+    from gridwise_py.bench.sampling.measure import measure_case
 
     protocol = gw.SamplingProtocol(batch_trials=2, warmup_s=0, max_warmup_s=0.1, samples=3, check_unit=False)
     case = Case.build("scan", 5000, "u32", "add")
@@ -89,33 +86,33 @@ def test_a_measured_run_is_as_the_schema_says(device, tmp_path):
     path = tmp_path / "run.json"
     write_results(path, made)
     assert read_results(path) == made
-    entry = made["results"][0]
+    entry = made.results[0]
     # What the first release promised.
-    assert made["schema_version"] == 2
-    assert (entry["primitive"], entry["n"], entry["datatype"], entry["op"]) == ("scan", 5000, "u32", "add")
-    assert entry["correct"] is True
-    assert entry["trials"] == 2
-    assert entry["work"]["read_bytes"] == entry["work"]["write_bytes"] == 20_000
-    samples, whole = entry["samples"], entry["whole"]
+    assert made.schema_version == 2
+    assert (entry.primitive, entry.n, entry.datatype, entry.op) == ("scan", 5000, "u32", "add")
+    assert entry.correct is True
+    assert entry.trials == 2
+    assert entry.work.read_bytes == entry.work.write_bytes == 20_000
+    samples, whole = entry.samples, entry.whole
     assert len(samples) >= 3
-    assert whole["cpu_wall_ns"] == pytest.approx(np.median([s["cpu_total_ns"] for s in samples]) / 2)
-    assert {key for kernel in entry["kernels"] for key in kernel} >= {"label", "gpu_ns"}
-    if made["device"]["tick_period_ns"] is not None:
-        assert whole["gpu_span_ns"] == pytest.approx(np.median([s["gpu_span_ns"] for s in samples]) / 2)
-        first = [sample["gpu_total_ns"][0] for sample in samples]
-        assert entry["kernels"][0]["gpu_ns"] == pytest.approx(np.median(first) / 2)
-    assert made["results"][1]["trials"] == 1
-    assert made["context"]["seed"] == 3
+    assert whole.cpu_wall_ns == pytest.approx(np.median([s.cpu_total_ns for s in samples]) / 2)
+    assert {key for kernel in entry.kernels for key in kernel.to_json()} >= {"label", "gpu_ns"}
+    if made.device.tick_period_ns is not None:
+        assert whole.gpu_span_ns == pytest.approx(np.median([s.gpu_span_ns for s in samples]) / 2)
+        first = [sample.gpu_total_ns[0] for sample in samples]
+        assert entry.kernels[0].gpu_ns == pytest.approx(np.median(first) / 2)
+    assert made.results[1].trials == 1
+    assert made.context.seed == 3
 
 
 def test_what_a_device_has_is_in_the_file(device):
     made = run_header(device, protocol={}, seed=0, floors={"pass_ns": 1.0}, calibration={"copy": SPEEDS})
-    described = made["device"]
-    assert described["floors"] == {"pass_ns": 1.0}
-    assert described["calibration"] == {"copy": SPEEDS}
-    assert (described["tick_period_source"] is None) == (described["tick_period_ns"] is None)
-    assert made["context"]["versions"]["gridwise_py"] == gw.__version__
-    check_document(json.loads(json_text(made)), "made")
+    described = made.device
+    assert described.floors == {"pass_ns": 1.0}
+    assert described.calibration.to_json() == {"copy": SPEEDS}
+    assert (described.tick_period_source is None) == (described.tick_period_ns is None)
+    assert made.context.versions["gridwise_py"] == gw.__version__
+    check_document(json.loads(json_text(made.to_json())), "made")
 
 
 def test_json_data_has_no_nan_and_no_numpy():
@@ -197,7 +194,7 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(good):
         (b'{"schema": "gridwise.bench"}', ["$.schema_version", "None is no version"]),
         (b'{"schema": "gridwise.bench", "schema_version": true}', ["$.schema_version"]),
         (b'{"schema": "gridwise.bench", "schema_version": 3}', ["$.schema_version", "3 is newer than 2", "update"]),
-        (b'{"schema": "gridwise.bench", "schema_version": 1}', ["$", "version 1"]),
+        (b'{"schema": "gridwise.bench", "schema_version": 1}', ["$.schema_version", "an earlier gridwise_py"]),
         (b'{"schema": "gridwise.bench", "schema_version": 2}', ["$", "required"]),
         (b"\xff\xfe", ["byte 0", "UTF-8"]),
         (b"[" * 100_000, ["nested"]),
@@ -237,7 +234,7 @@ def test_a_file_that_is_not_there(tmp_path):
     ],
 )
 def test_a_value_that_cannot_be_is_named_with_its_path(good, change, place):
-    changed = read_results(good)
+    changed = json.loads(good.read_text())
     change(changed)
     good.write_text(json.dumps(changed))
     _refused(good, place)
@@ -278,32 +275,98 @@ def test_the_schema_looks_at_nothing_else_of_items():
     assert not seen & {"multipleOf", "uniqueItems", "contains", "prefixItems", "dependentSchemas", "if"}
 
 
-def test_keys_that_are_not_known_are_ignored(good):
-    changed = read_results(good)
-    changed["results"][0]["kernels"][0]["new"] = 1
-    changed["new"] = {}
-    good.write_text(json.dumps(changed))
-    assert read_results(good) == changed
+# ---- reading and writing
+
+
+def _objects(value):
+    """Yield every object of JSON data."""
+    if isinstance(value, dict):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _objects(item)
+
+
+@pytest.fixture
+def full():
+    """A document with everything that a file can have."""
+    speeds = [*SPEEDS, {"moved_bytes": 16, "gbytes_per_s": 2}]
+    calibration = {"copy": speeds, "triad": [], "tick_check": {"ratio": 1.0}, "fma_gflops": None, "floors_ns": {"a": 1}}
+    context = {**header()["context"], "resumed": ["2026-01-01T00:00:00+00:00"], "suite": "full"}
+    device = {**header()["device"], "calibration": calibration, "lookback": None, "tuning": {"scan": [[None, [1]]]}}
+    blocks = [{"before": {"power_w": 100.5, "throttle_reasons": ["gpu_idle"]}, "after": {"sm_clock_mhz": 1500}}]
+    made = document(
+        [
+            measurement(count=2, observations={"blocks": blocks}, parameters={"shape": "tuned"}, warnings=("w",)),
+            measurement("copy", count=1, op=None, labels=("k",), case={"datatype": "u32", "op": None, "block": 2}),
+            measurement("reduce", error="DeviceError: lost", ticks=(), kernels=(), whole={}, work={}, canary_ns=()),
+        ],
+        context=context,
+        device=device,
+        planned=3,
+        ticks_file="full.ticks.npz",
+    )
+    beside = made["results"][1]
+    beside["ticks"] = {"array": "r00001", "sha256": "0" * 64}
+    for sample in beside["samples"]:
+        del sample["ticks"]
+    check_document(made, "full")
+    return made
+
+
+def test_a_document_is_written_as_it_was_read(full, tmp_path):
+    path = tmp_path / "full.json"
+    write_json(path, full)
+    before = path.read_bytes()
+    write_results(path, read_results(path))
+    assert json.loads(path.read_bytes()) == json.loads(before)
+
+
+def test_keys_that_are_not_known_are_written_again_wherever_they_are(full):
+    kept = 0
+    for i in range(len(list(_objects(full)))):
+        made = copy.deepcopy(full)
+        list(_objects(made))[i]["later"] = 1
+        if VALIDATOR.is_valid(made):  # the keys of some objects are names of values, such as limits
+            assert Results.from_json(made).to_json() == made
+            kept += 1
+    assert kept > 30
+
+
+def test_keys_that_may_be_missing_stay_so(full):
+    removed = 0
+    for i, one in enumerate(list(_objects(full))):
+        for key in one:
+            made = copy.deepcopy(full)
+            del list(_objects(made))[i][key]
+            if VALIDATOR.is_valid(made):
+                assert Results.from_json(made).to_json() == made, key
+                removed += 1
+    assert removed > 30
+
+
+_COMMITTED = committed(RESULTS)
+
+
+@pytest.mark.skipif(not _COMMITTED, reason="needs the repository")
+@pytest.mark.parametrize("path", _COMMITTED, ids=lambda path: path.name)
+def test_the_files_that_the_pages_quote_are_read_whole(path):
+    text = _COMMITTED[path]
+    read = parse(text.encode(), path.name)
+    assert read.to_json() == json.loads(text)
+    assert not any(result.unknown or result.whole.unknown or result.rates.unknown for result in read.results)
+    assert read.unknown == read.context.unknown == read.device.unknown == {}
 
 
 # ---- the first version
 
 
-@pytest.mark.skipif(not (ROOT / "benchmarks/results/h200/bench.json").exists(), reason="needs the repository")
-def test_a_file_of_the_first_version_is_read():
-    path = RESULTS / "h200" / "bench.json"
-    old, new = json.loads(path.read_text()), read_results(path)
-    assert new["schema_version"] == 2
-    for before, after in zip(old["results"], new["results"], strict=True):
-        for key in ("primitive", "n", "datatype", "op", "correct", "trials", "work", "rates", "cold_start_ns"):
-            assert after[key] == before[key]
-        assert [k["gpu_ns"] for k in after["kernels"]] == [k["gpu_ns"] for k in before["kernels"]]
-        for key in ("gpu_span_ns", "cpu_wall_ns"):
-            assert after["whole"][key] == before["whole"][key]
-        for a, b in zip(after["samples"], before["samples"], strict=True):
-            assert a["ticks"] == b["ticks"]
-            assert a["gpu_total_ns"] == b["gpu_total_ns"]
-            assert a["cpu_total_ns"] == pytest.approx(b["cpu_total_ns"])
+def test_a_file_of_the_first_version_is_refused_with_who_wrote_it(tmp_path):
+    path = tmp_path / "first.json"
+    context = {"time": "2026-11-21T01:33:29+00:00", "versions": {"gridwise_py": "0.1.0"}}
+    path.write_text(json.dumps({"schema": "gridwise.bench", "schema_version": 1, "context": context, "results": []}))
+    _refused(
+        path, "$.schema_version: 1 is older than 2", "gridwise_py 0.1.0 (2026-11-21T01:33:29+00:00)", "measure again"
+    )
 
 
 # ---- writing
@@ -312,50 +375,50 @@ def test_a_file_of_the_first_version_is_read():
 def test_a_file_is_written_whole_or_not_at_all(good):
     before = good.read_bytes()
     with pytest.raises(ValueError, match="not JSON compliant"):
-        write_results(good, {"x": math.nan})
+        write_json(good, {"x": math.nan})
     assert good.read_bytes() == before
     assert os.listdir(good.parent) == [good.name]
 
 
 def test_small_stamps_are_inside(tmp_path):
     path = tmp_path / "a.json"
-    writer = ResultsWriter(path, header(), 1)
-    entry = result_entry(measurement())
-    writer.add(entry)
-    writer.finish()
+    files = ResultsWriter(path, loaded(header()), 1)
+    entry = result_of(measurement())
+    files.add(entry)
+    files.finish()
     read = read_results(path)
-    assert read["results"] == [entry]
-    assert (read["complete"], read["planned"]) == (True, 1)
+    assert read.results == (entry,)
+    assert (read.complete, read.planned) == (True, 1)
     assert os.listdir(tmp_path) == ["a.json"]
-    np.testing.assert_array_equal(read_ticks(path, read, read["results"][0]), measurement().ticks)
+    np.testing.assert_array_equal(read_ticks(path, read, read.results[0]), measurement().ticks)
 
 
 def test_many_stamps_are_beside_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(results_writer, "MAX_TICKS_INSIDE_BYTES", 2000)
+    monkeypatch.setattr(writer, "MAX_TICKS_INSIDE_BYTES", 2000)
     path = tmp_path / "a.json"
     made = [measurement(n=n, count=count) for n, count in ((10, 5), (20, 5000), (30, 5))]
-    writer = ResultsWriter(path, header(), 3)
+    files = ResultsWriter(path, loaded(header()), 3)
     for i, m in enumerate(made):
-        writer.add(result_entry(m, position=i))
-        writer.save()
+        files.add(result_of(m, position=i))
+        files.save()
         partial = read_results(partial_path(path))
-        assert partial["complete"] is False
-        assert len(partial["results"]) == i + 1
+        assert partial.complete is False
+        assert len(partial.results) == i + 1
         assert not path.exists()
-        for entry, m_before in zip(partial["results"], made, strict=False):
+        for entry, m_before in zip(partial.results, made, strict=False):
             np.testing.assert_array_equal(read_ticks(partial_path(path), partial, entry), m_before.ticks)
-    writer.finish()
+    files.finish()
     assert sorted(os.listdir(tmp_path)) == ["a.json", "a.ticks.npz"]
     read = read_results(path)
-    assert [entry["ticks"] is None for entry in read["results"]] == [True, False, True]
-    assert read["ticks_file"] == "a.ticks.npz"
-    for entry, m in zip(read["results"], made, strict=True):
+    assert [entry.ticks is None for entry in read.results] == [True, False, True]
+    assert read.ticks_file == "a.ticks.npz"
+    for entry, m in zip(read.results, made, strict=True):
         np.testing.assert_array_equal(read_ticks(path, read, entry), m.ticks)
     # A changed and a missing one are noticed.
-    big = read["results"][1]
+    big = read.results[1]
     with np.load(ticks_path(path)) as arrays:
         changed = dict(arrays)
-    changed[big["ticks"]["array"]][0, 0, 0] += 1
+    changed[big.ticks.array][0, 0, 0] += 1
     np.savez(ticks_path(path), **changed)
     with pytest.raises(gw.BadResultsFile, match="not of the same run"):
         read_ticks(path, read, big)
@@ -372,6 +435,7 @@ def test_the_names_of_the_files():
     assert ticks_path(path) == Path("a/b.ticks.npz")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
     """The older file stays, too; and the run can be gone on with."""
     from click.testing import CliRunner
@@ -388,17 +452,17 @@ def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
     partial = partial_path(path)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and run.poll() is None:
-        if partial.exists() and len(read_results(partial)["results"]) >= 2:
+        if partial.exists() and len(read_results(partial).results) >= 2:
             break
         time.sleep(0.02)
     run.send_signal(signal.SIGKILL)
     assert run.wait() == -signal.SIGKILL, "it ended by itself"
     left = read_results(partial)
-    finished = left["results"]
-    assert left["complete"] is False
-    assert left["planned"] == 8
+    finished = left.results
+    assert left.complete is False
+    assert left.planned == 8
     assert 2 <= len(finished) < 8
-    assert all(entry["correct"] for entry in finished)
+    assert all(entry.correct for entry in finished)
     assert path.read_text() == "the older file"
 
     done = CliRunner().invoke(main, [*words, "--resume", str(partial)])
@@ -408,10 +472,10 @@ def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
     assert done.exit_code == 0, done.output
     whole = read_results(path)
     assert not partial.exists()
-    assert len(whole["results"]) == 8
-    kept = {case_key(entry): entry["samples"] for entry in whole["results"]}
-    assert all(kept[case_key(entry)] == entry["samples"] for entry in finished)
-    assert whole["context"]["resumed"] == [left["context"]["time"]]
+    assert len(whole.results) == 8
+    kept = {entry.key: entry.samples for entry in whole.results}
+    assert all(kept[entry.key] == entry.samples for entry in finished)
+    assert whole.context.resumed == (left.context.time,)
 
 
 # ---- tables
@@ -421,7 +485,7 @@ def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
 def test_data_frames(kind):
     pytest.importorskip(kind)
     failed = measurement("reduce", error="DeviceError: lost", kernels=(), whole={}, ticks=(), work={})
-    frame = to_dataframe(document([measurement(), failed]), kind)
+    frame = to_dataframe(loaded(document([measurement(), failed])), kind)
     columns = {name: list(frame[name]) for name in frame.columns}
     assert columns["series"][:4] == ["gpu_span", "cpu_wall", "first", "second"]
     assert columns["part"][:4] == ["whole", "whole", "kernel", "kernel"]
@@ -433,7 +497,7 @@ def test_data_frames(kind):
 
 
 def test_data_frames_of_other_kinds_and_missing_packages(monkeypatch):
-    made = document([measurement()])
+    made = loaded(document([measurement()]))
     with pytest.raises(gw.ArgumentError, match="'pandas' or 'polars'"):
         to_dataframe(made, "excel")
     monkeypatch.setitem(sys.modules, "polars", None)
@@ -445,12 +509,11 @@ def test_data_frames_of_other_kinds_and_missing_packages(monkeypatch):
 def test_the_example_in_the_page_is_as_the_schema_says():
     page = (ROOT / "docs" / "results-file.md").read_text(encoding="utf-8")
     example = json.loads(re.search(r"```json\n(.*?)```", page, re.DOTALL)[1])
-    assert check_document(example, "example") == example
+    assert document_of(example, "example").to_json() == example
 
 
 def test_documents_are_not_changed_by_reading_them():
     made = document([measurement()])
     before = copy.deepcopy(made)
-    check_document(made, "made")
-    to_dataframe(made)
+    to_dataframe(document_of(made, "made"))
     assert made == before

@@ -2,19 +2,21 @@
 
 import json
 import lzma
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.results import write_results
-from gridwise_py.bench.results_reader import parse
-from gridwise_py.bench.roofline import ceilings_of, points, read_calibration
-from gridwise_py.bench.roofline_report import ceilings_text, plot_roofline, roofline_picture
+from gridwise_py.bench.analysis.roofline import ceilings_of, points, read_calibration
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report.roofline import ceilings_text, plot_roofline, roofline_picture
+from gridwise_py.bench.results.model import CalibrationData, Speed
+from gridwise_py.bench.results.reader import parse
 from gridwise_py.cli import main
+from gridwise_py.storage.json_files import write_json
 from helpers.paths import RESULTS
-from helpers.results import DEVICE, document, measurement
+from helpers.results import DEVICE, document, loaded, measurement
 
 KEY = {key: DEVICE[key] for key in ("adapter", "driver", "backend")}
 CALIBRATION = {
@@ -23,6 +25,7 @@ CALIBRATION = {
     "fma_gflops": 20_000.0,
     "floors_ns": {"empty_pass": 4000.0, "gap_between_passes": 6000.0},
 }
+MEASURED = CalibrationData.from_json(CALIBRATION)
 
 
 def _one(ns, *, labels=("k",), moved=10**8, flops=0, **fields):
@@ -34,7 +37,8 @@ def _one(ns, *, labels=("k",), moved=10**8, flops=0, **fields):
     entry["whole"]["gpu_span_ns"] = float(ns)
     for kernel in entry["kernels"]:
         kernel["gpu_ns"] = ns / len(labels)
-    (point,) = points(doc, ceilings_of(doc, CALIBRATION))
+    doc = loaded(doc)
+    (point,) = points(doc, ceilings_of(doc, MEASURED))
     return point
 
 
@@ -45,20 +49,20 @@ def test_memory_and_arithmetic():
     assert point.gflops == 10**6 / 100_000
     point = _one(100_000, flops=4 * 10**9)
     assert (point.predicted_ns, point.bound) == (pytest.approx(200_000), "arithmetic")
-    assert ceilings_of(document([]), CALIBRATION).ridge == 20
+    assert ceilings_of(loaded(document([])), MEASURED).ridge == 20
 
 
 def test_the_floors_of_a_results_file_count_as_those_of_a_calibration():
     """The file's names have units: empty_pass_ns."""
     own = {name: value for name, value in CALIBRATION.items() if name in ("copy", "fma_gflops")}
     floors = {"empty_pass_ns": 4000.0, "gap_between_passes_ns": 6000.0, "submission_ns": None}
-    found = ceilings_of(document([], device={**DEVICE, "calibration": own, "floors": floors}))
-    given = ceilings_of(document([]), CALIBRATION)
+    found = ceilings_of(loaded(document([], device={**DEVICE, "calibration": own, "floors": floors})))
+    given = ceilings_of(loaded(document([])), MEASURED)
     assert {name: found.floors_ns[name] for name in given.floors_ns} == given.floors_ns
 
 
 def test_small_copies_are_slower_and_cold_ones_are_memory():
-    ceilings = ceilings_of(document([]), CALIBRATION)
+    ceilings = ceilings_of(loaded(document([])), MEASURED)
     assert ceilings.copy_gbytes_per_s(10**7) == pytest.approx(10**2.5)
     assert ceilings.copy_gbytes_per_s(10) == pytest.approx(100)
     assert ceilings.copy_gbytes_per_s(10**12) == pytest.approx(1000)
@@ -92,7 +96,8 @@ def test_gaps_between_kernels():
     entry["whole"]["gpu_span_ns"] = 200_000.0
     for kernel in entry["kernels"]:
         kernel["gpu_ns"] = 50_000.0
-    (point,) = points(doc, ceilings_of(doc, CALIBRATION))
+    doc = loaded(doc)
+    (point,) = points(doc, ceilings_of(doc, MEASURED))
     assert "gaps between its 2 kernels: 50.0 %" in point.why
     assert point.kernels == (("a", 0.25), ("b", 0.25))
 
@@ -101,30 +106,30 @@ def test_what_has_no_place_on_it():
     found = [
         measurement(work={}), measurement("copy", error="x", kernels=(), whole={}, ticks=()), measurement(n=8),
     ]  # fmt: skip
-    doc = document(found)
-    assert [point.n for point in points(doc, ceilings_of(doc, CALIBRATION))] == [8]
+    doc = loaded(document(found))
+    assert [point.n for point in points(doc, ceilings_of(doc, MEASURED))] == [8]
 
 
 def test_ceilings_of_another_device_are_refused():
     with pytest.raises(gw.ArgumentError, match="gridwise calibrate --format json"):
-        ceilings_of(document([measurement()]))
+        ceilings_of(loaded(document([measurement()])))
     for key in KEY:
-        other = {**CALIBRATION, "device": {**KEY, key: "another"}}
+        other = replace(MEASURED, device={**KEY, key: "another"})
         with pytest.raises(gw.ArgumentError, match=f"of {key} .*'another'"):
-            ceilings_of(document([measurement()]), other)
-    own = document([measurement()], device={**DEVICE, "calibration": CALIBRATION})
+            ceilings_of(loaded(document([measurement()])), other)
+    own = loaded(document([measurement()], device={**DEVICE, "calibration": CALIBRATION}))
     assert ceilings_of(own).memory_gbytes_per_s == 1000
 
 
 def test_ceilings_of_a_slow_device_are_no_zeros():
-    slow = {**CALIBRATION, "copy": [{"moved_bytes": 1 << 20, "gbytes_per_s": 0.3}], "fma_gflops": 42.0}
-    made = document([measurement()])
+    slow = replace(MEASURED, copy=(Speed(moved_bytes=1 << 20, gbytes_per_s=0.3),), fma_gflops=42.0)
+    made = loaded(document([measurement()]))
     assert "0.300 GB/s of copy, 42.0 GFLOP/s" in ceilings_text(made, ceilings_of(made, slow))
 
 
 def test_the_command(tmp_path):
     results, calibration = tmp_path / "r.json", tmp_path / "c.json"
-    write_results(results, document([measurement("scan"), measurement("copy", op=None)]))
+    write_json(results, document([measurement("scan"), measurement("copy", op=None)]))
     calibration.write_text(json.dumps(CALIBRATION))
     run = CliRunner().invoke
     good = ["roofline", str(results), "--calibration", str(calibration)]
@@ -148,8 +153,8 @@ def test_the_command(tmp_path):
 
 def test_the_picture(tmp_path):
     pytest.importorskip("altair")
-    doc = document([measurement(n=1 << 20), measurement("reduce", n=1 << 24), measurement("copy", work={})])
-    ceilings = ceilings_of(doc, CALIBRATION)
+    doc = loaded(document([measurement(n=1 << 20), measurement("reduce", n=1 << 24), measurement("copy", work={})]))
+    ceilings = ceilings_of(doc, MEASURED)
     found = points(doc, ceilings)
     chart = roofline_picture(doc, ceilings, found)
     line, drawn = ([*layer["data"]["values"]] for layer in (chart["layer"][0], chart["layer"][-1]))
@@ -174,7 +179,7 @@ def test_a_run_on_an_h200():
     doc = parse(lzma.decompress((folder / "run1.json.xz").read_bytes()), "run1.json")
     ceilings = ceilings_of(doc, read_calibration(folder / "calibration.json"))
     found = points(doc, ceilings)
-    assert len(found) == len(doc["results"])
+    assert len(found) == len(doc.results)
     largest = [p for p in found if p.name.startswith("copy") and p.n == 1 << 28]
     assert all(p.why == "at the roof" and p.bound == "memory" for p in largest)
     assert ceilings.ridge > 10

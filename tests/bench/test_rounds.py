@@ -3,22 +3,22 @@
 import io
 import re
 import warnings
-from dataclasses import asdict
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from gridwise_py.bench.calibration import Calibration
-from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.probes import TickCheck
-from gridwise_py.bench.results import result_entry
-from gridwise_py.bench.results_reader import check_document
-from gridwise_py.bench.rounds import pooled, pooled_series
-from gridwise_py.bench.shares import described, shares
-from gridwise_py.bench.statistics import summarize
-from gridwise_py.bench.table import results_table
-from helpers.results import document, measurement, series
+from gridwise_py.bench.calibrate.calibration import Calibration
+from gridwise_py.bench.calibrate.probes import TickCheck
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report.table import results_table
+from gridwise_py.bench.results.entries import result_of
+from gridwise_py.bench.results.rounds import pooled, pooled_series
+from gridwise_py.bench.results.schema import check_document
+from gridwise_py.bench.results.shares import calibrated, with_shares
+from gridwise_py.bench.stats.series import Series
+from gridwise_py.bench.stats.statistics import summarize
+from helpers.results import document, loaded, measurement, series
 
 # ---- rounds
 
@@ -37,16 +37,15 @@ def _rounds(*rounds, **fields):
 
 
 def test_samples_of_all_rounds_are_one_series():
-    (entry,) = pooled(_rounds([100.0, 101.0, 102.0], [110.0, 111.0, 112.0, 113.0]))["results"]
-    assert entry["rounds"] == 2
-    assert entry["kernels"][0]["samples_ns"] == [100, 101, 102, 110, 111, 112, 113]
-    assert entry["kernels"][0]["gpu_ns"] == entry["whole"]["gpu_span_ns"] == 110
-    assert entry["kernels"][0]["invalid"] == {"zero": 2}
-    assert entry["rates"]["gbytes_per_s"] == pytest.approx(8 * (1 << 20) / 110)
-    assert entry["rates"]["gitems_per_s"] == pytest.approx((1 << 20) / 110)
-    assert entry["rates"]["share_of_peak"] == pytest.approx(entry["rates"]["gbytes_per_s"] / 100)
-    assert entry["rates"]["peak_gbytes_per_s"] == 100
-    check_document(pooled(_rounds([1.0, 2.0], [1.0])), "pooled")
+    (entry,) = pooled(loaded(_rounds([100.0, 101.0, 102.0], [110.0, 111.0, 112.0, 113.0]))).results
+    assert entry.kernels[0].samples_ns == (100, 101, 102, 110, 111, 112, 113)
+    assert entry.kernels[0].gpu_ns == entry.whole.gpu_span_ns == 110
+    assert entry.kernels[0].invalid == {"zero": 2}
+    assert entry.rates.gbytes_per_s == pytest.approx(8 * (1 << 20) / 110)
+    assert entry.rates.gitems_per_s == pytest.approx((1 << 20) / 110)
+    assert entry.rates.share_of_peak == pytest.approx(entry.rates.gbytes_per_s / 100)
+    assert entry.rates.peak_gbytes_per_s == 100
+    check_document(pooled(loaded(_rounds([1.0, 2.0], [1.0]))).to_json(), "pooled")
 
 
 def test_the_interval_shows_that_rounds_differ():
@@ -56,16 +55,16 @@ def test_the_interval_shows_that_rounds_differ():
     # Two samples of each, which are too few to show that they depend on each other.
     rounds = [(level + 0.01 * rng.standard_normal(2)).tolist() for level in levels]
     rounds[0] += [90.0, 110.0]
-    (entry,) = pooled(_rounds(*rounds))["results"]
-    summary = entry["whole"]["series"]["gpu_span"]["summary"]
+    (entry,) = pooled(loaded(_rounds(*rounds))).results
+    summary = entry.gpu_span.summary
     # Student's t of three degrees of freedom.
     half = 3.182 * np.std(levels, ddof=1) / 2
-    assert summary["ci_low_ns"] == pytest.approx(summary["median_ns"] - half, abs=0.1)
-    assert summary["ci_high_ns"] == pytest.approx(summary["median_ns"] + half, abs=0.1)
+    assert summary.ci_low_ns == pytest.approx(summary.median_ns - half, abs=0.1)
+    assert summary.ci_high_ns == pytest.approx(summary.median_ns + half, abs=0.1)
 
 
 def test_a_case_of_one_round_stays_as_it_is():
-    made = document([measurement(), measurement(n=5)])
+    made = loaded(document([measurement(), measurement(n=5)]))
     assert pooled(made) == made
 
 
@@ -73,18 +72,18 @@ def test_a_round_that_failed_or_was_wrong_is_not_forgotten():
     made = _rounds([100.0], [102.0], [104.0])
     made["results"][1] |= {"correct": False, "mismatch": "item 3"}
     made["results"][2] |= {"correct": False, "error": "DeviceError: lost", "clock_moved": True}
-    (entry,) = pooled(made)["results"]
-    assert (entry["correct"], entry["mismatch"], entry["rounds"]) == (False, "item 3", 2)
-    assert entry["kernels"][0]["samples_ns"] == [100, 102]
+    (entry,) = pooled(loaded(made)).results
+    assert (entry.correct, entry.mismatch) == (False, "item 3")
+    assert entry.kernels[0].samples_ns == (100, 102)
     for entry in made["results"]:
         entry |= {"correct": False, "error": "DeviceError: lost"}
-    (entry,) = pooled(made)["results"]
-    assert (entry["error"], entry["rounds"]) == ("DeviceError: lost", 0)
+    (entry,) = pooled(loaded(made)).results
+    assert entry.error == "DeviceError: lost"
 
 
 def test_the_table_has_a_row_per_case():
     console = Console(width=140, record=True, file=io.StringIO())
-    console.print(results_table(_rounds([1e5, 1.01e5], [1.1e5, 1.11e5]), "copy"))
+    console.print(results_table(loaded(_rounds([1e5, 1.01e5], [1.1e5, 1.11e5]))))
     lines = [line for line in console.export_text().splitlines() if "2^20" in line]
     assert len(lines) == 1
     assert "83.8 %" not in lines[0]
@@ -105,7 +104,7 @@ def test_no_time_is_surer_than_half_a_step_of_the_clock(step_ns, mode, uncertain
     made = document([_round([187_234.0] * 20, mode=mode, protocol={"batch_trials": 10})])
     made["device"]["tick_step_ns"] = step_ns
     console = Console(width=140, record=True, file=io.StringIO())
-    console.print(results_table(made, "copy"))
+    console.print(results_table(loaded(made)))
     (row,) = [line for line in console.export_text().splitlines() if line.startswith("scan ")]
     assert re.search(rf" 187 µs +{re.escape(uncertainty)} ", row), row
 
@@ -139,49 +138,55 @@ def test_the_peak_is_the_faster_of_copy_and_triad_at_that_size(array_bytes, peak
     ("mode", "datatype", "peak"), [(Mode.HOT, "u32", 900), (Mode.BATCH, "f32", 900), (Mode.COLD, "f32", 420)]
 )
 def test_shares_of_a_result(mode, datatype, peak):
-    entry = result_entry(measurement(n=1 << 18, mode=mode, datatype=datatype))
-    found = shares(entry, CALIBRATION)
-    assert found["peak_gbytes_per_s"] == peak
-    assert found["share_of_peak"] == pytest.approx(entry["rates"]["gbytes_per_s"] / peak)
+    entry = result_of(measurement(n=1 << 18, mode=mode, datatype=datatype))
+    rates = with_shares(entry, CALIBRATION).rates
+    assert rates.peak_gbytes_per_s == peak
+    assert rates.share_of_peak == pytest.approx(entry.rates.gbytes_per_s / peak)
     if datatype == "u32":
-        assert found["share_of_fma"] is None
+        assert rates.share_of_fma is None
     else:
-        assert found["share_of_fma"] == pytest.approx((1 << 18) / entry["whole"]["gpu_span_ns"] / 1000)
+        assert rates.share_of_fma == pytest.approx((1 << 18) / entry.whole.gpu_span_ns / 1000)
 
 
 def test_no_share_of_what_is_not_known():
-    nothing = {"peak_gbytes_per_s": None, "share_of_peak": None, "share_of_fma": None}
-    assert shares(result_entry(measurement()), None) == nothing
     failed = measurement(error="x", kernels=(), whole={}, ticks=(), work={})
-    assert shares(result_entry(failed), CALIBRATION) == nothing
+    for result in (
+        with_shares(result_of(measurement()), None),
+        with_shares(result_of(failed), CALIBRATION),
+    ):
+        rates = result.rates
+        assert (rates.peak_gbytes_per_s, rates.share_of_peak, rates.share_of_fma) == (None, None, None)
 
 
 def test_what_the_file_says_of_the_device():
-    found = described(CALIBRATION)
-    assert found["floors"] == {"empty_pass_ns": 4300.0, "gap_between_passes_ns": None}
-    assert found["calibration"]["tick_check"]["ok"] is True
-    assert found["calibration"]["fma_gflops"] == 1000
-    assert len(found["calibration"]["copy"]) == 3
-    assert described(None) == {"floors": None, "calibration": None}
+    device = loaded(document([])).device
+    found = calibrated(device, CALIBRATION)
+    assert found.floors == {"empty_pass_ns": 4300.0, "gap_between_passes_ns": None}
+    assert found.calibration.tick_check["ok"] is True
+    assert found.calibration.fma_gflops == 1000
+    assert [speed.gbytes_per_s for speed in found.calibration.copy] == [100, 900, 400]
+    assert not found.calibration.unknown
+    without = calibrated(device, None)
+    assert (without.floors, without.calibration) == (None, None)
 
 
 def test_one_round_with_samples_tells_nothing_of_how_rounds_differ():
     """Its interval is that of its samples; the deviation of a single median is not asked for."""
-    one = {"samples_ns": [1.0, 2.0, 3.0, 4.0, 9.0], "invalid": {"zero": 1}}
+    one = Series("k", (1.0, 2.0, 3.0, 4.0, 9.0), None, {"zero": 1})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = pooled_series([one, {"samples_ns": [], "invalid": {"zero": 2}}])
-    assert found["summary"] == asdict(summarize(one["samples_ns"]))
-    assert found["invalid"] == {"zero": 3}
+        found = pooled_series([one, Series("k", (), None, {"zero": 2})])
+    assert found.summary == summarize(one.samples_ns)
+    assert found.invalid == {"zero": 3}
 
 
 def test_two_rounds_are_told_apart_by_student_t():
     """Of one degree of freedom: twelve times the standard error, as far as there are samples."""
     rounds = [[100.0] * 20 + [50.0], [101.0] * 20 + [150.0]]
-    (entry,) = pooled(_rounds(*rounds))["results"]
-    summary = entry["whole"]["series"]["gpu_span"]["summary"]
-    assert summary["ci_high_ns"] - summary["median_ns"] == pytest.approx(12.706 * 0.5, abs=1e-3)
-    assert summary["median_ns"] - summary["ci_low_ns"] == pytest.approx(12.706 * 0.5, abs=1e-3)
+    (entry,) = pooled(loaded(_rounds(*rounds))).results
+    summary = entry.gpu_span.summary
+    assert summary.ci_high_ns - summary.median_ns == pytest.approx(12.706 * 0.5, abs=1e-3)
+    assert summary.median_ns - summary.ci_low_ns == pytest.approx(12.706 * 0.5, abs=1e-3)
 
 
 def test_what_no_round_pools_is_that_of_the_first_or_of_the_first_that_has_it():
@@ -190,12 +195,12 @@ def test_what_no_round_pools_is_that_of_the_first_or_of_the_first_that_has_it():
         entry |= {"position": 3 - number, "cold_start_ns": cold_start_ns, "clock_moved": number == 1}
         entry["canary_ns"], entry["warnings"] = [float(number)], [f"warning {number % 2}"]
         entry["rates"]["share_of_fma"] = None
-    (entry,) = pooled(made)["results"]
-    assert (entry["position"], entry["cold_start_ns"], entry["clock_moved"]) == (3, 5000.0, True)
-    assert entry["canary_ns"] == [0, 1, 2]
-    assert entry["warnings"] == ["warning 0", "warning 1"]
-    assert entry["rates"]["share_of_fma"] is None
+    (entry,) = pooled(loaded(made)).results
+    assert (entry.position, entry.cold_start_ns, entry.clock_moved) == (3, 5000.0, True)
+    assert entry.canary_ns == (0, 1, 2)
+    assert entry.warnings == ("warning 0", "warning 1")
+    assert entry.rates.share_of_fma is None
     for entry in made["results"]:
         entry["whole"]["gpu_span_ns"] = entry["whole"]["cpu_wall_ns"] = None
-    (entry,) = pooled(made)["results"]
-    assert entry["rates"] == made["results"][0]["rates"], "nothing to scale them by"
+    (entry,) = pooled(loaded(made)).results
+    assert entry.rates.to_json() == made["results"][0]["rates"], "nothing to scale them by"

@@ -8,8 +8,8 @@ import jsonschema
 import pytest
 from jsonschema.exceptions import best_match
 
-from gridwise_py.bench.results_reader import SCHEMA_FILE
-from gridwise_py.bench.schema_validator import quick_validator
+from gridwise_py.bench.results.schema import SCHEMA_FILE
+from gridwise_py.bench.results.validator import quick_validator
 from helpers.results import document, measurement
 
 SCHEMA = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))

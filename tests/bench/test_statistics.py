@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -11,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridwise_py import ArgumentError
-from gridwise_py.bench.measurement import StopReason
-from gridwise_py.bench.resampling import (
+from gridwise_py.bench.stats.resampling import (
     autocorrelation_time,
     block_length,
     bootstrap_medians,
@@ -21,7 +19,8 @@ from gridwise_py.bench.resampling import (
     resample,
     widened,
 )
-from gridwise_py.bench.statistics import Stopping, is_stationary, summarize
+from gridwise_py.bench.stats.series import StopReason
+from gridwise_py.bench.stats.statistics import Stopping, StoppingRule, is_stationary, summarize
 from helpers.synthetic import NOISES, noise, times
 
 series = st.lists(st.floats(1, 1e9), min_size=1, max_size=60)
@@ -78,8 +77,8 @@ def test_order_of_a_summary(x):
 
 @given(series, st.integers(-8, 8))
 def test_a_summary_scales_with_its_unit(x, exponent):
-    scaled = asdict(summarize([2.0**exponent * value for value in x]))
-    for name, value in asdict(summarize(x)).items():
+    scaled = summarize([2.0**exponent * value for value in x]).to_json()
+    for name, value in summarize(x).to_json().items():
         assert scaled[name] == (value if name in ("count", "outliers") else pytest.approx(2.0**exponent * value)), name
 
 
@@ -117,7 +116,7 @@ def test_a_summary_draws_a_bounded_number_of_samples(monkeypatch):
         drawn.append(rows.size)
         return rows
 
-    monkeypatch.setattr("gridwise_py.bench.resampling.resample", counting)
+    monkeypatch.setattr("gridwise_py.bench.stats.resampling.resample", counting)
     rng = np.random.default_rng(1)
     summarize(times("independent", 100_000, rng))
     assert not drawn, "medians of independent samples are drawn without drawing the samples"
@@ -165,16 +164,16 @@ def test_interquartile_mean_leaves_out_both_ends():
 # ---- stopping
 
 
-def _run(rule: Stopping, x: np.ndarray, sample_s: float = 0.0) -> tuple[StopReason | None, int]:
+def _run(stopping: Stopping, x: np.ndarray, sample_s: float = 0.0) -> tuple[StopReason | None, int]:
     for n in range(1, len(x) + 1):
-        reason = rule.reason(x[:n], n * sample_s)
+        reason = stopping.reason(x[:n], n * sample_s)
         if reason is not None:
             return reason, n
     return None, len(x)
 
 
 def test_stops_when_the_interval_is_narrow():
-    reason, n = _run(Stopping(), times("independent", 5000, np.random.default_rng(1)))
+    reason, n = _run(Stopping(StoppingRule()), times("independent", 5000, np.random.default_rng(1)))
     assert reason is StopReason.INTERVAL
     assert 50 <= n < 400
     s = summarize(times("independent", 5000, np.random.default_rng(1))[:n])
@@ -183,8 +182,8 @@ def test_stops_when_the_interval_is_narrow():
 
 def test_dependent_samples_take_longer():
     rng = np.random.default_rng(4)
-    plain = np.median([_run(Stopping(), times("independent", 5000, rng))[1] for _ in range(15)])
-    dependent = np.median([_run(Stopping(), times("autocorrelated", 5000, rng))[1] for _ in range(15)])
+    plain = np.median([_run(Stopping(StoppingRule()), times("independent", 5000, rng))[1] for _ in range(15)])
+    dependent = np.median([_run(Stopping(StoppingRule()), times("autocorrelated", 5000, rng))[1] for _ in range(15)])
     assert dependent > 3 * plain
 
 
@@ -193,7 +192,7 @@ def test_as_many_samples_as_the_interval_needs():
     rng = np.random.default_rng(4)
 
     def median_count(kind, sd):
-        return np.median([_run(Stopping(), times(kind, 5000, rng, sd=sd))[1] for _ in range(15)])
+        return np.median([_run(Stopping(StoppingRule()), times(kind, 5000, rng, sd=sd))[1] for _ in range(15)])
 
     assert 1 <= median_count("independent", 0.03) / (2 * 1.96 * 1.2533 * 0.03 / 0.01) ** 2 < 1.25
     # Of an AR(1) process of 0.8 the signs have a time of 4.1, which a series this short may underestimate.
@@ -204,7 +203,7 @@ def test_stops_on_a_plateau():
     """A drift: more samples make nothing more certain."""
     rng = np.random.default_rng(3)
     drifting = 1e5 * np.exp(np.cumsum(rng.standard_normal(5000)) * 0.01)
-    reason, n = _run(Stopping(), drifting)
+    reason, n = _run(Stopping(StoppingRule()), drifting)
     assert reason is StopReason.PLATEAU
     assert n < 3000
 
@@ -212,7 +211,7 @@ def test_stops_on_a_plateau():
 def test_one_look_shows_no_plateau():
     """Samples that come in large portions are looked at seldom; a line through one look has no slope."""
     x = np.where(np.random.default_rng(3).random(40_000) < 0.5, 1e3, 9e3)  # two modes: the interval stays wide
-    rule = Stopping(max_samples=10**6)
+    rule = Stopping(StoppingRule(max_samples=10**6))
     assert [rule.reason(list(x[:n]), 0.0) for n in (60, 600, 6000)] == [None] * 3
     assert [rule.reason(list(x[:n]), 0.0) for n in (8000, 10_000)] == [None, StopReason.PLATEAU]
 
@@ -220,52 +219,51 @@ def test_one_look_shows_no_plateau():
 def test_coarse_ticks_are_a_plateau():
     rng = np.random.default_rng(3)
     x = np.where(rng.random(5000) < 0.5, 65_536.0, 131_072.0)
-    assert _run(Stopping(), x)[0] is StopReason.PLATEAU
+    assert _run(Stopping(StoppingRule()), x)[0] is StopReason.PLATEAU
 
 
 @pytest.mark.parametrize("kind", ["independent", "autocorrelated"])
 def test_an_interval_that_narrows_as_it_should_is_no_plateau(kind):
     x = times(kind, 4000, np.random.default_rng(3))
-    assert _run(Stopping(relative_interval=1e-9, max_samples=10**6), x) == (None, 4000)
+    assert _run(Stopping(StoppingRule(relative_interval=1e-9, max_samples=10**6)), x) == (None, 4000)
 
 
 def test_a_plateau_takes_as_many_samples_as_the_rule_says():
     x = np.where(np.random.default_rng(3).random(2000) < 0.5, 65_536.0, 131_072.0)
     for least in (300, 700):
-        reason, n = _run(Stopping(plateau_samples=least), x)
+        reason, n = _run(Stopping(StoppingRule(plateau_samples=least)), x)
         assert reason is StopReason.PLATEAU
         assert least <= n <= least * 9 / 8 + 4
-    reason, n = _run(Stopping(plateau_samples=100, min_samples=60), x)
+    reason, n = _run(Stopping(StoppingRule(plateau_samples=100, min_samples=60)), x)
     assert reason is StopReason.PLATEAU
     assert 240 <= n <= 240 * 9 / 8 + 4, "four times as many as at the first look"
 
 
 def test_stops_at_the_time_and_at_the_count():
     x = times("independent", 500, np.random.default_rng(3), sd=0.3)
-    assert _run(Stopping(timeout_s=1.0), x, sample_s=0.01) == (StopReason.TIMEOUT, 100)
-    assert _run(Stopping(timeout_s=1e-9), x, sample_s=0.01) == (StopReason.TIMEOUT, 1)
-    assert _run(Stopping(max_samples=70), x) == (StopReason.COUNT, 70)
-    assert _run(Stopping(max_samples=1), x) == (StopReason.COUNT, 1)
-    assert _run(Stopping(), x) == (None, 500)
+    assert _run(Stopping(StoppingRule(timeout_s=1.0)), x, sample_s=0.01) == (StopReason.TIMEOUT, 100)
+    assert _run(Stopping(StoppingRule(timeout_s=1e-9)), x, sample_s=0.01) == (StopReason.TIMEOUT, 1)
+    assert _run(Stopping(StoppingRule(max_samples=70)), x) == (StopReason.COUNT, 70)
+    assert _run(Stopping(StoppingRule(max_samples=1)), x) == (StopReason.COUNT, 1)
+    assert _run(Stopping(StoppingRule()), x) == (None, 500)
 
 
 def test_a_narrow_interval_is_believed_at_the_second_look():
     """Which comes when there are an eighth more, or as good as."""
     x = times("independent", 500, np.random.default_rng(3), sd=0.0005)
-    assert _run(Stopping(), x) == (StopReason.INTERVAL, 56)
-    assert _run(Stopping(min_samples=80), x) == (StopReason.INTERVAL, 90)
-    assert _run(Stopping(min_samples=8), x) == (StopReason.INTERVAL, 12)
+    assert _run(Stopping(StoppingRule()), x) == (StopReason.INTERVAL, 56)
+    assert _run(Stopping(StoppingRule(min_samples=80)), x) == (StopReason.INTERVAL, 90)
+    assert _run(Stopping(StoppingRule(min_samples=8)), x) == (StopReason.INTERVAL, 12)
 
 
 def test_equal_samples_stop_at_once():
-    assert _run(Stopping(min_samples=30), np.full(1000, 5.0)) == (StopReason.INTERVAL, 30)
+    assert _run(Stopping(StoppingRule(min_samples=30)), np.full(1000, 5.0)) == (StopReason.INTERVAL, 30)
 
 
-def test_a_rule_can_be_used_again():
-    rule = Stopping()
+def test_a_shorter_series_starts_over():
+    stopping = Stopping(StoppingRule())
     x = times("independent", 2000, np.random.default_rng(8))
-    assert _run(rule, x) == _run(rule, x)
-    assert asdict(rule) == asdict(Stopping())
+    assert _run(stopping, x) == _run(stopping, x) == _run(Stopping(StoppingRule()), x)
 
 
 def test_asking_after_each_sample_is_cheap(monkeypatch):
@@ -279,7 +277,7 @@ def test_asking_after_each_sample_is_cheap(monkeypatch):
 
     monkeypatch.setattr(Stopping, "_look", counting)
     x = times("bimodal", 3000, np.random.default_rng(1), sd=0.2).tolist()
-    rule = Stopping(plateau_samples=10**6)
+    rule = Stopping(StoppingRule(plateau_samples=10**6))
     for n in range(0, 3000, 2):
         assert rule.reason(x[:n], 0) is None
     assert 20 < len(looked) < 60
@@ -289,7 +287,7 @@ def test_asking_after_each_sample_is_cheap(monkeypatch):
 @pytest.mark.parametrize("bad", [{"relative_interval": 0}, {"timeout_s": 0}, {"max_samples": 0}])
 def test_a_rule_that_cannot_work_is_refused(bad):
     with pytest.raises(ArgumentError, match=next(iter(bad))):
-        Stopping(**bad)
+        StoppingRule(**bad)
 
 
 # ---- warm-up

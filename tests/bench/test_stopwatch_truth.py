@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.measure import _warnings
-from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.protocol import SamplingProtocol
-from gridwise_py.bench.sampling import Sampler, WarmUp
-from gridwise_py.bench.series import Samples
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.sampling.measure import _warnings
+from gridwise_py.bench.sampling.protocol import SamplingProtocol
+from gridwise_py.bench.sampling.sampler import Sampler, WarmUp
+from gridwise_py.bench.sampling.samples import Samples
 from gridwise_py.timing.queries import MAX_PAIRS
 from gridwise_py.timing.result import Span, TimingResult
 
@@ -65,7 +65,7 @@ def test_benchmark_of_calls_without_a_flaw_says_nothing_of_it(device):
 
 def _sampler(device, **protocol):
     scan = gw.Scan(device, "u32", strategy="reduce_then_scan")
-    bound = scan._bind({"input": gw.asarray(X, device)}).bound
+    bound = scan.bind(input=gw.asarray(X, device)).bound_plan
     return Sampler(device, bound, Mode.HOT, SamplingProtocol(warmup_s=0.0, check_unit=False, **protocol))
 
 

@@ -1,20 +1,22 @@
 """Suites, the order of cases, what a failing case does to the others, and runs that are gone on with."""
 
+import json
 import sys
 from dataclasses import replace
 
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench import isolate, runner
-from gridwise_py.bench import suite as suites
-from gridwise_py.bench.axes import collect_axes
-from gridwise_py.bench.case import Case
-from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.results_reader import check_document, read_results
-from gridwise_py.bench.results_writer import partial_path
-from gridwise_py.bench.runner import Request, RunProgress, run_jobs
-from gridwise_py.bench.suite import (
+from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.results.reader import read_results
+from gridwise_py.bench.results.schema import check_document
+from gridwise_py.bench.results.writer import partial_path
+from gridwise_py.bench.sweep import isolate, runner
+from gridwise_py.bench.sweep import suite as suites
+from gridwise_py.bench.sweep.axes import collect_axes
+from gridwise_py.bench.sweep.runner import Request, RunProgress, run_jobs
+from gridwise_py.bench.sweep.suite import (
     BENCH_PROTOCOL,
     DEFAULT_AXES,
     Job,
@@ -187,8 +189,8 @@ class _Told(RunProgress):
         self.began_jobs.append(str(job))
         self.to_come.append([str(other) for other in to_come])
 
-    def finished(self, job, entry):
-        self.results.append((entry["n"], entry["error"]))
+    def finished(self, job, result):
+        self.results.append((result.n, result.error))
 
 
 def test_a_crash_of_one_case_is_recorded_and_the_rest_goes_on(invented, tmp_path):
@@ -199,20 +201,20 @@ def test_a_crash_of_one_case_is_recorded_and_the_rest_goes_on(invented, tmp_path
     names = [str(job) for job in jobs]
     assert shown.began_jobs == invented == names
     assert shown.to_come == [names[i + 1 :] for i in range(len(names))]
-    assert shown.results == [(entry["n"], entry["error"]) for entry in made["results"]]
-    assert [entry["error"] for entry in made["results"]] == [
+    assert shown.results == [(entry.n, entry.error) for entry in made.results]
+    assert [entry.error for entry in made.results] == [
         None, None, "RuntimeError: thirteen", "RuntimeError: thirteen", None, None,
     ]  # fmt: skip
-    assert not made["results"][2]["correct"]
-    assert read_results(path)["results"] == made["results"]
+    assert not made.results[2].correct
+    assert read_results(path).results == made.results
 
 
 def test_the_document_has_the_order_asked_for_and_the_file_the_order_measured(invented, tmp_path):
     path = tmp_path / "out.json"
     jobs = in_rounds(_jobs("n[pow2]=[0:9]", "datatype=u32"), 1, seed=0)
     made = run_jobs(Request(jobs, SHORT), None, json_path=path)
-    assert [entry["position"] for entry in made["results"]] == list(range(20))
-    assert [entry["position"] for entry in read_results(path)["results"]] == [job.position for job in jobs]
+    assert [entry.position for entry in made.results] == list(range(20))
+    assert [entry.position for entry in read_results(path).results] == [job.position for job in jobs]
 
 
 def test_a_resumed_run_skips_what_is_finished_and_repeats_what_failed(invented, tmp_path):
@@ -223,8 +225,8 @@ def test_a_resumed_run_skips_what_is_finished_and_repeats_what_failed(invented, 
     more = _jobs("n=13,12,15", "datatype=u32")
     made = run_jobs(Request(more, SHORT), None, json_path=path, resume_from=path)
     assert invented == [str(job) for job in more if job.case.n != 12]
-    assert [entry["n"] for entry in made["results"]] == [13, 13, 12, 12, 15, 15]
-    check_document(made, "made")
+    assert [entry.n for entry in made.results] == [13, 13, 12, 12, 15, 15]
+    check_document(made.to_json(), "made")
 
 
 def test_an_interrupted_run_leaves_its_finished_cases(invented, tmp_path):
@@ -233,7 +235,7 @@ def test_an_interrupted_run_leaves_its_finished_cases(invented, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run_jobs(Request(jobs, SHORT), None, json_path=path)
     assert not path.exists()
-    assert [entry["n"] for entry in read_results(partial_path(path))["results"]] == [12, 12]
+    assert [entry.n for entry in read_results(partial_path(path)).results] == [12, 12]
 
 
 @pytest.mark.parametrize(
@@ -247,14 +249,14 @@ def test_an_interrupted_run_leaves_its_finished_cases(invented, tmp_path):
     ],
 )
 def test_a_run_is_not_resumed_under_other_conditions(invented, tmp_path, change, problem):
-    from gridwise_py.bench.results import write_results
+    from gridwise_py.storage.json_files import write_json
 
     path = tmp_path / "out.json"
     jobs = _jobs("n=12", "datatype=u32")
     run_jobs(Request(jobs, SHORT), None, json_path=path)
-    changed = read_results(path)
+    changed = json.loads(path.read_text())
     change(changed)
-    write_results(path, changed)
+    write_json(path, changed)
     before = path.read_bytes()
     with pytest.raises(gw.ArgumentError, match=f"--resume out.json: its {problem}"):
         run_jobs(Request(jobs, SHORT), None, json_path=path, resume_from=path)
@@ -273,7 +275,7 @@ def test_a_broken_device_is_replaced(monkeypatch, device):
     monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
     monkeypatch.setattr(runner, "request_device", lambda adapter: made.append(adapter) or device)
     done = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), "some")
-    assert [entry["error"] for entry in done["results"]] == ["DeviceError: lost", None]
+    assert [entry.error for entry in done.results] == ["DeviceError: lost", None]
     assert made == ["some", "some"]
 
 
@@ -283,9 +285,9 @@ def test_a_broken_device_is_replaced(monkeypatch, device):
 def test_isolated_cases_are_measured_as_others(device):
     job = Job(Case("copy", 1000, "u32"), Mode.BATCH, 4)
     entry = isolate.measure_isolated(None, job, SHORT)
-    assert entry["correct"] is True
-    assert entry["position"] == 4
-    assert len(entry["samples"]) >= 2
+    assert entry.correct is True
+    assert entry.position == 4
+    assert len(entry.samples) >= 2
 
 
 @pytest.mark.parametrize(
@@ -302,12 +304,12 @@ def test_a_native_abort_is_the_error_of_its_case(device, monkeypatch, code, prob
     monkeypatch.setattr(isolate, "child_command", lambda out: [sys.executable, "-c", code])
     monkeypatch.setattr(isolate, "CHILD_TIMEOUT_S", 0.5 if "sleep" in code else 60)
     made = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT, isolate=True), None)
-    assert [problem in entry["error"] for entry in made["results"]] == [True, True], made["results"][0]["error"]
-    check_document(made, "made")
+    assert [problem in entry.error for entry in made.results] == [True, True], made.results[0].error
+    check_document(made.to_json(), "made")
 
 
 def test_an_error_in_a_child_is_that_of_its_case(device):
     job = Job(Case("copy", 1 << 40, "u32"), Mode.BATCH, 0)
     entry = isolate.measure_isolated(None, job, SHORT)
-    assert "Error" in entry["error"]
-    assert entry["correct"] is False
+    assert "Error" in entry.error
+    assert entry.correct is False

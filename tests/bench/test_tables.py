@@ -12,24 +12,25 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import gridwise_py as gw
-from gridwise_py.bench.calibration import Calibration
-from gridwise_py.bench.case import Case
-from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.names import case_name, entry_name
-from gridwise_py.bench.probes import TickCheck
-from gridwise_py.bench.results import write_results
-from gridwise_py.bench.roofline import ceilings_of, points
-from gridwise_py.bench.roofline_report import ceilings_text, roofline_table
-from gridwise_py.bench.rounds import pooled
-from gridwise_py.bench.shares import peak_problem
-from gridwise_py.bench.suite import Job
-from gridwise_py.bench.table import results_table
-from gridwise_py.bench.text_table import Column, TextTable
-from gridwise_py.bench.timers import TIMERS
-from gridwise_py.bench.timers_report import timers_table
+from gridwise_py.bench.analysis.roofline import ceilings_of, points
+from gridwise_py.bench.calibrate.calibration import Calibration
+from gridwise_py.bench.calibrate.probes import TickCheck
+from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.cases.names import case_name
+from gridwise_py.bench.report.roofline import ceilings_text, roofline_table
+from gridwise_py.bench.report.table import results_table
+from gridwise_py.bench.report.text_table import Column, TextTable
+from gridwise_py.bench.report.timers import timers_table
+from gridwise_py.bench.results.model import CalibrationData
+from gridwise_py.bench.results.rounds import pooled
+from gridwise_py.bench.results.shares import peak_problem
+from gridwise_py.bench.sweep.suite import Job
+from gridwise_py.bench.sweep.timers import TIMERS
 from gridwise_py.cli import main
 from gridwise_py.cli.output import showing_progress
-from helpers.results import DEVICE, document, measurement, series
+from gridwise_py.storage.json_files import write_json
+from helpers.results import DEVICE, document, loaded, measurement, series
 
 WIDTHS = (60, 80, 120)
 CALIBRATION = {
@@ -38,6 +39,7 @@ CALIBRATION = {
     "fma_gflops": 41.6,
     "floors_ns": {"empty_pass": 4000.0, "gap_between_passes": 6000.0},
 }
+MEASURED = CalibrationData.from_json(CALIBRATION)
 
 ENTROPY = {"datatype": "u64", "op": None, "distribution": "entropy_0.544"}
 LONG_KEY = {"adapter": "a GPU with quite a long name, revision 2", "driver": "580.159.04"}
@@ -75,12 +77,12 @@ def _timers_document():
 
 
 def _bench():
-    return results_table(_documents(), "copy"), ["scan", "add", "2^24", "1,000,003", "15.9", "ms", "entropy_0.544"]
+    return results_table(loaded(_documents())), ["scan", "add", "2^24", "1,000,003", "15.9", "ms", "entropy_0.544"]
 
 
 def _roofline():
-    made = _documents()
-    ceilings = ceilings_of(made, CALIBRATION)
+    made = loaded(_documents())
+    ceilings = ceilings_of(made, MEASURED)
     must = ["scan", "2^24", "1,000,003", "0.270", "41.6", "cold"]
     return roofline_table(made, ceilings, points(made, ceilings)), must
 
@@ -175,13 +177,13 @@ def test_a_row_must_fit_the_columns():
 def test_a_case_has_one_name_everywhere():
     case = Case.build("scan", 1 << 18, "u32", "add")
     job = Job(case, Mode.HOT, 0)
-    made = document([measurement("scan", 1 << 18)])
-    (entry,) = made["results"]
-    assert str(job) == entry_name(entry, with_n=True) == "scan add u32 hot n=2^18"
+    made = loaded(document([measurement("scan", 1 << 18)]))
+    (entry,) = made.results
+    assert str(job) == entry.name_with_n == "scan add u32 hot n=2^18"
     assert str(case) == "scan add u32 n=2^18"
-    (point,) = points(made, ceilings_of(made, CALIBRATION))
-    assert point.name == entry_name(entry) == "scan add u32 hot"
-    assert "\nscan add u32 hot " in _text(results_table(made, "copy"))
+    (point,) = points(made, ceilings_of(made, MEASURED))
+    assert point.name == entry.name == "scan add u32 hot"
+    assert "\nscan add u32 hot " in _text(results_table(made))
     assert case_name("sort", {"datatype": "f32", "op": None, "distribution": "zipf"}, "cold") == "sort f32 zipf cold"
     assert case_name("sort", {"datatype": "f32", "distribution": "uniform"}, "batch", 1000) == "sort f32 n=1,000"
 
@@ -190,7 +192,7 @@ def test_a_case_has_one_name_everywhere():
 
 
 def _lines(measurements, width=140, **fields):
-    return _text(results_table(document(measurements, **fields), "copy"), width).splitlines()
+    return _text(results_table(loaded(document(measurements, **fields))), width).splitlines()
 
 
 def test_kernels_are_below_their_primitive_and_only_if_there_are_several():
@@ -286,46 +288,46 @@ def test_one_sample_has_no_uncertainty():
 def test_quiet_leaves_what_failed():
     broken = measurement("scan", error="it broke", kernels=(), whole={}, ticks=(), warnings=("something",))
     made = document([measurement("copy", op=None), broken], device={**DEVICE, "adapter_type": "CPU"})
-    text = _text(results_table(made, "copy", quiet=True), 140)
+    text = _text(results_table(loaded(made), quiet=True), 140)
     assert "it broke" in text
     for word in ("medians", "software", "warning"):
         assert word not in text
-        assert word in _text(results_table(made, "copy"), 140) or word == "warning"
+        assert word in _text(results_table(loaded(made)), 140) or word == "warning"
 
 
 def test_a_peak_that_cases_exceed_is_not_shown():
     made = _documents()
-    assert peak_problem(pooled(made)) is None
-    assert "of peak" in _text(results_table(made, "copy"))
+    assert peak_problem(pooled(loaded(made))) is None
+    assert "of peak" in _text(results_table(loaded(made)))
     without = _documents()
     for entry in without["results"]:
         entry["rates"]["share_of_peak"] = None
-    assert "of peak" not in _text(results_table(without, "copy")).lower(), "nothing is shown of what was not measured"
+    assert "of peak" not in _text(results_table(loaded(without))).lower(), "nothing is shown of what was not measured"
     made["results"][0]["rates"]["share_of_peak"] = 1.04
-    assert peak_problem(pooled(made)) is None, "within what two measurements differ by"
+    assert peak_problem(pooled(loaded(made))) is None, "within what two measurements differ by"
     made["results"][0]["rates"]["share_of_peak"] = 2.33
-    assert peak_problem(pooled(made)).startswith("Of peak is left out: 1 of 4 cases were faster")
-    text = _text(results_table(made, "copy"))
+    assert peak_problem(pooled(loaded(made))).startswith("Of peak is left out: 1 of 4 cases were faster")
+    text = _text(results_table(loaded(made)))
     assert "of peak" not in text
     assert "233 %" not in text
     assert "1 of 4 cases were faster" in text
     made = _documents()
     made["device"]["adapter_type"] = "CPU"
-    assert "on a CPU" in peak_problem(pooled(made))
+    assert "on a CPU" in peak_problem(pooled(loaded(made)))
 
 
 # ---- the roofline
 
 
 def test_ceilings_are_never_rounded_to_nothing():
-    made = document([])
-    text = ceilings_text(made, ceilings_of(made, CALIBRATION))
+    made = loaded(document([]))
+    text = ceilings_text(made, ceilings_of(made, MEASURED))
     assert "0.270 GB/s of copy, 41.6 GFLOP/s of f32 FMA" in text
 
 
 def test_the_heading_of_the_roofline_is_whole_on_a_terminal(tmp_path):
     path, calibration = tmp_path / "r.json", tmp_path / "c.json"
-    write_results(path, _documents())
+    write_json(path, _documents())
     calibration.write_text(json.dumps(CALIBRATION))
     words = ["roofline", str(path), "--calibration", str(calibration)]
     shown = CliRunner(env={"COLUMNS": "80"}).invoke(main, words)
@@ -340,7 +342,7 @@ def test_a_step_never_takes_a_second_line(monkeypatch):
     """What is broken into two lines leaves the second behind in some terminals."""
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=40, legacy_windows=False)
-    monkeypatch.setattr("gridwise_py.bench.console.make_console", lambda **options: console)
+    monkeypatch.setattr("gridwise_py.bench.report.console.make_console", lambda **options: console)
     with showing_progress() as progress:
         progress("vector add with upload and download, without warm-up, 1 of 3: perf_counter + wait")
     assert "vector add with upload" in out.getvalue()

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench import timers
-from gridwise_py.bench.timers import TIMERS, WORKLOADS, Workload, run_timers
-from gridwise_py.bench.timers_report import plot_timers, timers_chart, timers_markdown
+from gridwise_py.bench.report.timers import plot_timers, timers_chart, timers_markdown
+from gridwise_py.bench.sweep import timers
+from gridwise_py.bench.sweep.timers import TIMERS, WORKLOADS, Workload, run_timers
 from helpers.paths import ROOT
 
 SMALL = [Workload(w.name, 100_003, w.transfers) for w in WORKLOADS]
@@ -39,6 +39,7 @@ def test_each_timer_has_the_clock_of_its_name():
     assert {timer.name: (timer.clock, timer.waits) for timer in TIMERS} == CLOCKS
 
 
+@pytest.mark.slow
 def test_five_timers_two_jobs_with_and_without_warm_up(document):
     assert [workload["n"] for workload in document["workloads"]] == [100_003] * 2
     assert [w.n for w in WORKLOADS] == [10_000_000, 5_000_000]
@@ -106,6 +107,7 @@ def test_without_timestamps_it_says_so(monkeypatch, device):
         run_timers()
 
 
+@pytest.mark.slow
 def test_what_there_is_can_be_kept_at_any_time(device, require, tmp_path):
     """After each sample without warm-up and each round with; all those without come before the others."""
     require("timestamp-query")
@@ -144,6 +146,7 @@ def test_a_round_is_warmed_up_once_for_each_side(monkeypatch, device, require):
     assert log == cold + warm[0] + warm[1]
 
 
+@pytest.mark.slow
 def test_devices_of_samples_without_warm_up_are_let_go(monkeypatch, device, require):
     require("timestamp-query")
     made = []
@@ -183,6 +186,7 @@ class _Other:
         self._log.append("other's warm-up")
 
 
+@pytest.mark.slow
 def test_another_library_is_loaded_after_all_cold_samples_and_warmed_up_in_each_round(device, require, monkeypatch):
     require("timestamp-query")
     log = []
@@ -270,6 +274,7 @@ def test_in_a_pipe_there_is_a_line_now_and_then(monkeypatch, capsys):
     assert capsys.readouterr().err.splitlines() == ["b", "e"]
 
 
+@pytest.mark.slow
 def test_a_command_that_is_cut_off_leaves_what_it_has(device, require, tmp_path, monkeypatch):
     require("timestamp-query")
     from click.testing import CliRunner

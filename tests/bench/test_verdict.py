@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridwise_py import ArgumentError
-from gridwise_py.bench.measurement import Series
-from gridwise_py.bench.statistics import Stopping
-from gridwise_py.bench.verdict import Cause, Evidence, Limits, Pair, VerdictKind, decide, judge, judge_all
+from gridwise_py.bench.stats.series import Series
+from gridwise_py.bench.stats.statistics import Stopping, StoppingRule
+from gridwise_py.bench.stats.verdict import Cause, Evidence, Limits, Pair, VerdictKind, decide, judge, judge_all
 from helpers.synthetic import NOISES, times
 
 SAME, FASTER, SLOWER, AMBIGUOUS = VerdictKind.SAME, VerdictKind.FASTER, VerdictKind.SLOWER, VerdictKind.AMBIGUOUS
@@ -21,7 +21,7 @@ SAME, FASTER, SLOWER, AMBIGUOUS = VerdictKind.SAME, VerdictKind.FASTER, VerdictK
 def _sampled(kind, rng, level_ns=1e5):
     """As a measurement takes them: until the rule says stop."""
     x = times(kind, 2500, rng, level_ns=level_ns)
-    rule = Stopping(max_samples=2500)
+    rule = Stopping(StoppingRule(max_samples=2500))
     n = 50
     while rule.reason(x[:n], 0.0) is None:
         n += 10

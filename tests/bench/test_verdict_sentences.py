@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from gridwise_py import BadResultsFile
-from gridwise_py.bench.compare import compare
-from gridwise_py.bench.compare_render import comparison_remarks
-from gridwise_py.bench.names import entry_name
-from gridwise_py.bench.results_reader import read_results
-from gridwise_py.bench.verdict import Cause, VerdictKind
+from gridwise_py.bench.analysis.compare import compare
+from gridwise_py.bench.report.comparison import comparison_remarks
+from gridwise_py.bench.results.model import Result
+from gridwise_py.bench.results.schema import check_document
+from gridwise_py.bench.stats.verdict import Cause, VerdictKind
 from helpers.comparisons import H200, LAVAPIPE, document, entry, series
 from helpers.paths import RESULTS
+from helpers.results import committed, loaded
 from helpers.synthetic import times
 
 NUMBER = r"([\d.e+-]*\d)"
@@ -34,7 +34,7 @@ class Facts:
         self.v, self.row = row.verdict, row
         self.on_cpu = old["device"]["adapter_type"] == "CPU"
         self.step_ns = max(d["device"]["tick_step_ns"] or 0.0 for d in (old, new))
-        entries = [[e for e in d["results"] if entry_name(e, with_n=True) == row.case] for d in (old, new)]
+        entries = [[e for e in d["results"] if Result.from_json(e).name_with_n == row.case] for d in (old, new)]
         self.blocks = [[self._samples(e) for e in side] for side in entries]
         self.moved = any(e["clock_moved"] for side in entries for e in side)
         self.canaries = [[t for e in side for t in e["canary_ns"]] for side in entries]
@@ -200,7 +200,7 @@ def check_row(row, old, new):
 
 def check_all(old, new, **options):
     """Check all rows, and that each ambiguous one is named below the table under its own cause."""
-    found = compare(old, new, **options)
+    found = compare(loaded(old), loaded(new), **options)
     causes = [check_row(row, old, new) for row in found.rows if row.verdict is not None]
     remarks = comparison_remarks(found)
     for row, cause in zip([row for row in found.rows if row.verdict is not None], causes, strict=True):
@@ -217,12 +217,9 @@ def check_all(old, new, **options):
 
 def _results_files():
     found = []
-    for path in sorted(RESULTS.rglob("*.json")):
-        try:
-            if json.loads(path.read_text(encoding="utf-8")).get("schema") == "gridwise.bench":
-                found.append(read_results(path))
-        except BadResultsFile:
-            continue
+    for path, text in committed(RESULTS).items():
+        found.append(json.loads(text))
+        check_document(found[-1], path.name)
     return found
 
 
@@ -347,7 +344,7 @@ def test_what_is_said_of_each_kind_of_ambiguous_row_is_true(cause):
 def test_a_false_sentence_is_noticed(sentence):
     """The check checks: each of these is not so of two equal runs."""
     old, new = _pair(_sampled(1), _sampled(2))
-    (row,) = compare(old, new).rows
+    (row,) = compare(loaded(old), loaded(new)).rows
     object.__setattr__(row.verdict, "reason", sentence)
     with pytest.raises(AssertionError, match="is not so"):
         check_row(row, old, new)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench.results_reader import read_results
+from gridwise_py.bench.results.reader import read_results
 from gridwise_py.cli import main
 
 SHORT = ["--warmup-s", "0", "--sampling-s", "0", "--trials", "2"]
@@ -51,6 +51,7 @@ def test_the_table(device):
     assert "2 trials a sample" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_sweep_and_its_file(device, tmp_path):
     path = tmp_path / "out.json"
     words = ["-a", "n[pow2]=[4:8:4]", "-a", "op=add,min", "--datatype", "i32", "--mode", "batch,latency"]
@@ -58,12 +59,12 @@ def test_a_sweep_and_its_file(device, tmp_path):
     assert result.exit_code == 0, result.output
     assert f"wrote {path}" in result.output
     document = read_results(path)
-    found = {(e["primitive"], e["n"], e["op"], e["mode"]) for e in document["results"]}
+    found = {(e.primitive, e.n, e.op, e.mode) for e in document.results}
     ns, modes = (16, 256), ("batch", "latency")
     assert found == {("reduce", n, op, mode) for n in ns for op in ("add", "min") for mode in modes} | {
         ("copy", n, None, mode) for n in ns for mode in modes
     }
-    assert document["context"]["command"] == ["bench", "reduce", *words, *SHORT, "--json", "out.json"]
+    assert document.context.command == ("bench", "reduce", *words, *SHORT, "--json", "out.json")
     assert str(tmp_path) not in path.read_text()
     assert os.listdir(tmp_path) == ["out.json"]
 
@@ -77,14 +78,15 @@ def test_a_suite(device, tmp_path):
     result = _run("bench", "--suite", tmp_path / "tiny.toml", "--trials", 4, "--json", path, "--order", "given")
     assert result.exit_code == 0, result.output
     document = read_results(path)
-    assert document["context"]["suite"] == "tiny"
+    assert document.context.suite == "tiny"
     # What is typed goes before what the suite says.
-    assert document["protocol"]["batch_trials"] == 4
-    assert document["protocol"]["warmup_s"] == 0
-    assert [entry["primitive"] for entry in document["results"]] == ["copy", "scan"]
-    assert all(entry["trials"] == 4 for entry in document["results"])
+    assert document.protocol["batch_trials"] == 4
+    assert document.protocol["warmup_s"] == 0
+    assert [entry.primitive for entry in document.results] == ["copy", "scan"]
+    assert all(entry.trials == 4 for entry in document.results)
 
 
+@pytest.mark.slow
 def test_a_suite_is_narrowed(device, tmp_path):
     (tmp_path / "tiny.toml").write_text(
         "[protocol]\nwarmup_s = 0\ntimeout_s = 0.001\n"
@@ -95,7 +97,7 @@ def test_a_suite_is_narrowed(device, tmp_path):
     words = ["--suite", tmp_path / "tiny.toml", "scan", "-a", "n=10,20", "--mode", "hot"]
     result = _run("bench", *words, "--json", path, "--order", "given")
     assert result.exit_code == 0, result.output
-    found = [(entry["primitive"], entry["n"], entry["mode"]) for entry in read_results(path)["results"]]
+    found = [(entry.primitive, entry.n, entry.mode) for entry in read_results(path).results]
     assert found == [(name, n, "hot") for n in (10, 20) for name in ("copy", "scan")]
     assert _run("bench", "--suite", tmp_path / "tiny.toml", "copy").exit_code == 2
 
@@ -104,29 +106,30 @@ def test_rounds_are_results_of_their_own_and_one_row(device, tmp_path):
     path = tmp_path / "out.json"
     result = _run("bench", "copy", "--n", "2^12", "--datatype", "u32", *SHORT, "--rounds", 3, "--json", path)
     assert result.exit_code == 0, result.output
-    assert [(entry["round"], entry["position"]) for entry in read_results(path)["results"]] == [(0, 0), (1, 0), (2, 0)]
+    assert [(entry.round, entry.position) for entry in read_results(path).results] == [(0, 0), (1, 0), (2, 0)]
     assert sum("2^12" in line for line in result.stdout.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_what_the_device_can_do_is_in_the_file_and_its_share_in_the_table(device, require, tmp_path):
     require("timestamp-query")
     path = tmp_path / "out.json"
     result = _run("bench", "scan", "--n", "2^12", "--mode", "hot,cold", *SHORT, "--json", path)
     assert result.exit_code == 0, result.output
     document = read_results(path)
-    assert document["device"]["floors"]["empty_pass_ns"] > 0
-    calibration = document["device"]["calibration"]
-    assert calibration["tick_check"]["ratio"] > 0
-    assert calibration["fma_gflops"] > 0
+    assert document.device.floors["empty_pass_ns"] > 0
+    calibration = document.device.calibration
+    assert calibration.tick_check["ratio"] > 0
+    assert calibration.fma_gflops > 0
     # The size of the run, and one of which no part stays in a cache.
     beyond_caches = 1 << 26 if gw.capabilities(device).is_cpu else 1 << 28
-    assert [point["array_bytes"] for point in calibration["copy"]] == [4 << 12, beyond_caches]
-    for entry in document["results"]:
-        small, large = (max(calibration[name][i]["gbytes_per_s"] for name in ("copy", "triad")) for i in (0, 1))
-        peak = large if entry["mode"] == "cold" else small
-        assert entry["rates"]["peak_gbytes_per_s"] == peak
-        assert entry["rates"]["share_of_peak"] == pytest.approx(entry["rates"]["gbytes_per_s"] / peak)
-        assert (entry["rates"]["share_of_fma"] is not None) == (entry["datatype"] == "f32")
+    assert [point.array_bytes for point in calibration.copy] == [4 << 12, beyond_caches]
+    for entry in document.results:
+        small, large = (max(getattr(calibration, name)[i].gbytes_per_s for name in ("copy", "triad")) for i in (0, 1))
+        peak = large if entry.mode == "cold" else small
+        assert entry.rates.peak_gbytes_per_s == peak
+        assert entry.rates.share_of_peak == pytest.approx(entry.rates.gbytes_per_s / peak)
+        assert (entry.rates.share_of_fma is not None) == (entry.datatype == "f32")
     # On a CPU it is in the file alone, and the table says why.
     assert ("  of peak  " in result.stdout) != gw.capabilities(device).is_cpu
     assert ("Of peak is left out" in result.stdout) == gw.capabilities(device).is_cpu
@@ -140,7 +143,7 @@ def test_all_adapters_in_turn(device, tmp_path):
     assert sorted(os.listdir(tmp_path)) == sorted(f"out.adapter{a.index}.json" for a in adapters)
     for adapter in adapters:
         document = read_results(tmp_path / f"out.adapter{adapter.index}.json")
-        assert document["device"]["adapter"] == adapter.name
+        assert document.device.adapter == adapter.name
 
 
 def test_a_wrong_result_is_shown_and_is_4(device, monkeypatch, tmp_path):
@@ -151,9 +154,9 @@ def test_a_wrong_result_is_shown_and_is_4(device, monkeypatch, tmp_path):
     assert "WRONG" in result.output
     assert "item 0 is" in result.output
     assert "1,000 wrong items" in " ".join(result.output.split())
-    scan = next(entry for entry in read_results(path)["results"] if entry["primitive"] == "scan")
-    assert scan["correct"] is False
-    assert scan["mismatch"].startswith("item 0 is")
+    scan = next(entry for entry in read_results(path).results if entry.primitive == "scan")
+    assert scan.correct is False
+    assert scan.mismatch.startswith("item 0 is")
 
 
 def test_a_case_that_fails_is_2_and_the_rest_goes_on(device, tmp_path):
@@ -161,7 +164,7 @@ def test_a_case_that_fails_is_2_and_the_rest_goes_on(device, tmp_path):
     result = _run("bench", "reduce", "--n", "0,100", "--op", "min", "--datatype", "u32", *SHORT, "--json", path)
     assert result.exit_code == 2, result.output
     assert "failed" in result.output
-    errors = {(e["primitive"], e["n"]): e["error"] for e in read_results(path)["results"]}
+    errors = {(e.primitive, e.n): e.error for e in read_results(path).results}
     assert errors.pop(("reduce", 0)).startswith("EmptyReductionError")
     assert set(errors.values()) == {None}
 

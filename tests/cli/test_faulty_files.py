@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from gridwise_py.bench import results_writer
-from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.results import write_results
-from gridwise_py.bench.results_reader import read_results
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.results import writer
+from gridwise_py.bench.results.reader import read_results
 from gridwise_py.cli import main
+from gridwise_py.storage.json_files import write_json
 from helpers.results import DEVICE, document, measurement
 
 CEILINGS = {
@@ -54,7 +54,7 @@ def _document():
 def run(tmp_path, monkeypatch):
     """Call a command in a folder with a good file and a bad one."""
     monkeypatch.chdir(tmp_path)
-    write_results("good.json", _document())
+    write_json("good.json", _document())
 
     def call(words, bad=None, **options):
         if bad is not None:
@@ -194,7 +194,7 @@ def test_a_label_is_drawn_as_it_is_written(run):
     made = _document()
     for entry in made["results"]:
         entry["kernels"][0]["label"] = "cost $a^2$ b"
-    write_results("a$x^$.json", made)
+    write_json("a$x^$.json", made)
     result = run(["plot", "a$x^$.json", "good.json", "-o", "out.svg"])
     assert result.exit_code == 0, result.output
     with open("out.svg", encoding="utf-8") as file:
@@ -317,7 +317,7 @@ def test_a_run_without_room_measures_on_and_shows_its_table(device, run, monkeyp
     def full(path, **options):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(results_writer, "whole_file", full)
+    monkeypatch.setattr(writer, "whole_file", full)
     result = run(["bench", "copy", "--n", "100,200,300", *SHORT, "--json", "out.json"])
     assert result.exit_code == 2, result.output
     assert [n for n in ("100", "200", "300") if f" {n} " in result.stdout] == ["100", "200", "300"]
@@ -326,7 +326,7 @@ def test_a_run_without_room_measures_on_and_shows_its_table(device, run, monkeyp
 
 
 def test_a_disk_that_is_full_for_a_while_loses_nothing(device, run, monkeypatch):
-    real, calls = results_writer.whole_file, []
+    real, calls = writer.whole_file, []
 
     def full_at_first(path, **options):
         calls.append(path)
@@ -334,10 +334,10 @@ def test_a_disk_that_is_full_for_a_while_loses_nothing(device, run, monkeypatch)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         return real(path, **options)
 
-    monkeypatch.setattr(results_writer, "whole_file", full_at_first)
+    monkeypatch.setattr(writer, "whole_file", full_at_first)
     result = run(["bench", "copy", "--n", "100,200,300", *SHORT, "--json", "out.json"])
     assert result.exit_code == 0, result.output
-    assert len(read_results("out.json")["results"]) == 3
+    assert len(read_results("out.json").results) == 3
 
 
 def test_measurements_are_not_replaced_unless_it_is_said(device, run):
@@ -354,7 +354,7 @@ def test_measurements_are_not_replaced_unless_it_is_said(device, run):
 
 def test_timestamps_beside_the_file_are_announced(device, require, run, monkeypatch):
     require("timestamp-query")
-    monkeypatch.setattr(results_writer, "MAX_TICKS_INSIDE_BYTES", 10)
+    monkeypatch.setattr(writer, "MAX_TICKS_INSIDE_BYTES", 10)
     os.mkdir("folder")
     os.symlink("folder/real.json", "out.json")
     result = run(["bench", "copy", "--n", "100", *SHORT, "--json", "out.json"])
@@ -390,6 +390,7 @@ def _compare(**options):
     return subprocess.run([sys.executable, "-m", "gridwise_py", *words], stderr=subprocess.PIPE, text=True, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_an_output_that_is_full_is_2(run):
     with open("/dev/full", "w") as full:
@@ -398,6 +399,7 @@ def test_an_output_that_is_full_is_2(run):
     assert done.stderr == "gridwise: the output cannot be written: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_is_gone_is_141(run):
     reader, writer = os.pipe()
     os.close(reader)

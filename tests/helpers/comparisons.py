@@ -4,8 +4,8 @@ import copy
 
 import numpy as np
 
-from gridwise_py.bench.results import SCHEMA, SCHEMA_VERSION
-from gridwise_py.bench.statistics import summarize
+from gridwise_py.bench.results.model import SCHEMA, SCHEMA_VERSION
+from gridwise_py.bench.stats.statistics import summarize
 from helpers.synthetic import times
 
 H200 = {
@@ -28,7 +28,7 @@ LAVAPIPE = {
 
 
 def series(samples):
-    return {"samples_ns": list(samples), "summary": vars(summarize(samples)), "invalid": {}}
+    return {"samples_ns": list(samples), "summary": summarize(samples).to_json(), "invalid": {}}
 
 
 def entry(rng, primitive="scan", n=1 << 20, kernels=("upsweep", "downsweep"), mode="hot", scale=1.0, **more):

@@ -16,10 +16,12 @@ import json
 import random
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from helpers.paths import RESULTS
+from helpers.results import header, loaded, measurement
 
 __all__ = ["files", "mutate", "try_document", "try_ticks"]
 
@@ -73,11 +75,11 @@ def try_document(content: bytes) -> bool:
     """Read, and hand on what was read: to comparing, tables, frames and pictures' data. Return whether it was taken."""
     from rich.console import Console
 
-    from gridwise_py.bench.compare import compare
-    from gridwise_py.bench.compare_render import render, render_rich
-    from gridwise_py.bench.results import json_text
-    from gridwise_py.bench.results_reader import check_document, parse
+    from gridwise_py.bench.analysis.compare import compare
+    from gridwise_py.bench.report.comparison import render, render_rich
+    from gridwise_py.bench.results.reader import parse
     from gridwise_py.errors import BadResultsFile
+    from gridwise_py.storage.json_files import json_text
 
     try:
         document = parse(content, "fuzzed.json")
@@ -85,9 +87,9 @@ def try_document(content: bytes) -> bool:
         if len(str(error)) > 2000:
             raise AssertionError("the message repeats the file") from error
         return False
-    again = parse(json_text(document).encode("utf-8", "surrogatepass").replace(b"\xed\xa0\x80", b"?"), "again.json")
-    assert again["results"] is not None
-    assert check_document(document, "checked.json") == document
+    text = json_text(document.to_json())
+    assert json.loads(text) == json.loads(content), "it is written as it was read"
+    parse(text.encode("utf-8", "surrogatepass").replace(b"\xed\xa0\x80", b"?"), "again.json")
     found = compare(document, document, force=True)
     for form in ("table", "markdown", "json", "junit"):
         render(found, form)
@@ -97,15 +99,19 @@ def try_document(content: bytes) -> bool:
 
 def try_ticks(content: bytes) -> bool:
     """Read timestamps from an archive; return whether it was taken."""
-    from gridwise_py.bench.results_writer import read_ticks
+    from gridwise_py.bench.results.entries import result_of
+    from gridwise_py.bench.results.model import TicksReference
+    from gridwise_py.bench.results.ticks import read_ticks
     from gridwise_py.errors import BadResultsFile
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.json"
         path.with_name("run.ticks.npz").write_bytes(content)
-        entry = {"ticks": {"array": "ticks_0", "sha256": "0" * 64}, "samples": [], "kernels": []}
+        reference = TicksReference(array="ticks_0", sha256="0" * 64)
+        result = replace(result_of(measurement()), ticks=reference, samples=(), kernels=())
+        document = loaded(header(ticks_file="run.ticks.npz"))
         try:
-            read_ticks(path, {"ticks_file": "run.ticks.npz"}, entry)
+            read_ticks(path, document, result)
         except BadResultsFile:
             return False
     return True
@@ -132,7 +138,8 @@ def main() -> None:
     except ImportError:
         sys.exit("this needs atheris (Linux, Python 3.11 to 3.13): python -m pip install -c constraints.txt atheris")
     with atheris.instrument_imports(include=["gridwise_py.bench"]):
-        from gridwise_py.bench import compare, compare_render, results_reader, results_upgrade, results_writer  # noqa: F401
+        from gridwise_py.bench.report import comparison as compare_render  # noqa: F401
+        from gridwise_py.bench.results import reader, schema, writer  # noqa: F401
 
     def one(data: bytes) -> None:
         if data[:2] == b"PK":

@@ -2,9 +2,9 @@
 
 import json
 
-from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.report import Source
-from helpers.results import CONTEXT, DEVICE, document, measurement
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report.page import Source
+from helpers.results import CONTEXT, DEVICE, document, loaded, measurement
 
 #: What a label must not do: end an element, begin one, break a JSON text or an expression, steer a terminal.
 HOSTILE = (
@@ -26,7 +26,7 @@ HOSTILE = (
 def source(name, made, padding=b""):
     """A results document as a file that was read."""
     content = json.dumps(made).encode() + padding
-    return Source(name, f"{name}.json", content, made)
+    return Source(name, f"{name}.json", content, loaded(made))
 
 
 def sweep(scale=1.0, **fields):

@@ -21,11 +21,12 @@ import click
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.distributions import UNIFORM, random_items
-from gridwise_py.bench.results import run_context, write_results
+from gridwise_py.bench.cases.distributions import UNIFORM, random_items
+from gridwise_py.bench.results.context import run_context
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.primitives.elementwise import Elementwise
 from gridwise_py.runtime.context import context_of
+from gridwise_py.storage.json_files import write_json
 from helpers.matmul import SHAPES as MATMUL_SHAPES
 from helpers.sorting import keys_of, order_of
 from helpers.strategies import (
@@ -282,7 +283,7 @@ def main(plans: int, minutes: float, first: int, seed: int, adapter: str | None,
         result["minutes"] = before + (time.monotonic() - begin) / 60
         result["families"] = dict(sorted(families.items()))
         if json_path is not None:
-            write_results(json_path, {**run_context(device), "results": [result]})
+            write_json(json_path, {**run_context(device), "results": [result]})
 
     while result["plans"] < plans and time.monotonic() - begin < 60 * minutes:
         number = result["next"]

@@ -1,10 +1,15 @@
-"""Measurements without a GPU, for the tests of results files, suites and pictures."""
+"""Measurements without a GPU, for the tests of results files, suites and pictures; and the committed results."""
+
+import lzma
 
 import numpy as np
 
-from gridwise_py.bench.measurement import Measurement, Mode, StopReason
-from gridwise_py.bench.results import result_entry
-from gridwise_py.bench.series import make_series
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.results.entries import result_of
+from gridwise_py.bench.results.model import Results
+from gridwise_py.bench.sampling.measurement import Measurement
+from gridwise_py.bench.sampling.samples import make_series
+from gridwise_py.bench.stats.series import StopReason
 
 DEVICE = {
     "adapter": "invented",
@@ -89,5 +94,22 @@ def header(**fields):
     return parts | fields
 
 
+def committed(folder):
+    """Return the text of each committed results file below a folder, packed or not, by its path."""
+    found = {}
+    for path in sorted([*folder.rglob("*.json"), *folder.rglob("*.json.xz")]):
+        content = path.read_bytes()
+        text = (lzma.decompress(content) if path.suffix == ".xz" else content).decode()
+        if '"gridwise.bench"' in text[:100]:
+            found[path] = text
+    return found
+
+
+def loaded(data):
+    """Return JSON data as the document that reading its file gives."""
+    return Results.from_json(data)
+
+
 def document(measurements, **fields):
-    return header(results=[result_entry(m, position=i) for i, m in enumerate(measurements)], **fields)
+    """A results document as JSON data, for a test to spoil and to write."""
+    return header(results=[result_of(m, position=i).to_json() for i, m in enumerate(measurements)], **fields)

@@ -175,6 +175,7 @@ _POINTER_CALLS["another name of the type"] = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _POINTER_CALLS)
 def test_a_pointer_to_an_element_does_not_end_the_process(device, name):
     done = subprocess.run(

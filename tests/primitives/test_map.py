@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.check import mismatch
+from gridwise_py.bench.checks.check import mismatch
 from helpers.strategies import DATATYPES, SHAPES, assert_same, edge_sizes, make_primitive
 
 SMALL = gw.ElementwiseTuning(workgroup_size=64, vecs=1)
@@ -49,6 +49,7 @@ def _items(datatype, n, seed=0):
     return np.where(rng.random(n) < 0.2, rng.choice(special, n), items).astype(np.float32)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("datatype", DATATYPES)
 @pytest.mark.parametrize("op", WANTED)

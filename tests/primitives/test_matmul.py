@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.bench.case import Case, array_items
-from gridwise_py.bench.check import mismatch
-from gridwise_py.bench.results_reader import read_results
-from gridwise_py.bench.roofline import ceilings_of, points
-from gridwise_py.bench.suite import Sweep, plan_jobs
+from gridwise_py.bench.analysis.roofline import ceilings_of, points
+from gridwise_py.bench.cases.case import Case, array_items
+from gridwise_py.bench.checks.check import mismatch
+from gridwise_py.bench.results.reader import read_results
+from gridwise_py.bench.sweep.suite import Sweep, plan_jobs
 from gridwise_py.cli import main
 from gridwise_py.runtime.context import context_of
 from gridwise_py.tuning.matmul_shapes import MatMulShape, matmul_shapes_for
@@ -164,6 +164,7 @@ def test_a_matrix_may_be_both_inputs_but_no_output(device):
         primitive.execute(a=array, b=array, output=array)
 
 
+@pytest.mark.slow
 def test_past_65535_workgroups(device):
     m, n = 64, 16 * 16_400
     a, b = _integers("f32", m, 1), _integers("f32", 1, n, seed=1)
@@ -411,15 +412,16 @@ def test_the_size_of_a_benchmark_is_that_of_rows_and_columns(device):
 
 
 def test_datatypes_that_a_primitive_lacks_are_left_out():
-    axes = gw.bench.axes.collect_axes(["n=8", "datatype=u32,f32,f16"], {}, gw.bench.suite.DEFAULT_AXES)
+    axes = gw.bench.sweep.axes.collect_axes(["n=8", "datatype=u32,f32,f16"], {}, gw.bench.sweep.suite.DEFAULT_AXES)
     found = [str(job.case) for job in plan_jobs([Sweep(("scan", "matmul"), axes)])]
     assert found == [
         "copy u32 n=8", "copy u32 n=64", "scan add u32 n=8", "scan add f32 n=8", "matmul f32 n=8", "matmul f16 n=8",
     ]  # fmt: skip
-    only = gw.bench.axes.collect_axes(["n=8", "datatype=u32"], {}, gw.bench.suite.DEFAULT_AXES)
+    only = gw.bench.sweep.axes.collect_axes(["n=8", "datatype=u32"], {}, gw.bench.sweep.suite.DEFAULT_AXES)
     assert [str(job.case) for job in plan_jobs([Sweep(("matmul",), only)])][1:] == ["matmul u32 n=8"]
 
 
+@pytest.mark.slow
 @pytest.mark.gpu
 def test_a_benchmark_and_its_roofline(tmp_path):
     path = tmp_path / "matmul.json"
@@ -427,13 +429,13 @@ def test_a_benchmark_and_its_roofline(tmp_path):
     done = CliRunner().invoke(main, ["bench", "matmul", *options.split()])
     assert done.exit_code == 0, done.output
     document = read_results(path)
-    assert [(e["primitive"], e["n"]) for e in document["results"]] == [("copy", 96**2), ("matmul", 96), ("matmul", 96)]
-    assert all(entry["correct"] for entry in document["results"])
-    assert all(0 < entry["rates"]["share_of_fma"] < 1.5 for entry in document["results"][1:])
+    assert [(e.primitive, e.n) for e in document.results] == [("copy", 96**2), ("matmul", 96), ("matmul", 96)]
+    assert all(entry.correct for entry in document.results)
+    assert all(0 < entry.rates.share_of_fma < 1.5 for entry in document.results[1:])
     # Beside copies of arrays as large, which are in the run and among its ceilings.
-    copy, single, _ = (entry["rates"]["peak_gbytes_per_s"] for entry in document["results"])
+    copy, single, _ = (entry.rates.peak_gbytes_per_s for entry in document.results)
     assert copy == single
-    sizes = {point["moved_bytes"] for point in document["device"]["calibration"]["copy"]}
+    sizes = {point.moved_bytes for point in document.device.calibration.copy}
     assert {2 * 4 * 96**2, 2 * 2 * 96**2} <= sizes
     (row,) = (line for line in done.output.splitlines() if line.startswith("matmul f32"))
     assert row.count("%") == 2, "its interval, and of copy"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.check import mismatch
-from gridwise_py.bench.distributions import UNIFORM, random_items
+from gridwise_py.bench.cases.distributions import UNIFORM, random_items
+from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.primitives import REGISTRY
 
 # Around vec4, subgroups, workgroups and tiles.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.distributions import UNIFORM, random_items
+from gridwise_py.bench.cases.distributions import UNIFORM, random_items
 from gridwise_py.primitives import REGISTRY
 from helpers.cases import cases
 from helpers.chromium import find_chromium

@@ -280,6 +280,7 @@ def test_one_item_more_than_a_binding_reaches_takes_another_window(device, name)
         assert_same(run.output.to_numpy(), _want(name, view.to_numpy()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["reduce", "scan"])
 def test_the_real_limit_of_a_binding(device, name):
     """From the second place where a binding can start; where a binding can be larger than 128 MiB, that much."""

@@ -529,6 +529,7 @@ def _real(device, over=1 << 14):
     return caps, (1 << 25) + over
 
 
+@pytest.mark.slow
 def test_add_reduce_and_scan_beyond_128_mib(device):
     caps, n = _real(device)
     x = (np.arange(n, dtype=np.uint32) * np.uint32(2654435761)) >> np.uint32(7)
@@ -549,6 +550,7 @@ def test_add_reduce_and_scan_beyond_128_mib(device):
         array.destroy()
 
 
+@pytest.mark.slow
 def test_sort_beyond_128_mib(device):
     """By one digit, so that it is done in one pass: a CPU adapter takes seconds for each."""
     caps, n = _real(device)

@@ -426,6 +426,7 @@ def _in_threads(*functions):
         return [future.result(60) for future in [pool.submit(function) for function in functions]]
 
 
+@pytest.mark.slow
 def test_what_other_threads_do_works_while_profiles_come_and_go(timed):
     """A call that has found a profile goes on without one if that closes meanwhile."""
     x, done = gw.asarray(X[:3000], timed), threading.Event()
@@ -471,6 +472,7 @@ class _Moments:
         return records.__get__(prof, owner)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["execute", "record", "asarray", "copy_from", "to_numpy", "stream", "synchronize"])
 def test_a_call_during_which_the_profile_closes_works(timed, monkeypatch, job):
     """At whatever moment that is: each is tried in turn."""

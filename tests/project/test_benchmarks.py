@@ -519,6 +519,7 @@ def _peer(tmp_path, *words):
     return done, path
 
 
+@pytest.mark.slow
 def test_both_instruments_are_in_the_file(device, require, tmp_path, monkeypatch):
     require("timestamp-query")
     monkeypatch.setitem(sys.modules, "torch", _torch())
@@ -564,6 +565,7 @@ def test_without_cuda_it_says_so(tmp_path, monkeypatch, torch, said):
 # ---- the study of false verdicts
 
 
+@pytest.mark.slow
 def test_the_study_counts_every_pair(device, require, tmp_path, steady_clock):
     require("timestamp-query")
     path = tmp_path / "study.json"
@@ -625,6 +627,7 @@ def test_what_windows_cost(device, tmp_path):
         assert (row["cost_percent"] is None) == (way == "one binding")
 
 
+@pytest.mark.slow
 def test_how_much_memory_is_reached(device, tmp_path):
     path = tmp_path / "reach.json"
     words = ("--quick", "--sizes", "1,3", "--regions", "1,4", "--rounds", 2, "--seconds", 0.01, "--json", path)
@@ -745,6 +748,7 @@ def test_each_of_torchs_timers_waits_where_it_says(monkeypatch, transfers):
     assert peer.timers["torch.cuda.Event"]() == 0.25e6
 
 
+@pytest.mark.slow
 def test_torchs_timers_stand_below_ours(device, require, tmp_path, monkeypatch):
     require("timestamp-query")
     monkeypatch.setitem(sys.modules, "torch", _logging_torch())

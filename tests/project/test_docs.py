@@ -139,8 +139,8 @@ def test_the_suites_find_the_primitive_of_the_tutorial(device, tutorial):
 def test_benchmarks_take_the_primitive_of_the_tutorial(device, tutorial):
     code = (
         "import gridwise_py as gw\n"
-        "from gridwise_py.bench.case import Case\n"
-        "from gridwise_py.bench.measure import measure_case\n"
+        "from gridwise_py.bench.cases.case import Case\n"
+        "from gridwise_py.bench.sampling.measure import measure_case\n"
         "cases = [Case.build('square', 10_007, datatype, 'add') for datatype in gw.DATATYPES]\n"
         "protocol = gw.SamplingProtocol(samples=2, warmup_s=0.01, max_warmup_s=0.01, check_unit=False)\n"
         "device = gw.request_device()\n"

@@ -91,7 +91,13 @@ def test_all_examples_are_here():
     assert {path.name for path in EXAMPLES.glob("*.py")} == set(LINES)
 
 
-@pytest.mark.parametrize("name", LINES)
+#: One of each kind; the others run with `make test-all`.
+QUICK = ("own_kernel.py", "own_operator.py", "prebuilt_sequence.py", "time_a_scan.py")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in LINES]
+)
 def test_it_runs(device, name):
     if "pygfx" in name and importlib.util.find_spec("pygfx") is None:
         pytest.skip("pygfx is not installed")

@@ -78,7 +78,7 @@ print(gw.measure.__module__, gw.SamplingProtocol().samples is None or True)
 """
     found, late = _run(code).splitlines()
     assert found == "[]"
-    assert late.startswith("gridwise_py.bench.measure ")
+    assert late.startswith("gridwise_py.bench.sampling.measure ")
 
 
 # ---- without the extra

@@ -13,8 +13,8 @@ from jupyter_client.kernelspec import KernelSpecManager
 from nbclient import NotebookClient
 
 import gridwise_py as gw
-from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.series import make_series
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.sampling.samples import make_series
 from helpers.paths import ROOT
 from helpers.results import document, measurement
 
@@ -43,10 +43,9 @@ run = saxpy.execute(x=x, y=gw.empty_like(x), alpha=2.0, enable_gpu_timing=True, 
 print(run.get_timing_result(), run.output.to_numpy()[:3])""",
     "timing result": "result = run.get_timing_result()\nresult",
     "imports": (
-        "import json\n"
-        "from gridwise_py.bench.compare import compare\n"
-        "from gridwise_py.bench.compare_render import render\n"
-        "from gridwise_py.bench.console import make_console"
+        "from gridwise_py.bench.analysis.compare import compare\n"
+        "from gridwise_py.bench.report.comparison import render\n"
+        "from gridwise_py.bench.report.console import make_console"
     ),
     "profiling": (
         "with gw.profile(device) as prof:\n"
@@ -68,7 +67,7 @@ print(run.get_timing_result(), run.output.to_numpy()[:3])""",
     "adapters": "adapters = gw.list_adapters()\nadapters",
     "adapter": "adapters[0]",
     "console": "make_console().print('printed by rich')",
-    "comparing": "run_file = json.load(open('run.json'))\ntext = render(compare(run_file, run_file), 'table')",
+    "comparing": "run_file = gw.read_results('run.json')\ntext = render(compare(run_file, run_file), 'table')",
     "comparison": "print(text, end='')",
 }
 SHOWN_AS_HTML = ["timing result", "profile", "averages", "measurement", "benchmark", "capabilities", "adapter"]
@@ -256,12 +255,12 @@ def test_everything_that_rich_shows_is_printed(notebook):
 
 def test_the_repr_of_a_measurement_says_which_clock_its_time_is_of():
     timed = measurement(count=40)
-    assert re.match(rf"Measurement\(scan, n=2\^20, hot: GPU span {TIME} ±\S+ %, right\)$", repr(timed))
+    assert re.match(rf"Measurement\(scan add u32 hot n=2\^20: GPU span {TIME} ±\S+ %, right\)$", repr(timed))
     invalid = make_series("gpu_span", [], {"zero": 12, "longer_than_wall": 3})
     wall = make_series("cpu_wall", [470_823.0] * 5)
     doubtful = measurement(whole={"gpu_span": invalid, "cpu_wall": wall})
     assert repr(doubtful) == (
-        "Measurement(scan, n=2^20, hot: CPU wall 471 µs ±0 % "
+        "Measurement(scan add u32 hot n=2^20: CPU wall 471 µs ±0 % "
         "(no GPU time is valid: 12 zero, 3 longer than wall), right)"
     )
     rows = {row[0]: row for row in _Table(doubtful._repr_html_()).rows}
@@ -273,9 +272,9 @@ def test_the_repr_of_a_measurement_says_which_clock_its_time_is_of():
 
 def test_a_measurement_that_failed_says_why_on_one_line():
     failed = gw.Measurement("<scan>", Mode.HOT, 5, error="ShaderError: no\nfn main() {…}")
-    assert repr(failed) == "Measurement(<scan>, n=5, hot: no time, ShaderError: no)"
+    assert repr(failed) == "Measurement(<scan> hot n=5: no time, ShaderError: no)"
     assert "<scan>" not in failed._repr_html_()
-    assert "&lt;scan&gt;, n=5, hot: ShaderError: no<" in failed._repr_html_()
+    assert "&lt;scan&gt; hot n=5: ShaderError: no<" in failed._repr_html_()
 
 
 def test_the_repr_of_a_benchmark_counts_the_calls_that_were_timed():

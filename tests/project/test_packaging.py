@@ -59,7 +59,9 @@ def test_the_wheel_holds_every_module_and_shader_and_nothing_else(wheel):
     schemas = _files_below("gridwise_py", "*.schema.json")
     assert suites
     assert schemas
-    page = {path for kind in ("html", "css", "js") for path in _files_below("gridwise_py/bench/page", f"*.{kind}")}
+    page = {
+        path for kind in ("html", "css", "js") for path in _files_below("gridwise_py/bench/report/assets", f"*.{kind}")
+    }
     assert len(page) == 3
     assert held == modules | shaders | suites | schemas | page | {"gridwise_py/py.typed"}
     assert "gridwise_py/_shaders/scan.wgsl" in held
@@ -89,9 +91,9 @@ def test_the_wheel_works_alone_in_an_empty_folder(wheel, tmp_path):
         "lengths = {'input': 9, 'output': 9}\n"
         "plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype='u32')\n"
         "assert plan.kernels\n"
-        "from gridwise_py.bench.results_reader import SCHEMA_FILE\n"
-        "from gridwise_py.bench.suite import load_suite\n"
-        "from gridwise_py.bench.report import PAGE_FOLDER\n"
+        "from gridwise_py.bench.results.schema import SCHEMA_FILE\n"
+        "from gridwise_py.bench.sweep.suite import load_suite\n"
+        "from gridwise_py.bench.report.page import PAGE_FOLDER\n"
         "assert SCHEMA_FILE.is_file() and load_suite('quick').sweeps\n"
         "assert (PAGE_FOLDER / 'report.html').is_file()\n"
         "print(gw.__file__, shader_directory(), sep='\\n')"

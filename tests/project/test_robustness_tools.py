@@ -125,6 +125,7 @@ def test_mutants_of_wgsl_are_of_code_only(mutate):
                for test in tests.split())  # fmt: skip
 
 
+@pytest.mark.slow
 @needs_scripts
 def test_a_mutant_is_killed_by_a_failure_or_lives(tmp_path, mutate):
     (tmp_path / "module.py").write_text("VALUE = 1\n")
@@ -200,6 +201,7 @@ def test_tests_without_a_mutant_run_again_only_if_code_has_changed(tmp_path, sma
         assert (again(), again()) == (True, False), name
 
 
+@pytest.mark.slow
 @needs_scripts
 @pytest.mark.parametrize(
     ("content", "how"),
@@ -216,6 +218,7 @@ def test_tests_that_tell_nothing_kill_no_mutants(tmp_path, small_repository, con
     assert "0 mutants tried" in said
 
 
+@pytest.mark.slow
 @needs_scripts
 def test_what_is_cut_off_by_a_signal_is_not_taken_for_killed(tmp_path, small_repository, mutate, monkeypatch):
     def cut_off(folder, mutant, *rest):
@@ -230,6 +233,7 @@ def test_what_is_cut_off_by_a_signal_is_not_taken_for_killed(tmp_path, small_rep
     assert json.loads((tmp_path / "tried.json").read_text())["mutants"] == []
 
 
+@pytest.mark.slow
 @needs_scripts
 def test_likely_killers_run_first(tmp_path, mutate, monkeypatch):
     monkeypatch.setattr(mutate, "ROOT", tmp_path)

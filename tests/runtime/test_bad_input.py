@@ -96,7 +96,7 @@ def calm(device, monkeypatch):
         assert all(after[kind] <= counts[kind] for kind in counts), "nothing was made"
         assert primitive._last_call is call_before, "arguments of earlier calls stay bound"
         assert primitive._last_timed is timed_before
-        assert (helper and helper.pairs_in_use) == in_use
+        assert helper is None or helper.pairs_in_use <= in_use, "fewer, if garbage of earlier tests went"
         for array, contents in zip(watched, before, strict=True):
             np.testing.assert_array_equal(array.to_numpy(), contents)
         return str(caught.value)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.check import mismatch
+from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.planning.plan import Binding, BufferSpec, Kernel, Plan, Shader, Work, pack_words
 from gridwise_py.planning.shaders import sha256
 

@@ -114,6 +114,7 @@ def test_every_useful_feature_of_the_adapter_is_requested(device):
         assert made.limits[name] == device.adapter.limits[name]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the lines come from Linux's Wayland library")
 @pytest.mark.parametrize("use", ["gw.sum", "gridwise info", "WAYLAND_DISPLAY"])
 def test_a_process_without_a_runtime_folder_prints_nothing(device, use):
@@ -296,6 +297,7 @@ def test_the_device_that_pygfx_shares_works():
 # ---- what wgpu-py keeps private
 
 
+@pytest.mark.slow
 def test_types_of_c_are_looked_up_as_they_would_be_parsed(device):
     """Every structure of wgpu with a star and with brackets: the very types that cffi finds by parsing."""
     from cffi import FFI, model

@@ -145,6 +145,7 @@ def test_not_done_yet(timed, monkeypatch):
     assert start.elapsed_time(end) > 0
 
 
+@pytest.mark.slow
 def test_query_turns_true_without_a_wait(timed):
     _work(timed)
     wait_idle(timed)
@@ -239,6 +240,7 @@ def test_a_pass_is_not_an_encoder(timed):
 # ---- queries
 
 
+@pytest.mark.slow
 def test_ten_thousand_events_alive(timed):
     events = [gw.Event(timed) for _ in range(10_000)]
     for event in events:
@@ -265,6 +267,7 @@ def test_ten_thousand_events_on_one_encoder_that_is_not_submitted(device, requir
     assert len(gw.timing_helper(made)._sets) == 5
 
 
+@pytest.mark.slow
 def test_more_events_than_queries(timed, monkeypatch):
     """With one set: results are resolved and copied before their queries are used again."""
     monkeypatch.setattr(timing, "_MAX_SETS", 1)

@@ -172,6 +172,7 @@ def test_caches_are_bounded(device):
     assert own is not context.executor
 
 
+@pytest.mark.slow
 def test_pipelines_go_with_the_plans_that_were_not_used_for_longest(fresh_device, made, monkeypatch):
     """Nothing of them stays, not even on a buffer that lives on; what is used again stays, and the rest comes back."""
     monkeypatch.setattr(executor, "_MAX_PIPELINES", 4)
@@ -631,7 +632,9 @@ def run_in_a_process(code: str) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.mark.parametrize("name", _RISKY)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if i < 2 else pytest.mark.slow) for i, name in enumerate(_RISKY)]
+)
 def test_a_destroyed_buffer_is_an_error_and_not_the_end_of_the_process(device, name):
     code = _PREAMBLE + _RISKY[name] + "\nassert gw.sum(X, device=device) == X.sum(dtype=np.uint32)\nprint('alive')"
     done = run_in_a_process(code)

@@ -29,6 +29,7 @@ def test_an_interrupt_anywhere_in_a_download(device):
     assert _found("to_numpy") == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["stream", "sort", "timed", "event", "measure"])
 def test_interrupts_at_some_places(device, job):
     assert _found(job, 40) == {}

@@ -65,6 +65,7 @@ def test_memory_levels_off(fresh_device, leaks, name, total):
     _check(leaks, fresh_device, name, total)
 
 
+@pytest.mark.slow
 @linux
 def test_live_objects_level_off(fresh_device, leaks):
     """The same, of fewer calls: too few for memory, enough for objects."""

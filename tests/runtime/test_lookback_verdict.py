@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench.results import run_context
+from gridwise_py.bench.results.context import run_context
 from gridwise_py.cli import main
 from gridwise_py.planning import builder, shaders
 from gridwise_py.runtime import lookback_selftest as lookback

@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from gridwise_py.bench import calibration
+from gridwise_py.bench.calibrate import calibration
 from gridwise_py.runtime import lookback_selftest as lookback
 from gridwise_py.storage import cache
 from gridwise_py.tuning.store import TUNING_FORMAT, TUNING_KIND, load_tuning
@@ -37,6 +37,7 @@ def test_the_folder_is_the_users_unless_it_is_chosen(monkeypatch, tmp_path):
     assert cache.cache_folder() == tmp_path
 
 
+@pytest.mark.slow
 def test_a_user_without_a_home_has_no_folder_and_everything_else():
     """As in a container that runs under a number that has no name, and without HOME."""
     code = """

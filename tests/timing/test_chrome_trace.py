@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.measurement import Mode
-from gridwise_py.bench.results import write_results
-from gridwise_py.bench.trace import results_trace
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report.trace import results_trace
+from gridwise_py.storage.json_files import write_json
 from gridwise_py.timing.chrome_trace import ChromeTrace, GpuSlice
 from gridwise_py.timing.result import Span
 from helpers.results import DEVICE, document, measurement
@@ -103,7 +103,7 @@ def test_neighbours_do_not_overlap_by_a_rounding(tmp_path):
 
 
 def _write(path, measurements):
-    write_results(path, document(measurements, device=DEVICE))
+    write_json(path, document(measurements, device=DEVICE))
     return path
 
 
@@ -115,7 +115,7 @@ def test_a_results_file(tmp_path):
     assert names.count("copy") == 7
     assert names.count("first") == names.count("second") == 7
     by_name = {e["name"]: e for found in lanes.values() for e in found}
-    assert by_name["copy"]["args"]["case"] == "copy u32 n=1048576 hot"
+    assert by_name["copy"]["args"]["case"] == "copy u32 hot n=2^20"
     assert by_name["copy"]["args"]["primitive_bytes"] == 8 << 20
     assert trace["otherData"]["adapter"] == "invented"
     assert trace["otherData"]["host_samples_left_out"] >= 0

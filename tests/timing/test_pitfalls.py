@@ -16,6 +16,7 @@ from gridwise_py.runtime import run as run_module
 X = np.random.default_rng(3).integers(0, 99, 200_003, dtype=np.uint32)
 
 
+@pytest.mark.slow
 def test_memory_of_work_under_way(device):
     """Memory that submitted work still uses is not given away."""
     scan = gw.Scan(device)

@@ -396,6 +396,7 @@ def test_a_result_that_is_dropped_before_its_encoder_is_submitted(timed_device, 
     assert helper.pairs_in_use == 0
 
 
+@pytest.mark.slow
 def test_queries_of_dropped_results_come_back_after_a_reclaim_too(timed_device, helper):
     """A session that was marked before some reclaim and dropped after it."""
     for _ in range(3):

@@ -52,6 +52,7 @@ def _workgroup_bytes(shader, constants):
     return found
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("storage_bytes", [16_384, 20_480, 24_576, 49_152])
 @pytest.mark.parametrize("invocations", [256, 300, 512, 1024])
 @pytest.mark.parametrize("mode", ["native", "none", "emulated-64"])

@@ -8,11 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 import gridwise_py as gw
-from gridwise_py.bench import tune as tune_module
-from gridwise_py.bench.check import Mismatch
-from gridwise_py.bench.measurement import Measurement, Mode, Series
-from gridwise_py.bench.results import run_context
-from gridwise_py.bench.tune import TUNED_KERNELS, tune
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.checks.check import Mismatch
+from gridwise_py.bench.results.context import run_context
+from gridwise_py.bench.sampling.measurement import Measurement
+from gridwise_py.bench.stats.series import Series
+from gridwise_py.bench.sweep import tune as tune_module
+from gridwise_py.bench.sweep.tune import TUNED_KERNELS, tune
 from gridwise_py.cli import main
 from gridwise_py.runtime.device import device_key
 from gridwise_py.storage import cache

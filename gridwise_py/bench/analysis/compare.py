@@ -1,0 +1,417 @@
+"""Compares two results files: joined by case, judged row by row, and gated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...display.quantities import format_time, format_uncertainty
+from ...errors import ArgumentError
+from ..calibrate.canary import clock_log_ratio
+from ..cases.case import YARDSTICK
+from ..cases.mode import Mode
+from ..results.model import CaseKey, Result, Results
+from ..results.rounds import by_case, pooled_series
+from ..stats.series import Series
+from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
+
+__all__ = ["Comparison", "Rank", "Row", "compare"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One time of one case in both files.
+
+    Attributes
+    ----------
+    case : str
+        Its name, with n.
+    part : str
+        ``"whole"`` or ``"kernel"``.
+    name : str
+        ``"gpu_span"``, ``"cpu_wall"``, or the kernel's label.
+    verdict : Verdict or None
+        None where a side has no samples.
+    note : str
+        Why there is no verdict.
+    past_gate : bool
+        Whether it is slower by more than the gate.
+    old_uncertainty, new_uncertainty : float or None
+        Half the interval of each median as a share of it, and never less than half a step of the clock.
+    """
+
+    case: str
+    part: str
+    name: str
+    verdict: Verdict | None
+    note: str = ""
+    past_gate: bool = False
+    old_uncertainty: float | None = None
+    new_uncertainty: float | None = None
+
+    def times(self) -> tuple[str, str]:
+        """Return both medians, each with its uncertainty."""
+        if self.verdict is None:
+            return format_time(None), format_time(None)
+        old = _with_uncertainty(self.verdict.old_ns, self.old_uncertainty)
+        return old, _with_uncertainty(self.verdict.new_ns, self.new_uncertainty)
+
+
+def _with_uncertainty(time_ns: float, uncertainty: float | None) -> str:
+    return f"{format_time(time_ns)} {format_uncertainty(uncertainty)}".rstrip()
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One case on one adapter, among others.
+
+    Attributes
+    ----------
+    case : str
+        Its name, with n.
+    file : str
+        ``"OLD"`` or ``"NEW"``.
+    adapter : str
+    time_ns : float
+    uncertainty : float or None
+        Half the interval of the median as a share of it.
+    rank : int
+        By time, 1 is the fastest.
+    speedup : float
+        The time of the slowest adapter by this one's: 1 for the slowest.
+    gbytes_per_s : float or None
+    copy_share : float or None
+        Of the speed of the copy kernel on the same adapter, at the same size and mode, in the same file.
+    gbytes_per_j : float or None
+        GB/s by the watts that an observer saw.
+    """
+
+    case: str
+    file: str
+    adapter: str
+    time_ns: float
+    uncertainty: float | None
+    rank: int
+    speedup: float
+    gbytes_per_s: float | None
+    copy_share: float | None
+    gbytes_per_j: float | None
+
+    def time(self) -> str:
+        """Return the median with its uncertainty."""
+        return _with_uncertainty(self.time_ns, self.uncertainty)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare` found.
+
+    Attributes
+    ----------
+    old_name, new_name : str
+        The adapters.
+    threshold, gate : float
+    obstacles : tuple of str
+        Why the files cannot be compared; then there are no rows.
+    remedy : str
+        What to do about the obstacles.
+    rows : tuple of Row
+    ranks : tuple of Rank
+        With `across`.
+    wrong : tuple of str
+        Results that are wrong, in either file.
+    broken : tuple of str
+        Cases that ran in the old file and failed in the new one.
+    notes : tuple of str
+    same_measurement : bool
+        Whether both files hold one measurement: all times of their common cases are equal.
+    """
+
+    old_name: str
+    new_name: str
+    threshold: float
+    gate: float
+    obstacles: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    ranks: tuple[Rank, ...] = ()
+    wrong: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    remedy: str = ""
+    same_measurement: bool = False
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the files can be compared."""
+        return not self.obstacles
+
+    @property
+    def regressions(self) -> tuple[Row, ...]:
+        """Rows that are slower by more than the gate."""
+        return tuple(row for row in self.rows if row.past_gate)
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a gate must stop the new version: a row past the gate, or a case that no longer runs."""
+        return bool(self.regressions or self.broken)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many rows got each verdict."""
+        kinds = [row.verdict.kind for row in self.rows if row.verdict is not None]
+        return {kind.value: kinds.count(kind) for kind in VerdictKind}
+
+
+def compare(
+    old: Results,
+    new: Results,
+    *,
+    threshold: float = 0.02,
+    gate: float = 0.05,
+    force: bool = False,
+    across: bool = False,
+) -> Comparison:
+    """Compare two results files of the same device, or rank two devices.
+
+    Parameters
+    ----------
+    old, new : Results
+        As `read_results` returns them.
+    threshold : float
+        Differences below this share are «the same».
+    gate : float
+        A row that is slower by more than this share is a regression.
+    force : bool
+        Compare although adapter, driver, backend or modes differ. A CPU and a GPU are not compared even so.
+    across : bool
+        Rank the devices by case instead of judging old against new.
+
+    Returns
+    -------
+    Comparison
+    """
+    if not 0 <= gate < math.inf:
+        raise ArgumentError(f"gate is {gate!r}; it is a share of at least 0: 0.05 for 5 %")
+    names = old.device.title, new.device.title
+    wrong = tuple(
+        f"{side}: {result.name_with_n}: {result.mismatch or 'the result is wrong'}"
+        for side, document in (("OLD", old), ("NEW", new))
+        for result in document.results
+        if result.is_wrong
+    )
+    if across:
+        notes = ("One of the adapters is software on the CPU: its times are the CPU's.",)
+        cpu = old.device.is_cpu or new.device.is_cpu
+        ranks = tuple(_ranks({"OLD": old, "NEW": new}))
+        obstacles = () if ranks else ("the files have no case in common that was measured in both",)
+        remedy = "" if ranks else _SAME_CASES
+        return Comparison(
+            *names, threshold, gate, obstacles, ranks=ranks, wrong=wrong, notes=notes if cpu else (), remedy=remedy
+        )
+    firm, soft = _obstacles(old, new)
+    if firm:
+        return Comparison(*names, threshold, gate, tuple(text for text, _ in firm), wrong=wrong, remedy=firm[-1][1])
+    if soft and not force:
+        return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
+    rows, broken, notes, same = _rows(old, new, threshold, gate)
+    forced = tuple(f"compared although they differ (--force): {text}" for text in soft)
+    return Comparison(
+        *names,
+        threshold,
+        gate,
+        rows=rows,
+        wrong=wrong,
+        broken=broken,
+        notes=(*forced, *notes),
+        same_measurement=same,
+    )
+
+
+# ---- whether the files can be compared
+
+_SAME_CASES = "measure the same primitives, sizes, datatypes and modes"
+#: What must be the same of two devices for their times to be compared.
+_COMPARABLE = ("adapter", "adapter_type", "backend", "driver")
+_SAME_CONDITIONS = "measure both under the same conditions, or rank them with --across, or compare them with --force"
+
+
+def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return what forbids comparing, each with its remedy, and what does unless it is forced."""
+    firm, soft = [], []
+    if old.device.is_cpu != new.device.is_cpu:
+        text = f"{old.device.title} against {new.device.title}: a CPU and a GPU are never compared"
+        firm.append((text, "rank them with --across"))
+    if not {result.key for result in old.results} & {result.key for result in new.results}:
+        firm.append(("the files have no case in common", _SAME_CASES))
+    for name in _COMPARABLE:
+        values = getattr(old.device, name), getattr(new.device, name)
+        if values[0] != values[1]:
+            soft.append(f"{name}: OLD has {values[0]}, NEW has {values[1]}")
+    modes = [sorted({result.mode for result in document.results}) for document in (old, new)]
+    if modes[0] != modes[1]:
+        soft.append(f"mode: OLD has {_words(modes[0])}, NEW has {_words(modes[1])}")
+    return firm, soft
+
+
+def _words(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+# ---- rows
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One series of a case: how to get it from a result."""
+
+    part: str
+    name: str
+    of: Callable[[Result], Series | None]
+
+    def series(self, rounds: Sequence[Result]) -> list[Series]:
+        """Return the series of each round that has it."""
+        return [series for result in rounds if (series := self.of(result)) is not None]
+
+    def blocks(self, rounds: Sequence[Result]) -> list[list[float]]:
+        """Return the times of each round that has any."""
+        return [samples for series in self.series(rounds) if (samples := series.positive_ns)]
+
+    def uncertainty(self, rounds: Sequence[Result], step_ns: float) -> float | None:
+        """Return the uncertainty of the median of all rounds, as the table of a run does."""
+        series = self.series(rounds)
+        summary = (series[0] if len(series) == 1 else pooled_series(series)).summary
+        return None if summary is None else summary.uncertainty(step_ns)
+
+
+def _rows(
+    old: Results, new: Results, threshold: float, gate: float
+) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[str, ...], bool]:
+    # In the order asked for: in a file that is not complete they are in that of measuring.
+    before, after = by_case(old.in_order()), by_case(new.in_order())
+    notes = [
+        f"only in {side}: {', '.join(mine[key][0].name_with_n for key in mine if key not in other)}"
+        for side, mine, other in (("OLD", before, after), ("NEW", after, before))
+        if mine.keys() - other.keys()
+    ]
+    rows: list[Row] = []
+    pairs: list[Pair | None] = []
+    broken = []
+    for key in before:
+        if key not in after:
+            continue
+        case = before[key][0].name_with_n
+        failed = [[result for result in results[key] if result.error] for results in (before, after)]
+        if failed[1] and not failed[0]:
+            broken.append(f"{case}: {failed[1][0].error}")
+        rounds = [
+            [result for result in results[key] if not result.error and result.correct] for results in (before, after)
+        ]
+        if not all(rounds):
+            notes.append(f"{case}: not judged, for a side failed or is wrong")
+            continue
+        moved = any(result.clock_moved for result in [*rounds[0], *rounds[1]])
+        clock_ratio = _clock_ratio(*rounds)
+        for part in _parts(*rounds, case, notes):
+            steps = [
+                0.0 if part.name == "cpu_wall" else document.tick_step_ns(side[0])
+                for document, side in zip((old, new), rounds, strict=True)
+            ]
+            blocks = [part.blocks(side) for side in rounds]
+            unsure = [part.uncertainty(side, step) for side, step in zip(rounds, steps, strict=True)]
+            rows.append(Row(case, part.part, part.name, None, "", False, *unsure))
+            pair = Pair(*blocks, max(steps), clock_ratio, moved, new.device.is_cpu) if all(blocks) else None
+            pairs.append(pair)
+    judged = [pair for pair in pairs if pair is not None]
+    same = bool(judged) and all(pair.old == pair.new for pair in judged)
+    verdicts = iter(judge_all([replace(pair, same_measurement=same) for pair in judged], threshold=threshold))
+    done = []
+    for row, pair in zip(rows, pairs, strict=True):
+        verdict = None if pair is None else next(verdicts)
+        past = verdict is not None and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + gate
+        note = "" if verdict else "no valid samples on a side; measure it again"
+        done.append(replace(row, verdict=verdict, note=note, past_gate=past))
+    return tuple(done), tuple(broken), tuple(notes), same
+
+
+def _parts(old: list[Result], new: list[Result], case: str, notes: list[str]) -> list[_Part]:
+    """Return the series that both sides have: of the whole, and of each kernel unless a single one is the whole."""
+
+    def whole(name: str) -> Callable[[Result], Series | None]:
+        return lambda result: result.whole.series.get(name)
+
+    def kernel(label: str) -> Callable[[Result], Series | None]:
+        return lambda result: result.labelled_kernels.get(label)
+
+    # A caller's wait counts where latency is measured.
+    names = ["gpu_span", "cpu_wall"] if new[0].mode is Mode.LATENCY else ["gpu_span"]
+    if not any(result.positive_ns("gpu_span") for result in [*old, *new]):
+        names = ["cpu_wall"]  # no timestamps
+    parts = [_Part("whole", name, whole(name)) for name in names]
+    sides = [list(dict.fromkeys(label for result in side for label in result.labelled_kernels)) for side in (old, new)]
+    if sides[0] == sides[1] and len(sides[0]) == 1 and all(map(_is_one_kernel, [*old, *new])):
+        return parts
+    for label in sides[0] + [label for label in sides[1] if label not in sides[0]]:
+        if label in sides[0] and label in sides[1]:
+            parts.append(_Part("kernel", label, kernel(label)))
+        else:
+            notes.append(f"{case}: kernel {label} only in {'OLD' if label in sides[0] else 'NEW'}; the whole is judged")
+    return parts
+
+
+def _is_one_kernel(result: Result) -> bool:
+    """Whether the times of a result's kernel are those of the whole, so that they would be told twice."""
+    return result.kernels[0].positive_ns == result.positive_ns("gpu_span")
+
+
+def _clock_ratio(old: list[Result], new: list[Result]) -> float:
+    """Return by how much the canary kernel's times differ beyond their own noise."""
+    sides = [[time for result in side for time in result.settled_canary_ns] for side in (old, new)]
+    return math.exp(clock_log_ratio(*sides))
+
+
+# ---- across devices
+
+
+def _ranks(files: Mapping[str, Results]) -> list[Rank]:
+    """Rank the files by case; a case of several rounds counts with its fastest."""
+    by_file = {file: _fastest(document) for file, document in files.items()}
+    ranks = []
+    for key in next(iter(by_file.values())):
+        if not all(key in results for results in by_file.values()):
+            continue
+        times = sorted((results[key].time_ns or math.inf, file) for file, results in by_file.items())
+        for rank, (time_ns, file) in enumerate(times, start=1):
+            result = by_file[file][key]
+            rate, power_w = result.rates.gbytes_per_s, result.power_w
+            copies = [r for k, r in by_file[file].items() if (k.primitive, k.n, k.mode) == (YARDSTICK, key.n, key.mode)]
+            copy = max((r.rates.gbytes_per_s or 0.0 for r in copies), default=0.0)
+            ranks.append(
+                Rank(
+                    case=result.name_with_n,
+                    file=file,
+                    adapter=files[file].device.title,
+                    time_ns=time_ns,
+                    uncertainty=_time_uncertainty(files[file], result),
+                    rank=rank,
+                    speedup=times[-1][0] / time_ns,
+                    gbytes_per_s=rate,
+                    copy_share=rate / copy if rate and copy else None,
+                    gbytes_per_j=rate / power_w if rate and power_w else None,
+                )
+            )
+    return ranks
+
+
+def _time_uncertainty(document: Results, result: Result) -> float | None:
+    if result.timed is None:
+        return None
+    return result.timed.uncertainty(document.tick_step_ns(result) if result.is_timed_by_gpu else 0.0)
+
+
+def _fastest(document: Results) -> dict[CaseKey, Result]:
+    fastest: dict[CaseKey, Result] = {}
+    for key, rounds in by_case(document.in_order()).items():
+        timed = [result for result in rounds if result.correct and result.time_ns]
+        if timed:
+            fastest[key] = min(timed, key=lambda result: result.time_ns or math.inf)
+    return fastest

@@ -1,0 +1,114 @@
+"""What has to be said of results before their figures are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...display.quantities import format_time
+from ..results.model import Device, Result
+from ..sampling.samples import CLOCK_MOVED, LEFT_OUT
+
+__all__ = ["Remark", "listed", "remarks"]
+
+# What `measure` warns of, case by case, and is said here in one line for all cases.
+_CUT = re.compile(r"batch_trials=(\d+) was cut to (\d+)")
+_LONG_TRIAL = re.compile(r"one trial takes ")
+_MOST_LISTED = 4
+
+
+class Remark(NamedTuple):
+    """One thing to be said.
+
+    Attributes
+    ----------
+    kind : str
+        ``"error"`` (a case failed or is wrong), ``"warning"`` (of a result itself), ``"trials"`` (other ones than asked
+        for), ``"clock"``, ``"software"`` (the adapter is no GPU) or ``"no GPU"`` (times).
+    text : str
+    cases : tuple of str
+        Which results it is about, with n; empty where it is about all.
+    """
+
+    kind: str
+    text: str
+    cases: tuple[str, ...] = ()
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return some of the names, and how many others there are."""
+    if len(names) <= _MOST_LISTED + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:_MOST_LISTED])} and {len(names) - _MOST_LISTED} more"
+
+
+def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
+    """Return what is to be said of pooled results: what failed first, then warnings, one for all cases of each.
+
+    Parameters
+    ----------
+    device : Device
+    results : sequence of Result
+    """
+    found = []
+    by_warning: dict[str, list[str]] = {}
+    moved, left_out = [], []
+    for result in results:
+        where = result.name_with_n
+        problem = result.error or result.mismatch
+        if problem:
+            found.append(Remark("error", f"{where}: {problem}", (where,)))
+        # One line for all of each kind that has to do with the clock.
+        moved += [where] * result.clock_moved
+        left_out += [where] * any(LEFT_OUT in warning for warning in result.warnings)
+        for warning in result.warnings:
+            if not (CLOCK_MOVED in warning or LEFT_OUT in warning or _CUT.match(warning) or _LONG_TRIAL.match(warning)):
+                by_warning.setdefault(warning, []).append(where)
+    found += [Remark("warning", warning, tuple(by_warning[warning])) for warning in sorted(by_warning)]
+    found += _trials(results)
+    # The canary of a CPU adapter tells what else the machine had to do, more than any clock.
+    on_cpu = device.is_cpu
+    if moved:
+        what = "The speed of this machine" if on_cpu else "The clock"
+        text = f"{what} moved all through {len(moved)} of {len(results)} cases."
+        found.append(Remark("clock", text, tuple(moved)))
+    if left_out:
+        how = "taken while the machine was slower or faster" if on_cpu else LEFT_OUT
+        text = f"In {len(left_out)} of {len(results)} cases some samples were {how}, and are left out."
+        found.append(Remark("clock", text, tuple(left_out)))
+    if on_cpu:
+        text = "This adapter is software on the CPU: these figures are the CPU's, and say nothing about any GPU."
+        found.append(Remark("software", text))
+    if device.tick_period_ns is None:
+        text = "No GPU times: the adapter has no timestamps. Rates are from the CPU wall."
+        found.append(Remark("no GPU", text))
+    return found
+
+
+def _trials(results: Sequence[Result]) -> list[Remark]:
+    """Return what is to be said of how many trials a sample has."""
+    found = []
+    by_count: dict[tuple[int, int], list[str]] = {}
+    long, single = [], []
+    for result in results:
+        where = result.name_with_n
+        cuts = [(int(cut[1]), int(cut[2])) for warning in result.warnings if (cut := _CUT.match(warning))]
+        if cuts:
+            by_count.setdefault(min(cuts), []).append(where)
+        if any(_LONG_TRIAL.match(warning) for warning in result.warnings):
+            long.append(f"{where} ({format_time(result.time_ns)})")
+        series = result.gpu_span or result.cpu_wall
+        single += [where] * (series is not None and series.summary is not None and series.summary.count == 1)
+    for asked in sorted({asked for asked, _ in by_count}):
+        cases = [(cut, names) for (wanted, cut), names in sorted(by_count.items()) if wanted == asked]
+        each = "; ".join(f"{cut} in {listed(names)}" for cut, names in cases)
+        text = f"Fewer than --trials {asked} a sample, so that no submission is too long for a watchdog: {each}."
+        found.append(Remark("trials", text, tuple(name for _, names in cases for name in names)))
+    if long:
+        text = f"A single trial is longer than a submission should be: {listed(long)}."
+        found.append(Remark("trials", text, tuple(long)))
+    if single:
+        text = f"One sample only, so its uncertainty is unknown (a longer --sampling-s takes more): {listed(single)}."
+        found.append(Remark("trials", text, tuple(single)))
+    return found

@@ -1,0 +1,219 @@
+"""The roofline of a results file: what memory and arithmetic allow each case, against what it took.
+
+Source: Williams, Waterman, Patterson, "Roofline: an insightful visual performance model for multicore architectures",
+Communications of the ACM 52(4), 2009. The ceilings are measured on the device by a calibration, not taken from a data
+sheet: copies by size, and multiply-adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...display.quantities import format_percent, format_time
+from ...errors import ArgumentError, BadResultsFile
+from ..cases.mode import Mode
+from ..results.model import CalibrationData, Result, Results, Work
+from ..results.reader import content_of, parse_json
+from ..results.schema import check_part
+
+__all__ = ["Ceilings", "Point", "ceilings_of", "is_of_device", "points", "read_calibration"]
+
+_AT_THE_ROOF = 1.10
+_FASTER = 0.95
+# What a calibration and results must have in common.
+_SAME = ("adapter", "driver", "backend")
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What a device reached in its calibration.
+
+    Attributes
+    ----------
+    copies : tuple of (int, float)
+        Bytes moved, and bytes per ns (GB/s), by size.
+    fma_gflops : float or None
+    floors_ns : mapping
+        Of a kernel that does nothing: ``empty_pass``, ``gap_between_passes``.
+    """
+
+    copies: tuple[tuple[int, float], ...]
+    fma_gflops: float | None
+    floors_ns: Mapping[str, float | None]
+
+    @property
+    def memory_gbytes_per_s(self) -> float:
+        """The speed of the largest copy."""
+        return self.copies[-1][1]
+
+    @property
+    def ridge(self) -> float | None:
+        """Operations per byte from which arithmetic is the limit."""
+        return None if self.fma_gflops is None else self.fma_gflops / self.memory_gbytes_per_s
+
+    def copy_gbytes_per_s(self, moved_bytes: float) -> float:
+        """Return the speed of a copy of that size, caches and launch included, between those measured."""
+        sizes, speeds = zip(*self.copies, strict=True)
+        return float(np.exp(np.interp(np.log(moved_bytes), np.log(sizes), np.log(speeds))))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A case on the roofline.
+
+    Attributes
+    ----------
+    name : str
+    n : int
+    intensity : float
+        Operations per byte that had to move.
+    gflops : float
+        Reached.
+    measured_ns, predicted_ns : float
+        Median GPU span per trial; the longer of a copy of as many bytes and of the arithmetic at its ceiling.
+    bound : str
+        ``"memory"`` or ``"arithmetic"``: which of the two it is.
+    kernels : tuple of (str, float)
+        Labels, and shares of the measured time.
+    why : str
+        What the gap is likely to be.
+    """
+
+    name: str
+    n: int
+    intensity: float
+    gflops: float
+    measured_ns: float
+    predicted_ns: float
+    bound: str
+    kernels: tuple[tuple[str, float], ...]
+    why: str
+
+    @property
+    def share(self) -> float:
+        """Predicted over measured: 1 is the roof."""
+        return self.predicted_ns / self.measured_ns
+
+
+def read_calibration(path: str | Path) -> CalibrationData:
+    """Read what ``gridwise calibrate --format json`` printed.
+
+    Raises
+    ------
+    BadResultsFile
+        If it is something else.
+    """
+    path = Path(path)
+    data = parse_json(content_of(path), path.name)
+    known = isinstance(data, dict) and {"copy", "fma_gflops", "floors_ns", "device"} <= set(data)
+    if not known or not isinstance(data["device"], dict):
+        raise BadResultsFile(
+            f"{path.name} is no calibration; make one with: gridwise calibrate --format json > {path.name}"
+        )
+    check_part(data, "calibration", path.name)
+    return CalibrationData.from_json(data)
+
+
+def ceilings_of(document: Results, calibration: CalibrationData | None = None) -> Ceilings:
+    """Return the ceilings for a results file: from a calibration, or from the one in the file.
+
+    Parameters
+    ----------
+    document : Results
+    calibration : CalibrationData, optional
+        As `read_calibration` returns it.
+
+    Raises
+    ------
+    ArgumentError
+        If there is none, or it is of another device.
+    """
+    device = document.device
+    measured = calibration if calibration is not None else device.calibration
+    if measured is None or not measured.copy:
+        raise ArgumentError(
+            "the results file has no measured ceilings; give some of the same device: gridwise calibrate --format "
+            "json > calibration.json, then --calibration calibration.json"
+        )
+    for name in _SAME if calibration is not None else ():
+        of_results, of_calibration = getattr(device, name), measured.of_device(name)
+        if of_calibration != of_results:
+            raise ArgumentError(
+                f"the results are of {name} {of_results!r}, the calibration is of {of_calibration!r}; ceilings hold "
+                f"for one device and driver only"
+            )
+    copies = tuple(sorted((int(speed.moved_bytes), float(speed.gbytes_per_s)) for speed in measured.copy))
+    # A results file has units in its names: empty_pass_ns.
+    floors = {name.removesuffix("_ns"): ns for name, ns in (measured.floors_ns or device.floors or {}).items()}
+    return Ceilings(copies, measured.fma_gflops, floors)
+
+
+def is_of_device(calibration: CalibrationData, document: Results) -> bool:
+    """Whether a calibration is of the device of a results file."""
+    return all(calibration.of_device(name) == getattr(document.device, name) for name in _SAME)
+
+
+def points(document: Results, ceilings: Ceilings) -> list[Point]:
+    """Return the cases that were right, have a GPU time, and say what work they are, in the order asked for."""
+    return [
+        _point(result, result.whole.gpu_span_ns, result.work, ceilings)
+        for result in document.in_order()
+        if result.correct and result.whole.gpu_span_ns and result.work is not None and result.work.moved_bytes
+    ]
+
+
+def _point(result: Result, measured: float, work: Work, ceilings: Ceilings) -> Point:
+    moved, flops = work.moved_bytes, work.flops or 0
+    # Cold caches: every byte comes from memory, however few they are.
+    speed = ceilings.memory_gbytes_per_s if result.mode is Mode.COLD else ceilings.copy_gbytes_per_s(moved)
+    memory_ns = moved / speed
+    arithmetic_ns = flops / ceilings.fma_gflops if ceilings.fma_gflops else 0.0
+    predicted = max(memory_ns, arithmetic_ns)
+    bound = "memory" if memory_ns >= arithmetic_ns else "arithmetic"
+    kernels = tuple((kernel.name, (kernel.gpu_ns or 0.0) / measured) for kernel in result.kernels)
+    return Point(
+        result.name, result.n, flops / moved, flops / measured, measured, predicted,
+        bound, kernels, _why(result, measured, predicted, bound, kernels, ceilings),
+    )  # fmt: skip
+
+
+def _why(
+    result: Result,
+    measured_ns: float,
+    predicted_ns: float,
+    bound: str,
+    kernels: Sequence[tuple[str, float]],
+    ceilings: Ceilings,
+) -> str:
+    """Say what the gap between prediction and measurement is likely to be; the first that explains it."""
+    ratio = measured_ns / predicted_ns
+    if ratio < _FASTER:
+        return "faster than the copy of the calibration: its bytes were in a cache, or the clock was higher now"
+    if ratio <= _AT_THE_ROOF:
+        return "at the roof"
+    if result.clock_moved:
+        return "the clock moved while it was measured: measure again"
+    passes, trials = len(kernels), result.trials if result.mode is Mode.BATCH else 1
+    floor = ceilings.floors_ns.get("empty_pass") or 0.0
+    gap = ceilings.floors_ns.get("gap_between_passes") or 0.0
+    floors_ns = (passes * floor + (passes - 1) * gap) / trials
+    if floors_ns >= 0.5 * (measured_ns - predicted_ns):
+        return f"launch: passes that do nothing, with the gaps between, take {format_time(floors_ns)} of it"
+    gaps = 1.0 - sum(share for _, share in kernels)
+    if passes > 1 and gaps * measured_ns >= 0.5 * (measured_ns - predicted_ns):
+        return f"gaps between its {passes} kernels: {format_percent(gaps)} of the time"
+    parameters = result.parameters or {}
+    if parameters.get("strategy") == "reduce_then_scan":
+        # Each item is read once more: three moves where two are needed.
+        if ratio <= 1.5 * _AT_THE_ROOF:
+            return "the algorithm: reduce-then-scan reads each item twice, 1.5 times the bytes that had to move"
+        return "reduce-then-scan reads each item twice (1.5 times the bytes), and it is slower than that"
+    if parameters.get("strategy") == "lookback":
+        return "waiting for the tiles before: the look-back's chain, or too few bytes in flight"
+    if bound == "arithmetic":
+        return "multiply-adds wait: for workgroup memory, at barriers, or because too few workgroups fill the device"
+    return "too few bytes in flight, or work between the loads: neither bytes, arithmetic nor launch explain it"

@@ -1,0 +1,346 @@
+"""What a device's clock and memory are like, found once and kept: the unit of the tick, floors, ceilings, caches.
+
+Floors are shown beside times and never subtracted from them: a fitted intercept can come out negative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ...backend.wgpu_native import wait_method
+from ...errors import TimingUnavailable
+from ...runtime.context import context_of
+from ...runtime.device import device_key
+from ...storage import cache
+from . import probes
+from .canary import CLOCK_TOLERANCE
+from .probes import TickCheck
+
+__all__ = [
+    "Calibration",
+    "cache_bytes",
+    "calibrate",
+    "calibrate_run",
+    "calibration_of",
+    "fastest_canary_ns",
+    "note_canary",
+    "unit_warnings",
+]
+
+_FORMAT = 2  # of the file; another one is not read
+_MAX_ARRAY_BYTES = 1 << 30
+_MAX_ARRAY_BYTES_CPU = 1 << 25
+_MAX_RUN_ARRAY_BYTES_CPU = 1 << 26
+_MEMORY_ARRAY_BYTES = 1 << 28  # some times the largest cache
+_MAX_RUN_SIZES = 12
+_BUSY_S = 0.3
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was found on a device.
+
+    Attributes
+    ----------
+    device : mapping
+        Adapter, driver, backend and versions: what it holds for.
+    tick_period_ns, tick_step_ns : float or None
+    tick_check : TickCheck
+        The unit of the tick against the CPU's clock.
+    floors_ns : mapping
+        ``empty_pass``, ``further_dispatch``, ``gap_between_passes`` on the GPU's clock, ``submission`` on the CPU's,
+        of a kernel of one workgroup that does nothing.
+    synchronising_ns : mapping
+        ``submit``, ``wait_when_idle``, ``wait_after_work``, ``readback_4_bytes``, on the CPU's clock.
+    wait_method : str
+    copy, triad : tuple of mapping
+        Speeds by size: ``array_bytes``, ``moved_bytes``, ``gbytes_per_s``.
+    cache_bytes : int or None
+        An upper bound of the last-level cache; None where no knee was seen.
+    fma_gflops : float or None
+        Multiply-adds in f32, counted as two operations each.
+    """
+
+    device: Mapping[str, str]
+    tick_period_ns: float
+    tick_step_ns: float | None
+    tick_check: TickCheck
+    floors_ns: Mapping[str, float | None] = field(default_factory=dict)
+    synchronising_ns: Mapping[str, float | None] = field(default_factory=dict)
+    wait_method: str = ""
+    copy: tuple[Mapping[str, float], ...] = ()
+    triad: tuple[Mapping[str, float], ...] = ()
+    cache_bytes: int | None = None
+    fma_gflops: float | None = None
+
+    @property
+    def copy_gbytes_per_s(self) -> float | None:
+        """The speed of the largest copy: that of memory, where it is larger than the caches."""
+        return self.copy[-1]["gbytes_per_s"] if self.copy else None
+
+    def peak_gbytes_per_s(self, array_bytes: int | None) -> float | None:
+        """Return the faster of copy and triad with arrays of about this size; None means the largest."""
+        speeds = []
+        for points in (self.copy, self.triad):
+            if points:
+                largest = max(point["array_bytes"] for point in points)
+                wanted = largest if array_bytes is None else max(array_bytes, 1)
+                near = min(points, key=lambda point: abs(math.log(point["array_bytes"] / wanted)))
+                speeds.append(near["gbytes_per_s"])
+        return max(speeds, default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as JSON data."""
+        check = {**asdict(self.tick_check), "ratio": self.tick_check.ratio, "ok": self.tick_check.ok}
+        return {**asdict(self), "tick_check": check}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
+        """Read what `to_dict` wrote; raise ValueError, TypeError, KeyError or OverflowError where it did not."""
+        values = {name: data[name] for name in cls.__dataclass_fields__}
+        values["tick_check"] = _tick_check(data["tick_check"])
+        for name in ("copy", "triad"):
+            values[name] = tuple(data[name])
+            for point in values[name]:
+                for key in ("array_bytes", "moved_bytes", "gbytes_per_s"):
+                    cache.positive(point[key])
+        for name in ("floors_ns", "synchronising_ns"):
+            if any(not math.isfinite(ns) for ns in data[name].values() if ns is not None):
+                raise ValueError(f"{name} has a time that is none")
+        for name in ("tick_step_ns", "fma_gflops", "cache_bytes"):
+            if data[name] is not None:
+                cache.positive(data[name])
+        cache.positive(data["tick_period_ns"])
+        if not isinstance(data["cache_bytes"], int | None) or not isinstance(data["wait_method"], str):
+            raise ValueError("cache_bytes is a whole number, and wait_method a word")
+        return cls(**values)
+
+
+# ---- the file
+
+
+def _tick_check(data: Mapping[str, Any]) -> TickCheck:
+    return TickCheck(cache.positive(data["span_ns"]), cache.positive(data["wall_ns"]))
+
+
+def _load(key: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is kept for a device; nothing where the file is missing, broken, or of something else."""
+    data = cache.load("calibration", key, _FORMAT)
+    kept: dict[str, Any] = {}
+    try:
+        if data is not None:
+            for name in ("canary_ns", "fma_gflops"):
+                if data.get(name) is not None:
+                    kept[name] = cache.positive(data[name])
+            if data.get("tick_check") is not None:
+                kept["tick_check"] = _tick_check(data["tick_check"])
+            if data.get("calibration") is not None:
+                kept["calibration"] = Calibration.from_dict(data["calibration"])
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
+        return {}
+    return kept
+
+
+def _save(key: Mapping[str, str], kept: Mapping[str, Any]) -> None:
+    """Keep it, whole or not at all; a folder that cannot be written costs only time.
+
+    A check of the tick that is not well may be an accident of a busy machine: another process tries again.
+    """
+    calibration, check = kept.get("calibration"), kept.get("tick_check")
+    content = {
+        "canary_ns": kept.get("canary_ns"),
+        "fma_gflops": kept.get("fma_gflops"),
+        "tick_check": asdict(check) if check is not None and check.ok else None,
+        "calibration": None if calibration is None else calibration.to_dict(),
+    }
+    cache.save("calibration", key, _FORMAT, content)
+
+
+def _known(device: wgpu.GPUDevice) -> dict[str, Any]:
+    """Return what this process knows of a device, from the file at first."""
+    return context_of(device).cached("calibration", lambda: _load(device_key(device)))
+
+
+def _require_timestamps(device: wgpu.GPUDevice) -> None:
+    if not context_of(device).has_timestamps:
+        raise TimingUnavailable(
+            f"calibrating {device.adapter.info['device']!r} needs timestamps, but the device was made without the "
+            f"feature 'timestamp-query'; request_device() of gridwise_py asks for it where the adapter has it"
+        )
+
+
+# ---- what others ask
+
+
+def tick_check_of(device: wgpu.GPUDevice) -> TickCheck:
+    """Return the check of the tick's unit, made once per device and process at most, and kept on disk."""
+    known = _known(device)
+    if "tick_check" not in known:
+        known["tick_check"] = probes.check_tick(device)
+        _save(device_key(device), known)
+    return known["tick_check"]
+
+
+def unit_warnings(device: wgpu.GPUDevice) -> list[str]:
+    """Return a warning where a tick is not what the driver says, which makes every GPU time doubtful."""
+    check = tick_check_of(device)
+    if check.ok:
+        return []
+    period = context_of(device).timing_helper.tick_period_ns
+    return [
+        f"the unit of GPU times is doubtful: work of {check.wall_ns * 1e-6:.1f} ms on the CPU's clock reads "
+        f"{check.span_ns * 1e-6:.1f} ms by timestamps at {period:g} ns a tick (ratio {check.ratio:.3f}, not within 0.8 "
+        f"to 1.02)"
+    ]
+
+
+def calibration_of(device: wgpu.GPUDevice) -> Calibration | None:
+    """Return the calibration that is known of a device, without making one."""
+    return _known(device).get("calibration")
+
+
+def cache_bytes(device: wgpu.GPUDevice) -> int | None:
+    """Return an upper bound of the last-level cache, where a calibration found one."""
+    found = calibration_of(device)
+    return None if found is None else found.cache_bytes
+
+
+def fastest_canary_ns(device: wgpu.GPUDevice) -> float | None:
+    """Return what the canary takes at the best clock that was seen; None on a CPU, whose other work decides that."""
+    return None if context_of(device).capabilities.is_cpu else _known(device).get("canary_ns")
+
+
+def note_canary(device: wgpu.GPUDevice, ns: float) -> None:
+    """Take note of the canary's time at the clock of a measurement, if it is the fastest."""
+    if context_of(device).capabilities.is_cpu:
+        return
+    known = _known(device)
+    before = known.get("canary_ns")
+    if before is None or ns < before:
+        known["canary_ns"] = ns
+        if before is None or ns < before / (1 + CLOCK_TOLERANCE):  # less is no other clock, and not worth a file
+            _save(device_key(device), known)
+
+
+def calibrate(
+    device: wgpu.GPUDevice,
+    *,
+    refresh: bool = False,
+    max_array_bytes: int | None = None,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Calibration:
+    """Find out what a device's clock and memory are like; some seconds the first time, then from disk.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    refresh : bool, default False
+        Measure again.
+    max_array_bytes : int, optional
+        Of the largest of three arrays; by default 1 GiB, or what the device binds (32 MiB on a CPU adapter).
+    progress : callable
+        Called with what comes next.
+
+    Raises
+    ------
+    TimingUnavailable
+        If the device has no timestamps.
+    """
+    _require_timestamps(device)
+    known = _known(device)
+    if not refresh and "calibration" in known:
+        return known["calibration"]
+    if max_array_bytes is None:
+        max_array_bytes = _MAX_ARRAY_BYTES_CPU if context_of(device).capabilities.is_cpu else _MAX_ARRAY_BYTES
+    sizes = probes.powers_of_two(min(max_array_bytes, _largest_array_bytes(device)))
+    progress("warm-up")
+    probes.keep_busy(device, _BUSY_S)
+    progress("unit of the tick")
+    known["tick_check"] = check = probes.check_tick(device)
+    progress("floors")
+    floors = probes.floors_ns(device)
+    progress("synchronising")
+    synchronising = probes.synchronising_ns(device)
+    progress("copy and triad")
+    speeds = probes.ceilings(device, sizes)
+    progress("multiply-adds")
+    known["fma_gflops"] = gflops = probes.fma_gflops(device)
+    known["calibration"] = _made(device, check, floors, synchronising, speeds, gflops)
+    _save(device_key(device), known)
+    return known["calibration"]
+
+
+def _largest_array_bytes(device: wgpu.GPUDevice) -> int:
+    limits = device.limits
+    return min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"]) // 4 * 4
+
+
+def _made(
+    device: wgpu.GPUDevice,
+    check: TickCheck,
+    floors: Mapping[str, float | None],
+    synchronising: Mapping[str, float | None],
+    speeds: Mapping[str, Any],
+    gflops: float | None,
+) -> Calibration:
+    context = context_of(device)
+    return Calibration(
+        device=device_key(device),
+        tick_period_ns=context.timing_helper.tick_period_ns,
+        tick_step_ns=context.capabilities.tick_step_ns,
+        tick_check=check,
+        floors_ns=floors,
+        synchronising_ns=synchronising,
+        wait_method=wait_method(device),
+        copy=tuple(speeds["copy"]),
+        triad=tuple(speeds["triad"]),
+        cache_bytes=probes.cache_knee_bytes(speeds["copy"]),
+        fma_gflops=gflops,
+    )
+
+
+def calibrate_run(device: wgpu.GPUDevice, arrays_bytes: Iterable[int], *, cold: bool = False) -> Calibration | None:
+    """Measure what the times of one run are to be seen beside: floors, and the ceilings at its own sizes.
+
+    What does not change, the unit of the tick and the throughput of multiply-adds, is looked up on disk first. The
+    rest is measured now, since shares of a ceiling are only worth something at the same clock and temperature.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    arrays_bytes : iterable of int
+        Sizes of the arrays of the run. The ceilings are measured at these, at up to 12 of them, and where the device
+        cannot have three such arrays (over 1 GiB, or 64 MiB on a CPU adapter) at the largest that it can.
+    cold : bool
+        Whether the speed of memory is needed, too: at an array that fits into no cache.
+
+    Returns
+    -------
+    Calibration or None
+        None where the device has no timestamps. ``cache_bytes`` is that of `calibrate`, where it is known.
+    """
+    context = context_of(device)
+    if not context.has_timestamps:
+        return None
+    on_cpu = context.capabilities.is_cpu
+    largest = min(_MAX_RUN_ARRAY_BYTES_CPU if on_cpu else _MAX_ARRAY_BYTES, _largest_array_bytes(device))
+    wanted = [*arrays_bytes, *([_MAX_RUN_ARRAY_BYTES_CPU if on_cpu else _MEMORY_ARRAY_BYTES] if cold else [])]
+    sizes = sorted({min(max(size // 4 * 4, 4), largest) for size in wanted if size})
+    if len(sizes) > _MAX_RUN_SIZES:
+        places = np.linspace(0, len(sizes) - 1, _MAX_RUN_SIZES).round().astype(int)
+        sizes = [sizes[place] for place in places]
+    known = _known(device)
+    probes.keep_busy(device, _BUSY_S)
+    check = tick_check_of(device)
+    if "fma_gflops" not in known:
+        known["fma_gflops"] = probes.fma_gflops(device)
+        _save(device_key(device), known)
+    speeds = probes.ceilings(device, sizes)
+    found = _made(device, check, probes.floors_ns(device), probes.synchronising_ns(device), speeds, known["fma_gflops"])
+    return replace(found, cache_bytes=cache_bytes(device))

@@ -1,0 +1,158 @@
+"""From raw ticks to times: each pair of timestamps is judged first, and only valid ones become numbers. No GPU."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..stats.series import SampleClass
+
+__all__ = ["WALL_SLACK", "Classified", "classify", "count_invalid", "tick_step_ns"]
+
+# The GPU's clock and the CPU's are two quartz crystals and a driver's rounding: a span may exceed the wall by this.
+WALL_SLACK = 1.02
+
+
+@dataclass(frozen=True)
+class Classified:
+    """What samples are worth, and what they measured. Times are in ns; NaN where not valid.
+
+    Attributes
+    ----------
+    classes : tuple of tuple of SampleClass
+        Per sample, per kernel.
+    span_classes, sum_classes : tuple of SampleClass
+        Per sample: of the GPU span; of the sum of the kernels and of the gaps.
+    kernels_ns : numpy.ndarray
+        Shape (samples, kernels).
+    span_ns, sum_ns, gaps_ns : numpy.ndarray
+        Shape (samples,): first begin to last end; the kernels' sum; span less sum.
+    last_end_ticks : int or None
+        The last stamp of the last submission, against which the next one is judged.
+    """
+
+    classes: tuple[tuple[SampleClass, ...], ...]
+    span_classes: tuple[SampleClass, ...]
+    sum_classes: tuple[SampleClass, ...]
+    kernels_ns: np.ndarray
+    span_ns: np.ndarray
+    sum_ns: np.ndarray
+    gaps_ns: np.ndarray
+    last_end_ticks: int | None
+
+    def invalid(self, kernel: int) -> dict[str, int]:
+        """Return how many pairs of a kernel are in each class but valid."""
+        return count_invalid([row[kernel] for row in self.classes])
+
+
+def count_invalid(classes: Sequence[SampleClass]) -> dict[str, int]:
+    """Return how many are in each class but valid."""
+    counts = Counter(c.value for c in classes if c is not SampleClass.VALID)
+    return dict(sorted(counts.items()))
+
+
+def classify(
+    ticks: np.ndarray | Sequence[Any],
+    period_ns: float,
+    submissions: Sequence[int],
+    walls_ns: Sequence[float],
+    *,
+    previous_end_ticks: int | None = None,
+) -> Classified:
+    """Judge timestamps.
+
+    Parameters
+    ----------
+    ticks : array of uint64
+        Shape (samples, kernels, 2): begin and end, in the order in which the GPU ran them.
+    period_ns : float
+        Nanoseconds per tick.
+    submissions : sequence of int
+        For each sample the index of its submission, ascending.
+    walls_ns : sequence of float
+        For each submission, how long it took on the CPU's clock: no span in it can be longer.
+    previous_end_ticks : int, optional
+        The last stamp of the submission before these: what begins before it is stale.
+
+    Notes
+    -----
+    A counter that was reset or has wrapped is not mended by masking: how wide it is, WebGPU does not say. The pair
+    across which it happened is reversed, the rest of that submission overlaps or is stale, and from the next
+    submission on times are valid again.
+    """
+    ticks = np.asarray(ticks, dtype=np.uint64)
+    if ticks.ndim != 3 or ticks.shape[2] != 2 or len(submissions) != len(ticks):
+        raise ValueError(
+            f"ticks have the shape {ticks.shape} for {len(submissions)} samples; they need (samples, kernels, 2)"
+        )
+    samples, kernels = ticks.shape[:2]
+    classes: list[tuple[SampleClass, ...]] = []
+    kernels_ns = np.full((samples, kernels), np.nan)
+    span_ns, sum_ns = np.full(samples, np.nan), np.full(samples, np.nan)
+    span_classes: list[SampleClass] = []
+    sum_classes: list[SampleClass] = []
+    end_of_previous = previous_end_ticks  # the last stamp of the submission before
+    neighbour_end: int | None = None  # of the pair before in this submission
+    current: int | None = None
+    for s, rows in enumerate(ticks.tolist()):  # Python's integers: a difference of large counts stays exact
+        if submissions[s] != current:
+            # The last stamp and not the largest: after a reset all that came before it is larger.
+            end_of_previous = neighbour_end if neighbour_end is not None else end_of_previous
+            current, neighbour_end = submissions[s], None
+        longest_ns = WALL_SLACK * walls_ns[submissions[s]]
+        row: list[SampleClass] = []
+        for k, (begin, end) in enumerate(rows):
+            found = _judge(begin, end, (end - begin) * period_ns, longest_ns, end_of_previous, neighbour_end)
+            row.append(found)
+            if found is SampleClass.VALID:
+                kernels_ns[s, k] = (end - begin) * period_ns
+            # A neighbour can be judged by what was written, is in order, and does not end in an impossible future.
+            if begin and begin <= end and found is not SampleClass.LONGER_THAN_WALL:
+                neighbour_end = end
+        classes.append(tuple(row))
+        real = (SampleClass.VALID, SampleClass.EQUAL)
+        broken = next((c for c in row if c not in real), None)
+        # Equal stamps are real stamps: the kernel is too short to be timed, the whole may not be.
+        span = (rows[-1][1] - rows[0][0]) * period_ns if kernels else math.nan
+        if broken is None and kernels:
+            broken = SampleClass.EQUAL if span == 0 else SampleClass.LONGER_THAN_WALL if span > longest_ns else None
+        span_classes.append(broken or SampleClass.VALID)
+        if broken is None:
+            span_ns[s] = span
+        if broken is None and SampleClass.EQUAL in row:
+            broken = SampleClass.EQUAL
+        sum_classes.append(broken or SampleClass.VALID)
+        if broken is None:
+            sum_ns[s] = kernels_ns[s].sum()
+    return Classified(
+        tuple(classes), tuple(span_classes), tuple(sum_classes), kernels_ns, span_ns, sum_ns, span_ns - sum_ns,
+        neighbour_end if neighbour_end is not None else end_of_previous,
+    )  # fmt: skip
+
+
+def _judge(
+    begin: int, end: int, ns: float, longest_ns: float, end_of_previous: int | None, neighbour_end: int | None
+) -> SampleClass:
+    if begin == 0 or end == 0:
+        return SampleClass.ZERO
+    if end < begin:
+        return SampleClass.REVERSED
+    if end_of_previous is not None and begin < end_of_previous:
+        return SampleClass.STALE
+    if ns > longest_ns:
+        return SampleClass.LONGER_THAN_WALL
+    if neighbour_end is not None and begin < neighbour_end:
+        return SampleClass.OVERLAPPING
+    return SampleClass.EQUAL if begin == end else SampleClass.VALID
+
+
+def tick_step_ns(ticks: np.ndarray | Sequence[Any], period_ns: float) -> float | None:
+    """Return the largest step of which all differences between stamps are multiples, in ns; None without any."""
+    stamps = np.unique(np.asarray(ticks, dtype=np.uint64))
+    differences = np.diff(stamps[stamps != 0])
+    return float(np.gcd.reduce(differences)) * period_ns if differences.size else None

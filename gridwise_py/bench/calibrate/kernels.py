@@ -1,0 +1,28 @@
+"""The instrument's own kernels: the canary, the flush of the caches, and what calibration runs."""
+
+from __future__ import annotations
+
+import wgpu
+
+from ...runtime.context import context_of
+from ...runtime.executor import BoundPlan, BufferRange
+from ...runtime.internal_kernels import bind_own, own_plan
+
+__all__ = ["bind_canary", "bind_flush", "bind_own", "own_plan"]
+
+_FLUSH_WORKGROUPS = 4096
+
+
+def bind_canary(device: wgpu.GPUDevice) -> BoundPlan:
+    """Return the canary: a fixed chain of dependent operations, whose time tells the clock."""
+    return bind_own(device, "canary", 256)
+
+
+def bind_flush(device: wgpu.GPUDevice, size_bytes: int) -> tuple[BoundPlan, wgpu.GPUBuffer]:
+    """Return the flush of the caches, and its buffer, which the caller holds as long as it is needed."""
+    usage = wgpu.BufferUsage
+    size_bytes = max(16, size_bytes // 16 * 16)
+    buffer = device.create_buffer(label="gridwise flush", size=size_bytes, usage=usage.STORAGE | usage.COPY_SRC)
+    workgroups = max(1, min(_FLUSH_WORKGROUPS, size_bytes // (16 * 256)))
+    plan = own_plan("flush", size_bytes, workgroups, owned=False)
+    return context_of(device).executor.bind(plan, {"buffer": BufferRange(buffer, 0, size_bytes)}), buffer

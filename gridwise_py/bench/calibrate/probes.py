@@ -1,0 +1,323 @@
+"""What calibration runs on a device: the unit of the tick, floors, ceilings, and what synchronising costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import wgpu
+
+from ...backend.wgpu_native import wait_idle
+from ...primitives import Copy
+from ...primitives.elementwise import Elementwise, elementwise_arguments
+from ...runtime.array import Array, asarray
+from ...runtime.context import context_of
+from ...runtime.executor import BoundPlan
+from ...runtime.internal_kernels import bind_nothing, bind_own
+from ...runtime.run import bracket
+from .classify import classify
+
+__all__ = [
+    "TickCheck",
+    "Triad",
+    "cache_knee_bytes",
+    "ceilings",
+    "check_tick",
+    "copy_item_ns",
+    "floors_ns",
+    "fma_gflops",
+    "keep_busy",
+    "powers_of_two",
+    "synchronising_ns",
+]
+
+_TICK_CHECK_S = 0.06
+_TICK_ROUNDS = 16_384
+_FMA_ROUNDS, _FMA_FLOPS_PER_ROUND, _FMA_WORKGROUP = 256, 64, 256
+_MAX_FMA_WORKGROUPS = 16_384
+_PASSES = 64
+_MANY_DISPATCHES = 101
+_MIN_CEILING_BYTES = 1 << 16
+_CEILING_REPEATS = 7
+_TILE_BYTES = 8 << 20
+
+
+class Triad(Elementwise):
+    """``output = a + 3 · b``."""
+
+    shader: ClassVar[str] = "triad"
+    flops_per_item: ClassVar[int] = 2
+    arguments = elementwise_arguments("a", "b")
+
+
+@dataclass(frozen=True)
+class TickCheck:
+    """A kernel of known length on both clocks.
+
+    Attributes
+    ----------
+    span_ns, wall_ns : float
+        The same work by timestamps, and by the CPU's clock.
+    """
+
+    span_ns: float
+    wall_ns: float
+
+    @property
+    def ratio(self) -> float:
+        """Span over wall."""
+        return self.span_ns / self.wall_ns
+
+    @property
+    def ok(self) -> bool:
+        """Whether a tick can be what it is said to be: 0.8 ≤ span / wall ≤ 1.02."""
+        return 0.8 <= self.ratio <= 1.02
+
+
+def _stamps(device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1) -> tuple[np.ndarray, float]:
+    """Run passes in one submission; return their ticks, shape (passes, kernels, 2), and the wall in ns."""
+    session = context_of(device).timing_helper.session()
+    encoder = device.create_command_encoder()
+    for _ in range(passes):
+        bound.encode(encoder, trials=trials, timing=session)
+    commands = [encoder.finish()]
+    t0, _, t2 = bracket(device, lambda: device.queue.submit(commands))
+    session.submitted()
+    return session.ticks().reshape(passes, -1, 2), float(t2 - t0)
+
+
+def _timed(
+    device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Run passes in one submission; return their valid lengths and the gaps between them in ns, and the wall."""
+    ticks, wall_ns = _stamps(device, bound, passes, trials)
+    period_ns = context_of(device).timing_helper.tick_period_ns
+    lengths = classify(ticks, period_ns, [0] * passes, [wall_ns]).span_ns
+    ends, begins = ticks[:-1, -1, 1], ticks[1:, 0, 0]
+    usable = ~np.isnan(lengths[:-1]) & ~np.isnan(lengths[1:]) & (begins >= ends)
+    gaps = (begins - ends)[usable].astype(np.float64) * period_ns
+    return lengths[~np.isnan(lengths)], gaps, wall_ns
+
+
+def _median(values: Sequence[float] | np.ndarray) -> float | None:
+    return float(np.median(values)) if len(values) else None
+
+
+def keep_busy(device: wgpu.GPUDevice, seconds: float) -> None:
+    """Run the canary without pauses, so that the clock is up."""
+    canary = bind_own(device, "canary", 256)
+    deadline = time.perf_counter() + seconds
+    while time.perf_counter() < deadline:
+        for _ in range(2):
+            encoder = device.create_command_encoder()
+            canary.encode(encoder, trials=50)
+            device.queue.submit([encoder.finish()])
+        wait_idle(device)
+
+
+def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCheck:
+    """Time a pass of over 50 ms by timestamps and by the CPU's clock."""
+    bound = bind_own(device, "canary", 256, constants={"ROUNDS": _TICK_ROUNDS})
+    _timed(device, bound)  # compiles
+    trials = 1
+    while True:
+        encoder = device.create_command_encoder()
+        bound.encode(encoder, trials=trials)
+        commands = [encoder.finish()]
+        t0, _, t2 = bracket(device, lambda commands=commands: device.queue.submit(commands))
+        if t2 - t0 >= 1e7 or trials >= 1 << 16:
+            break
+        trials *= 2
+    trials = max(1, int(np.ceil(trials * seconds * 1e9 / (t2 - t0))))
+    for _ in range(4):  # another process may take the CPU between the end of the work and the second look at the clock
+        ticks, wall = _stamps(device, bound, trials=trials)
+        begin, end = (int(tick) for tick in ticks[0, 0])
+        # Not judged against the wall, as any other span is: that is what is being found out.
+        check = TickCheck((end - begin) * context_of(device).timing_helper.tick_period_ns, wall)
+        if wall < 0.9e9 * seconds:  # the clock was still rising when the work was sized
+            trials = int(np.ceil(1.1e9 * trials * seconds / wall))
+        elif check.ok:
+            break
+    return check
+
+
+def floors_ns(device: wgpu.GPUDevice) -> dict[str, float | None]:
+    """Return the times of a one-workgroup kernel that does nothing; an empty pass reads 0 on some systems."""
+    nothing = bind_nothing(device)
+    _timed(device, nothing)
+    one, gaps, _ = _timed(device, nothing, passes=_PASSES)
+    many, _, _ = _timed(device, nothing, passes=_PASSES // 4, trials=_MANY_DISPATCHES)
+    empty_pass, long_pass = _median(one), _median(many)
+    further = None
+    if empty_pass is not None and long_pass is not None:
+        further = (long_pass - empty_pass) / (_MANY_DISPATCHES - 1)
+    return {
+        "empty_pass": empty_pass,
+        "further_dispatch": further,
+        "gap_between_passes": _median(gaps),
+        "submission": _median([submit + wait for submit, wait in _submissions(device, nothing)]),
+    }
+
+
+def _submissions(device: wgpu.GPUDevice, bound: BoundPlan, count: int = 50) -> list[tuple[int, int]]:
+    """Return what submitting and then waiting took, for submissions of one pass each."""
+    found = []
+    for _ in range(count):
+        encoder = device.create_command_encoder()
+        bound.encode(encoder)
+        commands = [encoder.finish()]
+        t0, t1, t2 = bracket(device, lambda commands=commands: device.queue.submit(commands))
+        found.append((t1 - t0, t2 - t1))
+    return found
+
+
+def synchronising_ns(device: wgpu.GPUDevice, count: int = 50) -> dict[str, float | None]:
+    """Return what each way of meeting the GPU costs on the CPU's clock: medians."""
+    nothing = bind_nothing(device)
+    submissions = _submissions(device, nothing, count)
+    out = np.empty(1, dtype=np.uint32)
+    context, (buffer,) = context_of(device), nothing._own
+
+    def times(call: Callable[[], object]) -> list[int]:
+        found = []
+        for _ in range(count):
+            wait_idle(device)
+            begin = time.perf_counter_ns()
+            call()
+            found.append(time.perf_counter_ns() - begin)
+        return found
+
+    return {
+        "submit": _median([submit for submit, _ in submissions]),
+        "wait_when_idle": _median(times(lambda: wait_idle(device))),
+        "wait_after_work": _median([wait for _, wait in submissions]),
+        "readback_4_bytes": _median(times(lambda: context.read_buffer(buffer, 0, out))),
+    }
+
+
+# ---- ceilings
+
+
+def _random_buffer(device: wgpu.GPUDevice, size_bytes: int) -> wgpu.GPUBuffer:
+    """Return a buffer of incompressible data: memory may store zeros in less space, and faster."""
+    usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+    buffer = device.create_buffer(label="gridwise ceiling", size=size_bytes, usage=usage)
+    tile = np.random.default_rng(0).integers(0, 1 << 32, min(size_bytes, _TILE_BYTES) // 4, dtype=np.uint32)
+    source = device.create_buffer_with_data(data=tile, usage=wgpu.BufferUsage.COPY_SRC)
+    encoder = device.create_command_encoder()
+    for start in range(0, size_bytes, source.size):
+        encoder.copy_buffer_to_buffer(source, 0, buffer, start, min(source.size, size_bytes - start))
+    device.queue.submit([encoder.finish()])
+    return buffer
+
+
+def ceilings(device: wgpu.GPUDevice, sizes_bytes: Sequence[int]) -> dict[str, list[dict[str, float]]]:
+    """Return the speeds of copy (1 read, 1 write) and triad (2 reads, 1 write), by bytes of one array.
+
+    Each is the median of passes of at least about 1 ms; arrays that fit into the caches stay there.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    sizes_bytes : sequence of int
+        Of an array, multiples of 4, ascending; `powers_of_two` for a whole sweep.
+    """
+    found: dict[str, list[dict[str, float]]] = {"copy": [], "triad": []}
+    if not sizes_bytes:
+        return found
+    buffers = [_random_buffer(device, max(sizes_bytes)) for _ in range(3)]
+    copy, triad = Copy(device, "u32"), Triad(device, "u32")
+    for size in sizes_bytes:
+        a, b, output = (Array(buffer, "u32", size // 4) for buffer in buffers)
+        for name, primitive, arrays in (
+            ("copy", copy, {"input": a, "output": output}),
+            ("triad", triad, {"a": a, "b": b, "output": output}),
+        ):
+            call = primitive.bind(**arrays)
+            ns = _pass_ns(device, call.bound_plan)
+            moved = call.plan.work.moved_bytes
+            if ns is not None:
+                found[name].append({"array_bytes": size, "moved_bytes": moved, "gbytes_per_s": moved / ns})
+    return found
+
+
+def copy_item_ns(device: wgpu.GPUDevice, items: int = 1 << 20) -> float:
+    """Return about how long the copy kernel takes per item, on the CPU's clock: a look that is over in a moment.
+
+    The arrays are larger than the nearest caches, so that larger ones are no surprise.
+    """
+    call = Copy(device, "u32").bind(input=asarray(np.zeros(items, dtype=np.uint32), device))
+    times = []
+    for _ in range(4):  # the first compiles
+        encoder = device.create_command_encoder()
+        call.bound_plan.encode(encoder, trials=2)
+        commands = [encoder.finish()]
+        t0, _, t2 = bracket(device, lambda commands=commands: device.queue.submit(commands))
+        times.append((t2 - t0) / (2 * items))
+    return float(np.median(times[1:]))
+
+
+def powers_of_two(max_bytes: int) -> list[int]:
+    """Return the sizes of a whole sweep, from 64 KiB to `max_bytes`."""
+    largest = max_bytes.bit_length() - 1
+    return [1 << i for i in range(min(_MIN_CEILING_BYTES.bit_length() - 1, largest), largest + 1)]
+
+
+def _pass_ns(device: wgpu.GPUDevice, bound: BoundPlan) -> float | None:
+    """Return the time of one dispatch, from passes of as many as take about a millisecond."""
+    trials = 1
+    while True:
+        lengths, _, _ = _timed(device, bound, trials=trials)
+        if not lengths.size or lengths[0] >= 1e6 or trials >= 512:
+            break
+        trials = min(512, max(2 * trials, int(1.2e6 * trials / max(lengths[0], 1.0))))
+    times = [float(x) for _ in range(_CEILING_REPEATS) for x in _timed(device, bound, trials=trials)[0]]
+    ns = _median(times)
+    return None if not ns else ns / trials
+
+
+def cache_knee_bytes(copies: Sequence[dict[str, float]]) -> int | None:
+    """Estimate the last-level cache from copy speeds by size: what a copy touches where it has left the cache.
+
+    Parameters
+    ----------
+    copies : sequence of dict
+        With ``moved_bytes`` and ``gbytes_per_s``, ascending in size.
+
+    Returns
+    -------
+    int or None
+        An upper bound, in a step of two; None where no knee is to be seen (speeds fall by less than 30 %, or the
+        largest arrays still fit).
+    """
+    if len(copies) < 3:
+        return None
+    speeds = [point["gbytes_per_s"] for point in copies]
+    peak = int(np.argmax(speeds))
+    memory = float(np.median(speeds[-2:]))
+    if speeds[peak] < 1.3 * memory:
+        return None
+    middle = (speeds[peak] * memory) ** 0.5
+    # The last fast size and not the first slow one: noise may slow a copy, and never speeds it up.
+    last = max(i for i, speed in enumerate(speeds) if speed >= middle)
+    return int(copies[last + 1]["moved_bytes"]) if last + 1 < len(copies) else None
+
+
+def fma_gflops(device: wgpu.GPUDevice) -> float | None:
+    """Return the throughput of f32 multiply-adds, in 10^9 operations per second, two for each."""
+    workgroups = 16
+    while True:
+        bound = bind_own(device, "fma", 256, workgroups, {"ROUNDS": _FMA_ROUNDS})
+        _timed(device, bound)
+        lengths, _, _ = _timed(device, bound)
+        if not lengths.size or lengths[0] >= 5e6 or workgroups >= _MAX_FMA_WORKGROUPS:
+            break
+        workgroups *= 4
+    limit = max(1, int(2e7 / max(lengths[0], 1.0))) if lengths.size else 1
+    times = [float(x) for _ in range(5) for x in _timed(device, bound, trials=limit)[0]]
+    ns = _median(times)
+    flops = workgroups * _FMA_WORKGROUP * _FMA_ROUNDS * _FMA_FLOPS_PER_ROUND * limit
+    return flops / ns if ns else None

@@ -1,0 +1,131 @@
+"""Cases of a benchmark: what is run, on which data."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ...backend.wgpu_native import wait_idle
+from ...errors import LimitError
+from ...primitives import REGISTRY
+from ...primitives.base import Primitive
+from ...primitives.operator import OperatorPrimitive
+from ...primitives.sort import SortPrimitive
+from ...runtime.bound_call import BoundCall
+from ...types.operators import Multiply, as_binop
+from .distributions import UNIFORM, random_items
+from .names import case_name
+
+__all__ = ["YARDSTICK", "Case", "array_items", "warm_up"]
+
+#: The primitive that the others are compared with: it runs at each n.
+YARDSTICK = "copy"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One primitive at one size.
+
+    Attributes
+    ----------
+    primitive : str
+        A key of `REGISTRY`.
+    n : int
+        Items; of a matrix product rows and columns.
+    datatype : str
+    op : str or None
+        None where the primitive has no operator.
+    distribution : str or None
+        Of the first input; None where the data does not matter to the primitive's time, and is uniform.
+    """
+
+    primitive: str
+    n: int
+    datatype: str
+    op: str | None = None
+    distribution: str | None = None
+
+    def make(self, device: wgpu.GPUDevice) -> Primitive:
+        """Make the primitive."""
+        cls = REGISTRY[self.primitive]
+        options, _ = cls.at_size(self.n)
+        if self.op is None:
+            return cls(device, self.datatype, **options)
+        return cls(device, self.datatype, as_binop(self.op), **options)
+
+    def inputs(self, primitive: Primitive, seed: int) -> dict[str, np.ndarray]:
+        """Return random data for it, the same for the same seed.
+
+        Raises
+        ------
+        LimitError
+            If the device has no such large buffers; before the host is asked for the memory.
+        """
+        rng = np.random.default_rng([seed, self.n])
+        found: dict[str, np.ndarray] = {}
+        for argument, length in primitive.at_size(self.n)[1].items():
+            dtype = primitive.signature.datatype(argument).dtype
+            size_bytes, limit = length * dtype.itemsize, primitive.capabilities.limits["max-buffer-size"]
+            if size_bytes > limit:
+                raise LimitError(
+                    f"{self} needs buffers of {size_bytes} bytes, but the device's max-buffer-size is {limit}"
+                )
+            if self.op == Multiply.name and dtype.kind == "f":
+                # ±1: a product of many floats else leaves their range.
+                found[argument] = rng.choice(np.array([-1, 1], dtype=dtype), length)
+            else:
+                name = UNIFORM if found or self.distribution is None else self.distribution
+                found[argument] = random_items(name, rng, length, dtype)
+        return found
+
+    @property
+    def axes(self) -> dict[str, str | None]:
+        """What identifies it beside primitive and n."""
+        axes = {"datatype": self.datatype, "op": self.op}
+        return axes if self.distribution is None else axes | {"distribution": self.distribution}
+
+    @classmethod
+    def build(cls, primitive: str, n: int, datatype: str, op: str, distribution: str = UNIFORM) -> Case:
+        """Return a case, without the operator where the primitive has none, and with a distribution if it sorts."""
+        kind = REGISTRY[primitive]
+        takes_op, sorts = issubclass(kind, OperatorPrimitive), issubclass(kind, SortPrimitive)
+        return cls(primitive, n, datatype, op if takes_op else None, distribution if sorts else None)
+
+    def __str__(self) -> str:
+        return case_name(self.primitive, self.axes, n=self.n)
+
+
+def array_items(primitive: str, n: int) -> int:
+    """Return how many items the longest input of a primitive has at size n."""
+    kind = REGISTRY.get(primitive)
+    return n if kind is None else max(kind.at_size(n)[1].values())
+
+
+# Long enough that the gaps between submissions do not let the clock fall, short enough for any watchdog.
+_WARMUP_SUBMISSION_S = 0.02
+_MAX_WARMUP_TRIALS = 4096
+
+
+def warm_up(call: BoundCall[Any], seconds: float) -> None:
+    """Keep the GPU busy with a bound call for at least `seconds`, without pauses.
+
+    An idle GPU clocks down within a check of results on the CPU, and reads up to three times too slow (an H200 at
+    2^26). Only continuous work brings the clock back, so the next submission is queued before the last is done.
+    """
+    device = call.device
+    deadline = time.perf_counter() + seconds
+    trials = 1
+    while True:
+        begin = time.perf_counter()
+        call.execute(trials=trials)
+        call.execute(trials=trials)
+        wait_idle(device)
+        now = time.perf_counter()
+        if now >= deadline:
+            return
+        if now - begin < 2 * _WARMUP_SUBMISSION_S:
+            trials = min(2 * trials, _MAX_WARMUP_TRIALS)

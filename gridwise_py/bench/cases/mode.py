@@ -1,0 +1,19 @@
+"""The modes of a measurement."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["MODES", "Mode"]
+
+
+class Mode(StrEnum):
+    """How trials are laid out on the GPU, and in which state of the caches."""
+
+    COLD = "cold"  #: a pass per kernel and trial, in ABC ABC order; the last-level cache is flushed before each trial
+    HOT = "hot"  #: the same without a flush
+    BATCH = "batch"  #: all trials of a kernel in one pass: only a mean, for kernels near the step of the clock
+    LATENCY = "latency"  #: a submission per trial: what a single call costs its caller
+
+
+MODES = tuple(mode.value for mode in Mode)

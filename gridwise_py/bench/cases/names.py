@@ -1,0 +1,42 @@
+"""What a case is called: the same words in every command, table, picture and page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...display.quantities import format_count
+from .distributions import UNIFORM
+from .mode import Mode
+
+__all__ = ["case_name"]
+
+#: Left out of a name, as nearly every case would have them.
+_USUAL = (UNIFORM, Mode.BATCH.value)
+#: Axes whose values say by themselves what they are; those of other axes stand behind their name.
+_BARE = ("op", "datatype", "distribution")
+
+
+def case_name(
+    primitive: str,
+    axes: Mapping[str, Any],
+    mode: str = Mode.BATCH.value,
+    n: int | None = None,
+) -> str:
+    """Return the name of a case, as ``"scan add u32 hot"``, or ``"scan add u32 hot n=2^18"``.
+
+    Parameters
+    ----------
+    primitive : str
+    axes : mapping
+        What identifies it apart from primitive, n and mode: operator, datatype, and whatever an axis of a sweep set.
+    mode : str, default "batch"
+        Batch and uniform data go without a word.
+    n : int, optional
+        Put behind the name. Tables have a column for it.
+    """
+    order = sorted(axes, key=lambda axis: _BARE.index(axis) if axis in _BARE else len(_BARE))
+    given = [axis for axis in order if axes[axis] is not None]
+    words = [primitive, *(str(axes[a]) if a in _BARE else f"{a}={axes[a]}" for a in given), str(mode)]
+    name = " ".join(word for word in words if word not in _USUAL)
+    return name if n is None else f"{name} n={format_count(n)}"

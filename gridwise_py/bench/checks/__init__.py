@@ -1,0 +1,1 @@
+"""Whether results are right: against numpy, within the error that floats may have."""

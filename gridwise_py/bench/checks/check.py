@@ -1,0 +1,91 @@
+"""Whether a result is right, against numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...primitives.base import Primitive
+from .error_bounds import error_bound
+from .oracle import Oracle
+
+__all__ = ["Mismatch", "differences", "mismatch"]
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """The first wrong item."""
+
+    index: int
+    got: float | int
+    expected: float | int
+    wrong_items: int
+    argument: str = ""  # of a primitive with several outputs
+
+    def __str__(self) -> str:
+        where = f"{self.argument}: " if self.argument else ""
+        what = f"item {self.index} is {self.got!r}, expected {self.expected!r}"
+        return f"{where}{what} ({self.wrong_items:,} wrong items)"
+
+
+def mismatch(
+    primitive: Primitive, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
+) -> Mismatch | None:
+    """Compare outputs with the primitive's numpy reference; return what is wrong, or None.
+
+    Parameters
+    ----------
+    primitive : Primitive
+        With a method ``reference``, which returns an array, or one for each output in order.
+    inputs, outputs : mapping from str to numpy.ndarray
+        What it was given and what it returned.
+    """
+    return differences(primitive, inputs, outputs, Oracle.of(primitive).expected(inputs))
+
+
+def differences(
+    primitive: Primitive,
+    inputs: Mapping[str, np.ndarray],
+    outputs: Mapping[str, np.ndarray],
+    wanted: Sequence[np.ndarray],
+) -> Mismatch | None:
+    """As `mismatch`, where it is known what must come out."""
+    for (name, got), right in zip(outputs.items(), wanted, strict=True):
+        found = _first_difference(primitive, inputs, got, right)
+        if found is not None:
+            return replace(found, argument=name) if len(wanted) > 1 else found
+    return None
+
+
+def _first_difference(
+    primitive: Primitive, inputs: Mapping[str, np.ndarray], output: np.ndarray, expected: np.ndarray
+) -> Mismatch | None:
+    if output.shape != expected.shape:
+        return Mismatch(0, output.size, expected.size, abs(output.size - expected.size))
+    if output.dtype.kind == "f":
+        wrong = _float_differences(primitive, inputs, output, expected)
+    else:
+        wrong = output != expected
+    where = np.flatnonzero(wrong)
+    if not where.size:
+        return None
+    i = int(where[0])
+    return Mismatch(i, output[i].item(), expected[i].item(), int(where.size))
+
+
+def _float_differences(
+    primitive: Primitive, inputs: Mapping[str, np.ndarray], output: np.ndarray, expected: np.ndarray
+) -> np.ndarray:
+    """Return which items are neither the same as the expected ones nor within the bound."""
+    wrong = ~((output == expected) | (np.isnan(output) & np.isnan(expected)))
+    if not wrong.any():
+        return wrong
+    bound = error_bound(primitive, inputs, expected)
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.abs(output.astype(np.float64) - expected.astype(np.float64))
+    # What is infinite or NaN must be so in numpy, too, unless the order of combining decides it.
+    within = np.isfinite(output) & np.isfinite(expected) & (error <= bound.error)
+    lost = (~np.isfinite(output) & bound.may_overflow) | ((output == 0) & bound.may_underflow)
+    return wrong & ~within & ~lost

@@ -1,0 +1,190 @@
+"""How far a right result of floats may be from numpy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...primitives.base import Primitive
+from ...primitives.reduce import fold
+from ...types.operators import BinOp
+from ...types.unary_operators import UnaryOp, ulps_of
+from .oracle import Oracle
+
+__all__ = ["ErrorBound", "error_bound"]
+
+# A sum's error may be this many times eps times the sum of the magnitudes that went into it, and that of an operator of
+# one's own this many times the largest deviation that noise of one ulp caused.
+_FACTOR = 32
+# Results with noise: their largest deviation is by chance 32 times too small at an item once in 10^5 items or less, and
+# deviations of the items before count as well.
+_SAMPLES = 6
+
+
+@dataclass(frozen=True)
+class ErrorBound:
+    """How far each item of a result may be from the reference.
+
+    Attributes
+    ----------
+    error : numpy.ndarray or float
+        The largest difference.
+    may_overflow, may_underflow : numpy.ndarray or bool
+        Whether combining the same items in another order may give an infinity or NaN, or 0.
+    """
+
+    error: np.ndarray | float = 0.0
+    may_overflow: np.ndarray | bool = False
+    may_underflow: np.ndarray | bool = False
+
+
+_EXACT = ErrorBound()
+
+
+def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected: np.ndarray) -> ErrorBound:
+    """Return how far a right result may be from `expected`, the primitive's numpy reference.
+
+    - Integers, copies, one rounded addition, and operators whose results are all among their inputs (minimum, maximum,
+      "the last that is not 0"): nothing.
+    - Sums: 32·eps·Σ|x| over what went into an item.
+    - Products: (1 + u)^n − 1 times the product, where n factors went into it and u = eps/2: each multiplication rounds
+      once, in any order (N. Higham, "Accuracy and stability of numerical algorithms", 2002, section 3.1).
+    - An operator of one argument that states its ``max_ulps``: so many units in the last place of each item; where that
+      is subnormal, 0 is right, too, as WGSL allows.
+    - Other operators: 32 times the largest deviation of some results that are computed with noise of one ulp on
+      everything that is combined: Monte Carlo arithmetic (D. S. Parker, "Monte Carlo arithmetic", 1997). It needs
+      nothing but the numpy twin. It is an estimate, not a proof: a wrong result closer than that is not seen.
+
+    A primitive with a method ``error_bound``, which takes what ``reference`` takes, says its own.
+    """
+    oracle = Oracle.of(primitive)
+    if oracle.own_bound is not None:
+        return ErrorBound(oracle.own_bound(**inputs))
+    x, op, kind = inputs.get("input"), oracle.op, oracle.kind
+    if x is None or x.dtype.kind != "f" or op is None or not x.size:
+        return _EXACT
+    if isinstance(op, UnaryOp):
+        return _of_ulps(op.max_ulps, expected) if op.max_ulps is not None else _of_noisy_items(op, x, expected)
+    if op.numpy is np.add:
+        found = _of_sums(x)
+    elif op.numpy is np.multiply:
+        found = _of_products(x)
+    elif _selects(op, x, expected, primitive):
+        return _EXACT
+    else:
+        return _of_noise(op, x, expected, primitive)
+    return _for_kind(found, kind, expected)
+
+
+def _for_kind(found: ErrorBound, kind: str | None, expected: np.ndarray) -> ErrorBound:
+    """Return the bound of each prefix as that of the result: for a reduction the last, exclusively shifted by one."""
+
+    def of(values: np.ndarray | bool) -> np.ndarray:
+        every = np.broadcast_to(values, (expected.size if kind else 1,)) if np.ndim(values) == 0 else values
+        if kind is None:
+            return every[-1:]
+        return every if kind == "inclusive" else np.concatenate([np.zeros(1, every.dtype), every[:-1]])
+
+    return ErrorBound(of(found.error), of(found.may_overflow), of(found.may_underflow))
+
+
+def _of_sums(x: np.ndarray) -> ErrorBound:
+    """Return the bounds of all prefix sums."""
+    magnitudes = np.cumsum(np.abs(x.astype(np.float64)))
+    # From an infinity on, a right result is the same one or NaN.
+    bounded = np.where(np.isfinite(magnitudes), magnitudes, 0.0)
+    return ErrorBound(_FACTOR * float(np.finfo(x.dtype).eps) * bounded, bounded >= float(np.finfo(x.dtype).max))
+
+
+def _of_products(x: np.ndarray) -> ErrorBound:
+    """Return the bounds of all prefix products; relative errors are turned into absolute ones here, too."""
+    limits = np.finfo(x.dtype)
+    with np.errstate(all="ignore"):
+        product = np.abs(np.cumprod(x.astype(np.float64)))
+        logs = np.log2(np.abs(x.astype(np.float64)))
+        logs[~np.isfinite(logs)] = 0.0
+        relative = np.expm1((np.arange(x.size) + 2.0) * np.log1p(float(limits.eps) / 2))
+        error = np.where(np.isfinite(product), relative * product, 0.0) + float(limits.smallest_normal)
+    # By any grouping: what is larger than 1 multiplied alone, and what is smaller.
+    return ErrorBound(
+        error,
+        np.cumsum(np.maximum(logs, 0.0)) >= limits.maxexp - 1,
+        np.cumsum(np.maximum(-logs, 0.0)) >= -limits.minexp,
+    )
+
+
+def _selects(op: BinOp, x: np.ndarray, expected: np.ndarray, primitive: Primitive) -> bool:
+    """Whether an operator only hands on one of its arguments: then nothing rounds."""
+    if op.numpy in (np.minimum, np.maximum):
+        return True
+    word = np.dtype(f"u{x.dtype.itemsize}")
+    identity = np.array([op.identity_for(primitive.datatype)], dtype=x.dtype)
+    return bool(np.isin(expected.view(word), np.concatenate([x, identity]).view(word)).all())
+
+
+def _of_noise(op: BinOp, x: np.ndarray, expected: np.ndarray, primitive: Primitive) -> ErrorBound:
+    """Return the bounds of an operator about which nothing is known but its numpy twin."""
+    rng = np.random.default_rng(0)
+    eps = float(np.finfo(x.dtype).eps)
+    kind = Oracle.of(primitive).kind
+    identity = np.full(x.size, op.identity_for(primitive.datatype), dtype=x.dtype)
+
+    def nudged(a: np.ndarray) -> np.ndarray:
+        return a * (1 + eps * rng.integers(-1, 2, a.size, dtype=np.int8)).astype(a.dtype)
+
+    def combine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return op.numpy(nudged(a), nudged(b)).astype(x.dtype)
+
+    noisy = replace(op, numpy=combine)
+    deviation = np.zeros(expected.size)
+    overflow = np.zeros(expected.size, dtype=bool)
+    with np.errstate(all="ignore"):
+        wanted = expected.astype(np.float64)
+        for _ in range(_SAMPLES):
+            # Kernels combine with the identity, too.
+            items = combine(combine(identity, x), identity)
+            got = np.array([fold(noisy, items)]) if kind is None else _prefixes(combine, items)
+            if kind == "exclusive":
+                got = np.concatenate([identity[:1], got[:-1]])
+            away = np.abs(got.astype(np.float64) - wanted)
+            overflow |= ~np.isfinite(got) & np.isfinite(expected)
+            deviation = np.maximum(deviation, np.where(np.isfinite(away), away, 0.0))
+        # An item's deviation can be small by chance: those before it say how large it may be, as they are where errors
+        # add up, and in proportion where they multiply.
+        absolute = np.maximum.accumulate(deviation)
+        relative = np.maximum.accumulate(deviation / np.abs(wanted)) * np.abs(wanted)
+        widest = np.fmin(absolute, relative) + eps * np.abs(wanted)
+    error = np.where(np.isfinite(widest), _FACTOR * widest, 0.0) + float(np.finfo(x.dtype).smallest_normal)
+    return ErrorBound(error, overflow)
+
+
+def _of_ulps(ulps: float, expected: np.ndarray) -> ErrorBound:
+    """Return the bounds that an operator of one argument states itself."""
+    subnormal = np.abs(expected) < np.finfo(expected.dtype).smallest_normal
+    return ErrorBound(ulps_of(expected, ulps), may_underflow=subnormal)
+
+
+def _of_noisy_items(op: UnaryOp, x: np.ndarray, expected: np.ndarray) -> ErrorBound:
+    """Return the bounds of an operator of one argument about which nothing is known but its numpy twin."""
+    limits = np.finfo(x.dtype)
+    with np.errstate(all="ignore"):
+        wanted = expected.astype(np.float64)
+        nudged = np.stack([op.twin(np.nextafter(x, x.dtype.type(towards))) for towards in (-np.inf, np.inf)])
+        away = np.abs(nudged.astype(np.float64) - wanted)
+        widest = np.where(np.isfinite(away), away, 0.0).max(axis=0) + float(limits.eps) * np.abs(wanted)
+    error = np.where(np.isfinite(widest), _FACTOR * widest, 0.0) + float(limits.smallest_normal)
+    overflow = (~np.isfinite(nudged)).any(axis=0) & np.isfinite(expected)
+    return ErrorBound(error, overflow)
+
+
+def _prefixes(combine: Callable[[np.ndarray, np.ndarray], np.ndarray], items: np.ndarray) -> np.ndarray:
+    """Return all prefixes, by twice as many combinations as there are items."""
+    if items.size < 2:
+        return items
+    pairs = _prefixes(combine, combine(items[:-1:2], items[1::2]))
+    found = np.empty_like(items)
+    found[0], found[1::2] = items[0], pairs
+    found[2::2] = combine(pairs[: (items.size - 1) // 2], items[2::2])
+    return found

@@ -1,0 +1,49 @@
+"""What a primitive says of its right results: the one place where that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ...primitives.base import Primitive
+from ...types.operators import BinOp
+from ...types.unary_operators import UnaryOp
+
+__all__ = ["Oracle"]
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """What is known of the right results of a primitive; None where it says nothing.
+
+    Attributes
+    ----------
+    reference : callable or None
+        Takes its inputs as numpy arrays by name. Returns an array, or a tuple with one for each output.
+    own_bound : callable or None
+        Takes the same. Returns how far each item may be from the reference.
+    op : BinOp, UnaryOp or None
+        The operator that combines its items, or is applied to each.
+    kind : {"inclusive", "exclusive"} or None
+        Of a scan. Without it a result of an operator is one item.
+    """
+
+    reference: Callable[..., np.ndarray | tuple[np.ndarray, ...]] | None
+    own_bound: Callable[..., np.ndarray] | None
+    op: BinOp | UnaryOp | None
+    kind: Literal["inclusive", "exclusive"] | None
+
+    @classmethod
+    def of(cls, primitive: Primitive) -> Oracle:
+        """Return that of a primitive."""
+        names = ("reference", "error_bound", "op", "kind")
+        return cls(*(getattr(primitive, name, None) for name in names))
+
+    def expected(self, inputs: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+        """Return what must come out, an array for each output; there must be a reference."""
+        assert self.reference is not None
+        arrays = self.reference(**inputs)
+        return arrays if isinstance(arrays, tuple) else (arrays,)

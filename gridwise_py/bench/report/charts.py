@@ -1,0 +1,469 @@
+"""Charts of results, as Vega-Lite specifications: for the page of `gridwise report`, and for pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...display.quantities import format_count, format_number, format_percent, format_time
+from ...display.terminal import clean
+from ..analysis.compare import Comparison
+from ..analysis.lines import Line, clock_of, gpu_text, places, time_text, timed_text
+from ..analysis.roofline import Ceilings, Point
+from ..cases.case import YARDSTICK
+from ..cases.mode import Mode
+from ..cases.names import case_name
+from ..results.model import Result
+from ..stats.series import Summary
+from .vega import (
+    ALL,
+    GREY,
+    KERNEL_COLOURS,
+    SECONDS,
+    SHAPES,
+    Datasets,
+    Spec,
+    again,
+    arrows,
+    chosen,
+    dash,
+    fitted,
+    load_altair,
+    marks,
+    n_axis,
+    quantity,
+    tips,
+)
+
+__all__ = ["drift_chart", "primitive_charts", "roofline_chart", "verdict_chart"]
+
+# Pixels: of a row with its name above, of a bar in it, and by how much marks lie below the middle of a row.
+_ROW = 36
+_BAR_HEIGHT = 14
+_BELOW_NAME = 8
+_MOST_BARS = 24
+_MOST_RATIOS = 40
+# Files whose rates differ by more cannot share a linear axis.
+_FAR_APART = 8.0
+_FARTHEST_RATIO = 100.0
+# How much longer an axis of bars is than the longest of them: their texts stand at their ends.
+_ROOM_FOR_TEXT = 1.6
+_LEAST_ROOM = 1.5
+# Ticks of an axis of ratios, by how many times its end is its begin.
+_RATIO_TICKS = (
+    (1.3, (0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1, 1.15, 1.2, 1.25)),
+    (3, (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 1.6, 1.8, 2, 2.5)),
+    (30, (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20)),
+    (math.inf, (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)),
+)
+_VERDICTS = {"faster": "#009E73", "same": GREY, "ambiguous": "#E69F00", "slower": "#D55E00"}
+
+
+# ---- a primitive
+
+
+def primitive_charts(
+    primitive: str, lines: Sequence[Line], yardsticks: Sequence[Line], files: Sequence[str]
+) -> list[tuple[str, str, Spec]]:
+    """Return title, explanation and specification of each chart of a primitive.
+
+    Parameters
+    ----------
+    primitive : str
+    lines : sequence of Line
+        Its own.
+    yardsticks : sequence of Line
+        The copy kernel of each file.
+    files : sequence of str
+        Names.
+    """
+    rows, copies = _rows(lines, files), _rows(yardsticks if primitive != YARDSTICK else (), files)
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    found = []
+    if any("rate" in row for row in rows):
+        explained = (
+            "GB/s of bytes that had to move, with the 95 % interval of the median. An arrow: the interval goes on."
+        )
+        grey = " Grey: the copy kernel." if copies else ""
+        found.append(("Throughput over n", explained + grey, _throughput(rows, copies, cases)))
+    clock = clock_of([result for line in lines for result in line.results])
+    found.append(("Time over n", f"{clock}, with the 95 % interval of the median.", _times(rows, cases, clock)))
+    if any(result.kernels for line in lines for result in line.results):
+        found.append(_kernels(lines, files))
+    if any("gpu_s" in row for row in rows):
+        explained = (
+            "The time from the call to its result against the time on the GPU. On the dashed line, the call costs "
+            "nothing more than the GPU's work."
+        )
+        found.append(("CPU wall against GPU span", explained, _cpu_against_gpu(rows, cases)))
+    ratios = _cold_over_hot(lines, files)
+    if ratios:
+        explained = (
+            "Time with the last-level cache flushed before each trial, divided by time with warm caches. The bar is "
+            "the widest that both intervals allow."
+        )
+        found.append(("Cold against hot", explained, _ratio_chart(ratios)))
+    return found
+
+
+def _rows(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str, Any]]:
+    place_of = places(lines)
+    return [_row(line, one, files, place_of[line.primitive, line.name]) for line in lines for one in line.results]
+
+
+def _row(line: Line, result: Result, files: Sequence[str], place: float) -> dict[str, Any]:
+    timed, moved = result.timed, result.moved_bytes
+    assert timed is not None, "a line has no results without times"
+    row = {
+        "at": result.n * place,
+        "items": result.n,
+        "n": format_count(result.n),
+        "case": clean(line.case),
+        "file": files[line.file],
+        "mode": result.mode.value,
+        "time": timed_text(line.document, result),
+        "interval": f"{format_time(timed.ci_low_ns)} to {format_time(timed.ci_high_ns)}",
+        "count": timed.count,
+        "s": timed.median_ns / 1e9,
+        "s_low": timed.ci_low_ns / 1e9,
+        "s_high": timed.ci_high_ns / 1e9,
+    }
+    if moved:
+        times_ns = {"rate": timed.median_ns, "rate_low": timed.ci_high_ns, "rate_high": timed.ci_low_ns}
+        row |= {name: moved / max(time_ns, 1e-3) for name, time_ns in times_ns.items()}
+        row["rate_text"] = format_number(row["rate"], " GB/s")
+    gpu, cpu = (None if series is None else series.summary for series in (result.gpu_span, result.cpu_wall))
+    if gpu is not None and cpu is not None and gpu.median_ns > 0:
+        row |= {"gpu_s": gpu.median_ns / 1e9, "cpu_s": cpu.median_ns / 1e9, "cpu": time_text(cpu)}
+    return row
+
+
+def _axis_of_n(rows: Sequence[Mapping[str, Any]]) -> Any:
+    return n_axis(sorted({row["items"] for row in rows}))
+
+
+_TIPS = {"case": "case", "file": "file", "n": "n", "time": "time"}
+
+
+def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str, Any]], cases: Sequence[str]) -> Spec:
+    alt, datasets = load_altair(), Datasets()
+    rows, copies = ([row for row in some if "rate" in row] for some in (rows, copies))
+    best: dict[str, float] = {}
+    for row in [*rows, *copies]:
+        best[row["file"]] = max(best.get(row["file"], 0.0), row["rate"])
+    # Far apart by file, not by n: small inputs are slow on every device, and zero is worth seeing.
+    far = max(best.values()) > _FAR_APART * min(best.values())
+    rates = [row["rate"] for row in [*rows, *copies]]
+    x, y = _axis_of_n([*rows, *copies]), quantity(alt.Y, "rate", "GB/s", rates, log=far)
+    params, shown = chosen("file", "mode")
+    named = tips(**_TIPS, rate_text="rate", interval="95 % of time", count="samples")
+    layers = marks(datasets, rows, x, y, named, cases=cases, span=("rate_low", "rate_high"))
+    if copies:
+        grey = alt.Chart(datasets.data(copies)).encode(x=x, y=y)
+        of_files = list(dict.fromkeys(row["file"] for row in rows))
+        of_copy = tips(rate_text="copy", case="case", file="file", n="n", time="time")
+        # What the page filters by mode is the cases; the yardstick stays.
+        of_line = alt.Legend(title="file", symbolType="stroke") if len(of_files) > 1 else None
+        dashed = alt.StrokeDash("file:N", scale=dash(of_files), legend=of_line)
+        line = grey.mark_line(color=GREY, strokeWidth=4, opacity=0.55).encode(strokeDash=dashed)
+        ticks = grey.mark_tick(color=GREY, thickness=4, width=14, opacity=0.6).encode(tooltip=of_copy)
+        layers = [
+            *(layer.transform_filter(f"shown_file == '{ALL}' || datum.file == shown_file") for layer in (line, ticks)),
+            *(layer.transform_filter(shown) for layer in layers),
+        ]
+        return datasets.spec(alt.layer(*layers).add_params(*params))
+    return datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
+
+
+def _times(rows: Sequence[Mapping[str, Any]], cases: Sequence[str], clock: str) -> Spec:
+    alt, datasets = load_altair(), Datasets()
+    y = quantity(alt.Y, "s", clock, [row["s"] for row in rows], labels=SECONDS)
+    params, shown = chosen("file", "mode")
+    named = tips(**_TIPS, interval="95 %", count="samples")
+    layers = marks(datasets, rows, _axis_of_n(rows), y, named, cases=cases, span=("s_low", "s_high"))
+    return datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params))
+
+
+def _cpu_against_gpu(rows: Sequence[Mapping[str, Any]], cases: Sequence[str]) -> Spec:
+    alt, datasets = load_altair(), Datasets()
+    rows = [row for row in rows if "gpu_s" in row]
+    seen = [row[key] for row in rows for key in ("gpu_s", "cpu_s")]
+    ends = [{"gpu_s": value, "cpu_s": value} for value in (min(seen), max(seen))]
+    x = quantity(alt.X, "gpu_s", "GPU span per trial", seen, labels=SECONDS)
+    y = quantity(alt.Y, "cpu_s", "CPU wall per trial", seen, labels=SECONDS)
+    params, shown = chosen("file", "mode")
+    diagonal = alt.Chart(datasets.data(ends)).mark_line(color=GREY, strokeDash=[6, 3]).encode(x=x, y=y)
+    titles = {**_TIPS, "time": "GPU span", "cpu": "CPU wall"}
+    points = [layer.transform_filter(shown) for layer in marks(datasets, rows, x, y, tips(**titles), cases=cases)]
+    return datasets.spec(alt.layer(diagonal, *points).add_params(*params))
+
+
+def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spec]:
+    """Stacked bars of the kernels at the n that most lines have, the largest of these; a mark where the whole ends."""
+    alt, datasets = load_altair(), Datasets()
+    ns = [result.n for line in lines for result in line.results]
+    largest = max(set(ns), key=lambda n: (ns.count(n), n))
+    bars = [(line, result) for line in lines for result in line.results if result.n == largest]
+    rows, wholes, named = [], [], []
+    for line, result in bars[:_MOST_BARS]:
+        begin = 0.0
+        common = {"line": clean(line.name), "file": files[line.file], "mode": result.mode.value}
+        named.append(common)
+        for kernel in result.kernels:
+            end = begin + (kernel.gpu_ns or 0.0) / 1e9
+            text = "–" if kernel.summary is None else gpu_text(line.document, result, kernel.summary)
+            rows.append({**common, "kernel": clean(kernel.name), "begin": begin, "end": end, "text": text})
+            begin = end
+        whole = None if result.gpu_span is None else result.gpu_span.summary
+        if whole is not None:
+            text = gpu_text(line.document, result, whole)
+            end = whole.median_ns / 1e9
+            # Kernels that overlap take longer together than the whole: the text stands right of the longer one.
+            wholes.append({**common, "end": end, "text_at": max(begin, end), "text": text})
+    y = _named_rows()
+    room = _ROOM_FOR_TEXT * max([row["end"] for row in [*rows, *wholes]], default=0.0)
+    axis = alt.Axis(labelExpr=SECONDS, labelOverlap="greedy", tickCount=5)
+    x = alt.X("begin:Q", title="GPU time per trial", axis=axis, scale=alt.Scale(domain=[0, room or 1.0]))
+    params, shown = chosen("file", "mode")
+    pick = alt.selection_point(name="pick", fields=["kernel"], bind="legend")
+    # None of them is the colour of a case.
+    colours = alt.Scale(range=list(KERNEL_COLOURS))
+    stacked = (
+        alt.Chart(datasets.data(rows))
+        .mark_bar(height=_BAR_HEIGHT, yOffset=_BELOW_NAME)
+        .encode(
+            y=y, x=x, x2="end:Q", color=alt.Color("kernel:N", title="kernel", sort=None, scale=colours),
+            opacity=alt.condition(pick, alt.value(1.0), alt.value(0.15)),
+            tooltip=tips(line="case", kernel="kernel", text="time"),
+        )
+        .add_params(pick)
+    )  # fmt: skip
+    names = alt.Chart(datasets.data(named)).encode(y=y)
+    whole = alt.Chart(datasets.data(wholes)).encode(y=y, x=again(x, "end"), tooltip=tips(line="case", text="whole"))
+    layers = (
+        stacked,
+        _names(names, "line"),
+        whole.mark_tick(orient="vertical", thickness=2.5, height=_BAR_HEIGHT + 4, yOffset=_BELOW_NAME),
+        whole.mark_text(align="left", dx=6, dy=_BELOW_NAME).encode(x=again(x, "text_at"), text="text:N"),
+    )
+    left_out = f" The first {_MOST_BARS} of {len(bars)} cases." if len(bars) > _MOST_BARS else ""
+    explained = (
+        f"At n = {format_count(largest)}. The mark is the GPU span, from the first begin to the last end. Space "
+        f"between the bars and the mark is time between kernels.{left_out}"
+    )
+    made = datasets.spec(alt.layer(*layers).transform_filter(shown).add_params(*params), height=_ROW * len(named))
+    return "Kernels against the whole", explained, made
+
+
+def _named_rows(field: str = "line", *, lines: bool = False) -> Any:
+    """Return a y channel of rows whose names stand above their marks: there the longest has room on a narrow page.
+
+    With `lines` there is one between two rows, which joins a name on the left to a mark on the right.
+    """
+    alt = load_altair()
+    # In the order of the data: an order that were listed would be made an expression, with the labels in it.
+    axis = alt.Axis(grid=lines, tickBand="extent", labels=False, ticks=False, domain=False)
+    return alt.Y(f"{field}:N", title=None, sort=None, axis=axis)
+
+
+def _names(base: Any, field: str) -> Any:
+    """Return the layer with the names of rows."""
+    alt = load_altair()
+    return base.mark_text(align="left", dx=1, dy=_BELOW_NAME - 16).encode(x=alt.value(0), text=f"{field}:N")
+
+
+def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str, Any]]:
+    found: dict[Any, dict[Mode, Summary]] = {}
+    for line in lines:
+        for result in line.results:
+            # Of one case in two modes; its name has no mode, as both are in it.
+            key = (case_name(result.primitive, result.axes), files[line.file], result.n)
+            if result.timed is not None:
+                found.setdefault(key, {})[result.mode] = result.timed
+    rows = []
+    for (case, file, n), modes in found.items():
+        if {Mode.COLD, Mode.HOT} <= modes.keys():
+            cold, hot = modes[Mode.COLD], modes[Mode.HOT]
+            row = {"at": n, "items": n, "n": format_count(n), "case": clean(case), "file": file}
+            row |= {
+                "ratio": cold.median_ns / hot.median_ns,
+                "text": format_number(cold.median_ns / hot.median_ns),
+            }
+            low, high = cold.ci_low_ns / hot.ci_high_ns, cold.ci_high_ns / max(hot.ci_low_ns, 1e-3)
+            row |= {"low": low, "high": high, "interval": f"{format_number(low)} to {format_number(high)}"}
+            rows.append(row | {"cold": time_text(cold), "hot": time_text(hot)})
+    return rows
+
+
+def _ratio_chart(rows: Sequence[Mapping[str, Any]]) -> Spec:
+    alt, datasets = load_altair(), Datasets()
+    y = quantity(alt.Y, "ratio", "cold over hot", [row["ratio"] for row in rows])
+    params, shown = chosen("file")
+    one = alt.Chart(datasets.data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(y=y)
+    named = tips(case="case", file="file", n="n", cold="cold", hot="hot", text="cold over hot", interval="interval")
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    layers = marks(datasets, rows, _axis_of_n(rows), y, named, cases=cases, span=("low", "high"))
+    layers = [layer.transform_filter(shown) for layer in layers]
+    return datasets.spec(alt.layer(one, *layers).add_params(*params))
+
+
+# ---- of several primitives
+
+
+def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
+    """Return operations per second over operations per byte, with the ceilings; None where no case has operations."""
+    alt, datasets = load_altair(), Datasets()
+    shown = [p for p in found if p.intensity > 0]
+    if not shown:
+        return None
+    intensities = [p.intensity for p in shown] + ([ceilings.ridge] if ceilings.ridge else [])
+    ends = [min(intensities) / 4, max(intensities) * 8]
+    corner = [ceilings.ridge] if ceilings.ridge and ends[0] < ceilings.ridge < ends[1] else []
+    roof = [
+        {"flop_per_byte": at, "gflops": min(at * ceilings.memory_gbytes_per_s, ceilings.fma_gflops or float("inf"))}
+        for at in (ends[0], *corner, ends[1])
+    ]
+    rows = [
+        {
+            "case": clean(p.name), "n": format_count(p.n), "flop_per_byte": p.intensity, "gflops": p.gflops, "file": "",
+            "measured": format_time(p.measured_ns), "predicted": f"{format_time(p.predicted_ns)} ({p.bound})",
+            "share": format_percent(p.share), "why": p.why,
+        }
+        for p in shown
+    ]  # fmt: skip
+    across, up = ([row[key] for row in [*roof, *rows]] for key in ("flop_per_byte", "gflops"))
+    x = quantity(
+        alt.X,
+        "flop_per_byte",
+        "operations per byte that had to move",
+        across,
+        labels="format(datum.value, '~g')",
+        log=True,
+    )
+    y = quantity(alt.Y, "gflops", "GFLOP/s", up, labels="format(datum.value, ',~r')", log=True)
+    line = alt.Chart(datasets.data(roof)).mark_line(strokeWidth=2.5, color=GREY).encode(x=x, y=y)
+    titles = {"measured": "measured", "predicted": "predicted", "share": "of the roof", "why": "likely"}
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    points = marks(datasets, rows, x, y, tips(case="case", n="n", **titles), cases=cases, joined=False)
+    return datasets.spec(alt.layer(line, *points), height=360)
+
+
+def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
+    """Return the ratios of the whole primitives with their intervals, and how many are left out; None without any."""
+    alt, datasets = load_altair(), Datasets()
+    judged = [row for row in comparison.rows if row.verdict is not None and row.part == "whole"]
+    if not judged:
+        return None
+    # The farthest from the same first: these are what is looked for.
+    judged.sort(key=lambda row: -abs(math.log(max(row.verdict.ratio, 1e-9))))
+    rows = [
+        {
+            "case": clean(row.case if row.name == "gpu_span" else f"{row.case}, {row.name}"),
+            "ratio": row.verdict.ratio, "low": row.verdict.low, "high": row.verdict.high,
+            "verdict": row.verdict.kind.value, "text": _ratio_text(row.verdict.ratio),
+            "interval": f"{_ratio_text(row.verdict.low)} to {_ratio_text(row.verdict.high)}",
+            "old": format_time(row.verdict.old_ns), "new": format_time(row.verdict.new_ns),
+            "why": clean(row.verdict.reason),
+        }
+        for row in judged[:_MOST_RATIOS]
+    ]  # fmt: skip
+    y = _named_rows("case", lines=True)
+    x = _ratio_axis(rows)
+    rows, cut = fitted(rows, x, ("low", "high"))
+    bottom, top = x["scale"]["domain"]
+    rows = [{**row, "ratio_drawn": min(max(row["ratio"], bottom), top)} for row in rows]
+    verdicts = alt.Scale(domain=list(_VERDICTS), range=list(_VERDICTS.values()))
+    shapes = alt.Scale(domain=list(_VERDICTS), range=list(SHAPES[:4]))
+    colour = alt.Color("verdict:N", scale=verdicts, title="verdict")
+    base = alt.Chart(datasets.data(rows)).encode(y=y)
+    named = tips(
+        case="case", verdict="verdict", text="new over old", interval="interval", old="old", new="new", why="why"
+    )
+    layers = [
+        alt.Chart(datasets.data([{"ratio": 1}])).mark_rule(color=GREY, strokeDash=[6, 3]).encode(x=x),
+        _names(base, "case"),
+        base.mark_rule(strokeWidth=3, opacity=0.5, yOffset=_BELOW_NAME).encode(
+            x=again(x, "low_drawn"), x2="high_drawn:Q", color=colour
+        ),
+        base.mark_point(size=90, filled=True, opacity=1, yOffset=_BELOW_NAME).encode(
+            x=again(x, "ratio_drawn"),
+            color=colour,
+            shape=alt.Shape("verdict:N", scale=shapes, title="verdict"),
+            tooltip=named,
+        ),
+    ]
+    layers += arrows(datasets, cut, ("triangle-left", "triangle-right"), x=again(x, "cut_at"), y=y, color=colour,
+                     tooltip=named, y_offset=_BELOW_NAME)  # fmt: skip
+    return datasets.spec(alt.layer(*layers), height=_ROW * len(rows)), len(judged) - len(rows)
+
+
+def _ratio_text(ratio: float) -> str:
+    return f"{ratio:.3f}" if ratio < 10 else format_number(ratio)
+
+
+def _ratio_axis(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return a logarithmic axis on which all ratios can be told apart, however far their intervals reach."""
+    alt = load_altair()
+    ratios = [1.0, *(min(max(row["ratio"], 1 / _FARTHEST_RATIO), _FARTHEST_RATIO) for row in rows)]
+    # Intervals are drawn as far as they go, or for half as much again as the ratios take.
+    room = max(_LEAST_ROOM, math.sqrt(max(ratios) / min(ratios)))
+    low = max(min([*ratios, *(row["low"] for row in rows)]), min(ratios) / room) / 1.02
+    high = min(max([*ratios, *(row["high"] for row in rows)]), max(ratios) * room) * 1.02
+    steps = next(steps for most, steps in _RATIO_TICKS if high / low <= most)
+    values = [tick for tick in steps if low <= tick <= high]
+    return alt.X(
+        "ratio:Q",
+        title="new / old; below 1 is faster",
+        scale=alt.Scale(type="log", nice=False, domain=[low, high]),
+        axis=alt.Axis(values=values, labelOverlap="greedy", format="~g"),
+    )
+
+
+def drift_chart(files: Sequence[str]) -> Spec:
+    """Return the chart of samples in the order in which they were taken.
+
+    The page gives it the data, case by case, and leaves out the layers, by name, for which a case has none.
+    """
+    alt, datasets = load_altair(), Datasets()
+    samples = alt.Chart(alt.NamedData("samples"))
+    x = alt.X(
+        "at:Q", title="sample, in the order taken", scale=alt.Scale(nice=False, padding=8), axis=alt.Axis(tickMinStep=1)
+    )
+    y = alt.Y(
+        "off:Q",
+        title="difference from the median",
+        scale=alt.Scale(zero=False, padding=10),
+        axis=alt.Axis(format="+~%", tickCount=6),
+    )
+    domain = list(files)
+    filled = alt.Scale(domain=domain, range=[SHAPES[i % len(SHAPES)] for i in range(len(domain))])
+    colour = alt.Color(
+        "file:N", scale=alt.Scale(domain=domain), title="file", legend=alt.Legend() if len(domain) > 1 else None
+    )
+    shape = alt.Shape("file:N", scale=filled, title="file", legend=alt.Legend() if len(domain) > 1 else None)
+    pick = alt.selection_point(name="pick", fields=["file"], bind="legend")
+    faded = alt.condition(pick, alt.value(0.85), alt.value(0.05))
+    layers = (
+        samples.properties(name="round")
+        .transform_filter("datum.kind == 'round'")
+        .mark_rule(strokeDash=[3, 3], opacity=0.5)
+        .encode(x=x, color=colour),
+        samples.properties(name="canary")
+        .transform_filter("datum.kind == 'canary'")
+        .mark_line(interpolate="step", strokeWidth=1.2, opacity=0.8)
+        .encode(x=x, y=y, color=colour),
+        samples.properties(name="sample")
+        .transform_filter("datum.kind == 'sample'")
+        .mark_point(size=22, filled=True)
+        .encode(
+            x=x,
+            y=y,
+            color=colour,
+            shape=shape,
+            opacity=faded,
+            tooltip=tips(file="file", sample="sample", time="time", percent="from the median"),
+        )
+        .add_params(pick),
+    )
+    return datasets.spec(alt.layer(*layers), height=320)

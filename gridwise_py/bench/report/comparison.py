@@ -1,0 +1,386 @@
+"""Comparisons as a table, as markdown, as JSON, as JUnit XML."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from ...display.quantities import format_number, format_percent
+from ...display.terminal import clean
+from ..analysis.compare import Comparison, Rank, Row
+from ..stats.verdict import Cause, Verdict, VerdictKind
+from .console import make_console
+from .text_table import Column, TextTable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "FORMATS", "HEADINGS", "RANK_HEADINGS", "comparison_conclusion", "comparison_remarks", "comparison_title",
+    "rank_cells", "render", "render_rich", "row_cells",
+]  # fmt: skip
+
+SCHEMA = "gridwise.compare"
+SCHEMA_VERSION = 2
+
+HEADINGS = ("case", "part", "old", "new", "new / old", "interval", "verdict")
+RANK_HEADINGS = ("case", "file", "time", "times as fast", "GB/s", "of own copy", "GB/s per W")
+_STYLES = {"faster": "bold green", "slower": "bold red", "same": "", "ambiguous": "yellow"}
+_NOTHING = "–"
+#: For a file, and for a pipe that says nothing of its width.
+_FILE_WIDTH = 140
+
+
+def render(comparison: Comparison, form: str) -> str:
+    """Return a comparison as text.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    form : {"table", "markdown", "json", "junit"}
+    """
+    return FORMATS[form](comparison)
+
+
+def row_cells(row: Row) -> tuple[str, ...]:
+    """Return the texts of a row, one for each of `HEADINGS`."""
+    old, new = row.times()
+    part = row.name if row.part == "whole" else f"  {row.name}"
+    if row.verdict is None:
+        return tuple(map(clean, (row.case, part, old, new, _NOTHING, _NOTHING, row.note)))
+    v = row.verdict
+    kind = f"{v.kind.value}, past the gate" if row.past_gate else v.kind.value
+    mark = "" if v.statistic == "median" else " *"
+    return tuple(map(clean, (row.case, part, old, new, f"{v.ratio:.3f}{mark}", _interval(v), kind)))
+
+
+def _interval(v: Verdict) -> str:
+    if v.too_noisy:
+        return "too noisy to say"
+    return " – ".join(f"{end:.3f}" if end < 1000 else f"{end:.2g}" for end in (v.low, v.high))
+
+
+def rank_cells(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Return the texts of all ranks, one for each of `RANK_HEADINGS`."""
+    return [
+        tuple(
+            map(
+                clean,
+                (
+                    r.case, r.file, r.time(), format_number(r.speedup), format_number(r.gbytes_per_s),
+                    format_percent(r.copy_share), format_number(r.gbytes_per_j),
+                ),
+            )
+        )
+        for r in comparison.ranks
+    ]  # fmt: skip
+
+
+def comparison_remarks(comparison: Comparison) -> list[str]:
+    """Return what must be said below the rows: what failed first, then ambiguous rows by their causes."""
+    return [_unbound(text) for text in _remarks(comparison)]
+
+
+def _remarks(comparison: Comparison) -> list[str]:
+    c = comparison
+    remarks = [f"not comparable: {text}" for text in c.obstacles]
+    if c.remedy:
+        remarks.append(f"to compare them: {c.remedy}")
+    remarks += [f"wrong result: {text}" for text in c.wrong]
+    remarks += [f"no longer runs: {text}" for text in c.broken]
+    if c.same_measurement:
+        remarks.append("OLD and NEW are the same measurement: all of their times are equal.")
+    for note in dict.fromkeys(row.note for row in c.rows if row.verdict is None):
+        rows = [row for row in c.rows if row.verdict is None and row.note == note]
+        remarks.append(f"{_count(rows)} not judged: {note}: {_names(rows)}")
+    judged = [row for row in c.rows if row.verdict is not None]
+    for cause in Cause:
+        rows = [row for row in judged if row.verdict.cause is cause]
+        if rows:
+            advice = f"To settle {'it' if len(rows) == 1 else 'them'}, {cause.remedy}"
+            remarks.append(f"{_count(rows)} ambiguous: {cause.statement}. {advice}: {_names(rows)}")
+    smooth = [row for row in judged if row.verdict.statistic != "median"]
+    if smooth:
+        text = "the times have two modes with the median between them, so that interquartile means are judged (*)"
+        remarks.append(f"{_count(smooth)}: {text}: {_names(smooth)}")
+    return [clean(text) for text in [*remarks, *c.notes]]
+
+
+def _count(rows: Sequence[Row]) -> str:
+    return "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+
+
+def _names(rows: Sequence[Row]) -> str:
+    """Return the cases of rows, with the parts where it is not the whole alone; each name holds together."""
+    by_case: dict[str, list[Row]] = {}
+    for row in rows:
+        by_case.setdefault(row.case, []).append(row)
+    names = []
+    for case, of_case in by_case.items():
+        more = [row.name for row in of_case] if [row.name for row in of_case] != ["gpu_span"] else []
+        needed = [row.verdict.needed for row in of_case if row.verdict is not None and row.verdict.needed]
+        if needed:
+            more.append(f"about {max(needed):,} samples of each")
+        names.append(f"{_bound(case)} ({', '.join(more)})" if more else _bound(case))
+    return ", ".join(names)
+
+
+def _bound(name: str) -> str:
+    """Return a name that no line break may come into."""
+    return name.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _unbound(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def comparison_title(comparison: Comparison) -> str:
+    """Return which adapters are compared."""
+    if comparison.new_name == comparison.old_name and not comparison.ranks:
+        return clean(comparison.new_name)
+    return clean(f"OLD: {comparison.old_name} · NEW: {comparison.new_name}")
+
+
+def comparison_conclusion(comparison: Comparison) -> str:
+    """Return the counts of verdicts, or who is faster, as a sentence; empty without rows and ranks."""
+    c = comparison
+    if c.ranks:
+        return _ranks_conclusion(c)
+    if not c.rows:
+        return ""
+    counts = ", ".join(f"{count} {kind}" for kind, count in c.counts().items() if count) or "no verdict"
+    gate = f"{len(c.regressions)} slower by more than the gate of {100 * c.gate:g} %"
+    open_ones = " Ambiguous rows do not fail the gate." if c.counts()[VerdictKind.AMBIGUOUS.value] else ""
+    return f"{_count(c.rows)}: {counts}; threshold {100 * c.threshold:g} %; {gate}.{open_ones}"
+
+
+def _ranks_conclusion(comparison: Comparison) -> str:
+    first = [rank for rank in comparison.ranks if rank.rank == 1]
+    slowest = {rank.case: rank for rank in comparison.ranks if rank.rank > 1}
+    equal = [rank for rank in first if rank.case in slowest and _as_fast(rank, slowest[rank.case])]
+    parts = []
+    for file in ("NEW", "OLD"):
+        speedups = sorted(rank.speedup for rank in first if rank.file == file and rank not in equal)
+        if speedups:
+            ends = list(dict.fromkeys(format_number(speedups[i]) for i in (0, -1)))
+            parts.append(f"{file} is {' to '.join(ends)} times as fast in {len(speedups)} of {len(first)} cases")
+    if equal:
+        parts.append(f"no difference beyond the ± in {len(equal)} of {len(first)} cases")
+    return f"{'; '.join(parts)}."
+
+
+def _as_fast(fast: Rank, slow: Rank) -> bool:
+    """Return whether two times are too close, for their uncertainties or for three digits, to call one faster."""
+    fast_to_ns = fast.time_ns * (1 + (fast.uncertainty or 0.0))
+    slow_from_ns = slow.time_ns * (1 - (slow.uncertainty or 0.0))
+    return fast_to_ns >= slow_from_ns or format_number(fast.speedup) == "1.00"
+
+
+# ---- table
+
+
+def render_rich(comparison: Comparison, console: Console) -> None:
+    """Print a comparison on a console of any width: nothing is shortened."""
+    from rich.text import Text
+
+    if comparison.rows or comparison.ranks:
+        widest, *forms, last = _tables(comparison)
+        table = next((table for table in (widest, *forms) if table.fits(console.width)), last)
+        console.print(table)
+        if comparison.regressions and table is not widest:
+            _print_text(console, "slower!: past the gate.", "dim")
+    else:
+        _print_text(console, comparison_title(comparison), "bold")
+    console.print(Text(""))
+    for text in _remarks(comparison):
+        _print_text(console, text, "yellow")
+    if conclusion := comparison_conclusion(comparison):
+        _print_text(console, conclusion, "bold")
+
+
+def _print_text(console: Console, text: str, style: str) -> None:
+    """Print a text broken between words, but within no name."""
+    from rich.text import Text
+
+    # Rich breaks at no-break spaces, too.
+    words = re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text).split(" ")
+    indent = "  "
+    fitting = " ".join(word if len(indent + word) <= console.width else _unbound(word) for word in words)
+    lines = textwrap.wrap(
+        fitting, max(console.width, 1), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    for line in lines or [""]:
+        console.print(Text(_unbound(line), style=style), soft_wrap=True)
+
+
+def _tables(comparison: Comparison) -> Iterator[TextTable]:
+    """Yield the table in forms that are ever narrower: the first that fits is for a console."""
+    if comparison.ranks:
+        cells = rank_cells(comparison)
+        shown = [i for i in range(1, len(RANK_HEADINGS)) if any(row[i] != _NOTHING for row in cells)]
+        styles = [""] * len(cells)
+        columns = {i: Column(RANK_HEADINGS[i], right=i > 1) for i in shown}
+        least = {i: Column(RANK_HEADINGS[i], right=i > 1, priority=max(i - 3, 0)) for i in shown}
+    else:
+        cells = [_terminal_cells(row) for row in comparison.rows]
+        styles = ["dim" if row.verdict is None else _STYLES[row.verdict.kind.value] for row in comparison.rows]
+        parts = any(row.name != "gpu_span" for row in comparison.rows)
+        columns = {i: Column(HEADINGS[i], right=1 < i < 6, wraps=i == 6) for i in range(1 if parts else 2, 7)}
+        least = {**columns, 5: Column(HEADINGS[5], right=True, priority=1)}
+    title = comparison_title(comparison)
+    yield _with_case_column(title, columns, cells, styles)
+    cells = [(*row[:-1], row[-1].replace(", past the gate", "!")) for row in cells]
+    yield _with_case_column(title, least, cells, styles)
+    yield _below_cases(title, columns, cells, styles)
+    yield _below_cases(title, least, cells, styles)
+    if not comparison.ranks:
+        plain = [(*row[:2], *(re.sub(r" ±.*", "", text) for text in row[2:4]), *row[4:]) for row in cells]
+        yield _below_cases(title, least, plain, styles)
+        least.pop(1, None)
+        yield _below_cases(title, least, plain, styles)
+
+
+def _terminal_cells(row: Row) -> tuple[str, ...]:
+    """Return the cells of a row; why one is not judged stands below the table."""
+    cells = row_cells(row)
+    return cells if row.verdict is not None else (*cells[:-1], "not judged")
+
+
+def _with_case_column(
+    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], styles: Sequence[str]
+) -> TextTable:
+    from rich.text import Text
+
+    table = TextTable([Column("case"), *columns.values()], title)
+    last = None
+    for row, style in zip(cells, styles, strict=True):
+        texts = [row[i] for i in columns]
+        table.add_row("" if row[0] == last else row[0], *texts[:-1], Text(texts[-1], style=style))
+        last = row[0]
+    return table
+
+
+def _below_cases(
+    title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], styles: Sequence[str]
+) -> TextTable:
+    """Return a table in which each case has a line of its own over its rows."""
+    from rich.text import Text
+
+    table = TextTable(list(columns.values()), title)
+    last = None
+    for row, style in zip(cells, styles, strict=True):
+        if row[0] != last:
+            table.add_heading(row[0])
+        if 1 not in columns and any(row[1].strip() != "gpu_span" for row in cells):
+            table.add_heading(f"  {row[1]}")
+        texts = [row[i] for i in columns]
+        table.add_row(f"  {texts[0]}", *texts[1:-1], Text(texts[-1], style=style))
+        last = row[0]
+    return table
+
+
+def _table(comparison: Comparison) -> str:
+    console = make_console(width=_FILE_WIDTH, record=True, file=io.StringIO(), force_jupyter=False)
+    render_rich(comparison, console)
+    return console.export_text()
+
+
+# ---- markdown
+
+
+def _markdown(comparison: Comparison) -> str:
+    def line(cells: tuple[str, ...]) -> str:
+        return "| " + " | ".join(_escape_markdown(cell.strip()) for cell in cells) + " |"
+
+    headings = RANK_HEADINGS if comparison.ranks else HEADINGS
+    lines = [f"### {_escape_markdown(comparison_title(comparison))}", ""]
+    rows = rank_cells(comparison) or [row_cells(row) for row in comparison.rows]
+    if rows:
+        lines += [line(headings), "|" + " --- |" * len(headings), *map(line, rows), ""]
+    lines += [f"- {_escape_markdown(text)}" for text in comparison_remarks(comparison)]
+    conclusion = comparison_conclusion(comparison)
+    return "\n".join([*lines, *(["", conclusion] if conclusion else [])]) + "\n"
+
+
+def _escape_markdown(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>|~#])", r"\\\1", text)
+
+
+# ---- JSON
+
+
+def _json(comparison: Comparison) -> str:
+    c = comparison
+    data = {
+        "schema": SCHEMA,
+        "schema_version": SCHEMA_VERSION,
+        "old": c.old_name,
+        "new": c.new_name,
+        "threshold": c.threshold,
+        "gate": c.gate,
+        "comparable": c.comparable,
+        "regressed": c.regressed,
+        "counts": c.counts(),
+        "same_measurement": c.same_measurement,
+        "obstacles": c.obstacles,
+        "remedy": c.remedy,
+        "wrong": c.wrong,
+        "broken": c.broken,
+        "notes": c.notes,
+        "rows": [asdict(row) for row in c.rows],
+        "ranks": [asdict(rank) for rank in c.ranks],
+    }
+    return json.dumps(data, indent=1, allow_nan=False) + "\n"
+
+
+# ---- JUnit
+
+
+def _junit(comparison: Comparison) -> str:
+    c = comparison
+    suite = ElementTree.Element("testsuite", name="gridwise compare")
+    counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
+
+    def case(classname: str, name: str, tag: str = "", text: str = "") -> None:
+        counts["tests"] += 1
+        node = ElementTree.SubElement(suite, "testcase", classname=clean(classname), name=clean(name))
+        if tag:
+            counts[{"failure": "failures", "error": "errors", "skipped": "skipped"}[tag]] += 1
+            ElementTree.SubElement(node, tag, message=clean(text))
+
+    for text in c.obstacles:
+        case("gridwise compare", "comparable", "error", f"{text}; {c.remedy}")
+    for text in c.wrong:
+        case(text.split(": ")[1], "correct", "error", text)
+    for text in c.broken:
+        case(text.split(": ")[0], "runs", "failure", text)
+    for row in c.rows:
+        v = row.verdict
+        if v is None:
+            case(row.case, row.name, "skipped", row.note)
+        elif row.past_gate:
+            case(row.case, row.name, "failure", f"{v.ratio:.3f} times the old time: {v.reason}")
+        elif v.kind is VerdictKind.AMBIGUOUS:
+            case(row.case, row.name, "skipped", f"ambiguous: {v.reason}; {v.settle}")
+        else:
+            case(row.case, row.name)
+    for rank in c.ranks:
+        case(rank.case, f"{rank.rank}: {rank.file}, {rank.adapter}")
+    for name, count in counts.items():
+        suite.set(name, str(count))
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+FORMATS: dict[str, Callable[[Comparison], str]] = {
+    "table": _table,
+    "markdown": _markdown,
+    "json": _json,
+    "junit": _junit,
+}

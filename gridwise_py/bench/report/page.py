@@ -1,0 +1,296 @@
+"""A report: results files as one page that needs nothing else, and nobody's server.
+
+The page has its own content security policy: no request leaves it, and no script runs in it but the two that are
+written here, known by their hashes. Labels come from files, so they are escaped wherever they stand (Jinja2's
+autoescape in markup, its JSON in data); the policy is the second lock.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..._version import __version__
+from ...display.terminal import clean
+from ...errors import ArgumentError
+from ..analysis.compare import compare
+from ..analysis.lines import result_lines, yardsticks
+from ..analysis.roofline import ceilings_of, is_of_device, points
+from ..cases.case import YARDSTICK
+from ..results.model import CalibrationData, Results
+from ..results.reader import content_of, parse
+from ..results.rounds import pooled
+from .charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
+from .page_tables import comparison_table, device_card, headlines, page_warnings, results_table, roofline_table
+from .roofline import ceilings_text
+from .samples import samples_by_case
+from .vega import ALL, COLOURS, javascript, load_altair
+
+__all__ = ["PAGE_FOLDER", "Source", "read_sources", "report_html"]
+
+# On a dark page black is not seen, and the light blue better than the dark one, which most charts begin with.
+_ON_DARK = {COLOURS[0]: COLOURS[5], COLOURS[5]: COLOURS[0], "#000000": "#ffffff"}
+_DARK_COLOURS = tuple(_ON_DARK.get(colour, colour) for colour in COLOURS)
+
+PAGE_FOLDER = Path(__file__).resolve().parent / "assets"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A results file.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in the report; no two have the same.
+    file_name : str
+    content : bytes
+        As it was read.
+    document : Results
+        What is in it.
+    """
+
+    name: str
+    file_name: str
+    content: bytes
+    document: Results
+
+
+def read_sources(paths: Sequence[Path]) -> list[Source]:
+    """Read and check results files.
+
+    Raises
+    ------
+    BadResultsFile
+        With the place, if one is not what it should be.
+    """
+    sources = []
+    for path, name in zip(paths, _names(paths), strict=True):
+        content = content_of(path)
+        sources.append(Source(clean(name), clean(path.name), content, parse(content, path.name)))
+    return sources
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Return the names without suffix, with folders or numbers where they would be the same."""
+    names = [path.name.removesuffix(".json") for path in paths]
+    if len(set(names)) < len(names):
+        names = [f"{path.absolute().parent.name}/{name}" for path, name in zip(paths, names, strict=True)]
+    if len(set(names)) < len(names):
+        names = [f"{name} ({i})" for i, name in enumerate(names, start=1)]
+    return names
+
+
+def report_html(
+    sources: Sequence[Source], *, calibration: CalibrationData | None = None, raw_limit_mib: float = 8.0
+) -> str:
+    """Return a report as HTML.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Those after the first are compared with it.
+    calibration : CalibrationData, optional
+        Ceilings for the files of its device, as `read_calibration` returns them.
+    raw_limit_mib : float
+        Files are kept in the report, packed, while all of them take no more than this; it says which are not.
+
+    Returns
+    -------
+    str
+        The same for the same files.
+
+    Raises
+    ------
+    ArgumentError
+        If Altair is not installed, the limit is negative, or the calibration is of no file's device.
+    """
+    load_altair()
+    if not raw_limit_mib >= 0:
+        raise ArgumentError(f"the limit for raw files is {raw_limit_mib} MiB; it is at least 0, which leaves all out")
+    if calibration is not None and not any(is_of_device(calibration, source.document) for source in sources):
+        ceilings_of(sources[0].document, calibration)  # says what differs
+    names = [source.name for source in sources]
+    documents = [_in_order(pooled(source.document)) for source in sources]
+    charts: dict[str, Any] = {}
+    left_out: list[str] = []
+
+    def chart(identifier: str, made: Any) -> str:
+        charts[identifier] = made
+        return identifier
+
+    raws = _raws(sources, raw_limit_mib, left_out)
+    samples = samples_by_case(sources, documents, left_out)
+    warnings = page_warnings(documents, names)
+    context = {
+        "version": __version__,
+        "names": names,
+        "all": ALL,
+        "modes": list(dict.fromkeys(result.mode.value for document in documents for result in document.results)),
+        "headlines": headlines(documents, names, left_out),
+        "devices": _devices(documents, names),
+        "warnings": warnings,
+        "severities": Counter(warning["severity"] for warning in warnings),
+        "cards": [device_card(source.document, source.name, source.file_name, source.content) for source in sources],
+        "comparisons": [_comparison(sources[0], source, i, chart, left_out) for i, source in enumerate(sources) if i],
+        "primitives": _primitives(documents, names, chart),
+        "rooflines": [
+            _roofline(source, document, i, calibration, chart, left_out)
+            for i, (source, document) in enumerate(zip(sources, documents, strict=True))
+        ],
+        "results": results_table(documents, names, left_out),
+        "samples": samples,
+        "drift": chart("drift", drift_chart(names)) if samples else None,
+        "raws": raws,
+        "left_out": left_out,
+    }
+    shared = {"colours": {"light": COLOURS, "dark": _DARK_COLOURS}, "charts": charts, "samples": samples}
+    return _render(context, shared)
+
+
+def _in_order(document: Results) -> Results:
+    """Return a document with its results in the order asked for, not the random one in which they were measured."""
+    return replace(document, results=tuple(document.in_order()))
+
+
+def _devices(documents: Sequence[Results], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return of each file what its figures are of, in one line, and how many of its cases are right."""
+    return [
+        {
+            "name": name,
+            "adapter": clean(document.device.adapter),
+            "software": document.device.is_cpu,
+            "cases": len(document.results),
+            "bad": sum(not result.correct for result in document.results),
+        }
+        for document, name in zip(documents, names, strict=True)
+    ]
+
+
+def _raws(sources: Sequence[Source], limit_mib: float, left_out: list[str]) -> list[dict[str, Any]]:
+    """Return the files, packed, as long as there is room."""
+    room = limit_mib * 2**20
+    raws = []
+    for source in sources:
+        # No time in it: the same files make the same report.
+        packed = base64.b64encode(gzip.compress(source.content, mtime=0)).decode("ascii")
+        fits = len(packed) <= room
+        if fits:
+            room -= len(packed)
+        else:
+            left_out.append(
+                f"The raw file {source.file_name}: packed it takes {len(packed) / 2**20:.1f} MiB, and raw files may "
+                f"take {limit_mib:g} MiB together (--raw-limit)."
+            )
+        raws.append(
+            {
+                "name": source.name,
+                "file_name": source.file_name,
+                "bytes": len(source.content),
+                "sha256": hashlib.sha256(source.content).hexdigest(),
+                "packed": packed if fits else None,
+            }
+        )
+    return raws
+
+
+def _comparison(old: Source, new: Source, number: int, chart: Any, left_out: list[str]) -> dict[str, Any]:
+    found = compare(old.document, new.document)
+    made = {"old": old.name, "new": new.name, "comparable": found.comparable, "obstacles": found.obstacles}
+    if not found.comparable:
+        # Of other devices, or other modes: what they have in common can still be ranked.
+        found = compare(old.document, new.document, across=True)
+    made["counts"] = found.counts() if found.rows else {}
+    made["regressions"] = len(found.regressions)
+    made["gate"] = f"{100 * found.gate:g} %"
+    verdicts = verdict_chart(found)
+    made["chart"] = None if verdicts is None else chart(f"verdicts-{number}", verdicts[0])
+    made["not_drawn"] = 0 if verdicts is None else verdicts[1]
+    return made | comparison_table(found, f"The comparison of {old.name} and {new.name}", left_out)
+
+
+def _primitives(documents: Sequence[Results], names: Sequence[str], chart: Any) -> list[dict[str, Any]]:
+    lines = result_lines(documents, names)
+    copies = yardsticks(lines)
+    primitives = list(dict.fromkeys(line.primitive for line in lines))
+    # The yardstick last.
+    primitives.sort(key=lambda name: name == YARDSTICK)
+    found = []
+    for i, primitive in enumerate(primitives):
+        own = [line for line in lines if line.primitive == primitive]
+        made = [
+            {"title": title, "text": text, "id": chart(f"primitive-{i}-{k}", spec)}
+            for k, (title, text, spec) in enumerate(primitive_charts(primitive, own, copies, names))
+        ]
+        found.append({"name": clean(primitive), "id": f"primitive-{i}", "charts": made})
+    return found
+
+
+def _roofline(
+    source: Source,
+    document: Results,
+    number: int,
+    calibration: CalibrationData | None,
+    chart: Any,
+    left_out: list[str],
+) -> dict[str, Any]:
+    given = calibration if calibration is not None and is_of_device(calibration, document) else None
+    try:
+        ceilings = ceilings_of(document, given)
+    except ArgumentError as error:
+        return {"name": source.name, "missing": str(error)}
+    found = points(document, ceilings)
+    spec = roofline_chart(ceilings, found)
+    return {
+        "name": source.name,
+        "missing": None if found else "No case is right and has a GPU time and known work.",
+        "text": clean(ceilings_text(document, ceilings)),
+        "chart": None if spec is None else chart(f"roofline-{number}", spec),
+        "table": roofline_table(found, f"The roofline of {source.name}", left_out),
+    }
+
+
+# ---- the page
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PAGE_FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _script(text: str) -> tuple[Any, str]:
+    """Return a script of our own as it stands between its tags, and its hash for the policy."""
+    from markupsafe import Markup
+
+    # Newlines as a browser reads them; and no text ends the element early.
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+    return Markup(text), f"'sha256-{digest}'"
+
+
+def _render(context: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
+    from markupsafe import Markup
+
+    scripts = [_script(javascript()), _script((PAGE_FOLDER / "report.js").read_text(encoding="utf-8"))]
+    policy = (
+        f"default-src 'none'; script-src {' '.join(digest for _, digest in scripts)}; style-src 'unsafe-inline'; "
+        f"img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    style = Markup((PAGE_FOLDER / "report.css").read_text(encoding="utf-8"))
+    template = _environment().get_template("report.html")
+    return template.render(**context, shared=shared, policy=policy, scripts=[text for text, _ in scripts], style=style)

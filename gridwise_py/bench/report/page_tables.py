@@ -1,0 +1,312 @@
+"""What a report says in words and tables: summary, warnings, device cards, results, verdicts."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...display.quantities import format_count, format_number, format_percent, format_time
+from ...display.terminal import clean
+from ..analysis.compare import Comparison, Rank
+from ..analysis.lines import gpu_text, time_text, timed_text
+from ..analysis.remarks import Remark, remarks
+from ..analysis.roofline import Point
+from ..results.model import Result, Results
+from ..stats.series import Series
+from .comparison import (
+    HEADINGS,
+    RANK_HEADINGS,
+    comparison_conclusion,
+    comparison_remarks,
+    comparison_title,
+    rank_cells,
+    row_cells,
+)
+from .roofline import HEADINGS as ROOFLINE_HEADINGS
+from .roofline import point_cells
+from .table import copy_shares
+
+__all__ = ["comparison_table", "device_card", "headlines", "page_warnings", "results_table", "roofline_table"]
+
+# A table of more rows is slow to sort, and nobody reads it.
+_MOST_ROWS = 2_000
+_MOST_CASES = 40
+# Columns that stay in sight while the others scroll sideways, and their place.
+_STAYING = {"case": "stays first", "n": "stays second"}
+
+Table = dict[str, Any]
+
+
+def _cell(text: str, value: float | None = None, kind: str = "") -> dict[str, Any]:
+    """Return a cell: its text, what it sorts by, and a word for its look."""
+    return {"text": clean(text), "sort": value, "kind": kind}
+
+
+def _table(
+    columns: Iterable[str], numeric: Iterable[str], rows: Sequence[Any], label: str, left_out: list[str]
+) -> Table:
+    if len(rows) > _MOST_ROWS:
+        left_out.append(f"{label}: {len(rows) - _MOST_ROWS:,} of {len(rows):,} rows.")
+    numeric = set(numeric)
+    return {
+        "columns": [
+            {"title": title, "kind": " ".join([*["number"] * (title in numeric), _STAYING.get(title, "")]).strip()}
+            for title in columns
+        ],
+        "rows": rows[:_MOST_ROWS],
+    }
+
+
+# ---- summary
+
+
+def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table:
+    """Return the table of what matters first: of each file and primitive the fastest case at the largest n.
+
+    Parameters
+    ----------
+    documents : sequence of Results
+        Pooled.
+    names : sequence of str
+    left_out : list of str
+        Takes what was left out.
+    """
+    rows: dict[str, list[list[dict[str, Any]]]] = {}
+    for document, name in zip(documents, names, strict=True):
+        shares = copy_shares(document)
+        for primitive, result in _fastest(document.results).items():
+            rates, share, timed = result.rates, shares[result.key], result.timed
+            # The files of a primitive below each other.
+            rows.setdefault(primitive, []).append([
+                _cell(result.name), _cell(format_count(result.n), result.n), _cell(name),
+                _cell(timed_text(document, result), None if timed is None else timed.median_ns),
+                _cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s, "headline"),
+                _cell(format_percent(share), share, "headline"),
+                _cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
+            ])  # fmt: skip
+    found = [row for of_primitive in rows.values() for row in of_primitive]
+    columns = ["case", "n", "file", "time", "GB/s", "of copy", "G items/s"]
+    if len(documents) == 1:
+        columns.remove("file")
+        found = [[*row[:2], *row[3:]] for row in found]
+    return _table(columns, ("n", "time", "GB/s", "of copy", "G items/s"), found, "The summary", left_out)
+
+
+def _fastest(results: Sequence[Result]) -> dict[str, Result]:
+    """Return by primitive the result that is right, of the largest n, and of these the fastest."""
+    found: dict[str, Result] = {}
+    best: dict[str, tuple[int, float]] = {}
+    for result in results:
+        if result.correct and result.timed is not None:
+            rank = -result.n, result.timed.median_ns
+            if result.primitive not in best or rank < best[result.primitive]:
+                best[result.primitive], found[result.primitive] = rank, result
+    return found
+
+
+# ---- warnings
+
+
+_SEVERITY = {"error": "error", "software": "important", "no GPU": "warning", "clock": "warning", "warning": "warning"}
+
+
+def page_warnings(documents: Sequence[Results], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what is to be said before any figure: what is wrong first, alike warnings as one.
+
+    Parameters
+    ----------
+    documents : sequence of Results
+        Pooled.
+    names : sequence of str
+
+    Returns
+    -------
+    list of dict
+        ``severity`` (``"error"``, ``"important"``, ``"warning"``, ``"note"``), ``file``, ``text``, ``cases``, ``more``
+        (how many cases are not in the list).
+    """
+    found = []
+    for document, name in zip(documents, names, strict=True):
+        said = [*_of_run(document), *remarks(document.device, document.results)]
+        groups: dict[Any, list[Remark]] = {}
+        for remark in said:
+            # Alike but for their figures; what failed is told one by one.
+            alike = remark.text if remark.kind == "error" else re.sub(r"\d[\d.,]*", "#", remark.text)
+            groups.setdefault((remark.kind, alike), []).append(remark)
+        for (kind, _), group in groups.items():
+            cases = [clean(case) for remark in group for case in remark.cases] if kind != "error" else []
+            others = f" ({len(group)} such warnings, each with its own figures.)" if len(group) > 1 else ""
+            found.append(
+                {
+                    "severity": _SEVERITY.get(kind, "note"),
+                    "file": name,
+                    "text": clean(group[0].text) + others,
+                    "cases": cases[:_MOST_CASES],
+                    "more": max(0, len(cases) - _MOST_CASES),
+                }
+            )
+    order = ("error", "important", "warning", "note")
+    return sorted(found, key=lambda one: order.index(one["severity"]))
+
+
+def _of_run(document: Results) -> list[Remark]:
+    found = []
+    if not document.complete:
+        of = f" of {document.planned}" if document.planned else ""
+        found.append(Remark("warning", f"The run was interrupted: {len(document.results)}{of} cases are here."))
+    if document.context.git is not None and document.context.git.dirty:
+        found.append(Remark("note", "The sources had changes that are in no commit."))
+    return found
+
+
+# ---- devices
+
+
+def device_card(document: Results, name: str, file_name: str, content: bytes) -> dict[str, Any]:
+    """Return title, tags, and pairs of a name and a value, of the device of a file and of its run."""
+    device, context = document.device, document.context
+    host, git = context.host, context.git
+    step, period = device.tick_step_ns, device.tick_period_ns
+    tick = "no timestamps" if period is None else f"steps of {step or period:g} ns, {period:g} ns per tick"
+    if period is not None and device.tick_period_source:
+        tick += f" ({device.tick_period_source})"
+    calibration = device.calibration
+    peaks = []
+    if calibration is not None and calibration.copy:
+        peaks.append(f"copy {format_number(max(speed.gbytes_per_s for speed in calibration.copy))} GB/s")
+    if calibration is not None and calibration.fma_gflops:
+        peaks.append(f"FMA {format_number(calibration.fma_gflops)} GFLOP/s")
+    floors = [
+        f"{key.removesuffix('_ns').replace('_', ' ')} {format_time(value)}"
+        for key, value in (device.floors or {}).items()
+        if value is not None
+    ]
+    commit = f"{git.commit[:12]}{', with changes' if git.dirty else ''}" if git else None
+    pairs = [
+        ("driver", f"{device.driver} ({device.backend})"),
+        ("vendor", device.vendor),
+        ("subgroups", f"of {device.subgroup_size}" if device.subgroup_size else "none"),
+        ("GPU clock", tick),
+        ("ceilings, measured", ", ".join(peaks) or None),
+        ("floors, measured", ", ".join(floors) or None),
+        ("cases", f"{len(document.results)}"),
+        ("measured", context.time.replace("T", " ")),
+        ("versions", ", ".join(f"{key} {value}" for key, value in context.versions.items())),
+        ("host", f"{host.system} {host.release}, {host.machine}, {host.cpu_count} CPUs"),
+        ("commit", commit),
+        ("command", None if not context.command else f"gridwise {' '.join(context.command)}"),
+        ("suite", context.suite),
+        ("file", f"{file_name}, {len(content):,} bytes, sha256 {hashlib.sha256(content).hexdigest()[:16]}…"),
+    ]
+    return {
+        "name": name,
+        "adapter": clean(device.adapter),
+        "software": device.is_cpu,
+        "type": clean(device.adapter_type),
+        "pairs": [(key, clean(str(value))) for key, value in pairs if value not in (None, "")],
+    }
+
+
+# ---- results
+
+
+_COLUMNS = (
+    "case", "n", "file", "part", "GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of peak", "samples", "result",
+)  # fmt: skip
+_NUMERIC = ("n", "GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of peak", "samples")
+
+
+def results_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table:
+    """Return the table of all pooled results: a row for the whole of each, and one for each kernel.
+
+    Rows that are too many are not in it, and `left_out` says so.
+    """
+    rows = []
+    for document, name in zip(documents, names, strict=True):
+        shares = copy_shares(document)
+        for result in document.results:
+            rows += _result_rows(document, name, result, shares[result.key])
+    columns = list(_COLUMNS)
+    if len(documents) == 1:
+        columns.remove("file")
+        rows = [[*row[:2], *row[3:]] for row in rows]
+    return _table(columns, _NUMERIC, rows, "The table of results", left_out)
+
+
+def _result_rows(document: Results, name: str, result: Result, share: float | None) -> list[list[dict[str, Any]]]:
+    head = [_cell(result.name), _cell(format_count(result.n), result.n), _cell(name)]
+    empty = _cell("–")
+
+    def of_gpu(series: Series | None) -> dict[str, Any]:
+        summary = None if series is None else series.summary
+        return empty if summary is None else _cell(gpu_text(document, result, summary), summary.median_ns)
+
+    def count(series: Series | None) -> dict[str, Any]:
+        summary = None if series is None else series.summary
+        return empty if summary is None else _cell(f"{summary.count:,}", summary.count)
+
+    rates, gpu, cpu = result.rates, result.gpu_span, result.cpu_wall
+    wall = None if cpu is None else cpu.summary
+    if result.error is not None:
+        verdict = _cell("failed", kind="bad")
+    else:
+        verdict = _cell("right", kind="good") if result.correct else _cell("WRONG", kind="bad")
+    peak = rates.share_of_peak
+    whole = [
+        *head, _cell("whole", kind="whole"), of_gpu(gpu),
+        empty if wall is None else _cell(time_text(wall), wall.median_ns),
+        _cell(format_number(rates.gbytes_per_s), rates.gbytes_per_s),
+        _cell(format_number(rates.gitems_per_s), rates.gitems_per_s),
+        _cell(format_percent(share), share), _cell(format_percent(peak), peak), count(gpu or cpu), verdict,
+    ]  # fmt: skip
+    kernels = [
+        [*head, _cell(kernel.name, kind="kernel"), of_gpu(kernel), *[empty] * 5, count(kernel), _cell("")]
+        for kernel in result.kernels
+    ]
+    # A single kernel is the whole; its row would say the same again.
+    return [whole, *kernels] if len(kernels) > 1 else [whole]
+
+
+# ---- verdicts, roofline
+
+
+def _rank_values(rank: Rank) -> tuple[float | None, ...]:
+    return None, None, rank.time_ns, rank.speedup, rank.gbytes_per_s, rank.copy_share, rank.gbytes_per_j
+
+
+def comparison_table(comparison: Comparison, label: str, left_out: list[str]) -> dict[str, Any]:
+    """Return what a comparison says: title, conclusion, remarks, and the table of its rows or ranks."""
+    if comparison.ranks:
+        rows = [
+            [_cell(text, value) for text, value in zip(cells, _rank_values(rank), strict=True)]
+            for cells, rank in zip(rank_cells(comparison), comparison.ranks, strict=True)
+        ]
+        headings, numeric = RANK_HEADINGS, RANK_HEADINGS[2:]
+    else:
+        rows = []
+        for row in comparison.rows:
+            cells, v = row_cells(row), row.verdict
+            values = (None,) * 7 if v is None else (None, None, v.old_ns, v.new_ns, v.ratio, v.high - v.low, None)
+            made = [_cell(text.strip(), value) for text, value in zip(cells, values, strict=True)]
+            made[1]["kind"] = row.part
+            made[-1]["kind"] = "" if v is None else f"verdict {v.kind.value}"
+            rows.append(made)
+        headings, numeric = HEADINGS, ("old", "new", "new / old", "interval")
+    return {
+        "title": comparison_title(comparison),
+        "conclusion": comparison_conclusion(comparison),
+        "remarks": comparison_remarks(comparison),
+        "table": _table(headings, numeric, rows, label, left_out),
+    }
+
+
+def roofline_table(found: Sequence[Point], label: str, left_out: list[str]) -> Table:
+    """Return the table of predicted and measured times."""
+    rows = []
+    for p in found:
+        values = (None, p.n, p.intensity, p.predicted_ns, p.measured_ns, p.share, None, None)
+        rows.append([_cell(text, value) for text, value in zip(point_cells(p), values, strict=True)])
+        rows[-1][-1]["kind"] = "prose"
+    return _table(ROOFLINE_HEADINGS, ROOFLINE_HEADINGS[1:6], rows, label, left_out)

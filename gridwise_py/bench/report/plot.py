@@ -1,0 +1,103 @@
+"""The picture of results files: the charts that the report shows, on one sheet.
+
+From the top, for each primitive: GB/s and time over n, its kernels against the whole, CPU wall against GPU span, cold
+against hot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...errors import ArgumentError
+from ..analysis.lines import result_lines, yardsticks
+from ..cases.case import YARDSTICK
+from ..results.model import Results
+from ..results.rounds import pooled
+from .charts import primitive_charts
+from .picture import below, beside, check_picture, still, titled, write_picture
+from .vega import Spec
+
+__all__ = ["plot_results", "results_picture"]
+
+# Of drawing areas, without the labels at their axes.
+_HALF, _WHOLE, _HEIGHT = 390, 720, 220
+_PRIMITIVE_SIZE = 17
+# Letters of a name beside which no second one has room in the legend of a chart of half the width.
+_LONG_NAME = 26
+
+
+def plot_results(documents: Sequence[Results], names: Sequence[str], out: str | Path) -> None:
+    """Draw results and write the picture.
+
+    Parameters
+    ----------
+    documents : sequence of Results
+        As `read_results` returns them.
+    names : sequence of str
+        What each is called in the legend.
+    out : str or Path
+        ``.png``, ``.svg`` or ``.pdf``.
+
+    Raises
+    ------
+    ArgumentError
+        If Altair is not installed, the suffix is another, or there is nothing to draw.
+    """
+    out = Path(out)
+    check_picture(out)
+    write_picture(results_picture(documents, names), out)
+
+
+def results_picture(documents: Sequence[Results], names: Sequence[str]) -> Spec:
+    """Return the specification of the picture.
+
+    Raises
+    ------
+    ArgumentError
+        If there is nothing to draw.
+    """
+    documents = [pooled(document) for document in documents]
+    lines = result_lines(documents, names)
+    if not lines:
+        raise ArgumentError(f"{', '.join(names)}: no result with a time that was right, so there is nothing to draw")
+    primitives = list(dict.fromkeys(line.primitive for line in lines))
+    copies = yardsticks(lines)
+    # The yardstick is a line in the others' charts; it has charts of its own only where it is alone.
+    drawn = [name for name in primitives if name != YARDSTICK] or primitives
+    # One list of rows: groups within groups are more than a PDF may have.
+    rows = []
+    for name in drawn:
+        first, *others = _rows(
+            primitive_charts(name, [line for line in lines if line.primitive == name], copies, names)
+        )
+        rows += [titled(first, [name], size=_PRIMITIVE_SIZE), *others]
+    columns = 1 if max(len(line.case) for line in lines) > _LONG_NAME else 2
+    return titled(below(rows), _titles(documents, names)) | {"config": {"legend": {"columns": columns}}}
+
+
+def _rows(charts: Sequence[tuple[str, str, Spec]]) -> list[Spec]:
+    """Return the charts of a primitive: those over n side by side, with one legend; bars across the whole width."""
+    by_title = {title: (title, text, spec) for title, text, spec in charts}
+    over_n = [by_title[title] for title in ("Throughput over n", "Time over n") if title in by_title]
+    bars = [by_title[title] for title in ("Kernels against the whole",) if title in by_title]
+    others = [one for one in charts if one not in (*over_n, *bars)]
+    rows = [beside([_panel(*one, _HALF, _HEIGHT) for one in over_n], shared=True)]
+    rows += [_panel(*one, _WHOLE) for one in bars]
+    if others:
+        rows.append(beside([_panel(*one, _HALF, _HEIGHT) for one in others]))
+    return rows
+
+
+def _panel(title: str, text: str, spec: Spec, width: int, height: int | None = None) -> Spec:
+    return titled(still(spec, width, height), [title], text, width=width)
+
+
+def _titles(documents: Sequence[Results], names: Sequence[str]) -> Iterator[str]:
+    for document, name in zip(documents, names, strict=True):
+        device, context = document.device, document.context
+        software = ", software on the CPU" if device.is_cpu else ""
+        yield (
+            f"{name}: {device.adapter} ({device.backend}, {device.driver}{software}), "
+            f"gridwise_py {context.versions['gridwise_py']}, {context.time[:10]}"
+        )

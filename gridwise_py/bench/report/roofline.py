@@ -1,0 +1,94 @@
+"""The roofline as a table and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...display.quantities import format_count, format_number, format_percent, format_time
+from ...errors import ArgumentError
+from ..analysis.roofline import Ceilings, Point
+from ..results.model import Results
+from .charts import roofline_chart
+from .picture import check_picture, still, titled, write_picture
+from .text_table import Column, TextTable
+from .vega import Spec
+
+__all__ = ["HEADINGS", "ceilings_text", "plot_roofline", "point_cells", "roofline_picture", "roofline_table"]
+
+_PICTURE_WIDTH = 860
+HEADINGS = (
+    "case", "n", "flop/byte", "predicted", "measured", "of the roof", "kernels", "what the gap is likely to be",
+)  # fmt: skip
+
+
+def ceilings_text(document: Results, ceilings: Ceilings) -> str:
+    """Return the device with its measured ceilings as text."""
+    device = document.device
+    software = ", software on the CPU" if device.is_cpu else ""
+    arithmetic = (
+        "multiply-adds not measured"
+        if ceilings.fma_gflops is None
+        else f"{format_number(ceilings.fma_gflops)} GFLOP/s of f32 FMA"
+    )
+    return (
+        f"{device.adapter} ({device.backend}, {device.driver}{software}); measured ceilings: "
+        f"{format_number(ceilings.memory_gbytes_per_s)} GB/s of copy, {arithmetic}"
+    )
+
+
+def point_cells(p: Point) -> tuple[str, ...]:
+    """Return the texts of a point, one for each of `HEADINGS`."""
+    kernels = "; ".join(f"{label} {format_percent(share)}" for label, share in p.kernels)
+    return (
+        p.name, format_count(p.n), f"{p.intensity:.3g}", f"{format_time(p.predicted_ns)} ({p.bound})",
+        format_time(p.measured_ns), format_percent(p.share), kernels, p.why,
+    )  # fmt: skip
+
+
+# For a terminal: which columns are numbers, and which are left out first.
+_PRIORITIES = {"flop/byte": 4, "predicted": 1, "of the roof": 2}
+
+
+def roofline_table(document: Results, ceilings: Ceilings, found: Sequence[Point]) -> TextTable:
+    """Return the table for a terminal."""
+    prose = HEADINGS[6:]
+    columns = [
+        Column(heading, right=heading not in (HEADINGS[0], *prose), priority=_PRIORITIES.get(heading, 0),
+               prose=heading in prose)
+        for heading in HEADINGS
+    ]  # fmt: skip
+    table = TextTable(columns, ceilings_text(document, ceilings))
+    for p in found:
+        cells = point_cells(p)
+        # A single kernel is the whole.
+        table.add_row(*cells[:6], cells[6] if len(p.kernels) > 1 else "", cells[7])
+    return table
+
+
+def plot_roofline(document: Results, ceilings: Ceilings, found: Sequence[Point], out: str | Path) -> None:
+    """Draw operations per second over operations per byte, with the ceilings, and write the picture.
+
+    Raises
+    ------
+    ArgumentError
+        If Altair is not installed, the suffix is not of a picture, or no case has operations.
+    """
+    out = Path(out)
+    check_picture(out)
+    write_picture(roofline_picture(document, ceilings, found), out)
+
+
+def roofline_picture(document: Results, ceilings: Ceilings, found: Sequence[Point]) -> Spec:
+    """Return the specification of the picture.
+
+    Raises
+    ------
+    ArgumentError
+        If no case has operations.
+    """
+    chart = roofline_chart(ceilings, found)
+    if chart is None:
+        raise ArgumentError("no case has arithmetic (a copy has none), so there is nothing to draw; see the table")
+    text = "Grey line: the measured ceilings, copy and multiply-add. Operations are applications of the operator."
+    return titled(still(chart, _PICTURE_WIDTH), [ceilings_text(document, ceilings)], text, width=_PICTURE_WIDTH)

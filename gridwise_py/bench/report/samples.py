@@ -1,0 +1,102 @@
+"""Samples of a report: thinned, so that a page stays small however many were taken."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...display.terminal import clean
+from ..analysis.lines import timed_text
+from ..results.model import CaseKey, Result, Results
+
+__all__ = ["samples_by_case", "thinned"]
+
+# Of all cases and files together; and of one, at most and at least.
+_TOTAL = 60_000
+_MOST = 1_000
+_LEAST = 60
+
+
+def thinned(values: Sequence[float], most: int) -> list[int]:
+    """Return which of the values to draw: of each of `most` / 2 stretches the least and the largest.
+
+    What lies far off is thus always drawn; the first and the last value are, too.
+    """
+    count = len(values)
+    if count <= most:
+        return list(range(count))
+    x = np.asarray(values, dtype=np.float64)
+    edges = np.linspace(0, count, max(most // 2 - 1, 1) + 1).astype(int)
+    kept = {0, count - 1}
+    for begin, end in itertools.pairwise(edges.tolist()):
+        kept |= {begin + int(np.argmin(x[begin:end])), begin + int(np.argmax(x[begin:end]))}
+    return sorted(kept)
+
+
+def samples_by_case(sources: Sequence[Any], documents: Sequence[Results], left_out: list[str]) -> list[dict[str, Any]]:
+    """Return for each case its samples in every file, in the order in which they were taken.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+    documents : sequence of Results
+        What is in them, pooled: medians of all rounds.
+    left_out : list of str
+        Takes what was left out.
+
+    Returns
+    -------
+    list of dict
+        ``name``, and ``series``: of each file ``file``, ``of`` (which time), ``median_ns``, ``median`` (as text),
+        ``count``, ``at`` and ``ns`` (the samples that are drawn), ``rounds`` (where a further visit begins),
+        ``canary_ns``.
+    """
+    found: dict[CaseKey, dict[str, list[Result]]] = {}
+    for source in sources:
+        # Rounds of a case in the order of time, cases in the order asked for.
+        for result in source.document.in_order():
+            if result.error is None and result.timed is not None:
+                found.setdefault(result.key, {}).setdefault(source.name, []).append(result)
+    number = sum(len(files) for files in found.values())
+    most = max(_LEAST, min(_MOST, _TOTAL // max(number, 1)))
+    medians = {
+        (source.name, result.key): timed_text(document, result)
+        for source, document in zip(sources, documents, strict=True)
+        for result in document.results
+    }
+    cases, drawn, taken = [], 0, 0
+    for key, files in found.items():
+        series = [{**_series(name, rounds, most), "median": medians[name, key]} for name, rounds in files.items()]
+        drawn += sum(len(one["ns"]) for one in series)
+        taken += sum(one["count"] for one in series)
+        first = next(iter(files.values()))[0]
+        cases.append({"name": clean(first.name_with_n), "series": series})
+    if drawn < taken:
+        left_out.append(
+            f"{taken - drawn:,} of {taken:,} samples in the picture of drift: of each stretch the least and the "
+            f"largest are drawn, at most {most:,} a case. Medians and intervals are of all."
+        )
+    return cases
+
+
+def _series(name: str, rounds: Sequence[Result], most: int) -> dict[str, Any]:
+    of = "GPU span" if any(result.positive_ns("gpu_span") for result in rounds) else "CPU wall"
+    visits = [result.positive_ns("gpu_span" if of == "GPU span" else "cpu_wall") for result in rounds]
+    values = [value for visit in visits for value in visit]
+    kept = thinned(values, most)
+    begins = np.cumsum([0, *(len(visit) for visit in visits)])[1:-1]
+    canaries = [time for result in rounds for time in result.settled_canary_ns]
+    return {
+        "file": name,
+        "of": of,
+        "median_ns": float(np.median(values)) if values else None,
+        "count": len(values),
+        "at": kept,
+        # Six digits: a picture needs no more, and the rest would be most of the page.
+        "ns": [float(f"{values[i]:.6g}") for i in kept],
+        "rounds": [int(begin) for begin in begins],
+        "canary_ns": [float(f"{canaries[i]:.6g}") for i in thinned(canaries, 200)],
+    }

@@ -1,0 +1,210 @@
+"""The table that a benchmark prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ...display.quantities import format_count, format_number, format_percent, format_time, format_uncertainty
+from ..analysis.remarks import Remark, listed, remarks
+from ..cases.case import YARDSTICK, array_items
+from ..cases.mode import Mode
+from ..results.model import CaseKey, Result, Results
+from ..results.rounds import pooled
+from ..results.shares import peak_problem
+from ..stats.series import Series
+from .text_table import Column, TextTable
+
+__all__ = ["copy_shares", "result_line", "results_table"]
+
+_STYLES = {"error": "bold red", "software": "bold yellow"}
+_MOST_WARNINGS = 5
+# Warnings are in a file in the words of the Python API.
+_CLI_WORDS = (("raise batch_trials", "raise --trials"), ("use mode 'batch'", "use --mode batch"))
+
+
+def _time(series: Series | None) -> str:
+    """Return the median of a series as text."""
+    return format_time(None if series is None else series.median_ns)
+
+
+def _uncertainty(series: Series | None, step_ns: float) -> str:
+    """Return how far a median may be off; nothing where a single sample says nothing about that."""
+    summary = None if series is None else series.summary
+    return "" if summary is None else format_uncertainty(summary.uncertainty(step_ns))
+
+
+def _verdict(result: Result) -> Text:
+    if result.error is not None:
+        return Text("failed", style="bold red")
+    return Text("right", style="green") if result.correct else Text("WRONG", style="bold red")
+
+
+def result_line(result: Result) -> str:
+    """Return a result in a line, for those who wait for the table."""
+    measured = [series for series in (result.gpu_span, result.cpu_wall) if series is not None and series.summary]
+    headline = measured[0] if measured else None
+    words = [_time(headline), _uncertainty(headline, 0.0), _verdict(result).plain]
+    return f"{result.name_with_n}: {' '.join(word for word in words if word)}"
+
+
+def copy_shares(document: Results) -> dict[CaseKey, float | None]:
+    """Return the rate of each case of a pooled document as a share of the yardstick's: as many items, same mode."""
+    copies = {
+        (result.n, result.mode): result.rates.gbytes_per_s
+        for result in document.results
+        if result.primitive == YARDSTICK and result.rates.gbytes_per_s
+    }
+    shares: dict[CaseKey, float | None] = {}
+    for result in document.results:
+        copy, rate = copies.get((array_items(result.primitive, result.n), result.mode)), result.rates.gbytes_per_s
+        shares[result.key] = rate / copy if copy and rate else None
+    return shares
+
+
+def results_table(document: Results, *, quiet: bool = False) -> RenderableType:
+    """Return the table of a run: a row per case, and below it one for each of its kernels, if it has several.
+
+    Parameters
+    ----------
+    document : Results
+    quiet : bool, default False
+        Whether to leave out all that is said below the table, but for what failed and what is wrong.
+    """
+    document = pooled(document)
+    device, results = document.device, document.results
+    columns = _columns(document)
+    title = f"{device.adapter} · {device.backend} · {device.driver} · subgroups of {device.subgroup_size or 'none'}"
+    table = TextTable([column for column, _, _ in columns], title)
+    groups = list(_groups(results))
+    is_sweep = any(len(group) > 1 for group in groups)
+    for group in groups:
+        for result in group:
+            first = is_sweep and result is group[0]
+            table.add_row(*(of_case(result) for _, of_case, _ in columns), begins_group=first)
+            for kernel in result.kernels if len(result.kernels) > 1 else ():
+                cells = (Text("") if of_kernel is None else of_kernel(kernel, result) for _, _, of_kernel in columns)
+                table.add_row(*cells, style="dim")
+    said = remarks(device, results)
+    if quiet:
+        said = [remark for remark in said if remark.kind == "error"]
+    notes = Group(*_said(said))
+    return Group(table, notes) if quiet else Group(table, notes, Text(_how(document, columns), style="dim"))
+
+
+def _groups(results: Sequence[Result]) -> Iterator[list[Result]]:
+    """Yield the results of each case, its sizes one below the other."""
+    found: dict[str, list[Result]] = {}
+    for result in results:
+        found.setdefault(result.name, []).append(result)
+    for group in found.values():
+        yield sorted(group, key=lambda result: result.n)
+
+
+def _columns(document: Results) -> list[tuple[Column, Any, Any]]:
+    """Return the columns that have something to show: each with its cell of a case, and that of a kernel or None."""
+    results = document.results
+    shares = copy_shares(document)
+    on_gpu = any(result.whole.gpu_span_ns for result in results) or not any(
+        result.whole.cpu_wall_ns for result in results
+    )
+
+    def headline(result: Result) -> Series | None:
+        return result.gpu_span if on_gpu else result.cpu_wall
+
+    columns: list[tuple[Column, Any, Any]] = [
+        (
+            Column("primitive, kernel"),
+            lambda result: Text(result.name, style="bold"),
+            lambda kernel, _: Text(f"  {kernel.name}"),
+        ),
+        (Column("n", right=True), lambda result: format_count(result.n), None),
+        (
+            Column("GPU time" if on_gpu else "CPU wall", right=True),
+            lambda result: _time(headline(result)),
+            (lambda kernel, _: _time(kernel)) if on_gpu else None,
+        ),
+        (
+            Column("95 %", right=True, priority=1),
+            lambda result: _uncertainty(headline(result), document.tick_step_ns(result) if on_gpu else 0.0),
+            (lambda kernel, result: _uncertainty(kernel, document.tick_step_ns(result))) if on_gpu else None,
+        ),
+    ]
+    if on_gpu:
+        columns.append(
+            (
+                Column("CPU wall", right=True, priority=3),
+                lambda result: _time(result.cpu_wall),
+                None,
+            )
+        )
+    columns += [
+        (Column("GB/s", right=True, priority=2), lambda result: format_number(result.rates.gbytes_per_s), None),
+        (
+            Column("G items/s", right=True, priority=5),
+            lambda result: format_number(result.rates.gitems_per_s),
+            None,
+        ),
+        (Column("of copy", right=True, priority=4), lambda result: format_percent(shares[result.key]), None),
+    ]
+    peaks = any(result.rates.share_of_peak is not None for result in results)
+    if peaks and peak_problem(document) is None:
+        columns.append(
+            (
+                Column("of peak", right=True, priority=6),
+                lambda result: format_percent(result.rates.share_of_peak),
+                None,
+            )
+        )
+    return [*columns, (Column("result"), _verdict, None)]
+
+
+def _said(found: Sequence[Remark]) -> Iterator[Text]:
+    """Yield remarks as lines: what failed, then the first few warnings, then the rest."""
+    lines = [(remark.kind, remark.text) for remark in found if remark.kind == "error"]
+    # A warning that several cases have, each with its own figures, is one.
+    alike: dict[str, list[Remark]] = {}
+    for remark in found:
+        if remark.kind == "warning":
+            alike.setdefault(re.sub(r"\d[\d.,]*", "#", remark.text), []).append(remark)
+    for warnings in list(alike.values())[:_MOST_WARNINGS]:
+        cases = list(dict.fromkeys(case for warning in warnings for case in warning.cases))
+        text = warnings[0].text
+        for word, option in _CLI_WORDS:
+            text = text.replace(word, option)
+        whose = f" (the figures of {cases[0]})" if len(warnings) > 1 else ""
+        lines.append(("warning", f"warning: {listed(cases)}: {text}{whose}"))
+    if len(alike) > _MOST_WARNINGS:
+        lines.append(("warning", f"{len(alike) - _MOST_WARNINGS} more kinds of warnings are in the file of --json."))
+    lines += [(remark.kind, remark.text) for remark in found if remark.kind not in ("error", "warning")]
+    for kind, text in lines:
+        yield Text(text, style=_STYLES.get(kind, "yellow"))
+
+
+def _how(document: Results, columns: Sequence[tuple[Column, Any, Any]]) -> str:
+    """Return how to read the table."""
+    results = document.results
+    text = (
+        "Times: medians per trial, ± half of the 95 % interval. GB/s: each input read once, each output written once."
+    )
+    # A case without samples has the number that was asked for.
+    batches = {result.trials for result in results if result.mode is Mode.BATCH and result.whole.series}
+    if batches:
+        most = max(batches)
+        count = f"{most}" if len(batches) == 1 else f"{min(batches)} to {most}"
+        trials = "trial" if batches == {1} else "trials"
+        unnamed = "" if {result.mode for result in results} == {Mode.BATCH} else "Rows without a mode are batch. "
+        text += f"\n{unnamed}Batch: {count} {trials} a sample."
+    headings = [column.heading for column, _, _ in columns]
+    if any(result.rates.gbytes_per_s for result in results):
+        text += "\nOf copy: GB/s over that of the copy kernel with as many items."
+        if "of peak" in headings:
+            text += " Of peak: over the fastest copy or triad of this size."
+    problem = peak_problem(document)
+    if problem:
+        text += f"\n{problem}"
+    return f"{text}\ndocs/timing.md explains the columns; --quiet leaves these lines out."

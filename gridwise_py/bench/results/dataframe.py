@@ -1,0 +1,79 @@
+"""Results as a table of pandas or polars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import ArgumentError
+from ..stats.series import Series
+from .model import Result, Results
+
+__all__ = ["to_dataframe"]
+
+
+def to_dataframe(document: Results, kind: str = "pandas") -> Any:
+    """Return a document as a table with a row for each series of times of each case.
+
+    Parameters
+    ----------
+    document : Results
+        As `results_document` or `read_results` returns it.
+    kind : {"pandas", "polars"}
+
+    Returns
+    -------
+    pandas.DataFrame or polars.DataFrame
+        Columns: primitive, n, mode, round, the axes of the cases, adapter, part (``"whole"`` or ``"kernel"``), series,
+        the statistics in ns, invalid (a count), gbytes_per_s, gitems_per_s and share_of_peak of the case, correct,
+        error. A case without times has one row.
+
+    Raises
+    ------
+    ArgumentError
+        If `kind` is another word, or the package is not installed.
+    """
+    if kind not in ("pandas", "polars"):
+        raise ArgumentError(f"kind={kind!r} is unknown; give 'pandas' or 'polars'")
+    rows = [row for result in document.results for row in _rows(result, document.device.adapter)]
+    try:
+        if kind == "pandas":
+            import pandas
+
+            return pandas.DataFrame(rows)
+        import polars
+
+        return polars.DataFrame(rows, infer_schema_length=None)
+    except ImportError as error:
+        raise ArgumentError(f"to_dataframe(kind={kind!r}) needs the package {kind}: pip install {kind}") from error
+
+
+_STATISTICS = (
+    "median_ns", "ci_low_ns", "ci_high_ns", "min_ns", "q1_ns", "q3_ns", "mean_ns", "std_ns", "mad_ns",
+    "count", "outliers",
+)  # fmt: skip
+
+
+def _rows(result: Result, adapter: str) -> list[dict[str, Any]]:
+    named: list[tuple[str | None, str | None, Series | None]]
+    named = [("whole", name, series) for name, series in result.whole.series.items()]
+    named += [("kernel", kernel.name, kernel) for kernel in result.kernels]
+    return [
+        {
+            "primitive": result.primitive,
+            "n": result.n,
+            "mode": result.mode.value,
+            "round": result.round,
+            **result.case,
+            "adapter": adapter,
+            "part": part,
+            "series": name,
+            **{key: None if series is None else getattr(series.summary, key, None) for key in _STATISTICS},
+            "invalid": 0 if series is None else sum(series.invalid.values()),
+            "gbytes_per_s": result.rates.gbytes_per_s,
+            "gitems_per_s": result.rates.gitems_per_s,
+            "share_of_peak": result.rates.share_of_peak,
+            "correct": result.correct,
+            "error": result.error,
+        }
+        for part, name, series in named or [(None, None, None)]
+    ]

@@ -1,0 +1,121 @@
+"""Measurements as results: what is measured, in the form of a results file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import wgpu
+
+from ...storage.json_files import json_data
+from ..cases.mode import Mode
+from ..sampling.measurement import Measurement
+from .context import run_header
+from .model import Result, Results
+
+__all__ = ["result_of", "results_document"]
+
+
+def _totals(m: Measurement, trials: int) -> list[dict[str, Any]]:
+    """Raw totals of each sample over its trials, with the stamps that they are made from."""
+    stamps = m.ticks
+
+    def host(name: str, i: int) -> float | None:
+        # A series without the invalid samples cannot be matched to the stamps.
+        series = m.whole.get(name)
+        matches = series is not None and len(series.samples_ns) == count
+        return series.samples_ns[i] * trials if series is not None and matches else None
+
+    wall = m.whole.get("cpu_wall")
+    count = len(stamps) or (len(wall.samples_ns) if wall is not None else 0)
+    samples = []
+    for i in range(count):
+        pairs = stamps[i] if stamps else ()
+        valid = bool(pairs) and all(begin and end >= begin for begin, end in pairs)
+        period = m.tick_period_ns or 1.0
+        samples.append(
+            {
+                "gpu_total_ns": [(e - b) * period if b and e >= b else None for b, e in pairs] if pairs else None,
+                "gpu_span_ns": (max(e for _, e in pairs) - min(b for b, _ in pairs)) * period if valid else None,
+                "cpu_total_ns": host("cpu_wall", i),
+                "submit_ns": host("submit", i),
+                "encode_ns": host("encode", i),
+                "ticks": [list(pair) for pair in pairs],
+            }
+        )
+    return samples
+
+
+def result_of(m: Measurement, *, position: int = 0, round_number: int = 0) -> Result:
+    """Return a measurement as a result, stamps inside.
+
+    Parameters
+    ----------
+    m : Measurement
+    position : int
+        Its place in the order in which the cases were asked for; they are measured in another.
+    round_number : int
+        Which of several visits of the case it is.
+    """
+    # In batch mode a sample is a pass of so many dispatches; in the other modes it is one.
+    trials = int(m.protocol.get("batch_trials") or m.protocol.get("trials", 1)) if m.mode is Mode.BATCH else 1
+    span, wall = m.whole.get("gpu_span"), m.whole.get("cpu_wall")
+    result = {
+        "primitive": m.primitive,
+        "n": m.n,
+        "mode": m.mode,
+        "datatype": m.case.get("datatype"),
+        "op": m.case.get("op"),
+        "case": m.case,
+        "position": position,
+        "round": round_number,
+        "correct": m.correct,
+        "mismatch": str(m.mismatches[0]) if m.mismatches else None,
+        "error": m.error,
+        "trials": trials,
+        "kernels": [{"label": kernel.name, "gpu_ns": kernel.median_ns, **kernel.to_json()} for kernel in m.kernels],
+        "whole": {
+            "gpu_span_ns": None if span is None else span.median_ns,
+            "cpu_wall_ns": None if wall is None else wall.median_ns,
+            "series": {name: series.to_json() for name, series in m.whole.items()},
+        },
+        "cold_start_ns": m.cold_start_ns,
+        "work": m.work or None,
+        "rates": {"gbytes_per_s": m.gbytes_per_s, "gitems_per_s": m.gitems_per_s},
+        "parameters": m.parameters or None,
+        "protocol": m.protocol,
+        "shaders_sha256": m.shaders_sha256,
+        "stop_reason": m.stop_reason,
+        "clock_moved": m.clock_moved,
+        "canary_ns": m.canary_ns,
+        "warnings": m.warnings,
+        "observations": m.observations,
+        "tick_period_ns": m.tick_period_ns,
+        "ticks": None,
+        "samples": _totals(m, trials),
+    }
+    # Through JSON data, so that nothing is in it that a file could not hold.
+    return Result.from_json(json_data(result))
+
+
+def results_document(
+    device: wgpu.GPUDevice, measurements: Sequence[Measurement], *, protocol: Mapping[str, Any] | None = None,
+    seed: int = 0, **header: Any,
+) -> Results:  # fmt: skip
+    """Return measurements as a results document. Times are per trial; the totals of each sample stand beside them.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    measurements : sequence of Measurement
+    protocol : mapping, optional
+        By default that of the first measurement.
+    seed : int
+    **header
+        See `run_header`.
+    """
+    if protocol is None:
+        protocol = measurements[0].protocol if measurements else {}
+    results = tuple(result_of(m, position=i) for i, m in enumerate(measurements))
+    return replace(run_header(device, protocol=protocol, seed=seed, **header), results=results)

@@ -1,0 +1,546 @@
+"""A results document: what `gridwise bench` writes and every other command reads. docs/results-file.md describes it.
+
+The names of the fields are the keys of the file; `gridwise.bench.schema.json` says what each may hold. What was not
+measured is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...storage.records import Record, key, left_out
+from ..calibrate.canary import CanaryTime, settled
+from ..cases.mode import Mode
+from ..cases.names import case_name
+from ..stats.series import Series, StopReason, Summary
+
+__all__ = [
+    "SCHEMA",
+    "SCHEMA_VERSION",
+    "CalibrationData",
+    "CaseKey",
+    "Context",
+    "Device",
+    "Git",
+    "Host",
+    "Kernel",
+    "Observation",
+    "Observations",
+    "ObservedBlock",
+    "Rates",
+    "Result",
+    "Results",
+    "Sample",
+    "Speed",
+    "TicksReference",
+    "Whole",
+    "Work",
+]  # fmt: skip
+
+SCHEMA = "gridwise.bench"
+SCHEMA_VERSION = 2
+
+
+# ---- the run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Git(Record):
+    """The checkout that gridwise_py ran from."""
+
+    commit: str
+    dirty: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host(Record):
+    """The machine that a device is in."""
+
+    system: str
+    release: str
+    machine: str
+    cpu_count: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context(Record):
+    """When, where and how a run was made.
+
+    Attributes
+    ----------
+    time : str
+        When it began, ISO 8601, UTC.
+    versions : mapping
+        Of gridwise_py, wgpu, numpy and Python.
+    host : Host
+    byteorder : str or None
+    git : Git or None
+    seed : int
+        Of the data, and of the order of cases.
+    command : tuple of str or None
+        The words of the command line, without folders.
+    suite : str or None
+    resumed : tuple of str
+        When the earlier runs began that this one continues.
+    """
+
+    time: str
+    versions: Mapping[str, str | None]
+    host: Host
+    byteorder: str | None = left_out()
+    git: Git | None
+    seed: int
+    command: tuple[str, ...] | None
+    suite: str | None = None
+    resumed: tuple[str, ...] = left_out(())
+
+
+# ---- the device
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speed(Record):
+    """How fast a copy or a triad of one size was."""
+
+    array_bytes: float | None = left_out()
+    moved_bytes: float
+    gbytes_per_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationData(Record):
+    """What a device can do, as `gridwise calibrate --format json` prints it and a results file keeps it.
+
+    Attributes
+    ----------
+    device : mapping or None
+        Adapter, driver, backend. A results file has them elsewhere.
+    tick_check : mapping or None
+    floors_ns : mapping or None
+        Of a kernel that does nothing. A results file has them elsewhere.
+    synchronising_ns : mapping or None
+    copy, triad : tuple of Speed
+    cache_bytes : int or None
+    fma_gflops : float or None
+    """
+
+    device: Mapping[str, Any] | None = left_out()
+    tick_check: Mapping[str, Any] | None = None
+    floors_ns: Mapping[str, float | None] | None = None
+    synchronising_ns: Mapping[str, float | None] | None = None
+    copy: tuple[Speed, ...] = ()
+    triad: tuple[Speed, ...] = ()
+    cache_bytes: int | None = None
+    fma_gflops: float | None = None
+
+    def of_device(self, name: str) -> Any:
+        """Return what it says of its device; None where it says nothing."""
+        return None if self.device is None else self.device.get(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device(Record):
+    """The device of a run, and what was measured of it.
+
+    Attributes
+    ----------
+    adapter, adapter_type, backend, vendor, driver : str
+    features : tuple of str
+    limits : mapping
+    subgroup_size : int or None
+    subgroup_min_size : int or None
+    tick_period_ns, tick_step_ns : float or None
+        None where there are no timestamps.
+    lookback : mapping or None
+        Verdicts of the self-test of look-back.
+    tuning : mapping or None
+        The shapes that `gridwise tune` chose.
+    tick_period_source : str or None
+    wait_method : str
+    floors : mapping or None
+        Times of a kernel that does nothing, the unit in their names: ``empty_pass_ns``.
+    calibration : CalibrationData or None
+    """
+
+    adapter: str
+    adapter_type: str
+    backend: str
+    vendor: str
+    driver: str
+    features: tuple[str, ...]
+    limits: Mapping[str, int]
+    subgroup_size: int | None
+    subgroup_min_size: int | None = None
+    tick_period_ns: float | None
+    tick_step_ns: float | None
+    lookback: Mapping[str, Any] | None = None
+    tuning: Mapping[str, Any] | None = None
+    tick_period_source: str | None
+    wait_method: str
+    floors: Mapping[str, float | None] | None
+    calibration: CalibrationData | None
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the adapter is software on the CPU."""
+        return self.adapter_type == "CPU"
+
+    @property
+    def title(self) -> str:
+        """The adapter, with a label where it is no GPU."""
+        return self.adapter + (" (software on the CPU)" if self.is_cpu else "")
+
+
+# ---- a result
+
+
+class CaseKey(NamedTuple):
+    """What results are joined by: two are of the same case if all of it is equal."""
+
+    primitive: str
+    n: int
+    mode: Mode
+    axes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Kernel(Series):
+    """The times of one kernel; its name is the label in the file."""
+
+    name: str = key("label")
+    gpu_ns: float | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Record):
+    """The times of all kernels together: the medians of two series, and the series by name."""
+
+    gpu_span_ns: float | None
+    cpu_wall_ns: float | None
+    series: Mapping[str, Series]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work(Record):
+    """What a primitive must do: each input read once, each output written once."""
+
+    items: int
+    read_bytes: int
+    write_bytes: int
+    flops: int | None = None
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes that must be read or written."""
+        return self.read_bytes + self.write_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates(Record):
+    """Work per second by the median time, in units of 10^9, and shares of what the device reached.
+
+    Attributes
+    ----------
+    gbytes_per_s, gitems_per_s : float or None
+    peak_gbytes_per_s : float or None
+        The faster of copy and triad.
+    share_of_peak : float or None
+    share_of_fma : float or None
+        Of the multiply-adds that were measured.
+    """
+
+    gbytes_per_s: float | None
+    gitems_per_s: float | None
+    peak_gbytes_per_s: float | None = None
+    share_of_peak: float | None = None
+    share_of_fma: float | None = None
+
+    def scaled(self, factor: float) -> Rates:
+        """Return the rates of the same work at another speed; the peak is the device's and stays."""
+
+        def of(rate: float | None) -> float | None:
+            return None if rate is None else factor * rate
+
+        return replace(
+            self,
+            gbytes_per_s=of(self.gbytes_per_s),
+            gitems_per_s=of(self.gitems_per_s),
+            share_of_peak=of(self.share_of_peak),
+            share_of_fma=of(self.share_of_fma),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation(Record):
+    """What the driver said of the GPU at one time."""
+
+    sm_clock_mhz: int | None = None
+    memory_clock_mhz: int | None = None
+    power_w: float | None = None
+    temperature_c: int | None = None
+    memory_used_bytes: int | None = None
+    throttle_reasons: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedBlock(Record):
+    """The GPU before and after a block of samples."""
+
+    before: Observation | None = None
+    after: Observation | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observations(Record):
+    """What was observed while a case was measured."""
+
+    blocks: tuple[ObservedBlock, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TicksReference(Record):
+    """Where the timestamps of a result are in the second file, and the sha256 of their content."""
+
+    array: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample(Record):
+    """One sample: totals over its trials, and the timestamps that they are made from.
+
+    Attributes
+    ----------
+    gpu_total_ns : tuple or None
+        Per kernel.
+    gpu_span_ns, cpu_total_ns, submit_ns, encode_ns : float or None
+    ticks : tuple or None
+        Begin and end per kernel; None where they are in the second file.
+    """
+
+    gpu_total_ns: tuple[float | None, ...] | None
+    gpu_span_ns: float | None
+    cpu_total_ns: float | None
+    submit_ns: float | None
+    encode_ns: float | None
+    ticks: tuple[tuple[int, int], ...] | None = left_out()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Record):
+    """One visit of one case.
+
+    Attributes
+    ----------
+    primitive : str
+    n : int
+    mode : Mode
+    datatype, op : str or None
+    case : mapping
+        The axes apart from primitive, n and mode.
+    position : int
+        Place in the order in which cases were asked for.
+    round : int
+        Which visit of the case it is.
+    correct : bool
+    mismatch : str or None
+        The first wrong item.
+    error : str or None
+        Why there is no measurement.
+    trials : int
+        Dispatches per sample.
+    kernels : tuple of Kernel
+        In dispatch order.
+    whole : Whole
+    cold_start_ns : float or None
+    work : Work or None
+    rates : Rates
+    parameters, protocol : mapping
+        The choices of the plan; how it was sampled.
+    shaders_sha256 : tuple of str
+    stop_reason : StopReason or None
+    clock_moved : bool
+        Whether the clock moved during every block of samples.
+    canary_ns : tuple of float
+        Before and after each block, also of those that were left out.
+    warnings : tuple of str
+    observations : Observations
+    tick_period_ns : float or None
+    ticks : TicksReference or None
+        None where the timestamps are in the samples.
+    samples : tuple of Sample
+    """
+
+    primitive: str
+    n: int
+    mode: Mode
+    datatype: str | None
+    op: str | None
+    case: Mapping[str, Any]
+    position: int
+    round: int = 0
+    correct: bool
+    mismatch: str | None
+    error: str | None
+    trials: int
+    kernels: tuple[Kernel, ...]
+    whole: Whole
+    cold_start_ns: float | None
+    work: Work | None
+    rates: Rates
+    parameters: Mapping[str, Any] | None
+    protocol: Mapping[str, Any]
+    shaders_sha256: tuple[str, ...]
+    stop_reason: StopReason | None
+    clock_moved: bool
+    canary_ns: tuple[float, ...]
+    warnings: tuple[str, ...]
+    observations: Observations
+    tick_period_ns: float | None
+    ticks: TicksReference | None
+    samples: tuple[Sample, ...]
+
+    # ---- the case
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """Datatype, operator and every other axis, as text."""
+        axes = {"datatype": self.datatype, "op": self.op, **self.case}
+        return {name: str(value) for name, value in axes.items() if value is not None}
+
+    @property
+    def key(self) -> CaseKey:
+        """What tells its case from others."""
+        return CaseKey(self.primitive, self.n, self.mode, tuple(sorted(self.axes.items())))
+
+    @property
+    def name(self) -> str:
+        """The name of its case, without n."""
+        return case_name(self.primitive, self.axes, self.mode)
+
+    @property
+    def name_with_n(self) -> str:
+        """The name of its case."""
+        return case_name(self.primitive, self.axes, self.mode, self.n)
+
+    # ---- whether it counts
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it ran, and what came out was not right."""
+        return self.error is None and not self.correct
+
+    # ---- times
+
+    @property
+    def gpu_span(self) -> Series | None:
+        """The times on the GPU's clock, from the first kernel's begin to the last one's end."""
+        return self.whole.series.get("gpu_span")
+
+    @property
+    def cpu_wall(self) -> Series | None:
+        """The times on the CPU's clock."""
+        return self.whole.series.get("cpu_wall")
+
+    @property
+    def time_ns(self) -> float | None:
+        """The median GPU span, or the CPU wall where there are no timestamps."""
+        return self.whole.gpu_span_ns or self.whole.cpu_wall_ns
+
+    @property
+    def timed(self) -> Summary | None:
+        """The statistics that rates are made from: of the GPU span, or of the CPU wall where there is none."""
+        for series in (self.gpu_span, self.cpu_wall):
+            if series is not None and series.summary is not None and series.summary.median_ns > 0:
+                return series.summary
+        return None
+
+    @property
+    def is_timed_by_gpu(self) -> bool:
+        """Whether `timed` is of the GPU span."""
+        return self.timed is not None and self.gpu_span is not None and self.timed is self.gpu_span.summary
+
+    def positive_ns(self, name: str) -> list[float]:
+        """Return the positive samples of a series of the whole."""
+        series = self.whole.series.get(name)
+        return [] if series is None else series.positive_ns
+
+    @property
+    def labelled_kernels(self) -> dict[str, Kernel]:
+        """Its kernels by a name that each has alone: a second one of the same label gets a number."""
+        found: dict[str, Kernel] = {}
+        for kernel in self.kernels:
+            label, count = kernel.name, 1
+            while label in found:
+                count += 1
+                label = f"{kernel.name} #{count}"
+            found[label] = kernel
+        return found
+
+    # ---- what was seen meanwhile
+
+    @property
+    def moved_bytes(self) -> int | None:
+        """Bytes that had to move."""
+        return None if self.work is None else self.work.moved_bytes
+
+    @property
+    def settled_canary_ns(self) -> list[float]:
+        """The canary's times at the clock of the samples: without those of blocks that were left out."""
+        pairs = list(zip(self.canary_ns[::2], self.canary_ns[1::2], strict=False))
+        kept = settled([(CanaryTime(before), CanaryTime(after)) for before, after in pairs]).kept
+        return [time for pair, keep in zip(pairs, kept, strict=True) if keep for time in pair]
+
+    @property
+    def power_w(self) -> float | None:
+        """The mean power at the ends of the blocks of samples, under load."""
+        blocks = self.observations.blocks or ()
+        seen = [block.after.power_w for block in blocks if block.after is not None and block.after.power_w]
+        return float(np.mean(seen)) if seen else None
+
+
+# ---- the document
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results(Record):
+    """A results document.
+
+    Attributes
+    ----------
+    schema, schema_version
+    context : Context
+    device : Device
+    protocol : mapping
+        How cases were to be sampled.
+    complete : bool
+        False while a run goes on, and after one that was interrupted.
+    ticks_file : str or None
+        The file beside this one with the timestamps that are not in it.
+    planned : int or None
+        How many results a complete run has.
+    results : tuple of Result
+        In the order in which they were measured.
+    """
+
+    schema: str = SCHEMA
+    schema_version: int = SCHEMA_VERSION
+    context: Context
+    device: Device
+    protocol: Mapping[str, Any]
+    complete: bool = True
+    ticks_file: str | None = None
+    planned: int | None = left_out()
+    results: tuple[Result, ...] = ()
+
+    def in_order(self) -> list[Result]:
+        """Return the results in the order in which they were asked for, rounds of a case one after the other."""
+        return sorted(self.results, key=lambda result: (result.position, result.round))
+
+    def tick_step_ns(self, result: Result) -> float:
+        """Return the step of the GPU's clock by the number of dispatches that it was spread over."""
+        return (self.device.tick_step_ns or 0.0) / (result.trials if result.mode is Mode.BATCH else 1)

@@ -1,0 +1,116 @@
+"""Reads results files, and says where one is wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from ...errors import BadResultsFile
+from .model import Results
+from .schema import check_document
+
+__all__ = ["content_of", "document_of", "parse", "parse_json", "read_results"]
+
+# Beyond these sums and quotients of a few numbers would leave the range of floats.
+_LARGEST = 1e40
+_SMALLEST = 1e-40
+
+# Strings are skipped: only a number or a word outside of them can be wrong.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[\d.eE+-]*')
+
+
+def read_results(path: str | Path) -> Results:
+    """Return a results file, checked against the schema.
+
+    Raises
+    ------
+    BadResultsFile
+        If it is cut off, of another tool, of another version of the schema, or has a value that cannot be; the message
+        says where.
+    """
+    path = Path(path)
+    return parse(content_of(path), path.name)
+
+
+def content_of(path: Path) -> bytes:
+    """Return the content of a file; raise BadResultsFile where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadResultsFile(f"{path.name}: cannot be read: {error.strerror or error}") from error
+
+
+def parse(content: bytes, name: str) -> Results:
+    """Return the content of a results file; see `read_results`."""
+    return document_of(parse_json(content, name), name)
+
+
+def document_of(data: Any, name: str) -> Results:
+    """Return JSON data as a results document; raise BadResultsFile where it is none."""
+    check_document(data, name)
+    return Results.from_json(data)
+
+
+def parse_json(content: bytes, name: str) -> Any:
+    """Return the value of a JSON file whose numbers can be computed with.
+
+    Raises
+    ------
+    BadResultsFile
+        With the line, if it is no JSON, nested too deeply, or has NaN, infinities or numbers that are none of
+        measurements.
+    """
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadResultsFile(f"{name}: byte {error.start} is not UTF-8: no results file of gridwise bench") from error
+    return _parse(name, text)
+
+
+def _place(text: str, position: int) -> str:
+    line_begin = text.rfind("\n", 0, position) + 1
+    return f"line {text.count(chr(10), 0, position) + 1}, column {position - line_begin + 1}"
+
+
+def _parse(name: str, text: str) -> Any:
+    bad: list[str] = []
+
+    def number(word: str) -> float:
+        value = float(word)
+        if not (_SMALLEST <= abs(value) <= _LARGEST or value == 0):
+            bad.append(word)
+        return value
+
+    def integer(word: str) -> int:
+        if len(word) > 41:
+            bad.append(word)
+            return 0
+        return int(word)
+
+    def constant(word: str) -> float:
+        bad.append(word)
+        return 0.0
+
+    try:
+        document = json.loads(text, parse_float=number, parse_int=integer, parse_constant=constant)
+    except json.JSONDecodeError as error:
+        # Whatever the parser missed, it missed it where the text ends; an open string is reported where it begins.
+        cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated string")
+        what = "the file is empty" if not text.strip() else "the file is cut off" if cut else "this is not JSON"
+        place = _place(text, error.pos)
+        remedy = "; measure again, or copy it again" if cut else ""
+        raise BadResultsFile(f"{name}: {place}: {what} ({error.msg}){remedy}") from error
+    except RecursionError as error:
+        raise BadResultsFile(f"{name}: nested too deeply: no results file of gridwise bench") from error
+    if bad:
+        at = next(token.start() for token in _TOKEN.finditer(text) if token[0] == bad[0])
+        word = bad[0] if len(bad[0]) <= 40 else f"{bad[0][:20]}… ({len(bad[0]):,} characters)"
+        why = (
+            "a results file has null for what is unknown"
+            if bad[0].strip("-") in ("NaN", "Infinity")
+            else f"numbers of a results file are 0, or between {_SMALLEST:g} and {_LARGEST:g}"
+        )
+        raise BadResultsFile(f"{name}: {_place(text, at)}: {word} is no number of a measurement; {why}")
+    return document

@@ -1,0 +1,94 @@
+"""Rounds of a case: separate visits to it, which tables and pictures show as one, and `compare` takes as blocks."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..stats.series import Series
+from ..stats.statistics import summarize
+from .model import CaseKey, Kernel, Rates, Result, Results, Whole
+
+__all__ = ["by_case", "pooled", "pooled_series"]
+
+
+def by_case(results: Iterable[Result]) -> dict[CaseKey, list[Result]]:
+    """Return results by case. Several of a case are rounds of it."""
+    cases: dict[CaseKey, list[Result]] = {}
+    for result in results:
+        cases.setdefault(result.key, []).append(result)
+    return cases
+
+
+def pooled(document: Results) -> Results:
+    """Return a results document with one result per case: the samples of all its rounds together.
+
+    The interval of a median is then at least as wide as that of Student's t over the medians of the rounds. A pooled
+    result has no raw ``samples``.
+    """
+    cases = by_case(document.results).values()
+    return replace(document, results=tuple(rounds[0] if len(rounds) == 1 else _pool(rounds) for rounds in cases))
+
+
+def _pool(rounds: Sequence[Result]) -> Result:
+    done = [result for result in rounds if result.error is None]
+    first = next((result for result in rounds if not result.correct), rounds[0])
+    if not done:
+        return first
+    # By label: a round of another shape or strategy may have other kernels.
+    by_label: dict[str, list[Kernel]] = {}
+    for result in done:
+        for label, kernel in result.labelled_kernels.items():
+            by_label.setdefault(label, []).append(kernel)
+    by_name: dict[str, list[Series]] = {}
+    for result in done:
+        for name, series in result.whole.series.items():
+            by_name.setdefault(name, []).append(series)
+    whole = {name: pooled_series(series) for name, series in by_name.items()}
+    span, wall = (None if name not in whole else whole[name].median_ns for name in ("gpu_span", "cpu_wall"))
+    return replace(
+        first,
+        kernels=tuple(_pooled_kernel(kernels) for kernels in by_label.values()),
+        whole=Whole(gpu_span_ns=span, cpu_wall_ns=wall, series=whole),
+        work=done[0].work,
+        rates=_rates(done[0], span or wall),
+        cold_start_ns=next((result.cold_start_ns for result in done if result.cold_start_ns is not None), None),
+        clock_moved=any(result.clock_moved for result in done),
+        canary_ns=tuple(time for result in done for time in result.canary_ns),
+        warnings=tuple(sorted({warning for result in done for warning in result.warnings})),
+        samples=(),
+        ticks=None,
+    )
+
+
+def _rates(result: Result, time_ns: float | None) -> Rates:
+    """Return the rates of a result for another time."""
+    return result.rates.scaled(result.time_ns / time_ns) if time_ns and result.time_ns else result.rates
+
+
+def _pooled_kernel(rounds: Sequence[Kernel]) -> Kernel:
+    series = pooled_series(rounds)
+    return replace(
+        rounds[0], samples_ns=series.samples_ns, summary=series.summary, invalid=series.invalid, gpu_ns=series.median_ns
+    )
+
+
+def pooled_series(rounds: Sequence[Series]) -> Series:
+    """Return one series with the samples of all rounds."""
+    samples = tuple(value for series in rounds for value in series.samples_ns)
+    invalid = dict(sum((Counter(series.invalid) for series in rounds), Counter()))
+    if not samples:
+        return Series(rounds[0].name, (), None, invalid)
+    summary = summarize(samples)
+    medians = [float(np.median(series.samples_ns)) for series in rounds if series.samples_ns]
+    if len(medians) > 1:
+        from scipy.special import stdtrit
+
+        reach = float(stdtrit(len(medians) - 1, 0.975)) * float(np.std(medians, ddof=1)) / math.sqrt(len(medians))
+        low, high = max(summary.median_ns - reach, min(samples)), min(summary.median_ns + reach, max(samples))
+        summary = replace(summary, ci_low_ns=min(summary.ci_low_ns, low), ci_high_ns=max(summary.ci_high_ns, high))
+    return Series(rounds[0].name, samples, summary, invalid)

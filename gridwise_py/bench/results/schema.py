@@ -1,0 +1,106 @@
+"""Checks JSON data against the schema of results files, and against what a schema cannot say."""
+
+from __future__ import annotations
+
+import json
+import reprlib
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ...errors import BadResultsFile
+from .model import SCHEMA, SCHEMA_VERSION
+from .validator import quick_validator
+
+__all__ = ["SCHEMA_FILE", "check_document", "check_part"]
+
+SCHEMA_FILE = Path(__file__).resolve().with_name("gridwise.bench.schema.json")
+
+# Rates are made of these, and of their intervals.
+_TIMED = ("gpu_span", "cpu_wall")
+
+
+def check_document(document: Any, name: str) -> None:
+    """Raise BadResultsFile unless JSON data is a results document; `name` is its file's."""
+
+    def fail(where: str, problem: str) -> NoReturn:
+        raise BadResultsFile(f"{name}: {where}: {problem}")
+
+    other_tool = f"this is no results file of gridwise bench, whose 'schema' is {SCHEMA!r}"
+    if not isinstance(document, dict):
+        fail("$", f"a {type(document).__name__}, not an object: {other_tool}")
+    if document.get("schema") != SCHEMA:
+        found = repr(document["schema"])[:40] if "schema" in document else "missing"
+        fail("$.schema", f"{found}: {other_tool}")
+    version = document.get("schema_version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        fail("$.schema_version", f"{reprlib.repr(version)} is no version; this gridwise_py reads {SCHEMA_VERSION}")
+    if version > SCHEMA_VERSION:
+        fail(
+            "$.schema_version",
+            f"{version} is newer than {SCHEMA_VERSION}, the one that this gridwise_py reads; update gridwise_py",
+        )
+    if version < SCHEMA_VERSION:
+        fail(
+            "$.schema_version",
+            f"{version} is older than {SCHEMA_VERSION}, the one that this gridwise_py reads; {_writer(document)} wrote "
+            f"the file; measure again",
+        )
+    where, problem = _schema_problem(document, None)
+    if not problem:
+        where, problem = _contradiction(document)
+    if problem:
+        fail(where, problem)
+
+
+def _writer(document: Mapping[str, Any]) -> str:
+    """Return which gridwise_py wrote a document that may be of any form."""
+    try:
+        context = document["context"]
+        return f"gridwise_py {context['versions']['gridwise_py']!s:.40} ({context['time']!s:.40})"
+    except (LookupError, TypeError):
+        return "an earlier gridwise_py"
+
+
+def check_part(value: Any, part: str, name: str) -> None:
+    """Check a value against a definition of the schema, such as ``"calibration"``; raise BadResultsFile."""
+    where, problem = _schema_problem(value, part)
+    if problem:
+        raise BadResultsFile(f"{name}: {where}: {problem}")
+
+
+def _schema_problem(value: Any, part: str | None) -> tuple[str, str]:
+    """Return where a value is not as the schema says, and how; two empty texts where it is."""
+    from jsonschema.exceptions import best_match
+
+    error = best_match(_validator(part).iter_errors(value))
+    if error is None:
+        return "", ""
+    return error.json_path, error.message if len(error.message) < 200 else f"{error.message[:200]}…"
+
+
+@lru_cache(maxsize=4)
+def _validator(part: str | None) -> Any:
+    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    if part is not None:
+        schema = {"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]}
+    return quick_validator(schema)
+
+
+def _contradiction(document: Mapping[str, Any]) -> tuple[str, str]:
+    """Return where values contradict each other, which a schema cannot say, and how."""
+    for i, entry in enumerate(document["results"]):
+        at = f"$.results[{i}]"
+        if entry["ticks"] is not None and document["ticks_file"] is None:
+            return f"{at}.ticks", "the timestamps are in $.ticks_file, which is null"
+        kernels = len(entry["kernels"])
+        counts = {len(sample.get("ticks") or ()) for sample in entry["samples"]}
+        if counts - {0} and counts != {kernels}:
+            found = " and ".join(map(str, sorted(counts)))
+            return f"{at}.samples", f"samples have timestamps of {found} kernels, but there are {kernels} kernels"
+        for name in _TIMED:
+            summary = (entry["whole"]["series"].get(name) or {}).get("summary")
+            if summary and summary["ci_low_ns"] > summary["ci_high_ns"]:
+                return f"{at}.whole.series.{name}.summary", "the interval ends before it begins"
+    return "", ""

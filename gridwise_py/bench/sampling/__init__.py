@@ -1,0 +1,1 @@
+"""Measuring one primitive or callable: warm-up, blocks of samples, the measurement."""

@@ -1,0 +1,225 @@
+"""`benchmark`: times any callable that submits GPU work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import wgpu
+
+from ...backend.wgpu_native import wait_idle, wait_method
+from ...display.html_table import html_table
+from ...display.quantities import format_time
+from ...errors import ArgumentError, DatatypeError
+from ...runtime.array import OnGpu
+from ...runtime.device import _default
+from ...runtime.run import Run, bracket
+from ...timing.queries import TimingSession
+from ...timing.result import Span, TimingResult
+from ..calibrate.classify import WALL_SLACK
+from ..stats.series import SampleClass, Series
+from .samples import make_series
+
+__all__ = ["BenchmarkResult", "benchmark"]
+
+
+@dataclass(frozen=True)
+class BenchmarkResult:
+    """What a callable took, per call.
+
+    Attributes
+    ----------
+    cpu_wall : Series
+        From just before the call until the queue is idle again, on the CPU's clock.
+    gpu_span : Series or None
+        From the first timestamp to the last of what the call returned; None where it returned nothing timed. Calls
+        whose timestamps are no time are counted in its ``invalid``.
+    n_warmup, n_iters : int
+    wait_method : str
+        How the library waited; see docs/timing.md.
+    """
+
+    cpu_wall: Series
+    gpu_span: Series | None
+    n_warmup: int
+    n_iters: int
+    wait_method: str
+
+    @property
+    def _headline(self) -> Any:
+        series = self.gpu_span if self.gpu_span is not None and self.gpu_span.summary is not None else self.cpu_wall
+        return series.summary
+
+    @property
+    def mean_ns(self) -> float:
+        """Mean of the GPU spans, or of the CPU walls where nothing was timed on the GPU."""
+        return self._headline.mean_ns
+
+    @property
+    def std_ns(self) -> float:
+        """Standard deviation of the same."""
+        return self._headline.std_ns
+
+    @property
+    def median_ns(self) -> float:
+        """Median of the same."""
+        return self._headline.median_ns
+
+    def __repr__(self) -> str:
+        used = self._headline
+        clock = "CPU wall" if used is self.cpu_wall.summary else "GPU span"
+        calls = f"{self.n_iters}" if used.count == self.n_iters else f"{used.count} of {self.n_iters}"
+        invalid = {} if self.gpu_span is None else self.gpu_span.invalid
+        classes = ", ".join(f"{count} {name}" for name, count in invalid.items())
+        discarded = f"; invalid GPU spans: {classes}" if classes else ""
+        return (
+            f"BenchmarkResult({clock} of {calls} calls: median {format_time(self.median_ns)}, mean "
+            f"{format_time(self.mean_ns)}, standard deviation {format_time(self.std_ns)}{discarded})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, series in (("GPU span", self.gpu_span), ("CPU wall", self.cpu_wall)):
+            s = None if series is None else series.summary
+            times = (None,) * 4 if s is None else (s.median_ns, s.mean_ns, s.std_ns, s.min_ns)
+            shown = [format_time(time_ns, "not measured" if i == 0 else "–") for i, time_ns in enumerate(times)]
+            rows.append((name, *shown, "0" if s is None else str(s.count)))
+        headings = ("per call", "median", "mean", "standard deviation", "least", "samples")
+        caption = f"{self.n_iters} call{'s' if self.n_iters != 1 else ''} after {self.n_warmup} to warm up"
+        return html_table(caption, headings, rows)
+
+
+def benchmark(
+    fn: Callable[[], Any], n_warmup: int = 5, n_iters: int = 50, device: wgpu.GPUDevice | None = None
+) -> BenchmarkResult:
+    """Time a callable that submits GPU work.
+
+    Each call is bracketed: idle queue, time, call, idle queue, time. Where the call returns a `Run` that was timed
+    on the GPU, a `TimingResult`, a submitted `TimingSession`, or several of these, its GPU span is taken, too.
+
+    Parameters
+    ----------
+    fn : callable
+        Without arguments. What it uploads or reads back is in the wall.
+    n_warmup : int, default 5
+        Calls before the first sample. An idle GPU needs some hundred milliseconds of work to raise its clock: use
+        `measure` for numbers that decide something.
+    n_iters : int, default 50
+        Samples.
+    device : wgpu.GPUDevice, optional
+        Whose queue is waited for. By default that of what `fn` returns (`Run`, `Array`, `ChunkedArray`,
+        `TimingSession`, or lists, tuples and dicts of these), else the default device.
+
+    Returns
+    -------
+    BenchmarkResult
+
+    Raises
+    ------
+    ArgumentError
+        If a count does not fit, or the device cannot be told.
+    """
+    for name, value, least in (("n_warmup", n_warmup, 0), ("n_iters", n_iters, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ArgumentError(f"{name} is {value!r}, but must be an integer of at least {least}")
+    if not callable(fn):
+        raise DatatypeError(
+            f"gw.benchmark takes a callable, as in gw.benchmark(lambda: scan.execute(input=x)), not "
+            f"{type(fn).__name__}; for a primitive there is gw.measure(primitive, input=x)"
+        )
+    # What is returned tells the device, so one call always comes first; it may compile.
+    returned = fn()
+    device = device or _device_of(returned)
+    wait_idle(device)
+    for _ in range(n_warmup - 1):
+        fn()
+    walls: list[float] = []
+    results: list[Any] = []
+    for _ in range(n_iters):
+        kept: list[Any] = []
+        before, _, after = bracket(device, lambda kept=kept: kept.append(fn()))
+        walls.append(float(after - before))
+        results.append(_timings(kept[0]))
+    # Judged after the last call: reading timestamps takes time.
+    invalid: Counter[str] = Counter()
+    found_ns: list[float] = []
+    for result, wall_ns in zip(results, walls, strict=True):
+        spans = [] if result is None else _spans(result)
+        if spans:
+            verdict, span_ns = _judged(spans, wall_ns)
+            if verdict is SampleClass.VALID:
+                found_ns.append(span_ns)
+            else:
+                invalid[verdict.value] += 1
+    return BenchmarkResult(
+        make_series("cpu_wall", walls),
+        make_series("gpu_span", found_ns, dict(sorted(invalid.items()))) if found_ns or invalid else None,
+        n_warmup,
+        n_iters,
+        wait_method(device),
+    )
+
+
+def _parts(returned: Any) -> Iterable[Any]:
+    """Yield what a call returned, one by one, out of lists, tuples and dicts."""
+    if isinstance(returned, Mapping):
+        returned = list(returned.values())
+    if isinstance(returned, (list, tuple)):
+        for part in returned:
+            yield from _parts(part)
+    else:
+        yield returned
+
+
+def _device_of(returned: Any) -> wgpu.GPUDevice:
+    found: dict[int, wgpu.GPUDevice] = {}
+    for part in _parts(returned):
+        part = next(iter(part.outputs.values()), None) if isinstance(part, Run) else part
+        if isinstance(part, (OnGpu, TimingSession)):
+            found[id(part.device)] = part.device
+    if len(found) > 1:
+        raise ArgumentError(
+            f"it cannot be told whose queue to wait for: the callable returned results of {len(found)} devices; give "
+            f"device=, and time the work of each device by itself"
+        )
+    if found:
+        return next(iter(found.values()))
+    if _default:
+        return _default[0]
+    raise ArgumentError(
+        f"it cannot be told whose queue to wait for: the callable returned {type(returned).__name__}, and no default "
+        f"device was made; give device=, or return the Run"
+    )
+
+
+def _timings(returned: Any) -> list[Any] | None:
+    """Return what holds timestamps among what a call returned; a Run without timing holds none."""
+    found = [
+        part
+        for part in _parts(returned)
+        if isinstance(part, (TimingResult, TimingSession)) or (isinstance(part, Run) and part._measurement is not None)
+    ]
+    return found or None
+
+
+def _spans(timings: list[Any]) -> list[Span]:
+    spans: list[Span] = []
+    for part in timings:
+        part = part.get_timing_result() if isinstance(part, Run) else part
+        spans += part.spans() if isinstance(part, TimingSession) else part.spans
+    return spans
+
+
+def _judged(spans: Sequence[Span], wall_ns: float) -> tuple[SampleClass, float]:
+    """Return what the timestamps of a call are worth, and the time from the first to the last."""
+    if any(not (span.begin_ticks and span.end_ticks) for span in spans):
+        return SampleClass.ZERO, 0.0
+    if any(span.end_ticks < span.begin_ticks for span in spans):
+        return SampleClass.REVERSED, 0.0
+    ticks = max(span.end_ticks for span in spans) - min(span.begin_ticks for span in spans)
+    span_ns = ticks * spans[0].tick_period_ns
+    if span_ns > WALL_SLACK * wall_ns:
+        return SampleClass.LONGER_THAN_WALL, 0.0
+    return (SampleClass.VALID if ticks else SampleClass.EQUAL), span_ns

@@ -1,0 +1,102 @@
+"""Several primitives that do the same work, measured in turns: what moves the clock moves it for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError
+from ...primitives.base import Primitive
+from ...runtime.array import Array, asarray, empty
+from ...types.datatype import DATATYPES
+from ..cases.distributions import UNIFORM, random_items
+from ..checks.check import Mismatch, differences
+from ..checks.oracle import Oracle
+from .measure import measure
+from .measurement import Measurement
+from .protocol import SamplingProtocol
+
+__all__ = ["checker", "interleaved", "random_arguments", "samples_ns"]
+
+
+def interleaved(
+    primitives: Mapping[str, Primitive],
+    arrays: Mapping[str, Array],
+    *,
+    rounds: int,
+    protocol: SamplingProtocol,
+    mode: str = "batch",
+    check: Callable[[Mapping[str, Array]], Mismatch | None] | bool = False,
+) -> dict[str, list[Measurement]]:
+    """Measure each primitive once a round, in an order that is drawn anew each round.
+
+    Parameters
+    ----------
+    primitives : mapping from str to Primitive
+        By name; all take `arrays`.
+    arrays : mapping from str to Array
+        Inputs and outputs.
+    rounds : int
+        At least 1.
+    protocol : SamplingProtocol
+        Of one measurement.
+    mode : str
+        See `gw.measure`.
+    check : bool or callable
+        See `gw.measure`; in the first round. A primitive with a wrong result is not measured again.
+
+    Returns
+    -------
+    dict from str to list of Measurement
+    """
+    if rounds < 1:
+        raise ArgumentError(f"rounds is {rounds!r}, but must be at least 1")
+    rng = np.random.default_rng(protocol.seed)
+    found: dict[str, list[Measurement]] = {name: [] for name in primitives}
+    for round_number in range(rounds):
+        for name in rng.permutation(list(primitives)):
+            taken = found[str(name)]
+            if taken and not taken[0].correct:
+                continue
+            wanted = check if round_number == 0 else False
+            taken.append(measure(primitives[name], mode=mode, protocol=protocol, check=wanted, **arrays))
+    return found
+
+
+def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, Array]]:
+    """Return seeded inputs of `n` random items each, and all of a primitive's arguments on its device."""
+    rng = np.random.default_rng(seed)
+    kinds = {a.name: primitive.signature.datatype(a.name) or DATATYPES["u32"] for a in primitive.arguments}
+    inputs: dict[str, np.ndarray] = {}
+    for argument in primitive.arguments:
+        if not argument.is_output:
+            inputs[argument.name] = random_items(UNIFORM, rng, n, kinds[argument.name].dtype)
+    arrays = {name: asarray(values, primitive.device) for name, values in inputs.items()}
+    for argument in primitive.arguments:
+        if argument.is_output:
+            length = primitive.signature.output_length(argument.name, dict.fromkeys(inputs, n))
+            arrays[argument.name] = empty(n if length is None else length, kinds[argument.name], primitive.device)
+    return inputs, arrays
+
+
+def checker(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> Callable[[Mapping[str, Any]], Mismatch | None]:
+    """Return a check of outputs against the primitive's numpy reference, which is computed once."""
+    wanted = Oracle.of(primitive).expected(inputs)
+
+    def check(outputs: Mapping[str, Any]) -> Mismatch | None:
+        got = {k: v.to_numpy() if isinstance(v, Array) else np.asarray(v) for k, v in outputs.items()}
+        if [v.tobytes() for v in got.values()] == [right.tobytes() for right in wanted]:
+            return None
+        return differences(primitive, inputs, got, wanted)
+
+    return check
+
+
+def samples_ns(measurements: list[Measurement]) -> list[tuple[float, ...]]:
+    """Return the times of each round: GPU spans, or CPU walls where there are no timestamps."""
+    return [
+        m.whole["gpu_span"].samples_ns if "gpu_span" in m.whole else m.whole["cpu_wall"].samples_ns
+        for m in measurements
+    ]

@@ -1,0 +1,412 @@
+"""`measure`: one primitive, on one device, in one mode, as a `Measurement`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import wgpu
+
+from ...backend.wgpu_native import submit, wait_idle, wait_method
+from ...display.quantities import format_time
+from ...errors import ArgumentError, DatatypeError, GridwiseError, OverlapError, TimingUnavailable
+from ...primitives.base import Primitive
+from ...runtime.array import Array, asarray
+from ...runtime.bound_call import BoundCall
+from ...runtime.chunked_array import parts
+from ...runtime.context import context_of
+from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
+from ..calibrate.canary import is_slower
+from ..calibrate.kernels import bind_flush
+from ..cases.case import Case
+from ..cases.mode import MODES, Mode
+from ..checks.check import Mismatch, mismatch
+from ..checks.oracle import Oracle
+from ..stats.series import StopReason
+from .measurement import Measurement
+from .observers import observe
+from .protocol import SamplingProtocol
+from .sampler import Sampler, WarmUp
+from .samples import Samples
+
+__all__ = ["measure", "measure_case"]
+
+_FLUSH_BYTES = 256 << 20
+_MAX_FLUSH_BYTES = 1 << 30
+_FLUSH_FACTOR = 4
+# A trial that is longer than a submission should be by less than this gets no warning: its time is an estimate.
+_LONG_TRIAL = 1.05
+
+Check = bool | Callable[[dict[str, Array]], Mismatch | None]
+
+
+def measure(
+    primitive: Primitive,
+    /,
+    *,
+    mode: Mode | Literal["hot", "cold", "batch", "latency"] = "hot",
+    protocol: SamplingProtocol | None = None,
+    restore: Iterable[str] | None = None,
+    check: Check = True,
+    case: Mapping[str, Any] | None = None,
+    **arrays: Any,
+) -> Measurement:
+    """Measure a primitive: warm it up, sample it, judge every timestamp, and check the first and the last result.
+
+    Parameters
+    ----------
+    primitive : Primitive
+    mode : {"hot", "cold", "batch", "latency"}
+        How trials are laid out on the GPU, and in which state of the caches; see `Mode` and docs/timing.md.
+    protocol : SamplingProtocol, optional
+    restore : iterable of str, optional
+        Arguments whose contents are put back, untimed, before each trial, because the primitive changes them. By
+        default those inputs that share memory with an output.
+    check : bool or callable, default True
+        Whether the first and the last result are compared with the primitive's numpy reference, where it has one; or
+        a function of the outputs by name that returns a `Mismatch` or None.
+    case : mapping, optional
+        What identifies the measurement beside primitive, n and mode.
+    **arrays : Array, numpy.ndarray or wgpu.GPUBuffer
+        The arguments; numpy arrays are uploaded. Those left out are the ones of the call before.
+
+    Returns
+    -------
+    Measurement
+
+    Raises
+    ------
+    ArgumentError
+        If the mode or an argument does not fit. For any callable there is `benchmark`.
+    TimingUnavailable
+        If the mode needs timestamps and the device has none.
+    """
+    if not isinstance(primitive, Primitive):
+        raise DatatypeError(
+            f"gw.measure takes a primitive and its arguments, as in gw.measure(gw.Scan(device), input=x), not "
+            f"{type(primitive).__name__}; for a callable there is gw.benchmark(callable)"
+        )
+    mode = _checked_mode(mode, primitive.device)
+    protocol = protocol or SamplingProtocol()
+    subject = _prepared(primitive, arrays, mode, restore, check)
+    unsampled = subject.unsampled(case or {}, protocol)
+    return _sampled(unsampled, subject, protocol) if subject.call.bound_plan.labels else unsampled
+
+
+def measure_case(
+    device: wgpu.GPUDevice, case: Case, protocol: SamplingProtocol | None = None, mode: str = "hot"
+) -> Measurement:
+    """Measure a case of a sweep on seeded random data; what goes wrong becomes `Measurement.error`."""
+    protocol = protocol or SamplingProtocol()
+    try:
+        primitive = case.make(device)
+        inputs = case.inputs(primitive, protocol.seed)
+        measured = measure(primitive, mode=mode, protocol=protocol, case=case.axes, **inputs)
+        return replace(measured, primitive=case.primitive, n=case.n)
+    except (GridwiseError, wgpu.GPUError, MemoryError) as error:
+        return Measurement(
+            case.primitive, Mode(mode) if mode in MODES else Mode.HOT, case.n, case.axes,
+            protocol=protocol.to_dict(), error=f"{type(error).__name__}: {error}",
+        )  # fmt: skip
+
+
+# ---- before the samples
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What is measured: a primitive with its arguments, after its first run.
+
+    Attributes
+    ----------
+    device : wgpu.GPUDevice
+    call : BoundCall
+    mode : Mode
+    restored : tuple of str
+        Arguments that are put back before each trial.
+    pristine : _Pristine
+        Their contents.
+    checker : _Checker
+    cold_start_ns : float or None
+        The first run; None where nothing was compiled for it.
+    """
+
+    device: wgpu.GPUDevice
+    call: BoundCall[Any]
+    mode: Mode
+    restored: tuple[str, ...]
+    pristine: _Pristine
+    checker: _Checker
+    cold_start_ns: float | None
+
+    def unsampled(self, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
+        """Return its measurement without a sample, the first result checked."""
+        plan = self.call.plan
+        return Measurement(
+            primitive=plan.primitive,
+            mode=self.mode,
+            n=plan.work.items,
+            case=dict(case),
+            parameters=dict(plan.parameters),
+            protocol={**protocol.to_dict(), "mode": self.mode.value, "restored": list(self.restored)},
+            work=asdict(plan.work),
+            shaders_sha256=tuple(sorted({kernel.shader for kernel in plan.kernels})),
+            cold_start_ns=self.cold_start_ns,
+            mismatches=self.checker.wrong(),
+        )
+
+
+def _checked_mode(mode: str, device: wgpu.GPUDevice) -> Mode:
+    if mode not in MODES:
+        raise ArgumentError(f"mode {mode!r} is unknown; known are {', '.join(MODES)}")
+    if mode == Mode.COLD and not context_of(device).has_timestamps:
+        raise TimingUnavailable(
+            "mode 'cold' needs GPU timestamps, since its flushes are not to be counted, but this device was made "
+            "without the feature 'timestamp-query'; use mode 'hot', or a device of gridwise_py.request_device()"
+        )
+    return Mode(mode)
+
+
+def _prepared(
+    primitive: Primitive, arrays: Mapping[str, Any], mode: Mode, restore: Iterable[str] | None, check: Check
+) -> _Subject:
+    """Bind a primitive, take copies of what it changes, and run it once."""
+    device = primitive.device
+    pipelines = context_of(device).executor.pipelines
+    uploaded = {k: asarray(v, device) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+    wait_idle(device)
+    begin, compiled = time.perf_counter_ns(), pipelines.compiled
+    call = primitive.bind(**uploaded)
+    bind_ns, is_fresh = time.perf_counter_ns() - begin, pipelines.compiled > compiled
+    restored = _to_restore(primitive, call, restore)
+    if mode is Mode.BATCH and restored:
+        raise OverlapError(
+            f"{primitive.name}: mode 'batch' repeats the work without a pause, but {', '.join(restored)} must be put "
+            f"back before each trial; use mode 'hot', or an output of its own"
+        )
+    checker = _Checker(primitive, call, check)
+    pristine = _Pristine(device, [array for name in restored for array in parts(call.arrays[name])])
+    first_run_ns = _first_run(device, call.bound_plan)
+    cold_start_ns = float(first_run_ns + bind_ns) if is_fresh else None
+    return _Subject(device, call, mode, restored, pristine, checker, cold_start_ns)
+
+
+def _first_run(device: wgpu.GPUDevice, bound: Any) -> int:
+    begin = time.perf_counter_ns()
+    encoder = device.create_command_encoder()
+    bound.encode(encoder)
+    submit(device, [encoder.finish()], bound.title)
+    wait_idle(device)
+    return time.perf_counter_ns() - begin
+
+
+# ---- the samples
+
+
+def _sampled(unsampled: Measurement, subject: _Subject, protocol: SamplingProtocol) -> Measurement:
+    """Return a measurement with its samples, the last result checked, too."""
+    device, bound, mode = subject.device, subject.call.bound_plan, subject.mode
+    context = context_of(device)
+    in_force = dict(unsampled.protocol)
+    before_trial: list[Callable[[wgpu.GPUCommandEncoder], None]] = [subject.pristine.restore] * bool(subject.restored)
+    if mode is Mode.COLD:
+        flush, flush_buffer = bind_flush(device, _flush_bytes(device, protocol))
+        before_trial.append(flush.encode)
+        in_force["flush_bytes"] = flush_buffer.size
+    sampler = Sampler(device, bound, mode, protocol, before_trial)
+    fastest_ns = fastest_canary_ns(device)
+    busy = time.perf_counter()
+    warnings = unit_warnings(device) if context.has_timestamps and protocol.check_unit else []
+    if mode is Mode.COLD:
+        warnings += _flush_warnings(in_force["flush_bytes"], cache_bytes(device))
+    # Where the unit was not known yet, the GPU has been at work since: its clock is rising already.
+    warm = sampler.warm_up(fastest_ns, busy_s=time.perf_counter() - busy)
+    samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial))
+    ended = _sample(sampler, protocol, samples)
+    mismatches = unsampled.mismatches + subject.checker.wrong()
+    if samples.settled.canary is not None:
+        note_canary(device, samples.settled.canary.median_ns)
+    in_force |= {
+        "submission_trials": sampler.submission_trials,
+        "batch_trials": sampler.batch_trials if mode is Mode.BATCH else None,
+        "block_trials": sampler.block_samples,
+        "block_samples": samples.block_samples,
+        "left_out_blocks": [i for i, kept in enumerate(samples.settled.kept) if not kept],
+        "fastest_canary_ns": fastest_ns,
+        "warmup_measured_s": warm.seconds,
+        "sampling_measured_s": ended.seconds,
+        "stationary": warm.stationary,
+        "wait_method": wait_method(device),
+    }
+    warnings += _warnings(device, samples, protocol, sampler, warm, fastest_ns)
+    return replace(
+        unsampled,
+        protocol=in_force,
+        kernels=samples.kernels(),
+        whole=samples.whole(),
+        stop_reason=ended.reason,
+        clock_moved=samples.settled.moved,
+        canary_ns=tuple(canary.median_ns for canary in samples.canaries),
+        mismatches=mismatches,
+        warnings=tuple(warnings),
+        observations=ended.observations,
+        ticks=samples.ticks(),
+        tick_period_ns=context.timing_helper.tick_period_ns if context.has_timestamps else None,
+    )
+
+
+class _Ended(NamedTuple):
+    """How sampling ended, and what was observed of the GPU meanwhile."""
+
+    observations: dict[str, Any]
+    reason: StopReason
+    seconds: float
+
+
+def _sample(sampler: Sampler, protocol: SamplingProtocol, samples: Samples) -> _Ended:
+    """Take blocks of samples until the protocol says stop."""
+    observations: list[Any] = []
+    stopping = protocol.stopping()
+    device = sampler.device
+    start = time.perf_counter()
+    while True:
+        most = protocol.max_samples if protocol.samples is None else protocol.samples
+        count = min(sampler.block_samples, most - samples.count)
+        before = observe(device)
+        samples.add(sampler.block(count), sampler.period_ns)
+        if before:
+            observations.append({"before": before, "after": observe(device)})
+        elapsed = time.perf_counter() - start
+        reason = None if protocol.samples is not None else stopping.reason(samples.headline(), elapsed)
+        if reason is None and samples.count >= most:
+            reason = StopReason.COUNT
+        if reason is None and elapsed >= protocol.timeout_s:
+            reason = StopReason.TIMEOUT
+        if reason is not None:
+            return _Ended({"blocks": observations} if observations else {}, reason, elapsed)
+
+
+def _warnings(
+    device: wgpu.GPUDevice,
+    samples: Samples,
+    protocol: SamplingProtocol,
+    sampler: Sampler,
+    warm: WarmUp,
+    fastest_ns: float | None,
+) -> list[str]:
+    found = []
+    mode = sampler.mode
+    capabilities = context_of(device).capabilities
+    if not warm.stationary:
+        found.append(f"times were not stationary after {warm.seconds:.2f} s of warm-up")
+    canary = samples.settled.canary
+    if canary is not None and is_slower(canary, fastest_ns):
+        found.append(
+            f"the clock was below its best: the canary kernel took {canary.median_ns * 1e-3:.1f} µs, and "
+            f"{fastest_ns * 1e-3:.1f} µs at the fastest that was seen on this device"
+        )
+    if not context_of(device).has_timestamps:
+        found.append("the device has no timestamp-query: times are walls on the CPU's clock")
+    if wait_method(device) == "read_buffer":
+        found.append("waiting reads a buffer, which costs over 130 µs: walls are coarse")
+    if protocol.batch_trials is not None and mode is Mode.BATCH and sampler.batch_trials < protocol.batch_trials:
+        found.append(
+            f"batch_trials={protocol.batch_trials} was cut to {sampler.batch_trials}, to keep a submission below "
+            f"{protocol.max_submission_gpu_s:g} s of GPU time (max_submission_gpu_s)"
+        )
+    most_ns = protocol.max_submission_gpu_s * 1e9
+    if warm.trial_ns > _LONG_TRIAL * most_ns:
+        found.append(
+            f"one trial takes {format_time(warm.trial_ns)}, more than the {format_time(most_ns)} of GPU time that a "
+            f"submission should have (max_submission_gpu_s)"
+        )
+    return found + samples.warnings(capabilities.tick_step_ns)
+
+
+def _flush_bytes(device: wgpu.GPUDevice, protocol: SamplingProtocol) -> int:
+    wanted = protocol.flush_bytes
+    if wanted is None:
+        cache = cache_bytes(device)
+        wanted = _FLUSH_BYTES if cache is None else min(_FLUSH_FACTOR * cache, _MAX_FLUSH_BYTES)
+    limits = device.limits
+    return min(wanted, limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])
+
+
+def _flush_warnings(flush_bytes: int, known_cache_bytes: int | None) -> list[str]:
+    if known_cache_bytes is None or flush_bytes >= known_cache_bytes:
+        return []
+    return [
+        f"flush_bytes={flush_bytes:,} does not empty the last-level cache of up to {known_cache_bytes:,} bytes: these "
+        f"times are not of cold caches"
+    ]
+
+
+def _to_restore(primitive: Primitive, call: BoundCall[Any], restore: Iterable[str] | None) -> tuple[str, ...]:
+    if restore is not None:
+        names = (restore,) if isinstance(restore, str) else tuple(restore)
+        for name in names:
+            if name not in call.arrays:
+                raise ArgumentError(
+                    f"restore names {name!r}, which {primitive.name} does not have; it has {', '.join(call.arrays)}"
+                )
+        return names
+    if not call.in_place:
+        return ()
+    return tuple(name for name in call.arrays if name not in call.outputs)
+
+
+class _Pristine:
+    """Copies of arguments on the GPU, from which they are put back."""
+
+    def __init__(self, device: wgpu.GPUDevice, arrays: list[Array]):
+        usage = wgpu.BufferUsage
+        self._copies = []
+        encoder = device.create_command_encoder()
+        for array in arrays:
+            if not array.nbytes:
+                continue
+            # Whole words: copies go by them, and items of 16 bits may begin or end within one. Nobody else writes the
+            # other half between a copy back and the trial that follows it.
+            begin = array.offset_bytes // 4 * 4
+            size_bytes = -(-(array.offset_bytes + array.nbytes) // 4) * 4 - begin
+            copy = device.create_buffer(
+                label="gridwise pristine", size=size_bytes, usage=usage.COPY_SRC | usage.COPY_DST
+            )
+            encoder.copy_buffer_to_buffer(array.buffer, begin, copy, 0, size_bytes)
+            self._copies.append((copy, array.buffer, begin))
+        device.queue.submit([encoder.finish()])
+
+    def restore(self, encoder: wgpu.GPUCommandEncoder) -> None:
+        """Record that all of them are put back."""
+        for copy, buffer, begin in self._copies:
+            encoder.copy_buffer_to_buffer(copy, 0, buffer, begin, copy.size)
+
+
+class _Checker:
+    """Compares outputs with what they must be."""
+
+    def __init__(self, primitive: Primitive, call: BoundCall[Any], check: Check):
+        self._primitive, self._outputs = primitive, call.outputs
+        self._check = check
+        self._first: dict[str, np.ndarray] | None = None
+        self._inputs: dict[str, np.ndarray] | None = None
+        if check is True and Oracle.of(primitive).reference is not None:
+            # Read back now: the first run may change them.
+            self._inputs = {k: a.to_numpy() for k, a in call.arrays.items() if k not in call.outputs}
+
+    def wrong(self) -> tuple[Mismatch, ...]:
+        """Return what is wrong by now."""
+        if callable(self._check):
+            found = self._check(dict(self._outputs))
+            return () if found is None else (found,)
+        if self._inputs is None:
+            return ()
+        outputs = {name: array.to_numpy() for name, array in self._outputs.items()}
+        if self._first is not None and all(self._first[k].tobytes() == v.tobytes() for k, v in outputs.items()):
+            return ()  # what it was the first time, which was judged then
+        self._first = outputs
+        found = mismatch(self._primitive, self._inputs, outputs)
+        return () if found is None else (found,)

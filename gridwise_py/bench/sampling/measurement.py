@@ -1,0 +1,154 @@
+"""What a measurement is: plain data, made by `measure`, judged by `compare`, kept in a results file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...display.html_table import html_table
+from ...display.quantities import format_number
+from ...display.terminal import clean
+from ..cases.mode import Mode
+from ..cases.names import case_name
+from ..checks.check import Mismatch
+from ..stats.series import Series, StopReason
+
+__all__ = ["Measurement"]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One primitive, on one device, in one mode.
+
+    Attributes
+    ----------
+    primitive : str
+    mode : Mode
+    n : int
+        Input items.
+    case : mapping
+        What identifies it beside primitive, n and mode: datatype, op, and whatever an axis of a sweep set.
+    parameters : mapping
+        The choices that the plan made.
+    protocol : mapping
+        How it was sampled: every number that was in force.
+    kernels : tuple of Series
+        One per kernel, in dispatch order.
+    whole : mapping from str to Series
+        ``gpu_span`` (first begin to last end), ``gpu_sum`` (of the kernels), ``gaps``, ``cpu_wall``, ``submit``,
+        ``encode``; only what was measured.
+    work : mapping
+        ``items``, ``read_bytes``, ``write_bytes``, ``flops`` of the plan's `Work`.
+    shaders_sha256 : tuple of str
+    cold_start_ns : float or None
+        The first call with compilation, on the CPU's clock.
+    stop_reason : StopReason or None
+    clock_moved : bool
+        Whether the clock moved during every block of samples, so that those here are of several clocks. Where it
+        moved during some blocks only, their samples are left out, and counted in ``invalid`` as ``other_clock``.
+    canary_ns : tuple of float
+        The canary's times: before and after each block, also of those that are left out.
+    mismatches : tuple of Mismatch
+        What was wrong in the first or the last trial.
+    warnings : tuple of str
+    observations : mapping
+        From optional observers: clocks, power, temperature, throttle reasons.
+    ticks : tuple
+        Raw stamps: per sample, per kernel, begin and end.
+    tick_period_ns : float or None
+    error : str or None
+        Why there is no measurement.
+    """
+
+    primitive: str
+    mode: Mode
+    n: int
+    case: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+    kernels: tuple[Series, ...] = ()
+    whole: Mapping[str, Series] = field(default_factory=dict)
+    work: Mapping[str, int] = field(default_factory=dict)
+    shaders_sha256: tuple[str, ...] = ()
+    cold_start_ns: float | None = None
+    stop_reason: StopReason | None = None
+    clock_moved: bool = False
+    canary_ns: tuple[float, ...] = ()
+    mismatches: tuple[Mismatch, ...] = ()
+    warnings: tuple[str, ...] = ()
+    observations: Mapping[str, Any] = field(default_factory=dict)
+    ticks: tuple[tuple[tuple[int, int], ...], ...] = ()
+    tick_period_ns: float | None = None
+    error: str | None = None
+
+    @property
+    def correct(self) -> bool:
+        """Whether it ran, and what was checked was right."""
+        return self.error is None and not self.mismatches
+
+    @property
+    def time_ns(self) -> float | None:
+        """What rates are made from: the median GPU span, or the CPU wall where no timestamps are valid."""
+        series = self._timed_by
+        return None if series is None else series.median_ns
+
+    @property
+    def _timed_by(self) -> Series | None:
+        for name in ("gpu_span", "cpu_wall"):
+            series = self.whole.get(name)
+            if series is not None and series.median_ns:
+                return series
+        return None
+
+    @property
+    def gbytes_per_s(self) -> float | None:
+        """Bytes that had to move, per second, in units of 10^9."""
+        moved = self.work.get("read_bytes", 0) + self.work.get("write_bytes", 0)
+        return moved / self.time_ns if moved and self.time_ns else None
+
+    @property
+    def gitems_per_s(self) -> float | None:
+        """Items per second, in units of 10^9."""
+        items = self.work.get("items", 0)
+        return items / self.time_ns if items and self.time_ns else None
+
+    def __repr__(self) -> str:
+        series = self._timed_by
+        time = "no time" if series is None else f"{_QUANTITIES[series.name]} {' '.join(series.texts()[:2])}"
+        return f"Measurement({self._title()}: {time}{self._no_gpu_time()}, {self._verdict()})"
+
+    def _repr_html_(self) -> str:
+        named = [(series.name, series) for series in self.kernels]
+        named += [(_QUANTITIES.get(name, name), series) for name, series in self.whole.items()]
+        headings = ("per trial", "median", "95 % interval", "least", "samples", "left out")
+        rows = [(name, *series.texts()) for name, series in named]
+        notes = [*map(str, self.mismatches), *self.warnings]
+        series = self._timed_by
+        if series is not None:
+            rates = ((self.gbytes_per_s, "GB/s"), (self.gitems_per_s, "G items/s"))
+            known = [f"{format_number(rate)} {unit}" for rate, unit in rates if rate is not None]
+            notes[:0] = [f"{', '.join(known)} by the {_QUANTITIES[series.name]}"] if known else []
+        return html_table(f"{self._title()}: {self._verdict()}", headings, rows, texts=(0, 5), notes=notes)
+
+    def _title(self) -> str:
+        return clean(case_name(self.primitive, self.case, self.mode, self.n))
+
+    def _verdict(self) -> str:
+        if self.error is not None:
+            return clean(self.error.partition("\n")[0])  # a compiler's message goes on with the whole shader
+        return "right" if self.correct else "WRONG"
+
+    def _no_gpu_time(self) -> str:
+        """Say why it is not the GPU's time that is shown, where stamps were taken."""
+        span = self.whole.get("gpu_span")
+        if span is None or span is self._timed_by:
+            return ""
+        return f" (no GPU time is valid: {span.texts()[4] or 'no samples'})"
+
+
+#: What people call the series of `Measurement.whole`.
+_QUANTITIES = {
+    "gpu_span": "GPU span", "gpu_sum": "sum of the kernels", "gaps": "gaps between kernels", "cpu_wall": "CPU wall",
+    "submit": "submit", "encode": "encode",
+}  # fmt: skip

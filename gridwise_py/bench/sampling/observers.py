@@ -1,0 +1,101 @@
+"""Optional observers: what the driver says of clocks, power, temperature and memory, beside the samples.
+
+NVIDIA's is the extra ``nvidia`` (the package nvidia-ml-py). There is no thread: a look before and one after each block
+of samples, outside of every timed window. Where nothing can be observed, the answer is empty.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import wgpu
+
+from ...runtime.context import context_of
+
+__all__ = ["observe"]
+
+# Reasons for which a GPU does not run at its highest clock, as NVML's bits say.
+_THROTTLE_REASONS = {
+    0x1: "gpu_idle",
+    0x2: "applications_clocks_setting",
+    0x4: "sw_power_cap",
+    0x8: "hw_slowdown",
+    0x10: "sync_boost",
+    0x20: "sw_thermal_slowdown",
+    0x40: "hw_thermal_slowdown",
+    0x80: "hw_power_brake_slowdown",
+    0x100: "display_clock_setting",
+}
+_CLOCK_SM, _CLOCK_MEMORY, _TEMPERATURE_GPU = 1, 2, 0
+
+
+def observe(device: wgpu.GPUDevice) -> dict[str, Any]:
+    """Return what can be observed of a device's GPU now.
+
+    Returns
+    -------
+    dict
+        ``sm_clock_mhz``, ``memory_clock_mhz``, ``power_w``, ``temperature_c``, ``memory_used_bytes`` (of the whole GPU,
+        by whatever process), ``throttle_reasons``; without what the driver does not tell, and empty where no observer
+        knows the GPU.
+    """
+    observer = context_of(device).cached("observer of the GPU", lambda: _nvidia_observer(device.adapter.info))
+    return observer() if observer is not None else {}
+
+
+@functools.lru_cache(maxsize=1)
+def _nvml() -> Any:
+    """Return the module pynvml, initialised once per process, or None."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+    except Exception:  # not installed, no driver, no permission: whatever it is, it is no reason not to measure
+        return None
+    return pynvml
+
+
+def _nvidia_observer(info: Mapping[str, str]) -> Callable[[], dict[str, Any]] | None:
+    name = str(info["device"])
+    if "nvidia" not in f"{name} {info['vendor']} {info['description']}".casefold():
+        return None
+    nvml = _nvml()
+    if nvml is None:
+        return None
+    try:
+        handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(nvml.nvmlDeviceGetCount())]
+        same = [handle for handle in handles if _text(nvml.nvmlDeviceGetName(handle)).casefold() in name.casefold()]
+    except Exception:
+        return None
+    # wgpu does not say which of several GPUs of one model it took: better nothing than another one's clock.
+    return functools.partial(_look, nvml, same[0]) if len(same) == 1 else None
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _look(nvml: Any, handle: Any) -> dict[str, Any]:
+    questions: dict[str, Callable[[], Any]] = {
+        "sm_clock_mhz": lambda: int(nvml.nvmlDeviceGetClockInfo(handle, _CLOCK_SM)),
+        "memory_clock_mhz": lambda: int(nvml.nvmlDeviceGetClockInfo(handle, _CLOCK_MEMORY)),
+        "power_w": lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
+        "temperature_c": lambda: int(nvml.nvmlDeviceGetTemperature(handle, _TEMPERATURE_GPU)),
+        "memory_used_bytes": lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used),
+        "throttle_reasons": lambda: _reasons(int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))),
+    }
+    found = {}
+    for name, ask in questions.items():
+        try:
+            found[name] = ask()
+        except Exception:  # not every GPU tells everything
+            continue
+    return found
+
+
+def _reasons(bits: int) -> list[str]:
+    known = [name for bit, name in _THROTTLE_REASONS.items() if bits & bit]
+    other = bits & ~sum(_THROTTLE_REASONS)
+    return [*known, hex(other)] if other else known

@@ -1,0 +1,128 @@
+"""How a measurement is taken: every number that is in force."""
+
+from __future__ import annotations
+
+import reprlib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...errors import ArgumentError
+from ..stats.statistics import Stopping, StoppingRule
+
+__all__ = ["SamplingProtocol"]
+
+
+_MOST = (1 << 63) - 1
+_LEAST = 1e-9
+_MOST_S = 1e9  # 31 years
+_LEAST_FLUSH_BYTES = 1 << 16  # no last-level cache is smaller
+
+
+def _short(value: Any) -> str:
+    """Return a value for a message, however many digits it has."""
+    return reprlib.repr(value)
+
+
+@dataclass(frozen=True)
+class SamplingProtocol:
+    """How a primitive is sampled.
+
+    Parameters
+    ----------
+    samples : int, optional
+        Take exactly so many that are all at one clock, unless the time is up. By default there are enough when the
+        95 % interval of the median is narrow, or becomes no narrower; see `StoppingRule`.
+    relative_interval : float
+        Narrow is this share of the median, from end to end.
+    min_samples, max_samples, plateau_samples : int
+        Fewest samples, most samples, and fewest before it is said that an interval becomes no narrower.
+    timeout_s : float
+        Sampling ends after this time at the latest, warm-up not included.
+    warmup_s, max_warmup_s, max_clock_warmup_s : float
+        The same work runs continuously for at least the first, and until its times are stationary, at most for the
+        second: an idle GPU clocks down and needs some hundred milliseconds of work to come back. While the canary is
+        slower than the fastest that was seen on the device, it goes on, at most for the third.
+    block_trials : int
+        Trials between two looks at the canary and at the rule that stops.
+    submission_trials : int
+        Trials of one submission, at most (cold and hot).
+    max_submission_gpu_s : float
+        GPU time of one submission, at most: watchdogs kill what is longer. A single trial may be longer.
+    batch_trials : int, optional
+        Dispatches per pass in mode batch. By default as many as make a pass 100 tick steps and 1 ms long.
+    flush_bytes : int, optional
+        Size of the buffer that empties the caches in mode cold. By default four times the cache that `gridwise
+        calibrate` found on this device, else 256 MiB; at most what the device binds, and at least 64 KiB.
+    canary_passes : int
+        Runs of the canary before and after each block.
+    check_unit : bool
+        Whether the unit of the tick is checked, once per device and process.
+    seed : int
+        Of random data, where the measurement makes them.
+    """
+
+    samples: int | None = None
+    relative_interval: float = 0.01
+    min_samples: int = 50
+    max_samples: int = 10_000
+    plateau_samples: int = 500
+    timeout_s: float = 5.0
+    warmup_s: float = 0.3
+    max_warmup_s: float = 1.0
+    max_clock_warmup_s: float = 2.0
+    block_trials: int = 100
+    submission_trials: int = 50
+    max_submission_gpu_s: float = 0.1
+    batch_trials: int | None = None
+    flush_bytes: int | None = None
+    canary_passes: int = 9
+    check_unit: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        # Within these a run ends some day, and its results file has numbers that can be computed with.
+        counts = ("samples", "min_samples", "max_samples", "plateau_samples", "block_trials", "submission_trials")
+        for name in (*counts, "batch_trials", "flush_bytes", "canary_passes"):
+            value = getattr(self, name)
+            least = _LEAST_FLUSH_BYTES if name == "flush_bytes" else 1
+            good = isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST
+            if value is not None and not good:
+                raise ArgumentError(f"{name} is {_short(value)}, but must be an integer from {least:,} to {_MOST:,}")
+        for name in (
+            "relative_interval",
+            "timeout_s",
+            "warmup_s",
+            "max_warmup_s",
+            "max_clock_warmup_s",
+            "max_submission_gpu_s",
+        ):
+            value = getattr(self, name)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not (value == 0 or _LEAST <= value <= _MOST_S):
+                raise ArgumentError(
+                    f"{name} is {_short(value)}, but must be a finite number: 0, or from {_LEAST:g} to {_MOST_S:g}"
+                )
+        if not isinstance(self.check_unit, bool):
+            raise ArgumentError(f"check_unit is {self.check_unit!r}, but must be true or false")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed <= _MOST:
+            raise ArgumentError(f"seed is {_short(self.seed)}, but must be an integer from 0 to {_MOST:,}")
+        if not (self.relative_interval and self.timeout_s and self.max_submission_gpu_s):
+            raise ArgumentError(
+                f"relative_interval={self.relative_interval}, timeout_s={self.timeout_s} and max_submission_gpu_s="
+                f"{self.max_submission_gpu_s} must be more than 0, or sampling would never or always stop"
+            )
+
+    def stopping(self) -> Stopping:
+        """Return what stops one measurement."""
+        rule = StoppingRule(
+            relative_interval=self.relative_interval,
+            timeout_s=self.timeout_s,
+            max_samples=self.max_samples,
+            min_samples=self.min_samples,
+            plateau_samples=self.plateau_samples,
+        )
+        return Stopping(rule)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON data."""
+        return asdict(self)

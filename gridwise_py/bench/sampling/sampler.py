@@ -1,0 +1,298 @@
+"""Taking samples: trials laid out in submissions, a canary around each block of them, ticks and walls as they come."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import wgpu
+
+from ...backend.wgpu_native import submit, wait_idle
+from ...errors import ArgumentError
+from ...runtime.context import context_of
+from ...runtime.executor import BoundPlan
+from ...runtime.run import bracket
+from ...timing.queries import MAX_PAIRS, TimingSession
+from ..calibrate.canary import CanaryTime, canary_time, is_slower
+from ..calibrate.kernels import bind_canary
+from ..cases.mode import Mode
+from ..stats.statistics import is_stationary
+from .protocol import SamplingProtocol
+
+__all__ = ["Block", "Sampler", "WarmUp"]
+
+_CHUNK_S = 0.004  # of warm-up work in a submission: the gaps between are short, and there are many samples of it
+_MAX_CHUNK_TRIALS = 2048
+_STATIONARY_WINDOW = 20  # latest chunks that are looked at
+_MAX_BLOCK_PAIRS = 4096  # of the pairs of queries that a device has: a block is resolved at once
+_BLOCK_S = 0.5  # a block of slow work is cut, so that the rule that stops is asked in time
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """What the warm-up found.
+
+    Attributes
+    ----------
+    seconds : float
+    trial_ns : float
+        The time of a trial, at the end.
+    stationary : bool
+        Whether times were, at the end.
+    clock_up : bool
+        Whether the canary was then as fast as the fastest known; true where none is known.
+    """
+
+    seconds: float
+    trial_ns: float
+    stationary: bool
+    clock_up: bool = True
+
+
+@dataclass(frozen=True)
+class Block:
+    """Samples as they come.
+
+    Attributes
+    ----------
+    ticks : numpy.ndarray or None
+        Shape (samples, kernels, 2), uint64; None without timestamps.
+    submissions : tuple of int
+        For each sample the index of its submission in this block.
+    walls_ns, submits_ns, encodes_ns : tuple of float
+        Per submission.
+    canaries : tuple of CanaryTime or None
+        Before and after.
+    previous_end_ticks : int or None
+        The last stamp of the canary before: a sample that begins before it is stale.
+    """
+
+    ticks: np.ndarray | None
+    submissions: tuple[int, ...]
+    walls_ns: tuple[float, ...]
+    submits_ns: tuple[float, ...]
+    encodes_ns: tuple[float, ...]
+    canaries: tuple[CanaryTime | None, CanaryTime | None]
+    previous_end_ticks: int | None = None
+
+
+class Sampler:
+    """Samples one bound plan in one mode.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    bound : BoundPlan
+        With at least one kernel.
+    mode : Mode
+    protocol : SamplingProtocol
+    before_trial : sequence of callables
+        Each records untimed work on the encoder that it is given: restoring inputs, flushing caches.
+
+    Raises
+    ------
+    ArgumentError
+        If a block of one sample would need more timestamps than a device has.
+    """
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice,
+        bound: BoundPlan,
+        mode: Mode,
+        protocol: SamplingProtocol,
+        before_trial: Sequence[Callable[[wgpu.GPUCommandEncoder], None]] = (),
+    ):
+        self.device = device
+        self._bound = bound
+        self.mode = mode
+        self._protocol = protocol
+        self._before_trial = tuple(before_trial)
+        context = context_of(device)
+        self._helper = context.timing_helper if context.has_timestamps else None
+        self._canary = bind_canary(device)
+        self._chunk = 1
+        self.kernels: int = len(bound.labels)
+        self.period_ns: float | None = None if self._helper is None else self._helper.tick_period_ns
+        #: Trials in one submission of modes cold and hot, and dispatches in one pass of mode batch.
+        self.submission_trials: int = 1
+        self.batch_trials: int = 1
+        #: Samples between two looks at the canary.
+        self.block_samples: int = 1
+        #: Samples of a block for which there are timestamps, the canary's left out.
+        self._most_samples = max(1, _MAX_BLOCK_PAIRS // max(1, self.kernels))
+        if self._helper is not None:
+            free = MAX_PAIRS - 2 * protocol.canary_passes
+            if free < self.kernels:
+                raise ArgumentError(
+                    f"a block of samples runs the canary {protocol.canary_passes:,} times before and after it "
+                    f"(canary_passes) and the plan has {self.kernels} kernels, which is more than the {MAX_PAIRS:,} "
+                    f"passes that can be timed at once; the largest canary_passes here is "
+                    f"{max(0, MAX_PAIRS - self.kernels) // 2:,}"
+                )
+            self._most_samples = min(self._most_samples, max(1, free // max(1, self.kernels)))
+
+    # ---- recording ----
+
+    def _trial(self, encoder: wgpu.GPUCommandEncoder, session: TimingSession | None) -> None:
+        for record in self._before_trial:
+            record(encoder)
+        self._bound.encode(encoder, trials=self.batch_trials, timing=session)
+
+    def _submit_chunk(self) -> None:
+        """Submit some untimed trials and do not wait."""
+        encoder = self.device.create_command_encoder()
+        if self._before_trial:
+            for _ in range(self._chunk):
+                for record in self._before_trial:
+                    record(encoder)
+                self._bound.encode(encoder)
+        else:
+            self._bound.encode(encoder, trials=self._chunk)
+        submit(self.device, [encoder.finish()], self._bound.title)
+
+    def _canary_commands(self, session: TimingSession) -> wgpu.GPUCommandBuffer:
+        encoder = self.device.create_command_encoder()
+        for _ in range(self._protocol.canary_passes):
+            self._canary.encode(encoder, timing=session)
+        return encoder.finish()
+
+    # ---- warming up ----
+
+    def warm_up(self, fastest_canary_ns: float | None = None, busy_s: float = 0.0) -> WarmUp:
+        """Run the same dispatches continuously until their times are stationary, and size submissions by them.
+
+        Parameters
+        ----------
+        fastest_canary_ns : float, optional
+            What the canary takes on this device at its best. A GPU raises its clock in steps, and stays on some of
+            them so long that times look stationary (an H200 for over 0.2 s, at less than half of its clock): where the
+            canary is slower than that, the warm-up goes on.
+        busy_s : float
+            For how long the GPU has been busy until now, with other work; it counts.
+        """
+        protocol = self._protocol
+        start = time.perf_counter() - busy_s
+        chunks: list[float] = []
+        while True:
+            begin = time.perf_counter_ns()
+            # Two, so that the second is queued before the first is done: an idle GPU clocks down.
+            self._submit_chunk()
+            self._submit_chunk()
+            wait_idle(self.device)
+            took_ns = time.perf_counter_ns() - begin
+            trial_ns = took_ns / (2 * self._chunk)
+            elapsed = time.perf_counter() - start
+            if took_ns < _CHUNK_S * 1e9 and self._chunk < _MAX_CHUNK_TRIALS:
+                self._chunk *= 2
+                chunks.clear()
+            else:
+                chunks.append(trial_ns)
+            stationary = len(chunks) >= 3 and is_stationary(chunks[-_STATIONARY_WINDOW:])
+            if elapsed >= (protocol.warmup_s if stationary else max(protocol.max_warmup_s, protocol.warmup_s)):
+                clock_up = self._clock_is_up(fastest_canary_ns)
+                if clock_up or elapsed >= protocol.max_clock_warmup_s:
+                    break
+        self._size(trial_ns)
+        return WarmUp(elapsed, trial_ns, stationary, clock_up)
+
+    def _clock_is_up(self, fastest_canary_ns: float | None) -> bool:
+        if self._helper is None:
+            return True
+        with self._session() as session:
+            # Behind work that keeps the clock up. The first run of all compiles.
+            self._submit_chunk()
+            submit(self.device, [self._canary_commands(session)], "canary")
+            session.submitted()
+            canary = self._canary_time(session.ticks())
+        return canary is None or not is_slower(canary, fastest_canary_ns)
+
+    def _size(self, trial_ns: float) -> None:
+        protocol = self._protocol
+        most = max(1, int(min(protocol.max_submission_gpu_s * 1e9 / max(trial_ns, 1e-3), 1 << 62)))
+        if self.mode is Mode.BATCH:
+            wanted = protocol.batch_trials
+            if wanted is None:
+                step_ns = (context_of(self.device).capabilities.tick_step_ns or 0) if self._helper else 0
+                # Spans of 100 steps, and a pass's own floor of some µs below a percent.
+                wanted = max(1, math.ceil(max(1e6, 100 * step_ns) / trial_ns))
+            self.batch_trials = min(wanted, most)
+        elif self.mode is not Mode.LATENCY:
+            self.submission_trials = min(protocol.submission_trials, most)
+        per_sample_ns = trial_ns * self.batch_trials
+        slow = max(1, int(_BLOCK_S * 1e9 / per_sample_ns))
+        self.block_samples = max(1, min(protocol.block_trials, slow, self._most_samples))
+
+    # ---- sampling ----
+
+    def block(self, samples: int) -> Block:
+        """Take `samples` samples, in as many submissions as the mode wants, with the canary before and after."""
+        if self._helper is None:
+            return self._block(samples, None)
+        with self._session() as session:
+            return self._block(samples, session)
+
+    @contextmanager
+    def _session(self) -> Iterator[TimingSession]:
+        """A session whose queries come back, whatever happens."""
+        session = self._helper.session()
+        try:
+            yield session
+        except BaseException:
+            if not session.is_submitted():
+                wait_idle(self.device)
+                session.abandon()
+            raise
+
+    def _canary_time(self, stamps: np.ndarray) -> CanaryTime | None:
+        return canary_time(stamps, self._helper.tick_period_ns, context_of(self.device).capabilities.tick_step_ns)
+
+    def _block(self, samples: int, session: TimingSession | None) -> Block:
+        counts = [self.submission_trials] * (samples // self.submission_trials)
+        if samples % self.submission_trials:
+            counts.append(samples % self.submission_trials)
+        device = self.device
+        # The GPU works while the CPU records, so that its clock stays up.
+        self._submit_chunk()
+        before = [] if session is None else [self._canary_commands(session)]
+        encoded = [] if self.mode is Mode.LATENCY else [self._encode(count, session) for count in counts]
+        wait_idle(device)
+        if before:
+            bracket(device, lambda: submit(device, before, "canary"))
+        walls: list[tuple[int, int, int, int]] = []
+        for i, count in enumerate(counts):
+            commands, encode_ns = encoded[i] if encoded else self._encode(count, session)
+            t0, t1, t2 = bracket(device, lambda commands=commands: submit(device, [commands], self._bound.title))
+            walls.append((t2 - t0, t1 - t0, encode_ns, count))
+        ticks, canaries, previous_end = None, (None, None), None
+        if session is not None:
+            after = self._canary_commands(session)
+            submit(device, [after], "canary")
+            session.submitted()
+            stamps = session.ticks()
+            passes = self._protocol.canary_passes
+            canaries = (self._canary_time(stamps[:passes]), self._canary_time(stamps[-passes:]))
+            begin, end = (int(stamp) for stamp in stamps[passes - 1])
+            previous_end = end if 0 < begin < end else None
+            ticks = stamps[passes:-passes].reshape(samples, self.kernels, 2)
+        return Block(
+            ticks,
+            tuple(i for i, count in enumerate(counts) for _ in range(count)),
+            tuple(float(wall) for wall, *_ in walls),
+            tuple(float(submit) for _, submit, *_ in walls),
+            tuple(float(encode) for *_, encode, _ in walls),
+            canaries,
+            previous_end,
+        )
+
+    def _encode(self, count: int, session: TimingSession | None) -> tuple[wgpu.GPUCommandBuffer, int]:
+        begin = time.perf_counter_ns()
+        encoder = self.device.create_command_encoder()
+        for _ in range(count):
+            self._trial(encoder, session)
+        commands = encoder.finish()
+        return commands, time.perf_counter_ns() - begin

@@ -1,0 +1,1 @@
+"""Statistics of times: series, intervals, when to stop, verdicts. No GPU."""

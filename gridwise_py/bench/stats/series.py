@@ -1,0 +1,117 @@
+"""Times of one quantity with their statistics, and the words for what was left out and why sampling ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ...display.quantities import format_time, format_uncertainty, relative_uncertainty
+from ...storage.records import Record, key
+
+__all__ = ["SampleClass", "Series", "StopReason", "Summary"]
+
+
+class SampleClass(StrEnum):
+    """What a pair of timestamps is worth."""
+
+    VALID = "valid"
+    ZERO = "zero"  #: a stamp is 0: it was never written
+    REVERSED = "reversed"  #: the end lies before the begin: the counter was reset or wrapped
+    EQUAL = "equal"  #: begin and end are the same: below the step of the clock
+    LONGER_THAN_WALL = "longer_than_wall"  #: longer than its submission took on the CPU's clock
+    STALE = "stale"  #: begins before the submission before it ended
+    OVERLAPPING = "overlapping"  #: begins before its neighbour in the same submission ended
+    OTHER_CLOCK = "other_clock"  #: real, but taken while the GPU's clock was not that of the other samples
+
+
+class StopReason(StrEnum):
+    """Why no more samples were taken."""
+
+    INTERVAL = "interval"  #: the 95 % interval of the median is narrow enough
+    PLATEAU = "plateau"  #: more samples make the interval no narrower
+    TIMEOUT = "timeout"  #: the time was up
+    COUNT = "count"  #: the number of samples that was asked for is reached
+
+
+@dataclass(frozen=True)
+class Summary(Record):
+    """Statistics of a series of times, in ns. Outliers are in it: they are counted, not dropped.
+
+    Attributes
+    ----------
+    median_ns, ci_low_ns, ci_high_ns : float
+        The median and its 95 % bootstrap interval.
+    min_ns, q1_ns, q3_ns, mean_ns, std_ns, mad_ns : float
+        Least, quartiles, mean, standard deviation, median absolute deviation.
+    count : int
+        Valid samples.
+    outliers : int
+        Samples more than 1.5 interquartile ranges outside the quartiles.
+    """
+
+    median_ns: float
+    ci_low_ns: float
+    ci_high_ns: float
+    min_ns: float
+    q1_ns: float
+    q3_ns: float
+    mean_ns: float
+    std_ns: float
+    mad_ns: float
+    count: int
+    outliers: int = 0
+
+    def uncertainty(self, step_ns: float = 0.0) -> float | None:
+        """Return how far the median may be off, as a share of it; None where there is only one sample.
+
+        Parameters
+        ----------
+        step_ns : float, default 0
+            The step of the clock, by the dispatches that it was spread over. A stamp is off by half of it at most.
+        """
+        if self.count < 2:
+            return None
+        return relative_uncertainty(self.median_ns, self.ci_low_ns, self.ci_high_ns, step_ns / 2)
+
+
+@dataclass(frozen=True)
+class Series(Record):
+    """The samples of one quantity, per trial, in the order in which they were taken.
+
+    Attributes
+    ----------
+    name : str
+        A kernel's label, or ``"gpu_span"``, ``"gpu_sum"``, ``"gaps"``, ``"cpu_wall"``, ``"submit"``, ``"encode"``.
+    samples_ns : tuple of float
+        Valid samples only.
+    summary : Summary or None
+        None where no sample is valid.
+    invalid : mapping from str to int
+        How many samples of each `SampleClass` were discarded.
+    """
+
+    name: str = key(None)
+    samples_ns: tuple[float, ...]
+    summary: Summary | None
+    invalid: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def median_ns(self) -> float | None:
+        """The median, or None."""
+        return None if self.summary is None else self.summary.median_ns
+
+    @property
+    def positive_ns(self) -> list[float]:
+        """The samples without those that are 0: shorter than a step of the clock."""
+        return [value for value in self.samples_ns if value > 0]
+
+    def texts(self) -> tuple[str, str, str, str, str]:
+        """Return the median, its uncertainty, the least, the number of samples, and how many were left out and why."""
+        left_out = ", ".join(f"{count} {kind}".replace("_", " ") for kind, count in self.invalid.items() if count)
+        samples = f"{len(self.samples_ns):,}"
+        if self.summary is None:
+            return "not measured", "", "–", samples, left_out
+        s = self.summary
+        uncertainty = format_uncertainty(relative_uncertainty(s.median_ns, s.ci_low_ns, s.ci_high_ns))
+        return format_time(s.median_ns), uncertainty, format_time(s.min_ns), samples, left_out

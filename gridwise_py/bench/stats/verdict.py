@@ -1,0 +1,642 @@
+"""Verdicts on two runs of the same thing: faster, slower, the same, or ambiguous; docs/statistics.md explains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from ...errors import ArgumentError
+from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
+from .series import Series
+
+__all__ = ["Cause", "Evidence", "Limits", "Pair", "Verdict", "VerdictKind", "decide", "judge", "judge_all"]
+
+Samples = Series | Sequence[float] | Sequence[Sequence[float]]
+
+# Fewer independent samples than this on a side decide nothing, whatever an interval says.
+LEAST_UNITS = 5
+# A median's interval this many times as wide as that of an interquartile mean lies between two modes: 1.15 is what
+# normal noise gives.
+_BETWEEN_MODES = 1.6
+# A rank test of fewer values cannot agree once it is corrected for many rows. Where dependence is so strong that the
+# batches still hang together, the interval is widened by all that the samples drifted: see _drift.
+_RANKED_BATCHES = 8
+_DRIFTS = 2.0
+TESTABLE = 20
+_RESAMPLES = 500
+_PAIRS = 4000
+# An interval that reaches this many times over or below its ratio says nothing that a reader could use.
+_TOO_NOISY = 2.0
+# More samples than this many times those at hand are no advice.
+_MOST_MORE = 100
+
+
+class VerdictKind(StrEnum):
+    """What can be said of the new run."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "same"  #: any difference is smaller than the threshold
+    AMBIGUOUS = "ambiguous"  #: the samples do not settle it
+
+
+class Cause(StrEnum):
+    """Why a verdict is ambiguous. `statement` says it in a clause, `remedy` says what to do."""
+
+    FEW_SAMPLES = "few samples"
+    CLOCK_MOVED = "clock moved"
+    LOAD_MOVED = "load moved"
+    SINGLE_ROUND = "single round"
+    RANK_TEST = "rank test"
+    CLOCK_DIFFERS = "clock differs"
+    LOAD_DIFFERS = "load differs"
+    CLOCK_STEP = "clock step"
+    ROUNDS_DIFFER = "rounds differ"
+    TIMES_WANDER = "times wander"
+    UNTESTED = "untested"
+    NOISE = "noise"
+    NEAR_THRESHOLD = "near threshold"
+    WIDE_INTERVAL = "wide interval"
+
+    @property
+    def statement(self) -> str:
+        """The cause as a clause that holds for every row with it."""
+        return _CAUSES[self][0]
+
+    @property
+    def remedy(self) -> str:
+        """What to do."""
+        return _CAUSES[self][1]
+
+
+_IN_ROUNDS = "measure both in rounds (gridwise bench --rounds 5)"
+_CAUSES: dict[Cause, tuple[str, str]] = {
+    Cause.FEW_SAMPLES: (
+        f"a side has fewer than {LEAST_UNITS} independent samples",
+        "take more samples",
+    ),
+    Cause.CLOCK_MOVED: (
+        "the GPU's clock moved all through a run",
+        "measure again after a longer warm-up",
+    ),
+    Cause.LOAD_MOVED: (
+        "the CPU adapter changed its speed all through a run, as it does when other work runs",
+        f"{_IN_ROUNDS}, on a machine with less other work",
+    ),
+    Cause.SINGLE_ROUND: (
+        "a side has a single round, and the adapter is a CPU: other work on the machine may have made the difference",
+        _IN_ROUNDS,
+    ),
+    Cause.RANK_TEST: (
+        "the rank test does not agree",
+        "take more samples, or compare fewer rows at once",
+    ),
+    Cause.CLOCK_DIFFERS: (
+        "the canary kernel ran at another clock in NEW, and the interval is widened by that",
+        "measure both again at the same clock",
+    ),
+    Cause.LOAD_DIFFERS: (
+        "the canary kernel ran at another speed in NEW, and the interval is widened by that",
+        f"{_IN_ROUNDS}, on a machine with less other work",
+    ),
+    Cause.CLOCK_STEP: (
+        "the step of the GPU's clock is over half the threshold, and the interval is widened by it",
+        "put more trials into a sample (--mode batch, --trials 100)",
+    ),
+    Cause.ROUNDS_DIFFER: (
+        "rounds of the same thing differ by more than the samples within a round",
+        "take more rounds of both (gridwise bench --rounds 10)",
+    ),
+    Cause.TIMES_WANDER: (
+        "the times wander during a run, and the interval is widened by how far",
+        f"{_IN_ROUNDS}, or after a longer warm-up",
+    ),
+    Cause.UNTESTED: (
+        f"a side has fewer than {TESTABLE} samples, too few to show whether they depend on each other",
+        f"take at least {TESTABLE} samples of each",
+    ),
+    Cause.NOISE: (
+        "the times are too noisy for this threshold",
+        f"{_IN_ROUNDS}, or choose a larger --threshold",
+    ),
+    Cause.NEAR_THRESHOLD: (
+        "the difference is about the threshold",
+        "choose another --threshold",
+    ),
+    Cause.WIDE_INTERVAL: (
+        "there are too few samples for this threshold",
+        "take more samples (gridwise bench --sampling-s 10)",
+    ),
+}
+# With these the ends of a wide interval do say something: how far another clock may reach, or that it lies apart.
+_TELLING = (Cause.CLOCK_DIFFERS, Cause.LOAD_DIFFERS, Cause.RANK_TEST, Cause.SINGLE_ROUND)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What `judge_all` compares.
+
+    Attributes
+    ----------
+    old, new : Series, sequence of float, or sequence of sequences of float
+        Times in ns, in order. Several sequences are blocks: separate rounds or runs of the same thing.
+    tick_step_ns : float
+        Step of the clock, per trial.
+    clock_ratio : float
+        The canary kernel's time in the new run by that in the old one; 1 where it is unknown.
+    clock_moved : bool
+        Whether a run said that its clock moved while it sampled.
+    on_cpu : bool
+        Whether the adapter is a CPU. Its speed goes by what else the machine does, so that single rounds cannot be
+        told to be faster or slower.
+    same_measurement : bool
+        Whether both are one measurement, read twice.
+    """
+
+    old: Samples
+    new: Samples
+    tick_step_ns: float = 0.0
+    clock_ratio: float = 1.0
+    clock_moved: bool = False
+    on_cpu: bool = False
+    same_measurement: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The numbers that a verdict rests on.
+
+    Attributes
+    ----------
+    ratio : float
+        New by old: over 1 is slower. Of medians, or of what `statistic` says.
+    low, high : float
+        Interval of the ratio.
+    same_low, same_high : float
+        The interval that decides whether both are the same: of 90 % where the other one is of 95 %.
+    p_value, p_corrected : float
+        Of the rank test for any difference, alone and corrected for the number of rows.
+    threshold, confidence : float
+        What was asked for.
+    old_ns, new_ns : float
+        Medians.
+    old_count, new_count : int
+        Samples.
+    old_units, new_units : int
+        Independent samples that they are worth.
+    old_rounds, new_rounds : int
+        Separate rounds or runs.
+    statistic : str
+        ``"median"``, or ``"interquartile mean"`` where the median lies between two modes.
+    clock_ratio : float
+        The canary kernel's time in the new run by that in the old one; 1 where it is unknown.
+    step_share : float
+        By what share half a step of the clock on each side may put the ratio off.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    same_low: float
+    same_high: float
+    p_value: float
+    p_corrected: float
+    threshold: float
+    confidence: float
+    old_ns: float
+    new_ns: float
+    old_count: int
+    new_count: int
+    old_units: int
+    new_units: int
+    old_rounds: int = 1
+    new_rounds: int = 1
+    statistic: str = "median"
+    clock_ratio: float = 1.0
+    step_share: float = 0.0
+
+    def reaches(self, factor: float) -> bool:
+        """Return whether the interval reaches to this many times the ratio, or to its inverse."""
+        return self.high > factor * self.ratio or self.low * factor < self.ratio
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What keeps evidence from settling something, apart from its numbers.
+
+    Attributes
+    ----------
+    forbids_all : Cause or None
+        No verdict holds, wherever the interval lies.
+    forbids_difference : Cause or None
+        Neither faster nor slower holds.
+    widens : Cause or None
+        What most of the interval's width is from, if not from the spread of the samples.
+    same_measurement : bool
+        Both sides are one measurement.
+    """
+
+    forbids_all: Cause | None = None
+    forbids_difference: Cause | None = None
+    widens: Cause | None = None
+    same_measurement: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict(Evidence):
+    """A verdict, with its evidence.
+
+    Attributes
+    ----------
+    kind : VerdictKind
+    cause : Cause or None
+        Why it is ambiguous; None for a verdict that is settled.
+    reason : str
+        Why it is this verdict, with the numbers.
+    settle : str
+        What would settle an ambiguous one; else empty.
+    needed : int or None
+        About how many samples of each side would settle it, where that is the remedy.
+    """
+
+    kind: VerdictKind
+    cause: Cause | None
+    reason: str
+    settle: str = ""
+    needed: int | None = None
+
+    @property
+    def too_noisy(self) -> bool:
+        """Whether noise makes the interval so wide that its ends tell a reader nothing."""
+        return self.cause is not None and self.cause not in _TELLING and self.reaches(_TOO_NOISY)
+
+    def __str__(self) -> str:
+        text = f"{self.kind}: {self.ratio:.4f} times the old time, {self.low:.4f} to {self.high:.4f}"
+        return f"{text}; {self.settle}" if self.settle else text
+
+
+def judge(
+    old: Samples,
+    new: Samples,
+    *,
+    threshold: float = 0.02,
+    confidence: float = 0.95,
+    tick_step_ns: float = 0.0,
+    seed: int = 0,
+) -> Verdict:
+    """Judge whether the new samples are faster or slower than the old ones.
+
+    Parameters
+    ----------
+    old, new : Series, sequence of float, or sequence of sequences of float
+        Times in ns, in the order in which they were taken. Several sequences are blocks: separate rounds or runs of
+        the same thing, and then the block is the unit.
+    threshold : float
+        Differences below this share are of no interest.
+    confidence : float
+        Of the interval, at least 0.75; 1 − confidence is the level of the rank test, and of each of the two one-sided
+        tests by which both are the same.
+    tick_step_ns : float
+        Step of the clock, per trial.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    Verdict
+    """
+    return judge_all([Pair(old, new, tick_step_ns)], threshold=threshold, confidence=confidence, seed=seed)[0]
+
+
+def judge_all(
+    pairs: Iterable[Pair], *, threshold: float = 0.02, confidence: float = 0.95, seed: int = 0
+) -> list[Verdict]:
+    """Judge many pairs; the rank tests are corrected for their number (Benjamini and Hochberg).
+
+    Parameters
+    ----------
+    pairs : iterable of Pair
+    threshold, confidence, seed
+        As for `judge`.
+
+    Returns
+    -------
+    list of Verdict
+        In the order of the pairs.
+    """
+    from scipy.stats import false_discovery_control
+
+    if not 0 < threshold < 1:
+        raise ArgumentError(f"threshold is {threshold!r}; it is a share between 0 and 1: 0.02 for 2 %")
+    if not 0.75 <= confidence < 1:
+        raise ArgumentError(f"confidence is {confidence!r}; it must lie between 0.75 and 1, such as 0.95")
+    found = [_weigh(pair, threshold, confidence, np.random.default_rng([seed, i])) for i, pair in enumerate(pairs)]
+    if not found:
+        return []
+    corrected = false_discovery_control([evidence.p_value for evidence, _ in found])
+    return [decide(replace(e, p_corrected=float(p)), limits) for (e, limits), p in zip(found, corrected, strict=True)]
+
+
+# ---- evidence
+
+
+def _blocks(samples: Samples, side: str) -> list[np.ndarray]:
+    values = samples.samples_ns if isinstance(samples, Series) else samples
+    nested = len(values) > 0 and not np.isscalar(values[0])
+    blocks = [np.asarray(block, dtype=np.float64) for block in (values if nested else [values])]
+    blocks = [block for block in blocks if block.size]
+    if not blocks:
+        raise ArgumentError(f"the {side} side has no samples, so there is nothing to compare")
+    for block in blocks:
+        if block.ndim != 1 or not np.isfinite(block).all() or (block <= 0).any():
+            raise ArgumentError(f"the {side} side has a time that is not a positive number of ns; discard it first")
+    return blocks
+
+
+@dataclass(frozen=True)
+class _Side:
+    blocks: list[np.ndarray]
+    x: np.ndarray
+    tau: float
+    units: list[np.ndarray]  # nearly independent values: per block, medians of batches
+
+    @classmethod
+    def of(cls, samples: Samples, side: str) -> _Side:
+        blocks = _blocks(samples, side)
+        # Within blocks: that blocks differ is accounted for by itself.
+        taus = [(autocorrelation_time(block), block.size) for block in blocks]
+        tau = sum(t * size for t, size in taus) / sum(size for _, size in taus)
+        return cls(blocks, np.concatenate(blocks), tau, [_batch_medians(block, tau) for block in blocks])
+
+    @property
+    def count(self) -> int:
+        return int(self.x.size)
+
+    @property
+    def unit_count(self) -> int:
+        return sum(u.size for u in self.units)
+
+    def drift(self) -> float:
+        """Return how far off dependence may put the middle, as a logarithm; 0 where enough samples are independent."""
+        spread = math.log(self.x.max() / self.x.min())
+        if self.tau > 1 and self.count / (2 * self.tau) < _RANKED_BATCHES:
+            return _DRIFTS * spread
+        # So few show no dependence, whatever there is: runs must then lie apart as a whole.
+        return spread / 2 if self.count < TESTABLE else 0.0
+
+    def estimates(self, statistic: str, rng: np.random.Generator) -> np.ndarray:
+        """Resampled logarithms of the statistic."""
+        if statistic == "median":
+            return np.log(
+                np.maximum(bootstrap_medians(self.x, tau=self.tau, rng=rng, resamples=_RESAMPLES), self.x.min() / 2)
+            )
+        block = block_length(self.tau, self.count)
+        estimates = interquartile_mean(resample(self.x, block, rng, _RESAMPLES))
+        if block > 1:
+            estimates = widened(estimates, self.tau, block, self.count)
+        return np.log(np.maximum(estimates, self.x.min() / 2))
+
+    def value(self, statistic: str) -> float:
+        return float(np.median(self.x) if statistic == "median" else interquartile_mean(self.x))
+
+
+def _batch_medians(x: np.ndarray, tau: float) -> np.ndarray:
+    """Medians of consecutive batches, long enough that neighbours hardly depend on each other."""
+    if tau <= 1:
+        return x
+    batches = max(int(x.size / math.ceil(2 * tau)), min(_RANKED_BATCHES, x.size))
+    return np.array([np.median(batch) for batch in np.array_split(x, batches)])
+
+
+def _interval(
+    old: _Side, new: _Side, statistic: str, confidences: np.ndarray, rng: np.random.Generator
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the log ratio, and the ends of its interval for each confidence."""
+    centre = math.log(new.value(statistic) / old.value(statistic))
+    spread = rng.choice(new.estimates(statistic, rng), _PAIRS) - rng.choice(old.estimates(statistic, rng), _PAIRS)
+    tails = (1 - confidences) / 2
+    low, high = np.quantile(spread, tails), np.quantile(spread, 1 - tails)
+    # Resampling five values cannot show how far a sixth may lie: quantiles of Student's t against normal ones.
+    degrees = old.unit_count + new.unit_count - 2
+    factor = 1 + 2.84 / (4 * degrees) + 1.3 / degrees**2 if degrees > 0 else 5.0
+    return (
+        centre,
+        np.minimum(centre + factor * (low - centre), centre),
+        np.maximum(centre + factor * (high - centre), centre),
+    )
+
+
+def _pooled(old: Sequence[float], new: Sequence[float]) -> tuple[float, int]:
+    """Standard error of the difference of means, from the spread within both sides; and its degrees of freedom."""
+    degrees = len(old) + len(new) - 2
+    squares = sum(float(np.var(side)) * len(side) for side in (old, new))
+    return math.sqrt(squares / degrees * (1 / len(old) + 1 / len(new))), degrees
+
+
+def _between_blocks(old: _Side, new: _Side, confidences: np.ndarray) -> np.ndarray:
+    """Half the widths of intervals of the log ratio that take each block as one value; 0 without blocks.
+
+    Two runs of the same thing differ by more than samples within a run show: other clocks, other addresses.
+    """
+    from scipy.special import stdtrit
+
+    logs = [[math.log(np.median(block)) for block in side.blocks] for side in (old, new)]
+    if sum(map(len, logs)) < 3:
+        return np.zeros_like(confidences)
+    error, degrees = _pooled(*logs)
+    return stdtrit(degrees, (1 + confidences) / 2) * error
+
+
+def _rank_test(old: _Side, new: _Side) -> float:
+    from scipy.special import stdtr
+    from scipy.stats import mannwhitneyu, rankdata
+
+    a, b = np.concatenate(old.units), np.concatenate(new.units)
+    if min(a.min(), b.min()) == max(a.max(), b.max()):
+        return 1.0
+    p = float(mannwhitneyu(a, b).pvalue)
+    if len(old.units) + len(new.units) < 3:
+        return p
+    # Blocks are the units: a t test on the mean rank of each (Conover and Iman), for ranks of three blocks have no
+    # small p.
+    ranks = rankdata(np.concatenate([a, b]))
+    means = [float(r.mean()) for r in np.split(ranks, np.cumsum([u.size for u in [*old.units, *new.units]])[:-1])]
+    split = len(old.units)
+    error, degrees = _pooled(means[:split], means[split:])
+    difference = abs(float(np.mean(means[:split]) - np.mean(means[split:])))
+    clustered = 2 * float(stdtr(degrees, -difference / error)) if error else float(not difference)
+    return max(p, clustered)
+
+
+def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Generator) -> tuple[Evidence, Limits]:
+    """Return the evidence of a pair, and what limits it."""
+    old, new = _Side.of(pair.old, "old"), _Side.of(pair.new, "new")
+    statistic = "median"
+    # The second is that of two one-sided tests at the level of the first: what equivalence is judged by.
+    confidences = np.array([confidence, 2 * confidence - 1])
+    centre, low, high = _interval(old, new, statistic, confidences, rng)
+    limit = math.log1p(threshold)
+    if max(-low[0], high[0]) > limit:
+        smooth = _interval(old, new, "interquartile mean", confidences, rng)
+        if low[0] > limit or high[0] < -limit:
+            # The median of two modes may by chance lie well inside either: the middle half must have moved, too.
+            low, high = np.minimum(low, smooth[1]), np.maximum(high, smooth[2])
+        elif high[0] - low[0] > _BETWEEN_MODES * (smooth[2][0] - smooth[1][0]):
+            statistic, (centre, low, high) = "interquartile mean", smooth
+    between = _between_blocks(old, new, confidences)
+    drift = old.drift() + new.drift()
+    reach = np.maximum(between, drift)
+    low, high = np.minimum(low, centre - reach), np.maximum(high, centre + reach)
+    old_ns, new_ns = old.value("median"), new.value("median")
+    # A median of whole steps may be half a step off, on each side.
+    step = pair.tick_step_ns / 2 * (1 / old_ns + 1 / new_ns)
+    # A kernel may follow the clock fully, partly or not at all, as it is bound by arithmetic or by memory.
+    clock = math.log(pair.clock_ratio)
+    low, high = low - step - max(clock, 0.0), high + step - min(clock, 0.0)
+    width = float(high[0] - low[0])
+    widens = None
+    if abs(clock) > max(limit / 2, width / 4):
+        widens = Cause.LOAD_DIFFERS if pair.on_cpu else Cause.CLOCK_DIFFERS
+    elif step > limit / 2:
+        widens = Cause.CLOCK_STEP
+    elif between[0] and between[0] > width / 2.5:
+        widens = Cause.ROUNDS_DIFFER
+    elif drift and drift > width / 2.5:
+        widens = Cause.TIMES_WANDER if min(old.count, new.count) >= TESTABLE else Cause.UNTESTED
+    forbids_all = None
+    if min(old.unit_count, new.unit_count) < LEAST_UNITS:
+        forbids_all = Cause.FEW_SAMPLES
+    elif pair.clock_moved:
+        forbids_all = Cause.LOAD_MOVED if pair.on_cpu else Cause.CLOCK_MOVED
+    rounds = len(old.blocks), len(new.blocks)
+    limits = Limits(
+        forbids_all=forbids_all,
+        forbids_difference=Cause.SINGLE_ROUND if pair.on_cpu and min(rounds) < 2 else None,
+        widens=widens,
+        same_measurement=pair.same_measurement,
+    )
+    p_value = _rank_test(old, new)
+    if pair.same_measurement:
+        # What a time is to itself is known without any statistics.
+        centre, low, high, p_value = 0.0, np.zeros(2), np.zeros(2), 1.0
+    logs = (centre, low[0], high[0], low[1], high[1])
+    ratio, below, above, same_low, same_high = (math.exp(min(max(float(value), -700.0), 700.0)) for value in logs)
+    evidence = Evidence(
+        ratio=ratio,
+        low=below,
+        high=above,
+        same_low=same_low,
+        same_high=same_high,
+        p_value=p_value,
+        p_corrected=1.0,
+        threshold=threshold,
+        confidence=confidence,
+        old_ns=old_ns,
+        new_ns=new_ns,
+        old_count=old.count,
+        new_count=new.count,
+        old_units=old.unit_count,
+        new_units=new.unit_count,
+        old_rounds=rounds[0],
+        new_rounds=rounds[1],
+        statistic=statistic,
+        clock_ratio=pair.clock_ratio,
+        step_share=step,
+    )
+    return evidence, limits
+
+
+# ---- from evidence to a verdict
+
+
+def decide(evidence: Evidence, limits: Limits) -> Verdict:
+    """Return the verdict that the evidence allows, with its true reason."""
+    e, over = evidence, 1 + evidence.threshold
+    low, high = _shown(e.low, over), _shown(e.high, over)
+    cleared = VerdictKind.SLOWER if e.low > over else VerdictKind.FASTER if e.high < 1 / over else None
+    within = 1 / over < e.same_low and e.same_high < over
+    agrees = e.p_corrected <= 1 - e.confidence
+    p = _shown_p(e.p_corrected, 1 - e.confidence)
+    if cleared is not None:
+        side = f"above {over:.4g}" if cleared is VerdictKind.SLOWER else f"below {1 / over:.4g}"
+        lies = f"the whole interval, {low} to {high}, lies {side}"
+    elif within:
+        share = f"{100 * (2 * e.confidence - 1):g} %"
+        ends = f"{_shown(e.same_low, over)} to {_shown(e.same_high, over)}"
+        lies = f"the whole interval of {share}, {ends}, lies within {100 * e.threshold:g} %"
+    else:
+        ends = [f"{bound:.4g}" for bound, met in ((1 / over, e.low <= 1 / over), (over, e.high >= over)) if met]
+        lies = f"the interval, {low} to {high}, reaches beyond {' and '.join(ends)}"
+    if limits.same_measurement:
+        return _settled(e, VerdictKind.SAME, "OLD and NEW are the same measurement: all of their times are equal")
+    if limits.forbids_all is not None:
+        return _ambiguous(e, limits.forbids_all, f"{limits.forbids_all.statement}{_details(e, limits.forbids_all)}")
+    if cleared is not None and not agrees:
+        return _ambiguous(e, Cause.RANK_TEST, f"{lies}, but {Cause.RANK_TEST.statement} (p = {p})")
+    if cleared is not None and limits.forbids_difference is not None:
+        return _ambiguous(e, limits.forbids_difference, f"{lies}, but {limits.forbids_difference.statement}")
+    if cleared is not None:
+        return _settled(e, cleared, f"{lies}, and the rank test agrees (p = {p})")
+    if within:
+        return _settled(e, VerdictKind.SAME, lies)
+    cause, needed = (limits.widens, None) if limits.widens is not None else _why_wide(e)
+    return _ambiguous(e, cause, f"{lies}: {cause.statement}{_details(e, cause)}", needed)
+
+
+def _settled(evidence: Evidence, kind: VerdictKind, reason: str) -> Verdict:
+    return Verdict(**asdict(evidence), kind=kind, cause=None, reason=reason)
+
+
+def _ambiguous(evidence: Evidence, cause: Cause, reason: str, needed: int | None = None) -> Verdict:
+    settle = cause.remedy
+    if needed is not None:
+        settle = f"{settle}: about {needed:,} of each, now {evidence.old_count:,} and {evidence.new_count:,}"
+    return Verdict(
+        **asdict(evidence), kind=VerdictKind.AMBIGUOUS, cause=cause, reason=reason, settle=settle, needed=needed
+    )
+
+
+def _why_wide(e: Evidence) -> tuple[Cause, int | None]:
+    """Return why an interval that nothing widened reaches over the threshold, and the samples that it takes."""
+    centre, limit = math.log(e.ratio), math.log1p(e.threshold)
+    margin = abs(abs(centre) - limit)
+    half = max(math.log(e.high) - centre, centre - math.log(e.low))
+    factor = (half / margin) ** 2 if margin else math.inf
+    if factor <= _MOST_MORE and not e.reaches(_TOO_NOISY):
+        return Cause.WIDE_INTERVAL, math.ceil(max(factor, 1.2) * max(e.old_count, e.new_count))
+    # Wider than the threshold, it would be ambiguous whatever the difference is.
+    return (Cause.NOISE if half > limit else Cause.NEAR_THRESHOLD), None
+
+
+def _details(e: Evidence, cause: Cause) -> str:
+    if cause is Cause.FEW_SAMPLES:
+        return f": {e.old_count} and {e.new_count}, worth {e.old_units} and {e.new_units} independent ones"
+    if cause in (Cause.CLOCK_DIFFERS, Cause.LOAD_DIFFERS):
+        return f" ({e.clock_ratio:.4g} times its time in OLD)"
+    if cause is Cause.CLOCK_STEP:
+        return f" (±{100 * e.step_share:.2g} %)"
+    if cause is Cause.UNTESTED:
+        return f" ({e.old_count} and {e.new_count})"
+    if cause is Cause.NEAR_THRESHOLD:
+        return f" ({100 * (max(e.ratio, 1 / e.ratio) - 1):.2g} % and {100 * e.threshold:g} %)"
+    return ""
+
+
+def _shown(ratio: float, over: float) -> str:
+    """Write a ratio with four decimals, and with more where rounding would put it on the other side of a bound."""
+    if not 0.01 <= ratio < 1000:
+        return f"{ratio:.2g}"
+    bounds = (1 / over, over)
+    texts = (f"{ratio:.{decimals}f}" for decimals in range(4, 16))
+    sides = [(ratio > bound) - (ratio < bound) for bound in bounds]
+    return next((t for t in texts if [(float(t) > b) - (float(t) < b) for b in bounds] == sides), repr(ratio))
+
+
+def _shown_p(p: float, level: float) -> str:
+    """Write a p with two digits, and with more where rounding would put it on the other side of the level."""
+    texts = (f"{p:.{digits}g}" for digits in range(2, 16))
+    return next((text for text in texts if (float(text) <= level) == (p <= level)), repr(p))

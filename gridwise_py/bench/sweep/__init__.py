@@ -1,0 +1,1 @@
+"""Many cases in a run: axes, suites, budgets, isolation, resuming; and tuning, which measures many shapes."""

@@ -1,0 +1,222 @@
+"""How long a run will take, and how large its cases may be to end in time. No GPU in here: times are told.
+
+A GPU measures the usual sizes in seconds. On a CPU adapter they take minutes: there the first look is made at the
+largest n at which everything is expected to end within a budget. What an item costs is told by the copy kernel, which
+is timed first; what compiling costs, by the cases that were measured so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from ..cases.case import array_items
+from ..cases.mode import Mode
+from ..sampling.protocol import SamplingProtocol
+from .suite import Job
+
+__all__ = ["CHOICES_OF_N", "CostModel", "Schedule", "choose_n"]
+
+#: What is tried, the largest first: far apart, so that a machine with other load chooses the same again.
+CHOICES_OF_N = tuple(1 << exponent for exponent in range(24, 9, -2))
+
+# The time of an item by that of the copy kernel, as measured on lavapipe.
+_ITEM_COST: Mapping[str, float] = {
+    "copy": 1.0, "vector_add": 1.2, "reduce": 0.9, "scan": 2.8, "sort": 200.0, "sort_pairs": 300.0, "argsort": 300.0,
+}  # fmt: skip
+_MATMUL_COST = 0.1  # of each of the n³ multiply-adds
+_WIDE = ("u64", "i64", "f64")
+_WIDE_COST = 2.5
+# Compiling and first use, on a CPU adapter whose driver knows nothing yet.
+_COMPILE_S: Mapping[str, float] = {"sort": 6.0, "sort_pairs": 6.0, "argsort": 6.0, "reduce": 0.8, "scan": 1.2}
+_COMPILE_OTHERS_S = 0.4
+_COMPILE_GPU_S = 0.3
+# Canaries, the first look at the clock; and of each item, making, uploading and checking it on the CPU.
+_CASE_S = 0.2
+_HOST_ITEM_S = 5e-8
+_PROCESS_S = 3.0
+# Of the budget, for what comes before the first case and after the last.
+_AROUND_S = 5.0
+# Estimates may be short by so much: with cold caches a sort compiled for 5 to 20 s on the same machine.
+_RESERVE = 0.75
+
+
+class CostModel:
+    """What a case costs, from what is known so far.
+
+    Attributes
+    ----------
+    protocol : SamplingProtocol
+    copy_item_ns : float or None
+        The time of the copy kernel per item; None where trials are too short to count: on a GPU.
+    isolated : bool
+        Whether each case has a process, which finds the device and makes its pipelines again.
+    """
+
+    def __init__(self, protocol: SamplingProtocol, copy_item_ns: float | None = None, isolated: bool = False):
+        self.protocol = protocol
+        self.copy_item_ns = copy_item_ns
+        self.isolated = isolated
+        self._compiled: set[tuple[str, str]] = set()
+        self._compile_scale: tuple[float, float] = (1.0, 1.0)
+        self._run_scale: dict[str, tuple[float, float]] = {}
+
+    def trial_s(self, job: Job) -> float:
+        """Return the time of one trial."""
+        if self.copy_item_ns is None:
+            return 0.0
+        case = job.case
+        if case.primitive == "matmul":
+            cost = _MATMUL_COST * case.n**3
+        else:
+            cost = _ITEM_COST.get(case.primitive, 1.0) * array_items(case.primitive, case.n)
+        return cost * (_WIDE_COST if case.datatype in _WIDE else 1.0) * self.copy_item_ns * 1e-9
+
+    def compile_s(self, job: Job) -> float:
+        """Return what compiling its kernels takes; nothing where it was done before."""
+        if not self.isolated and (job.case.primitive, job.case.datatype) in self._compiled:
+            return 0.0
+        if self.copy_item_ns is None:
+            return _COMPILE_GPU_S
+        actual, expected = self._compile_scale
+        # Never less than usual: a driver that has kept the kernels of some cases may still have to compile others.
+        return _COMPILE_S.get(job.case.primitive, _COMPILE_OTHERS_S) * max(1.0, actual / expected)
+
+    def run_s(self, job: Job) -> float:
+        """Return what warming up and sampling take."""
+        # Of a primitive that was not measured yet, what all others tell of the machine.
+        known = [self._run_scale[job.case.primitive]] if job.case.primitive in self._run_scale else []
+        known = known or list(self._run_scale.values()) or [(1.0, 1.0)]
+        return self._expected_run_s(job) * sum(actual for actual, _ in known) / sum(expected for _, expected in known)
+
+    def case_s(self, job: Job) -> float:
+        """Return what a case takes in all."""
+        return self.compile_s(job) + self.run_s(job)
+
+    def _expected_run_s(self, job: Job) -> float:
+        trial_s, protocol = self.trial_s(job), self.protocol
+        # Times are looked at after two submissions, three times at least; or until the longest warm-up is over.
+        warmup_s = max(protocol.warmup_s, min(6 * trial_s, protocol.max_warmup_s + 2 * trial_s))
+        batch = protocol.batch_trials if job.mode is Mode.BATCH and protocol.batch_trials else 1
+        sample_s = trial_s * min(batch, max(1.0, protocol.max_submission_gpu_s / trial_s)) if trial_s else 0.0
+        # Sampling ends after a whole block, which other work goes before.
+        process_s = _PROCESS_S if self.isolated else 0.0
+        host_s = _CASE_S + _HOST_ITEM_S * array_items(job.case.primitive, job.case.n)
+        return process_s + host_s + 3 * trial_s + warmup_s + max(protocol.timeout_s, sample_s + trial_s)
+
+    def learn(self, job: Job, seconds: float, compile_s: float | None) -> None:
+        """Take in what a case took in all, and what compiling was of it."""
+        if compile_s is not None:
+            actual, expected = self._compile_scale
+            known_s = _COMPILE_S.get(job.case.primitive, _COMPILE_OTHERS_S)
+            self._compile_scale = (actual + compile_s, expected + known_s)
+        self._compiled.add((job.case.primitive, job.case.datatype))
+        run_s = max(seconds - (compile_s or 0.0), 0.0)
+        actual, expected = self._run_scale.get(job.case.primitive, (0.0, 0.0))
+        self._run_scale[job.case.primitive] = (actual + run_s, expected + self._expected_run_s(job))
+
+
+def choose_n(jobs_at: Callable[[int], Sequence[Job]], model: CostModel, budget_s: float) -> int:
+    """Return the largest n at which all jobs are expected to end within a budget; the smallest where none fits.
+
+    Parameters
+    ----------
+    jobs_at : callable
+        Returns the jobs at an n.
+    model : CostModel
+    budget_s : float
+    """
+    room_s = _RESERVE * (budget_s - _AROUND_S)
+    for n in CHOICES_OF_N:
+        if _total_s(jobs_at(n), model) <= room_s:
+            return n
+    return CHOICES_OF_N[-1]
+
+
+def _total_s(jobs: Sequence[Job], model: CostModel) -> float:
+    """Return what jobs take, each pair of primitive and datatype compiled once."""
+    seen: set[tuple[str, str]] = set()
+    total_s = 0.0
+    for job in jobs:
+        key = (job.case.primitive, job.case.datatype)
+        total_s += model.run_s(job) + (0.0 if key in seen else model.compile_s(job))
+        seen.add(key)
+    return total_s
+
+
+def _urgent_first(jobs: Sequence[Job], model: CostModel) -> list[Job]:
+    """Return jobs so that what is left out at the end is missed least."""
+    seen: dict[tuple[int, str], int] = {}
+    variants: dict[Job, int] = {}
+    for job in sorted(jobs, key=lambda job: job.position):
+        key = (job.round, job.case.primitive)
+        variants[job] = seen[key] = seen.get(key, -1) + 1
+    return sorted(jobs, key=lambda job: (job.round, variants[job], model.case_s(job)))
+
+
+class Schedule:
+    """Which job comes next, what it takes, and what is left.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    model : CostModel
+    clock : callable
+        Seconds; it may begin anywhere.
+    begin_s : float
+        When the run began, by that clock.
+    budget_s : float, optional
+        All has to end in this time: one case of each primitive goes first, the cheap ones before the others, and a
+        case that would end later is measured at a smaller n, or left out.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        model: CostModel,
+        clock: Callable[[], float],
+        begin_s: float,
+        budget_s: float | None = None,
+    ):
+        self._model, self._clock, self._begin_s = model, clock, begin_s
+        self.budget_s = budget_s
+        self.jobs: list[Job] = list(jobs) if budget_s is None else _urgent_first(jobs, model)
+        self._case_begin_s = begin_s
+
+    @property
+    def elapsed_s(self) -> float:
+        """Since the run began."""
+        return self._clock() - self._begin_s
+
+    @property
+    def case_elapsed_s(self) -> float:
+        """Since the case that is running began."""
+        return self._clock() - self._case_begin_s
+
+    def compile_s(self, job: Job) -> float:
+        """Return how much of a job compiling is expected to be."""
+        return self._model.compile_s(job)
+
+    def left_s(self, jobs: Sequence[Job]) -> float:
+        """Return what jobs that are still to come take."""
+        return _total_s(jobs, self._model)
+
+    def fitted(self, job: Job) -> Job | None:
+        """Return a job as it is, or at the largest smaller n that ends in time; None where none does."""
+        if self.budget_s is None:
+            return job
+        room_s = self.budget_s - _AROUND_S / 2 - self.elapsed_s
+        sizes = [job.case.n, *(n for n in CHOICES_OF_N if n < job.case.n)]
+        for n in sizes:
+            smaller = replace(job, case=replace(job.case, n=n))
+            if self._model.case_s(smaller) <= room_s:
+                return smaller
+        return None
+
+    def began(self) -> None:
+        """A case begins."""
+        self._case_begin_s = self._clock()
+
+    def finished(self, job: Job, compile_s: float | None) -> None:
+        """The case that began is done."""
+        self._model.learn(job, self.case_elapsed_s, compile_s)

@@ -1,0 +1,256 @@
+"""Which cases a run has, and in which order: sweeps over axes, suites in TOML files, and shuffling."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import ArgumentError
+from ...primitives import REGISTRY
+from ..cases.case import YARDSTICK, Case, array_items
+from ..cases.distributions import UNIFORM
+from ..cases.mode import Mode
+from ..cases.names import case_name
+from ..sampling.protocol import SamplingProtocol
+from .axes import Axis, collect_axes, points
+
+__all__ = [
+    "BENCH_PROTOCOL",
+    "DEFAULT_AXES",
+    "DEFAULT_PRIMITIVES",
+    "Job",
+    "Suite",
+    "Sweep",
+    "in_rounds",
+    "load_suite",
+    "narrowed",
+    "need_datatypes",
+    "plan_jobs",
+    "suite_names",
+    "with_n",
+]
+
+#: What runs where nothing is named: one of each kind.
+DEFAULT_PRIMITIVES = ("vector_add", "reduce", "scan", "sort")
+
+#: In a suite: every primitive that no other sweep of it names.
+_OTHERS = "*"
+
+DEFAULT_AXES: Mapping[str, str] = {
+    "n": "2^24",
+    "mode": "batch",
+    "datatype": "u32,f32",
+    "op": "add",
+    "distribution": UNIFORM,
+}
+
+
+# All of them are kept in memory, and so are their results.
+_MOST_JOBS = 1_000_000
+
+#: How `gridwise bench` samples, where neither an option nor a suite says otherwise.
+BENCH_PROTOCOL = SamplingProtocol(timeout_s=1.0, batch_trials=10)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A case in a mode, its place in the order in which they were asked for, and which of the rounds it is in."""
+
+    case: Case
+    mode: Mode
+    position: int
+    round: int = 0
+
+    def __str__(self) -> str:
+        return case_name(self.case.primitive, self.case.axes, self.mode.value, self.case.n)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Primitives, and the axes that each of them goes through."""
+
+    primitives: tuple[str, ...]
+    axes: Mapping[str, Axis]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What a suite's file says."""
+
+    name: str
+    sweeps: tuple[Sweep, ...]
+    description: str = ""
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+
+
+def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
+    """Return the jobs of sweeps, each once, the copy kernel of as many items first at each n and mode."""
+    wanted: dict[tuple[Case, Mode], None] = {}
+    for sweep in sweeps:
+        outer = {name: sweep.axes[name] for name in ("n", "mode")}
+        inner = {name: axis for name, axis in sweep.axes.items() if name not in outer}
+        for place in points(outer):
+            n, mode = int(place["n"]), Mode(place["mode"])
+            if n:
+                for items in dict.fromkeys(array_items(primitive, n) for primitive in sweep.primitives):
+                    wanted[Case.build(YARDSTICK, items, "u32", "add"), mode] = None
+            for primitive in sweep.primitives:
+                for choice in points(_within(inner, primitive)):
+                    words = {name: str(choice[name]) for name in ("datatype", "op", "distribution")}
+                    wanted[Case.build(primitive, n, **words), mode] = None
+    return [Job(case, mode, position) for position, (case, mode) in enumerate(wanted)]
+
+
+def _within(axes: Mapping[str, Axis], primitive: str) -> Mapping[str, Axis]:
+    """Return the axes without the datatypes that a primitive lacks; with all where it lacks all, so that it says so."""
+    known = REGISTRY[primitive].datatypes
+    values = tuple(name for name in axes["datatype"].values if name in known)
+    return {**axes, "datatype": replace(axes["datatype"], values=values)} if values else axes
+
+
+def in_rounds(jobs: Sequence[Job], rounds: int, seed: int | None) -> list[Job]:
+    """Return all jobs, round after round, each round in a random order of its own; as given where `seed` is None.
+
+    A drift of the machine over the run (heat, neighbours) falls on all cases alike then, not on the last ones. With
+    several rounds each case is visited at several times, and what differs between visits is seen, too.
+
+    Raises
+    ------
+    ArgumentError
+        If there are more than 1,000,000.
+    """
+    if rounds * len(jobs) > _MOST_JOBS:
+        raise ArgumentError(
+            f"{rounds:,} rounds of {len(jobs):,} cases are {rounds * len(jobs):,} measurements, but a run has at most "
+            f"{_MOST_JOBS:,}; take fewer rounds or cases"
+        )
+    order = None if seed is None else random.Random(seed)
+    found: list[Job] = []
+    for number in range(rounds):
+        visited = list(jobs) if order is None else order.sample(list(jobs), len(jobs))
+        found += [replace(job, round=number) for job in visited]
+    return found
+
+
+def with_n(sweeps: Iterable[Sweep], n: int) -> tuple[Sweep, ...]:
+    """Return sweeps at another n."""
+    return tuple(Sweep(sweep.primitives, {**sweep.axes, "n": Axis("n", (n,))}) for sweep in sweeps)
+
+
+def need_datatypes(sweeps: Iterable[Sweep]) -> None:
+    """Refuse a primitive that has none of the datatypes asked for, before anything is measured.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    for sweep in sweeps:
+        for primitive in sweep.primitives:
+            known, asked = REGISTRY[primitive].datatypes, sweep.axes["datatype"].values
+            if not set(known) & set(asked):
+                fitting = [name for name, kind in REGISTRY.items() if set(asked) & set(kind.datatypes)]
+                remedy = f"; {', '.join(map(str, asked))} is for {', '.join(fitting)}" if fitting else ""
+                raise ArgumentError(
+                    f"{primitive} has no datatype {' or '.join(map(str, asked))}; it has {', '.join(known)}{remedy}"
+                )
+
+
+def narrowed(sweeps: Iterable[Sweep], axes: Mapping[str, Axis], primitives: Sequence[str]) -> tuple[Sweep, ...]:
+    """Return sweeps with some axes replaced, of some primitives only (of all that they have where none is named)."""
+    found = []
+    for sweep in sweeps:
+        chosen = tuple(name for name in sweep.primitives if not primitives or name in primitives)
+        if chosen:
+            found.append(Sweep(chosen, {**sweep.axes, **axes}))
+    return tuple(found)
+
+
+# ---- suites ------------------------------------------------------------------------------------------------------
+
+
+def _suite_folder() -> Path:
+    """Return the folder with the suites: in the wheel inside the package, in a checkout in benchmarks."""
+    package = Path(__file__).resolve().parents[2]
+    inside = package / "_suites"
+    return inside if inside.is_dir() else package.parent / "benchmarks" / "suites"
+
+
+def suite_names() -> list[str]:
+    """Return the names of the suites that come with this package."""
+    return sorted(path.stem for path in _suite_folder().glob("*.toml"))
+
+
+def load_suite(name: str) -> Suite:
+    """Read a suite.
+
+    Parameters
+    ----------
+    name : str
+        One of `suite_names`, or the path of a TOML file.
+
+    Raises
+    ------
+    ArgumentError
+        If there is none, or it cannot be understood; the message has the file and the place.
+    """
+    is_path = name.endswith(".toml") or "/" in name or "\\" in name
+    path = Path(name) if is_path else _suite_folder() / f"{name}.toml"
+    if not is_path and name not in suite_names():
+        raise ArgumentError(
+            f"there is no suite {name!r}; there are {', '.join(suite_names())}, or give the path of a .toml file"
+        )
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ArgumentError(f"suite {path.name}: cannot be read: {error.strerror or error}") from error
+    except RecursionError as error:
+        raise ArgumentError(f"suite {path.name}: nested too deeply: no suite") from error
+    except ValueError as error:  # of TOML, of UTF-8, or of a number with thousands of digits
+        raise ArgumentError(f"suite {path.name}: this is not TOML: {error}") from error
+    return _suite(path, content)
+
+
+def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
+    def need(condition: bool, where: str, problem: str) -> None:
+        if not condition:
+            raise ArgumentError(f"suite {path.name}: {where}: {problem}")
+
+    for key in content:
+        need(key in ("description", "protocol", "sweep"), key, "unknown; there are description, protocol, sweep")
+    protocol = content.get("protocol", {})
+    need(isinstance(protocol, dict), "protocol", "must be a table, [protocol]")
+    known = [f.name for f in fields(SamplingProtocol)]
+    for key, value in protocol.items():
+        need(key in known, f"protocol.{key}", f"unknown; there are {', '.join(known)}")
+        try:
+            SamplingProtocol(**{key: value})
+        except ArgumentError as error:
+            raise ArgumentError(f"suite {path.name}: protocol.{key}: {error}") from error
+    tables = content.get("sweep", [])
+    need(isinstance(tables, list) and bool(tables), "sweep", "there must be at least one table, [[sweep]]")
+    sweeps = []
+    for i, table in enumerate(tables):
+        where = f"sweep[{i}]"
+        need(isinstance(table, dict), where, "must be a table, [[sweep]]")
+        for key in table:
+            need(key in ("primitives", "axes"), f"{where}.{key}", "unknown; there are primitives, axes")
+        primitives = table.get("primitives", list(DEFAULT_PRIMITIVES))
+        axes = table.get("axes", [])
+        for key, words in (("primitives", primitives), ("axes", axes)):
+            texts = isinstance(words, list) and all(isinstance(word, str) for word in words)
+            need(texts, f"{where}.{key}", "must be a list of texts")
+        for name in primitives:
+            known = name in REGISTRY or primitives == [_OTHERS]
+            need(known, f"{where}.primitives", f"{name!r} is not one of {', '.join(REGISTRY)}")
+        try:
+            sweeps.append(Sweep(tuple(primitives), collect_axes(axes, {}, DEFAULT_AXES)))
+        except ArgumentError as error:
+            raise ArgumentError(f"suite {path.name}: {where}.axes: {error}") from error
+    named = {YARDSTICK, *(name for sweep in sweeps for name in sweep.primitives)}  # the yardstick runs in any case
+    others = tuple(name for name in REGISTRY if name not in named)
+    sweeps = [replace(sweep, primitives=others) if sweep.primitives == (_OTHERS,) else sweep for sweep in sweeps]
+    return Suite(path.stem, tuple(sweeps), str(content.get("description", "")), protocol)

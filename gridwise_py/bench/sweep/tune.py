@@ -1,0 +1,215 @@
+"""Searches for the fastest shapes of kernels on an adapter, and keeps them for it: `gridwise tune`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ...errors import ArgumentError
+from ...primitives import Reduce, Scan, VectorAdd
+from ...primitives.base import Primitive
+from ...runtime.context import context_of
+from ...runtime.device import device_key
+from ...storage import cache
+from ...tuning.shapes import Shape, candidates_for, shapes_for, tuning_of
+from ...tuning.store import TUNING_FORMAT, TUNING_KIND
+from ...types.capabilities import Capabilities
+from ..sampling.interleave import checker, interleaved, random_arguments, samples_ns
+from ..sampling.measurement import Measurement
+from ..sampling.protocol import SamplingProtocol
+from ..stats.verdict import Pair, VerdictKind, judge_all
+
+__all__ = ["TUNED_KERNELS", "Choice", "Trial", "make_for", "tune"]
+
+_MAKERS: Mapping[str, Callable[..., Primitive]] = {
+    "elementwise": lambda device, **options: VectorAdd(device, "u32", **options),
+    "reduce": lambda device, **options: Reduce(device, "u32", **options),
+    "scan": lambda device, **options: Scan(device, "u32", strategy="reduce_then_scan", **options),
+    "scan_lookback": lambda device, **options: Scan(device, "u32", strategy="lookback", **options),
+}
+
+#: What is searched, by the names in tuning/shapes.py.
+TUNED_KERNELS = tuple(_MAKERS)
+
+# Where a row of the table ends far up, few items are what it is for.
+_SMALL_ITEMS = 1 << 20
+_LARGE_ITEMS = 1 << 26
+_LARGE_ITEMS_CPU = 1 << 22
+_THRESHOLD = 0.02
+_PROTOCOL = SamplingProtocol(
+    min_samples=20, block_trials=10, timeout_s=0.05, warmup_s=0.03, max_warmup_s=0.1, canary_passes=3, check_unit=False
+)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate that was measured.
+
+    Attributes
+    ----------
+    shape : Shape
+    time_ns : float or None
+        Median of all rounds; None where the result was wrong.
+    ratio : float or None
+        Of its time to that of the table's shape, as judged; None for the table's own and for wrong ones.
+    verdict : str
+        ``"default"``, ``"faster"``, ``"slower"``, ``"same"``, ``"ambiguous"`` or ``"wrong"``.
+    """
+
+    shape: Shape
+    time_ns: float | None
+    ratio: float | None
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was found for one row of the table.
+
+    Attributes
+    ----------
+    kernel : str
+    up_to : int or None
+        Items that the row is for.
+    n : int
+        Items that were measured.
+    winner : Shape
+    trials : tuple of Trial
+        The table's own shape first.
+    """
+
+    kernel: str
+    up_to: int | None
+    n: int
+    winner: Shape
+    trials: tuple[Trial, ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether another shape than the table's won."""
+        return self.winner != self.trials[0].shape
+
+    @property
+    def ratio(self) -> float:
+        """Time of the winner by that of the table's shape."""
+        return next((t.ratio for t in self.trials if t.shape == self.winner and t.ratio is not None), 1.0)
+
+
+def tune(
+    device: wgpu.GPUDevice,
+    kernels: Iterable[str] | None = None,
+    *,
+    rounds: int = 5,
+    protocol: SamplingProtocol = _PROTOCOL,
+    max_items: int | None = None,
+    progress: Callable[[str], None] = lambda step: None,
+) -> tuple[Choice, ...]:
+    """Search the fastest shapes on a device and keep them for its adapter and driver.
+
+    Every candidate of `tuning.candidates_for` is checked against numpy and measured in turns with the table's own
+    shape. One replaces it only where it is judged faster by more than 2 %: `judge_all`, with the rounds as units.
+    Primitives that are made from then on use the winners.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    kernels : iterable of str, optional
+        Of `TUNED_KERNELS`; by default all. What is kept of others stays.
+    rounds : int, default 5
+        Measurements of each candidate; three at least are needed to tell a difference from chance.
+    protocol : SamplingProtocol
+        Of one measurement.
+    max_items : int, optional
+        By default 2^26, or 2^22 on a CPU adapter, or what the device binds.
+    progress : callable
+        Called with what comes next.
+
+    Returns
+    -------
+    tuple of Choice
+        One per row of the table.
+    """
+    measured = context_of(device).capabilities
+    plain = replace(measured, tuning=None)
+    kernels = TUNED_KERNELS if kernels is None else list(kernels)
+    unknown = set(kernels) - set(TUNED_KERNELS)
+    if unknown:
+        raise ArgumentError(f"kernels {sorted(unknown)} are unknown; known are {', '.join(TUNED_KERNELS)}")
+    if max_items is None:
+        max_items = _LARGE_ITEMS_CPU if measured.is_cpu else _LARGE_ITEMS
+    max_items = max(1, min(max_items, measured.limits["max-storage-buffer-binding-size"] // 4))
+    choices = []
+    for kernel in kernels:
+        for up_to, shape in shapes_for(kernel, plain).rows:
+            n = max_items if up_to is None else min(up_to, _SMALL_ITEMS, max_items)
+            choices.append(_choose(device, plain, kernel, up_to, shape, n, rounds, protocol, progress))
+    _keep(device, choices)
+    return tuple(choices)
+
+
+def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, shape: Shape) -> Primitive:
+    """Return the primitive that a kernel is measured by, in one shape for every length."""
+    return _MAKERS[kernel](device, tuning=tuning_of(kernel, shape), capabilities=plain)
+
+
+def _choose(
+    device: wgpu.GPUDevice, plain: Capabilities, kernel: str, up_to: int | None, default: Shape, n: int, rounds: int,
+    protocol: SamplingProtocol, progress: Callable[[str], None],
+) -> Choice:  # fmt: skip
+    mode = plain.subgroup_mode(None)
+    shapes = list(dict.fromkeys([default, *candidates_for(kernel, plain, mode)]))
+    progress(f"{kernel}, {n:,} items: {len(shapes)} shapes")
+    primitives = {_name(shape): make_for(kernel, device, plain, shape) for shape in shapes}
+    first = primitives[_name(default)]
+    inputs, arrays = random_arguments(first, n, protocol.seed)
+    found = interleaved(primitives, arrays, rounds=rounds, protocol=protocol, check=checker(first, inputs))
+    trials = _judge(shapes, [found[_name(shape)] for shape in shapes], plain.tick_step_ns or 0.0)
+    faster = [t for t in trials if t.verdict == VerdictKind.FASTER and t.ratio is not None]
+    winner = min(faster, key=lambda t: t.ratio or 1.0).shape if faster else default
+    return Choice(kernel, up_to, n, winner, tuple(trials))
+
+
+def _name(shape: Shape) -> str:
+    return f"{shape.workgroup_size} x {shape.vecs}, {shape.max_blocks}"
+
+
+def _judge(shapes: list[Shape], found: list[list[Measurement]], tick_step_ns: float) -> list[Trial]:
+    """Judge all against the first."""
+    good = [bool(rounds) and all(m.correct for m in rounds) for rounds in found]
+    if not good[0]:
+        wrong = [str(m.error or m.mismatches[0]) for m in found[0] if not m.correct]
+        raise ArgumentError(f"the table's own shape {_name(shapes[0])} gives wrong results here: {'; '.join(wrong)}")
+    blocks = [samples_ns(rounds) if ok else [] for rounds, ok in zip(found, good, strict=True)]
+    rivals = [i for i in range(1, len(shapes)) if good[i]]
+    steps = [tick_step_ns / (m.protocol.get("batch_trials") or 1) for m in (rounds[0] for rounds in found)]
+    pairs = [Pair(blocks[0], blocks[i], max(steps[0], steps[i])) for i in rivals]
+    verdicts = dict(zip(rivals, judge_all(pairs, threshold=_THRESHOLD), strict=True))
+    trials = []
+    for i, shape in enumerate(shapes):
+        time_ns = float(np.median(np.concatenate(blocks[i]))) if good[i] else None
+        verdict = verdicts.get(i)
+        word = "default" if i == 0 else "wrong" if verdict is None else str(verdict.kind)
+        trials.append(Trial(shape, time_ns, None if verdict is None else verdict.ratio, word))
+    return trials
+
+
+def _keep(device: wgpu.GPUDevice, choices: list[Choice]) -> None:
+    """Write the winners beside what is kept of other kernels, and use them on this device."""
+    key = device_key(device)
+    before: dict[str, Any] = cache.load(TUNING_KIND, key, TUNING_FORMAT) or {}
+    searched = {choice.kernel for choice in choices}
+    kept = before.get("shapes") if isinstance(before.get("shapes"), dict) else {}
+    shapes = {kernel: rows for kernel, rows in kept.items() if kernel not in searched}
+    for kernel in sorted(searched):
+        mine = [choice for choice in choices if choice.kernel == kernel]
+        if any(choice.changed for choice in mine):
+            shapes[kernel] = [[choice.up_to, tuning_of(kernel, choice.winner).to_dict()] for choice in mine]
+    reported = before.get("choices") if isinstance(before.get("choices"), list) else []
+    report = [c for c in reported if isinstance(c, dict) and c.get("kernel") not in searched]
+    report += [asdict(choice) | {"changed": choice.changed, "ratio": choice.ratio} for choice in choices]
+    cache.save(TUNING_KIND, key, TUNING_FORMAT, {"shapes": shapes, "choices": report})
+    context_of(device).use_tuning(shapes or None)

@@ -1,0 +1,1 @@
+from . import wgpu_native as wgpu_native

@@ -1,0 +1,5 @@
+import wgpu
+
+def write_timestamp(
+    encoder: wgpu.GPUComputePassEncoder | wgpu.GPUCommandEncoder, query_set: wgpu.GPUQuerySet, query_index: int
+) -> None: ...
