@@ -24,6 +24,7 @@ import gridwise_py as gw
 from gridwise_py.backend.wgpu_native import wait_idle
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.runtime.context import context_of
+from gridwise_py.storage.json_files import write_json
 
 
 def parse_count(text: str) -> int:
@@ -111,7 +112,7 @@ def main(adapter: str | None, sizes: str, threads_text: str, rounds: int, json_p
                     flush=True,
                 )
     if json_path is not None:
-        write_results(json_path, {**run_context(device), "rounds": rounds, "results": rows})
+        write_json(json_path, {**run_context(device), "rounds": rounds, "results": rows})
 
 
 _OURS = ("asarray", "copy_from", "to_numpy", "to_numpy_out")
