@@ -287,6 +287,17 @@ def test_several_threads_at_once(device):
     assert wrong == []
 
 
+def test_where_no_thread_can_be_started(device, monkeypatch):
+    def refuse(_self):
+        raise RuntimeError("can't start new thread")
+
+    alone = transfers._Workers(2)
+    monkeypatch.setattr(transfers, "_workers", lambda _count: alone)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    data = _random(6 * CHUNK + 1)
+    _same_bits(gw.asarray(data, device).to_numpy(), data)
+
+
 @pytest.mark.parametrize("overlap", [True, False])
 def test_streams_take_any_layout(device, overlap):
     data = _random(12 * CHUNK)
