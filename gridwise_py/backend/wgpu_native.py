@@ -145,10 +145,9 @@ def map_buffer(
         promise = buffer.map_async(mode, offset, size)
         mapped = getattr(promise, "_thread_event", None)
         if mapped is not None:
-            # Where the GPU is done with the buffer, this maps it here; wgpu-py's thread would have to wake up first.
-            queue_is_idle(device)
-            if not mapped.is_set():
-                _wait_for(device, mapped, limit_s)
+            # By wgpu-py's thread only: were the device polled here, an interrupt of its callback would be lost, and with
+            # it the news that the buffer is mapped.
+            _wait_for(device, mapped, limit_s)
         promise.sync_wait()
 
 
