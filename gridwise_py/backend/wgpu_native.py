@@ -145,8 +145,8 @@ def map_buffer(
         promise = buffer.map_async(mode, offset, size)
         mapped = getattr(promise, "_thread_event", None)
         if mapped is not None:
-            # By wgpu-py's thread only: were the device polled here, an interrupt of its callback would be lost, and with
-            # it the news that the buffer is mapped.
+            # By wgpu-py's thread only: if this thread polled the device, an interrupt in the callback would be lost,
+            # and with it the news that the buffer is mapped.
             _wait_for(device, mapped, limit_s)
         promise.sync_wait()
 
