@@ -1,4 +1,4 @@
-"""Event: a point in the queue, and the GPU timestamp at which it was reached; for any wgpu work."""
+"""Event: a point in the queue with the GPU timestamp at which it was reached; for any wgpu work."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Event:
     ----------
     device : wgpu.GPUDevice
     enable_timing : bool, default True
-        Whether to take the time. False costs no query; the event then only tells whether the GPU has reached it.
+        Whether to take a timestamp. With False, the event uses no query and only shows whether the GPU has reached it.
     blocking : bool, default False
         Accepted for code written for torch; `synchronize` waits in the driver either way.
     interprocess, external : bool, default False
@@ -123,11 +123,11 @@ class Event:
 
     @property
     def enable_timing(self) -> bool:
-        """Whether it takes the time."""
+        """Whether it takes a timestamp."""
         return self._helper is not None
 
     def record(self, encoder: wgpu.GPUCommandEncoder | None = None) -> None:
-        """Record the event behind all submitted work, or at this point of an encoder.
+        """Record the event after all submitted work, or at this point of an encoder.
 
         Parameters
         ----------
