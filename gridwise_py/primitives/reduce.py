@@ -71,8 +71,8 @@ class Reduce(InputTotal, OperatorPrimitive):
     A device that flushes denormals may add n·2⁻¹²⁶. The bounds hold unless something overflows. In windows the first
     term is that of the window with the longest blocks, with its n and b.
 
-    **Deterministic** reductions combine without subgroups, in tiles of 4,096 items and at most 528 blocks, whatever
-    the tuning; h is then at most 4·⌈⌈n/4096⌉/b⌉ + 21. Kernels prevent the compiler from reassociating an addition or
+    **Deterministic** reductions combine without subgroups, in tiles of 4,096 items and at most 528 blocks, with any
+    tuning; h is then at most 4·⌈⌈n/4096⌉/b⌉ + 21. Kernels prevent the compiler from reassociating an addition or
     multiplication (docs/algorithms.md). A NaN always has the bits ``0x7fc00000``. If denormals occur, a device that
     flushes them can differ from others. The WGSL of a user's operator is not protected: a compiler may contract
     a·b + c on one adapter and not on another. The order may change with the version of this library; the changelog then
@@ -181,7 +181,7 @@ class Reduce(InputTotal, OperatorPrimitive):
         )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:
-        """Return what numpy gives for the same input, shape (1,), in the input's dtype."""
+        """Return numpy's result for the same input, shape (1,), in the input's dtype."""
         if input.size == 0:
             return np.array([self.op.empty_result(self.datatype)], dtype=input.dtype)
         return np.array([fold(self.op, input)], dtype=input.dtype)

@@ -1,4 +1,4 @@
-"""Profile: what the CPU and the GPU did in a block of code, by region, primitive and kernel; as ``torch.profiler``."""
+"""Profile: CPU and GPU times of a block of code, by region, primitive and kernel, like ``torch.profiler``."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class OnGpu(ABC):
         Raises
         ------
         ArgumentError
-            If there is no such item, or several and no index.
+            If there is no such item, or `index` is missing for several items.
         """
         if index is None:
             if self.size != 1:
@@ -174,7 +174,7 @@ def slice_bounds(key: Any, length: int, kind: str) -> tuple[int, int]:
 class Array(OnGpu):
     """A one-dimensional, typed view of a GPU buffer.
 
-    Make one with `asarray`, `empty` or `empty_like`, or from a buffer of your own. Slices are views: they share the
+    Create one with `asarray`, `empty` or `empty_like`, or from your own buffer. Slices are views: they share the
     buffer, and may start at any item.
 
     Parameters
@@ -568,7 +568,7 @@ def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
         else:
             lost = items.astype(np.float64) != found
             remedy = (
-                f"it is no whole number; round first, numpy.rint(data).astype(numpy.{wanted.numpy_name}), or take f32"
+                f"it is not an integer; round first, numpy.rint(data).astype(numpy.{wanted.numpy_name}), or take f32"
             )
         if lost.any():
             raise DatatypeError(f"data cannot be held as {wanted}: it has {found[lost][0]}, and {remedy}")

@@ -275,7 +275,7 @@ class BoundCall(Generic[ItemsT]):
         return Run(bound.plan, self.outputs, encoder, measurement)
 
     def get_timing_result(self) -> TimingResult:
-        """Return what the last timed run measured; see `Run.get_timing_result`."""
+        """Return the times of the last timed run; see `Run.get_timing_result`."""
         return timing_result(self.name, self._last_timed)
 
     async def get_timing_result_async(self) -> TimingResult:

@@ -263,7 +263,7 @@ class Event:
         if end.device is not self.device:
             raise ArgumentError(
                 "the two events are of different devices, whose clocks are unrelated; time each "
-                "device with two events of its own, or both with time.perf_counter_ns() around synchronize()"
+                "device with its own two events, or both with time.perf_counter_ns() around synchronize()"
             )
         a, b = self._span("elapsed time, start"), end._span("elapsed time, end")
         for name, span in (("start", a), ("end", b)):

@@ -1,7 +1,7 @@
 """The stopwatch: timestamp queries around passes, and the CPU bracket around a submission.
 
 It knows nothing about primitives. A device has one `TimingHelper`; every timed run opens a
-`TimingSession` on it, and takes one pair of queries per pass. Queries are resolved in a submission of their own,
+`TimingSession` on it, and takes one pair of queries per pass. Queries are resolved in a separate submission,
 after the work is done (on macOS 26, timestamps that are resolved in the same submission are mostly wrong:
 wgpu #9414), when the session is read; a session may be read late, in any order, or never.
 """
