@@ -1,29 +1,29 @@
-"""Data-parallel GPU primitives in WGSL, on every GPU, and a stopwatch for them that can be trusted.
+"""Data-parallel GPU primitives in WGSL, and a stopwatch that measures them on the GPU.
 
-Where to begin, after ``import gridwise_py as gw``:
+Overview, after ``import gridwise_py as gw``:
 
-functions as in numpy
+functions like numpy's
     ``gw.sum prod min max reduce cumsum scan sort argsort sort_pairs matmul add``
 data on the GPU
     ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back
-made once, executed often
+primitives, constructed once and executed often
     ``gw.Scan(device, "f32").execute(input=x).output``; ``gw.Reduce``, ``gw.Sort`` …
-operators and kernels of your own
+your own operators and kernels
     ``gw.BinOp``, ``gw.UnaryOp``, ``gw.Kernel``
-more data than a buffer or the GPU holds
+data larger than a buffer or than GPU memory
     ``gw.ChunkedArray``, ``gw.stream``
 devices
     ``gw.default_device()``, ``gw.request_device()``, ``gw.list_adapters()``
 times of a call
     ``execute(…, enable_gpu_timing=True).get_timing_result()``, ``gw.profile``
-measurements with intervals (``pip install 'gridwise-py[bench]'``)
+measurements with confidence intervals (extra ``bench``)
     ``gw.measure(primitive, …)``, ``gw.benchmark(callable)``, the command ``gridwise``
 
 Sums, scans, minima and products take u32, i32 and f32 (numpy uint32, int32,
 float32) in one dimension, and integers wrap. Sorts take 64 bits and f16, too;
-matrix products take f32 and f16. docs/numpy-and-cupy.md says what of numpy and
-cupy is here and what is not. ``dir(gw)`` has all public names; ``help(gw.sum)``
-and ``help(gw.Scan)`` say more.
+matrix products take f32 and f16. docs/numpy-and-cupy.md maps numpy and CuPy
+functions to these. ``dir(gw)`` lists all public names; see also ``help(gw.sum)``
+and ``help(gw.Scan)``.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""One-shot functions: numpy in, numpy out; or Array in, Array out; or ChunkedArray in and out, too."""
+"""One-shot functions. A result has the type of the input: numpy array, Array or ChunkedArray."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add(a: Any, b: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     Parameters
     ----------
     a, b : numpy.ndarray or Array
-        Shape (n,), both in one datatype: u32, i32 or f32 (numpy uint32, int32, float32). Nothing is broadcast: for a
+        Shape (n,), with the same datatype: u32, i32 or f32 (numpy uint32, int32, float32). Nothing is broadcast: for a
         number c give ``np.full_like(a, c)``.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
@@ -49,7 +49,7 @@ def add(a: Any, b: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,); an Array where an argument is one.
+        Shape (n,); an Array if an argument is one.
 
     Examples
     --------
@@ -102,8 +102,8 @@ def reduce(
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Other dtypes are refused, with the conversion
-        that there is; see Notes.
+        Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Other dtypes raise; the message names the
+        conversion. See Notes.
     op : BinOp or {"add", "multiply", "min", "max"}, default Add
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
@@ -126,12 +126,12 @@ def reduce(
 
     Notes
     -----
-    The result has the dtype of `x`: sums and products of integers wrap modulo 2**32, where numpy widens to 64 bits.
-    Where they may get larger than that, reduce ``x.astype(np.float32)`` with ``compensated=True`` (24 bits of the sum
-    are right), or let numpy do it.
+    The result has the dtype of `x`: sums and products of integers wrap modulo 2**32, while numpy widens to 64 bits. If
+    they may overflow, reduce ``x.astype(np.float32)`` with ``compensated=True`` (24 bits of the sum are right), or use
+    numpy.
 
-    Lists of Python numbers, and ``np.arange(10)``, are of int64 or float64: convert them with
-    ``np.asarray(x, dtype=np.int32)``, say.
+    numpy makes int64 or float64 of lists of Python numbers and of ``np.arange(10)``: convert them, for example with
+    ``np.asarray(x, dtype=np.int32)``.
     """
     return _reduce("gw.reduce()", x, op, device, deterministic=deterministic, compensated=compensated)
 
@@ -155,14 +155,14 @@ def sum(
 ) -> np.number[Any]: ...
 @explained(REMEDIES)
 def sum(x: Any, *, deterministic: bool = False, compensated: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the sum of `x` in its own datatype (integers wrap, unlike `numpy.sum`); 0 for no items.
+    """Return the sum of `x` in its own datatype (integers wrap, unlike in `numpy.sum`); 0 if `x` is empty.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
         Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Convert others first: ``x.astype(np.float32)``
-        rounds float64 to about 7 digits; ``x.astype(np.int32)`` is right for int64 within ±2**31;
-        ``np.asarray(x, dtype=np.int32)`` does it for a list.
+        rounds float64 to about 7 digits; ``x.astype(np.int32)`` is exact for int64 within ±2**31;
+        ``np.asarray(x, dtype=np.int32)`` converts a list.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
     device : wgpu.GPUDevice, optional
@@ -175,8 +175,8 @@ def sum(x: Any, *, deterministic: bool = False, compensated: bool = False, devic
 
     Notes
     -----
-    A sum of u32 or i32 is taken modulo 2**32, where `numpy.sum` widens to 64 bits: three times 2**31 give 2**31. Where
-    the sum may be larger, take ``gw.sum(x.astype(np.float32), compensated=True)``, or numpy.
+    A sum of u32 or i32 wraps modulo 2**32, while `numpy.sum` widens to 64 bits: three times 2**31 give 2**31. If the
+    sum may be larger, use ``gw.sum(x.astype(np.float32), compensated=True)``, or numpy.
 
     Examples
     --------
@@ -199,13 +199,13 @@ def prod(x: NDArray[ScalarT], *, deterministic: bool = ..., device: wgpu.GPUDevi
 def prod(x: HostItems, *, deterministic: bool = ..., device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
 @explained(REMEDIES)
 def prod(x: Any, *, deterministic: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the product of `x` in its own datatype (integers wrap, unlike `numpy.prod`); 1 for no items.
+    """Return the product of `x` in its own datatype (integers wrap, unlike in `numpy.prod`); 1 if `x` is empty.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
         Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Convert others first, as for `sum`. Products of
-        integers are taken modulo 2**32; f32 reaches 3.4e38.
+        integers wrap modulo 2**32; f32 reaches 3.4e38.
     deterministic : bool, default False
         For floats: the same bits everywhere. See `Reduce`.
     device : wgpu.GPUDevice, optional
@@ -227,7 +227,7 @@ def min(x: NDArray[ScalarT], *, device: wgpu.GPUDevice | None = ...) -> ScalarT:
 def min(x: HostItems, *, device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
 @explained(REMEDIES)
 def min(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the smallest item of `x`; NaN if there is one; raises for no items.
+    """Return the smallest item of `x`, or NaN if `x` has one; raises if `x` is empty.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def max(x: NDArray[ScalarT], *, device: wgpu.GPUDevice | None = ...) -> ScalarT:
 def max(x: HostItems, *, device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
 @explained(REMEDIES)
 def max(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the largest item of `x`; NaN if there is one; raises for no items.
+    """Return the largest item of `x`, or NaN if `x` has one; raises if `x` is empty.
 
     Parameters
     ----------
@@ -354,13 +354,13 @@ def cumsum(
 def cumsum(
     x: Any, *, deterministic: bool = False, compensated: bool = False, device: wgpu.GPUDevice | None = None
 ) -> Any:
-    """Return the inclusive prefix sums of `x` in its own datatype (integers wrap, unlike `numpy.cumsum`).
+    """Return the inclusive prefix sums of `x` in its own datatype (integers wrap, unlike in `numpy.cumsum`).
 
     Parameters
     ----------
     x : numpy.ndarray or Array
         Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Convert others first, as for `sum`. Integers wrap
-        modulo 2**32, where `numpy.cumsum` widens to 64 bits.
+        modulo 2**32, while `numpy.cumsum` widens to 64 bits.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.
     device : wgpu.GPUDevice, optional
@@ -388,14 +388,14 @@ def sort(x: NDArray[ScalarT], *, descending: bool = ..., device: wgpu.GPUDevice 
 def sort(x: HostItems, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...) -> NDArray[Any]: ...
 @explained(REMEDIES)
 def sort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the items of `x` in order, as numpy's stable sort gives them.
+    """Return a sorted copy of `x`, like numpy's stable sort.
 
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Shape (n,), of u32, i32, f32, u64, i64, f64 or f16; it stays as it is.
+        Shape (n,), of u32, i32, f32, u64, i64, f64 or f16.
     descending : bool, default False
-        Largest first; equal items keep their order, and NaN comes last in either case.
+        Largest first. Equal items keep their order, and NaN comes last in both directions.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -413,7 +413,7 @@ def argsort(x: ItemsT, *, descending: bool = ..., device: wgpu.GPUDevice | None 
 def argsort(x: HostItems, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...) -> NDArray[np.intp]: ...
 @explained(REMEDIES)
 def argsort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the positions that would sort `x`, as numpy's stable argsort gives them.
+    """Return the indices that would sort `x`, like numpy's stable argsort.
 
     Parameters
     ----------
@@ -423,7 +423,7 @@ def argsort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None =
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,), of numpy's index type for numpy, of u32 for an Array.
+        Shape (n,): intp for numpy, u32 for an Array.
     """
     (result,) = one_shot("gw.argsort()", ArgSort, (), device, {"input": x}, descending=descending)
     return result if isinstance(result, Items) else result.astype(np.intp)
@@ -447,7 +447,7 @@ def sort_pairs(
 ) -> tuple[NDArray[Any], NDArray[Any]]: ...
 @explained(REMEDIES)
 def sort_pairs(keys: Any, values: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return `keys` in order, and each key's value along with it.
+    """Return sorted copies of `keys` and `values`, ordered by key; stable.
 
     Parameters
     ----------
@@ -516,23 +516,23 @@ def matmul(
     ----------
     a, b : numpy.ndarray or Array
         Of f32 or f16. Numpy: shapes (m, k) and (k, n); a vector is a row of `a`, or a column of `b`, as in
-        `numpy.matmul`. An Array has one dimension: its matrix lies in it row by row.
+        `numpy.matmul`. An Array has one dimension and holds its matrix row by row.
     m, n, k : int, optional
-        Sizes, for Arrays. One is enough where the lengths tell the others.
+        Sizes, for Arrays. One is enough if the lengths determine the others.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
-        Shape (m, n), without the dimensions that vectors lack; an Array of shape (m·n,) where an argument is one.
+        Shape (m, n), without the dimensions that vectors lack; an Array of shape (m·n,) if an argument is one.
 
     Raises
     ------
     LengthError
-        If the sizes do not fit each other.
+        If the sizes do not match.
     ArgumentError
-        If they are not known, or there are more than two dimensions.
+        If the sizes are unknown, or there are more than two dimensions.
     """
     call = "gw.matmul()"
     given = {n: v if isinstance(v, Items) else argument_array(call, n, v) for n, v in {"a": a, "b": b}.items()}
@@ -578,7 +578,7 @@ def _matrix_sizes(given: Mapping[str, Any], asked: Mapping[str, int | None]) -> 
             if wanted not in sizes and sizes.get(known):
                 if given[name].size % sizes[known]:
                     raise LengthError(
-                        f"matmul: {name} has {given[name].size} items, which are no rows and columns with "
+                        f"matmul: {name} has {given[name].size} items, which is not a multiple of "
                         f"{known}={sizes[known]}"
                     )
                 sizes[wanted] = given[name].size // sizes[known]

@@ -91,7 +91,7 @@ def launch_blocking() -> bool:
 
 
 def scan_strategy() -> ScanStrategy:
-    """``GRIDWISE_SCAN_STRATEGY``: the strategy of a `Scan` that is made without one; read when it is first bound."""
+    """``GRIDWISE_SCAN_STRATEGY``: the strategy of a `Scan` without ``strategy=``; read when it is first bound."""
     return _one_of("GRIDWISE_SCAN_STRATEGY", _SCAN_STRATEGIES, "auto")
 
 

@@ -1,7 +1,7 @@
-"""What a primitive says of its arguments, as data: names, datatypes, lengths, and which of them may overlap.
+"""The arguments of a primitive, as data: names, datatypes, lengths, and which of them may overlap.
 
-A class lists its `Argument` objects. For one primitive they become a `Signature`, in which every reference to an
-attribute of the primitive is replaced by its value. A call is checked against that in one visit.
+A class lists `Argument` objects. The `Signature` of one primitive has the same list, with every reference to an
+attribute of the primitive replaced by its value. Calls are checked against the signature.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SameAs:
     ----------
     argument : str
     remedy : str
-        What to do where an input has another length.
+        What messages recommend if an input has another length.
     """
 
     argument: str
@@ -50,14 +50,14 @@ class Product:
 
 @dataclass(frozen=True)
 class UpTo:
-    """At most as many items as another argument has: the GPU counts them.
+    """At most as many items as another argument; the GPU counts them.
 
     Attributes
     ----------
     argument : str
         Its length is the capacity of the output.
     count : str
-        The output, of one u32, that says how many items there are.
+        The name of the output, of one u32, that holds the count.
     """
 
     argument: str
@@ -76,20 +76,20 @@ class Argument:
     name : str
     is_output : bool
     datatype : str, Datatype or None
-        The attribute of the primitive that has the datatype, or a datatype, or None for any.
+        The name of the primitive's attribute with the datatype, or a datatype, or None for any.
     length : int, SameAs, Product, UpTo, callable or None
-        How many items it has. None is any number, for an output one that the caller must choose. A callable gets the
-        lengths of the inputs by name, and is for outputs only.
+        Number of items. None means any number; for an output, the caller must then pass it. A callable gets the lengths
+        of the inputs by name, and is for outputs only.
     overlap : {"never", "same view", "any"}
-        Of an output: whether it may share items with another argument.
+        For outputs: whether it may share items with another argument.
     replaces : str or None
-        Of an output: the input that it is, in primitives with ``overwrite_input=True``.
+        For outputs: the input that it overwrites, in primitives with ``overwrite_input=True``.
     aligned : bool
-        Whether the kernel needs the view to start at the binding itself (a user's kernel that knows no offset).
+        Whether the view must start at the start of the binding, because the kernel (a user's) adds no offset.
     chunked : bool
         Whether it may be a `ChunkedArray`.
     cast : str or None
-        What to do where an array is of another datatype; None for the usual advice.
+        What messages recommend if an array has another datatype; None for the usual advice.
     """
 
     name: str
@@ -161,7 +161,7 @@ class Signature:
             for other in (*others, argument.replaces):
                 if other is not None and other not in resolved:
                     raise ArgumentError(
-                        f"{primitive.name}: argument {argument.name!r} refers to {other!r}, which is none"
+                        f"{primitive.name}: argument {argument.name!r} refers to {other!r}, which is not an argument"
                     )
         return signature
 
@@ -184,7 +184,7 @@ class Signature:
     def words(
         self, given: Mapping[str, Any], before: Mapping[str, tuple[int, ...]] | None = None
     ) -> dict[str, tuple[int, ...]]:
-        """Return the words of the arguments that are values: of those given, else of those of the call before.
+        """Return the words of the arguments that are values: those given, else those of the previous call.
 
         Raises
         ------
@@ -203,7 +203,7 @@ class Signature:
         return words
 
     def check_lengths(self, lengths: Mapping[str, int]) -> None:
-        """Raise LengthError where the lengths of the inputs do not fit each other, or the primitive."""
+        """Raise LengthError if the lengths of the inputs do not match each other or the primitive."""
         for name in self.inputs:
             rule, length = self.arguments[name].length, lengths[name]
             if isinstance(rule, SameAs) and length != lengths[rule.argument]:
@@ -219,7 +219,7 @@ class Signature:
                 )
 
     def output_length(self, name: str, lengths: Mapping[str, int]) -> int | None:
-        """Return for how many items an output needs room, given the lengths of the inputs; None if it does not say."""
+        """Return the capacity that an output needs, given the lengths of the inputs; None if the rule has none."""
         rule = self.arguments[name].length
         if isinstance(rule, (SameAs, UpTo)):
             return lengths[rule.argument] if rule.argument in lengths else self.output_length(rule.argument, lengths)

@@ -1,4 +1,4 @@
-"""The primitives, one algorithm per file. What is imported here is public, as ``gw.Scan`` and so on."""
+"""The primitives, one algorithm per file. The names imported here are public: ``gw.Scan`` and so on."""
 
 from .base import Primitive
 from .copy import Copy

@@ -1,4 +1,4 @@
-"""Primitive: what every data-parallel primitive, and every kernel of a user's own, is run through."""
+"""Primitive: the base of all data-parallel primitives and of users' kernels."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ _TO_CALLER = 6
 
 
 class Primitive(ABC):
-    """Base of all primitives. Make one once and execute it often.
+    """Base of all primitives. Construct one once and execute it often.
 
-    A subclass lists its `arguments` and turns a `Layout` into a `Plan`. A primitive changes in nothing but what it
-    remembers of its last call, which `execute` without arguments repeats.
+    A subclass lists its `arguments` and turns a `Layout` into a `Plan`. A primitive remembers only its last call, which
+    `execute` without arguments repeats.
 
     Parameters
     ----------
     device : wgpu.GPUDevice or None
-        None for planning only, which then needs `capabilities`.
+        None for planning only, with `capabilities`.
     capabilities : Capabilities, optional
-        By default what was measured on the device.
+        By default those measured on the device.
     """
 
     #: Datatypes of the items that it works on, by name.
     datatypes: ClassVar[Mapping[str, Datatype]] = DATATYPES
-    #: What ``execute`` takes, in order. A constructor may replace it by other rules for the same names.
+    #: The arguments of ``execute``, in order. A constructor may set other rules for the same names.
     arguments: tuple[Argument, ...] = ()
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
@@ -87,16 +87,16 @@ class Primitive(ABC):
 
     @abstractmethod
     def plan(self, layout: Layout) -> Plan:
-        """Return the plan for arguments that lie as `layout` says. Pure: the same for the same layout."""
+        """Return the plan for arguments with this layout. Pure: the same layout gives the same plan."""
 
     @classmethod
     def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
-        """Return what the constructor must be told for a benchmark of size n, and the lengths of the inputs."""
+        """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
         return {}, {argument.name: n for argument in cls.arguments if not argument.is_output}
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Its name in reports."""
         return type(self).__name__
 
     @functools.cached_property
@@ -118,7 +118,7 @@ class Primitive(ABC):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What plans are made for."""
+        """The capabilities that plans are made for."""
         return self._capabilities
 
     @classmethod
@@ -128,11 +128,11 @@ class Primitive(ABC):
         Parameters
         ----------
         capabilities : Capabilities
-            Of a device, or invented.
+            Of a device, or made up.
         lengths : mapping from str to int, or Layout
-            Items of each argument, each in a buffer of its own; or where they lie.
+            Number of items of each argument, each in its own buffer; or the whole layout.
         **options
-            What the constructor takes.
+            Options of the constructor.
         """
         primitive = cls(None, capabilities=capabilities, **options)
         if isinstance(lengths, Layout):
@@ -169,8 +169,8 @@ class Primitive(ABC):
     def bind(self, **arrays: Items | wgpu.GPUBuffer | None) -> BoundCall[Any]:
         """Check the arguments, make the outputs that are missing, and return a call that is ready to run.
 
-        The call keeps its arguments, whatever the primitive is called with later. Arguments that are left out are those
-        that the primitive was last executed or recorded with.
+        Later calls of the primitive do not change it. An argument that is left out is that of the primitive's last
+        `execute` or `record`.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class Primitive(ABC):
         Raises
         ------
         ArgumentError
-            If something does not fit; everything stays as it was.
+            If an argument is wrong; nothing was changed.
         """
         return self._bind(arrays)
 
@@ -214,7 +214,7 @@ class Primitive(ABC):
         return call
 
     def release(self) -> None:
-        """Forget the arguments of the last call, so that their memory can go."""
+        """Drop the arguments of the last call, so that their memory can be freed."""
         self._last_call = None
 
     # ---- running ----
@@ -228,7 +228,7 @@ class Primitive(ABC):
         timing: TimingSession | None = None,
         **arrays: Any,
     ) -> dict[str, Items]:
-        """Record the primitive on an encoder, and do nothing else.
+        """Record the primitive on an encoder, without submitting.
 
         Parameters
         ----------
@@ -236,8 +236,8 @@ class Primitive(ABC):
         trials : int, default 1
             How often each dispatch is recorded.
         timing : TimingSession, optional
-            Of this device's `timing_helper`: each kernel then becomes a pass with timestamps. The caller says
-            ``timing.submitted()`` after submitting, or ``timing.mark(encoder)`` before finishing.
+            From this device's `timing_helper`: each kernel then gets its own pass with timestamps. The caller calls
+            ``timing.submitted()`` after submitting, or ``timing.mark(encoder)`` before finishing the encoder.
         **arrays
             The arguments.
 
@@ -271,16 +271,16 @@ class Primitive(ABC):
         Parameters
         ----------
         encoder : wgpu.GPUCommandEncoder, optional
-            To record on, without submitting. By default the primitive submits itself, and does not wait.
+            Record on this encoder, without submitting. By default the primitive submits, and does not wait.
         enable_gpu_timing : bool, default False
-            Take timestamps around each kernel; without ``timestamp-query`` GPU times are None, with a warning.
+            Take timestamps around each kernel. Without ``timestamp-query`` GPU times are None, with a warning.
         enable_cpu_timing : bool, default False
-            Wait until the queue is idle, take the time, submit, wait until it is idle, take the time.
+            Measure the time from the submission to an idle queue; the queue is idle before.
         trials : int, default 1
-            Dispatch each kernel this many times, one after the other. The result is that of one.
+            Dispatch each kernel this many times in a row. The result is that of one trial.
         **arrays : Array, ChunkedArray or wgpu.GPUBuffer
-            The arguments, by name. Those left out are the ones of the call before; an output that was never given is
-            made, and None for an output asks for a new one.
+            The arguments, by name. One that is left out is that of the previous call. An output that was never given,
+            or is None, is allocated.
 
         Returns
         -------
@@ -289,7 +289,7 @@ class Primitive(ABC):
         Raises
         ------
         ArgumentError
-            If something does not fit; nothing was submitted, and everything is as it was.
+            If an argument is wrong; nothing was submitted or changed.
         """
         return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
 
@@ -320,9 +320,9 @@ class Primitive(ABC):
     async def execute_async(
         self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False, trials: int = 1, **arrays: Any
     ) -> Run[Any]:
-        """As `execute`, without blocking the event loop, and returning when the work is done.
+        """Like `execute`, without blocking the event loop; returns when the work is done.
 
-        Takes what `execute` takes, except ``encoder``.
+        The arguments are those of `execute`, except ``encoder``.
         """
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
@@ -337,11 +337,11 @@ class Primitive(ABC):
         return await in_thread(run)
 
     def get_timing_result(self) -> TimingResult:
-        """Return what the last timed call measured; see `Run.get_timing_result`."""
+        """Return the times of the last timed call; see `Run.get_timing_result`."""
         return timing_result(self.name, self._last_timed)
 
     async def get_timing_result_async(self) -> TimingResult:
-        """As `get_timing_result`, without blocking the event loop."""
+        """Like `get_timing_result`, without blocking the event loop."""
         return await in_thread(self.get_timing_result)
 
     def __repr__(self) -> str:

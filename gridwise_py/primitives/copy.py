@@ -1,4 +1,4 @@
-"""Copy: the speed that memory-bound kernels are judged against."""
+"""Copy: the reference speed for memory-bound kernels."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Copy"]
 class Copy(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Copy items: ``output = input``.
 
-    It moves 8 bytes per item of 4 bytes. Its speed is the limit for kernels that read and write memory.
+    It moves 8 bytes per 4-byte item. Its throughput is the limit for memory-bound kernels.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
     tuning : ElementwiseTuning, optional
-        Shape of the kernel, which changes the speed only. By default the library's, or that of ``gridwise tune``.
+        Shape of the kernel; affects only the speed. By default the library's, or the one from ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -38,5 +38,5 @@ class Copy(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMetho
 
     @staticmethod
     def reference(input: np.ndarray) -> np.ndarray:
-        """Return what numpy gives for the same input."""
+        """Return numpy's result for the same input."""
         return input.copy()

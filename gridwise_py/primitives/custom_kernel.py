@@ -1,4 +1,4 @@
-"""Kernel: WGSL of the user, run and timed like the primitives of the library."""
+"""Kernel: the user's WGSL, run and timed like the primitives of the library."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def _check_text(label: Any, option: str, text: Any) -> None:
 
 
 class Kernel(Primitive):
-    """A compute shader of your own.
+    """Your own compute shader.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     wgsl : str
-        The whole text. All bindings are in ``@group(0)``. It is compiled immediately, with run-time checks.
+        The complete shader, with all bindings in ``@group(0)``. It is compiled immediately, with run-time checks.
     bindings : mapping from str to str
-        For each variable of the text, by its name: ``"read"`` or ``"read_write"`` for storage, or ``"uniform"``. The
-        text gives the binding numbers, so the order of the mapping does not matter.
+        For each variable of the shader, by name: ``"read"`` or ``"read_write"`` for storage, or ``"uniform"``. The
+        shader gives the binding numbers, so the order of the mapping does not matter.
     workgroups : int, tuple of int, or callable
         Workgroup counts. A callable gets the lengths of the arguments by name and returns the counts.
     label : str, default "kernel"
@@ -69,25 +69,25 @@ class Kernel(Primitive):
     constants : mapping from str to number, optional
         Values of WGSL overrides.
     datatypes : mapping from str to datatype, optional
-        Datatypes that arguments must have instead of the declared ones, for example for a kernel that reads f16 as
+        Datatypes of arguments that differ from the declaration, for example for a kernel that reads f16 as
         ``array<u32>``. None accepts any. By default an argument must have the scalar type of its array or vectors;
         structures and ``vec2<u32>`` accept any (a raw GPUBuffer then counts as u32).
 
     Raises
     ------
     ArgumentError
-        If `bindings` does not match the text.
+        If `bindings` does not match the shader.
     ShaderError
-        If the text does not compile, or has no such entry point.
+        If the shader does not compile, or has no such entry point.
 
     Notes
     -----
     ``execute`` takes the storage variables as arrays, and uniforms as values: a number, a sequence for a vector, a
-    mapping from the names of its members for a structure of these. A value that is left out is that of the previous
-    call. Recorded work keeps the values that it was recorded with. A new value compiles nothing.
+    mapping by member name for a structure of these. A value that is left out is that of the previous call. Recorded
+    commands keep their values. A new value needs no compilation.
 
     A view can be bound only if it starts at a multiple of the device's min-storage-buffer-offset-alignment.
-    ``trials`` runs the kernel again on what the previous dispatch left, so it should not change its inputs.
+    With ``trials``, each dispatch works on the results of the previous one, so the kernel should not change its inputs.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class Kernel(Primitive):
                     f"{label}: the constant {name} is {value!r:.80} of type {type(value).__name__}; give a number"
                 )
         if not bindings:
-            raise ArgumentError("a kernel needs at least one binding, else its work cannot be seen")
+            raise ArgumentError("a kernel needs at least one binding, else it has no effect")
         self._label = label
         self._wgsl = wgsl
         self._workgroups = workgroups
@@ -179,9 +179,7 @@ class Kernel(Primitive):
         if access not in _ACCESS:
             raise ArgumentError(f"binding {name!r} has access {access!r}; known are {', '.join(_ACCESS)}")
         if name in _TAKEN:
-            raise ArgumentError(
-                f"binding {name!r} has the name of an option of execute(); rename it, in the text as well"
-            )
+            raise ArgumentError(f"binding {name!r} has the name of an option of execute(); rename it, also in the WGSL")
         variable = declared.get(name)
         if variable is None:
             there = ", ".join(f"{each.name} (@binding({each.binding}))" for each in declared.values())
@@ -257,8 +255,8 @@ class Kernel(Primitive):
         shared = {name for name in layout if any(layout.shares(name, o) for o in layout if o != name)}
         if shared:
             raise ArgumentError(
-                f"{self._label}: {', '.join(sorted(shared))} lie in one buffer, one of them writable, which WebGPU "
-                f"does not allow for two bindings; use separate buffers"
+                f"{self._label}: {', '.join(sorted(shared))} are in one buffer, and one of them is writable. WebGPU "
+                f"does not allow two such bindings; use separate buffers"
             )
         # The minimum: each binding is read or written once.
         bytes_of = {name: operand.length * operand.item_bytes for name, operand in layout.items()}

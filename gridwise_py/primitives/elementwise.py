@@ -1,4 +1,4 @@
-"""What elementwise primitives share: one kernel, whose workgroups each do one block of items."""
+"""The base of elementwise primitives: one kernel, whose workgroups each process one block of items."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype
-        Of the items and of the results.
+        Datatype of the items and of the results.
     op : UnaryOp or str
-        An operator of your own, or ``"negate"``, ``"abs"`` or ``"square"``; their integers wrap.
+        Your own operator, or ``"negate"``, ``"abs"`` or ``"square"``, which wrap integers.
     tuning : ElementwiseTuning, optional
-        Shape of the kernel, which changes the speed only. By default the library's, or that of ``gridwise tune``.
+        Shape of the kernel; affects only the speed. By default the library's, or the one from ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -72,7 +72,7 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
 
     @classmethod
     def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
-        """Return what the constructor must be told for a benchmark of size n, and the lengths of the inputs."""
+        """Return the constructor's options for a benchmark of size n, and the lengths of the inputs."""
         options, lengths = super().at_size(n)
         return {**options, "op": Square}, lengths
 
@@ -80,5 +80,5 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
         return unary_context(self.op, self.datatype)
 
     def reference(self, input: np.ndarray) -> np.ndarray:
-        """Return what the operator's numpy twin gives for the same input."""
+        """Return the result of the operator's numpy function for the same input."""
         return self.op.twin(input)

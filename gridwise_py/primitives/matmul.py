@@ -40,18 +40,18 @@ def matrix_size(name: str, value: Any) -> int:
 class MatMul(TwoInputs):
     """Multiply two matrices: ``output = a @ b``.
 
-    Arrays have one dimension: they hold the matrices row by row (C order), and the sizes are given here. A `MatMul` of
-    other sizes compiles nothing new.
+    Arrays are one-dimensional: they hold the matrices row by row (C order); the constructor gets the sizes. A `MatMul`
+    of another size needs no compilation.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "f32"
-        Datatype of all arguments: f32 or f16. f16 is multiplied and summed in f32, so the device needs no feature.
+        Datatype of all arguments: f32 or f16. f16 is multiplied and summed in f32, so no device feature is needed.
     m, n, k : int
         `a` is m × k, `b` is k × n, and the output is m × n.
     tuning : MatMulTuning, optional
-        Shape of the kernel, which changes the speed only. By default the library's.
+        Shape of the kernel; affects only the speed. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -65,7 +65,7 @@ class MatMul(TwoInputs):
     Products are fused into f32 sums (fma) in the order of k, so a result is the same from run to run on one device. It
     differs from the exact one by at most k·eps·(|a| @ |b|), with eps of f32, before it is rounded to the datatype. With
     k = 0 the output is zeros. It takes 2·m·n·k operations; the roofline is the measured rate of multiply-adds (see
-    ``gridwise roofline``). Rows whose length is a multiple of 4 are read as vec4; others take longer.
+    ``gridwise roofline``). Rows whose length is a multiple of 4 are read as vec4; others are slower.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class MatMul(TwoInputs):
 
     @classmethod
     def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
-        """Two matrices of n × n."""
+        """Return the options and lengths for two matrices of n × n."""
         return {"m": n, "n": n, "k": n}, {"a": n * n, "b": n * n}
 
     def plan(self, layout: Layout) -> Plan:

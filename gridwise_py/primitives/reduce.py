@@ -31,27 +31,26 @@ __all__ = ["Reduce"]
 class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine all items with an associative operator.
 
-    The result keeps the datatype: integers wrap, unlike in `numpy.sum`, which widens. An empty input gives the
-    operator's identity; an empty minimum or maximum raises. NaN propagates, and −0 orders below +0, as in numpy. The
-    GPU may flush denormals. A float result is the same from run to run on one device; `deterministic` and
-    `compensated` promise more.
+    The result has the datatype of the input: integers wrap, while `numpy.sum` widens. An empty input gives the
+    operator's identity; an empty minimum or maximum raises. NaN propagates, and −0 is less than +0. The GPU may flush
+    denormals. Float results are reproducible on one device; `deterministic` and `compensated` give stronger
+    guarantees.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
     op : BinOp or str, default Add
-        For a non-commutative operator the order of the items is kept.
+        A non-commutative operator keeps the order of the items.
     deterministic : bool, default False
-        For floats: the same bits on every run and on every adapter that rounds according to IEEE 754, whatever its
-        subgroups. Integers, minima and maxima always have this property, and nothing changes for them.
+        For floats: the same bits on every run and on every adapter that rounds according to IEEE 754, for any subgroup
+        size. Integers, minima and maxima always have this property; the option does not affect them.
     compensated : bool, default False
-        For float sums: the rounding error of every addition is summed as well, so the error of the result hardly grows
-        with n; see Notes. Also deterministic. Integer sums are exact modulo 2³² and do not change. Other operators
-        are refused.
+        For float sums: also sums the rounding error of every addition, so the error of the result hardly grows with n;
+        see Notes. Implies `deterministic`. Integer sums are exact modulo 2³², and unaffected. Other operators raise.
     tuning : ReduceTuning, optional
-        Numbers and forms of the kernels that change the speed only; see `ReduceTuning`. By default the library's, or
-        those of ``gridwise tune``.
+        Options that affect only the speed; see `ReduceTuning`. By default the library's, or those from
+        ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -66,22 +65,22 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     `ChunkedArray`, takes one dispatch per window (``windows`` in ``plan.parameters``) and one that combines all totals.
 
     **Float sums** round. The result is within γ(h)·Σ|x| of the exact one, where γ(h) = h·u/(1 − h·u), u = 2⁻²⁴, and h
-    is the largest number of additions that an item goes through (N. Higham, "Accuracy and stability of numerical
+    is the largest number of additions that involve an item (N. Higham, "Accuracy and stability of numerical
     algorithms", 2002, section 4.2). With w = ``workgroup_size``, v = ``vecs`` and b = ``blocks`` of
     ``plan.parameters``, h is at most v·⌈⌈n/(4·w·v)⌉/b⌉ + ⌈b/w⌉ + 2·w + 4: about 1,000 at 2²⁸ items on a GPU.
     A device that flushes denormals may add n·2⁻¹²⁶. The bounds hold unless something overflows. In windows the first
     term is that of the window with the longest blocks, with its n and b.
 
-    **Deterministic** reductions combine without subgroups, in tiles of 4,096 items and at most 528 blocks, whatever
-    the tuning; h is then at most 4·⌈⌈n/4096⌉/b⌉ + 21. Kernels prevent the compiler from reassociating an addition or
-    multiplication (docs/architecture.md). A NaN always has the bits ``0x7fc00000``. If denormals occur, a device that
-    flushes them can differ from others. The text of a user's operator is not protected: a compiler may contract
-    a·b + c on one adapter and not on another. The order belongs to a version of this library; the changelog says when
-    it changes. Windows change no bit. For a `ChunkedArray` the order also depends on the lengths of its chunks.
+    **Deterministic** reductions combine without subgroups, in tiles of 4,096 items and at most 528 blocks, with any
+    tuning; h is then at most 4·⌈⌈n/4096⌉/b⌉ + 21. Kernels prevent the compiler from reassociating an addition or
+    multiplication (docs/algorithms.md). A NaN always has the bits ``0x7fc00000``. If denormals occur, a device that
+    flushes them can differ from others. The WGSL of a user's operator is not protected: a compiler may contract
+    a·b + c on one adapter and not on another. The order may change with the version of this library; the changelog then
+    says so. Windows do not change the bits. For a `ChunkedArray` the order also depends on the lengths of its chunks.
 
     **Compensated** sums take two dispatches, with the same tiles, and about 14 operations per item. The result is
     within u·|Σx| + 2·(h·u)²·Σ|x| of the exact sum, with h = 4·⌈⌈n/4096⌉/b⌉ + 21: almost as if it were computed with
-    twice the digits and rounded once. Infinities, NaN and overflow behave as in plain additions in the same order.
+    twice the precision and rounded once. Infinities, NaN and overflow behave as in plain additions in the same order.
     Sources: D. Knuth's TwoSum ("The art of computer programming", volume 2, 4.2.2); T. Ogita, S. Rump and S. Oishi,
     "Accurate sum and dot product" (2005), proposition 4.5, here along a tree.
 
@@ -182,7 +181,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:
-        """Return what numpy gives for the same input, shape (1,), in the input's dtype."""
+        """Return numpy's result for the same input, shape (1,), in the input's dtype."""
         if input.size == 0:
             return np.array([self.op.empty_result(self.datatype)], dtype=input.dtype)
         return np.array([fold(self.op, input)], dtype=input.dtype)

@@ -42,12 +42,12 @@ _MAX_TILES_WITHOUT_TICKETS_ON_CPU = 256
 
 @register("scan")
 class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
-    """All prefix sums of the input under an associative operator.
+    """Compute all prefix sums of the input under an associative operator.
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
-    operator's identity). The order of the items is kept, so the operator need not be commutative. Results keep the
-    datatype; integers wrap. NaN propagates from its position on, and −0 orders below +0 with min and max. The GPU may
-    flush denormals.
+    operator's identity). The order of the items is kept, so the operator need not be commutative. Results have
+    the datatype of the input; integers wrap. NaN propagates from its position on, and −0 is less than +0 in min and
+    max. The GPU may flush denormals.
 
     Parameters
     ----------
@@ -64,16 +64,15 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         default is the environment variable ``GRIDWISE_SCAN_STRATEGY`` (in place always reduce-then-scan), else
         ``"auto"``. ``run.plan.parameters["strategy"]`` has the choice.
     deterministic : bool, default False
-        For floats: the same bits on every run and on every adapter that rounds according to IEEE 754, whatever its
-        subgroups, in place or not; Notes say what it costs. Integers, minima and maxima always have this property, and
-        nothing changes for them.
+        For floats: the same bits on every run and on every adapter that rounds according to IEEE 754, for any subgroup
+        size, in place or not; see Notes for the cost. Integers, minima and maxima always have this property; the option
+        does not affect them.
     compensated : bool, default False
-        For float sums: the rounding error of every addition is summed as well, so the error of a prefix hardly grows
-        with its length; see Notes. Also deterministic. Integer sums are exact modulo 2³² and do not change. Other
-        operators are refused.
+        For float sums: also sums the rounding error of every addition, so the error of a prefix hardly grows with its
+        length; see Notes. Implies `deterministic`. Integer sums are exact modulo 2³², and unaffected. Other operators
+        raise.
     tuning : ScanTuning, optional
-        Numbers and forms of the kernels that change the speed only; see `ScanTuning`. By default the library's, or
-        those of ``gridwise tune``.
+        Options that affect only the speed; see `ScanTuning`. By default the library's, or those from ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -87,13 +86,13 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     (``windows`` in ``plan.parameters``). Each window starts from the total of all earlier ones, which stays on the GPU.
 
     **Float sums** round. Prefix i is within γ(h)·(|x₀| + … + |xᵢ|) of the exact one, where γ(h) = h·u/(1 − h·u),
-    u = 2⁻²⁴, and h is the largest number of additions that an item goes through (N. Higham, "Accuracy and stability of
+    u = 2⁻²⁴, and h is the largest number of additions that involve an item (N. Higham, "Accuracy and stability of
     numerical algorithms", 2002, section 4.2). With w = ``workgroup_size``, v = ``vecs`` of ``plan.parameters`` and
     T = ⌈n/(4·w·v)⌉ tiles, h is at most 2·T + 4·v + 3·w + 20, for either strategy. A device that flushes denormals
     may add n·2⁻¹²⁶. The bounds hold unless something overflows. Each window adds one addition to h.
 
     **Deterministic** scans are reduce-then-scan without subgroups, in tiles of 4,096 items and at most 1,056 blocks,
-    whatever the tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more (docs/performance.md has figures): each
+    with any tuning, with h at most 5·⌈⌈n/4096⌉/blocks⌉ + 60. They cost more (docs/performance.md has figures): each
     item is read twice, in three dispatches, while look-back reads it once, and each tile needs more barriers.
     Everything else about deterministic results is as for `Reduce`.
 
@@ -302,7 +301,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         }
 
     def reference(self, input: np.ndarray) -> np.ndarray:
-        """Return what numpy gives for the same input, in the input's dtype."""
+        """Return numpy's result for the same input, in the input's dtype."""
         inclusive = prefixes(self.op, input)
         if self.kind == "inclusive" or input.size == 0:
             return inclusive

@@ -1,4 +1,4 @@
-"""Sort: stable radix sorts of keys, of keys with values, and of positions."""
+"""Sort: stable radix sorts of keys and of key-value pairs, and argsort."""
 
 from __future__ import annotations
 
@@ -172,18 +172,18 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
     datatype : Datatype, str or numpy dtype, default "u32"
         Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
     descending : bool, default False
-        Largest first. Keys that are equal keep their order in both directions.
+        Largest first. Equal keys keep their order in both directions.
     begin_bit, end_bit : int, optional
-        Sort by these bits only, from `begin_bit` up to but without `end_bit`; by default by all. They are bits of the
+        Sort only by these bits, from `begin_bit` to `end_bit` (exclusive); by default by all. They are bits of the
         key's code, an unsigned integer: codes have the order of the keys.
     overwrite_input : bool, default False
-        Sort in place: the outputs are the inputs, and less memory is needed.
+        Sort in place: the outputs are the inputs, which saves memory.
     strategy : {None, "onesweep", "reduce_then_scan"}, optional
         ``"onesweep"`` counts all digits at once, and then reads and writes each item once per digit, with decoupled
         look-back and fallback. ``"reduce_then_scan"`` counts each digit before it moves the items, and no workgroup
-        ever waits for another. None takes ``"onesweep"`` if the self-test of the device finds look-back safe.
+        ever waits for another. None uses ``"onesweep"`` if the self-test of the device finds look-back safe.
     tuning : SortTuning, optional
-        Numbers and forms of the kernels that change the speed only; see `SortTuning`. By default the library's.
+        Options that affect only the speed; see `SortTuning`. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -195,11 +195,11 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
     Notes
     -----
     The order is that of numpy's stable sort: −0 equals +0 and keeps its sign, and every NaN comes last, also in
-    descending order. The algorithm is a least significant digit radix sort with digits of 8 bits. A digit in which all
-    keys agree moves nothing: its dispatches end at once.
+    descending order. The algorithm is a least significant digit radix sort with digits of 8 bits. A digit that is the
+    same in all keys moves nothing: its dispatches end at once.
 
     Temporary memory is one copy of the items, 2 KiB per digit, and 1 KiB per tile (``tiles`` in ``plan.parameters``)
-    for ``"onesweep"`` or 2 KiB per block for ``"reduce_then_scan"``. At most one tile of items needs no temporary
+    for ``"onesweep"`` or 2 KiB per block for ``"reduce_then_scan"``. Up to one tile of items needs no temporary
     memory: one workgroup sorts it in one dispatch. Arrays that are larger than a binding of the device are bound in
     segments, and chunks of a `ChunkedArray` one by one. The device's max-storage-buffers-per-shader-stage limits their
     number. Chunks of 16-bit keys must begin at even items.
@@ -240,13 +240,13 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
         )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:
-        """Return what numpy's stable sort gives."""
+        """Return the result of numpy's stable sort."""
         return input[self._order(input)]
 
 
 @register("sort_pairs")
 class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
-    """Sort keys and move a value with each key; stable.
+    """Sort key-value pairs by key; stable.
 
     Parameters
     ----------
@@ -254,17 +254,17 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
     datatype : Datatype, str or numpy dtype, default "u32"
         Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
     value_datatype : Datatype, str or numpy dtype, default "u32"
-        Datatype of the values, of 4 or 8 bytes; their bits are not changed.
+        Datatype of the values, of 4 or 8 bytes.
     descending : bool, default False
         Largest key first. Pairs with equal keys keep their order in both directions.
     begin_bit, end_bit : int, optional
-        Sort by these bits of the keys' codes only, as `Sort` does; by default by all.
+        Sort only by these bits of the keys' codes, as in `Sort`; by default by all.
     overwrite_input : bool, default False
-        Sort in place: the outputs are the inputs, and less memory is needed.
+        Sort in place: the outputs are the inputs, which saves memory.
     strategy : {None, "onesweep", "reduce_then_scan"}, optional
         The algorithm; `Sort` describes both.
     tuning : SortTuning, optional
-        Numbers and forms of the kernels that change the speed only; see `SortTuning`. By default the library's.
+        Options that affect only the speed; see `SortTuning`. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -317,14 +317,14 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
         )  # fmt: skip
 
     def reference(self, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what numpy's stable sort gives: keys and values."""
+        """Return the result of numpy's stable sort: keys and values."""
         order = self._order(keys)
         return keys[order], values[order]
 
 
 @register("argsort")
 class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
-    """The positions (u32) that would sort the keys; stable.
+    """Compute the indices (u32) that would sort the keys; stable.
 
     Parameters
     ----------
@@ -332,13 +332,13 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
     datatype : Datatype, str or numpy dtype, default "u32"
         Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
     descending : bool, default False
-        Position of the largest key first. Positions of equal keys ascend in both directions.
+        Index of the largest key first. Indices of equal keys ascend in both directions.
     begin_bit, end_bit : int, optional
-        Sort by these bits of the keys' codes only, as `Sort` does; by default by all.
+        Sort only by these bits of the keys' codes, as in `Sort`; by default by all.
     strategy : {None, "onesweep", "reduce_then_scan"}, optional
         The algorithm; `Sort` describes both.
     tuning : SortTuning, optional
-        Numbers and forms of the kernels that change the speed only; see `SortTuning`. By default the library's.
+        Options that affect only the speed; see `SortTuning`. By default the library's.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -369,7 +369,7 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
     @explained(
         {
             **SortTuning.remedies(),
-            "overwrite_input": "its result is positions, and the keys stay as they are; leave it out",
+            "overwrite_input": "its result is indices, and it does not change the keys; leave it out",
         }
     )
     def __init__(
@@ -391,7 +391,7 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
         )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:
-        """Return what numpy's stable argsort gives, as u32."""
+        """Return the result of numpy's stable argsort, as u32."""
         return self._order(input).astype(np.uint32)
 
 

@@ -22,7 +22,7 @@ class VectorAdd(TwoInputs, Elementwise):  # pyright: ignore[reportIncompatibleMe
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
     tuning : ElementwiseTuning, optional
-        Shape of the kernel, which changes the speed only. By default the library's, or that of ``gridwise tune``.
+        Shape of the kernel; affects only the speed. By default the library's, or the one from ``gridwise tune``.
     capabilities : Capabilities, optional
         The capabilities to plan for, with None as device. By default those measured on the device.
 
@@ -45,5 +45,5 @@ class VectorAdd(TwoInputs, Elementwise):  # pyright: ignore[reportIncompatibleMe
 
     @staticmethod
     def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return what numpy gives for the same inputs."""
+        """Return numpy's result for the same inputs."""
         return a + b

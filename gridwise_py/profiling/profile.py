@@ -1,4 +1,4 @@
-"""Profile: what the CPU and the GPU did in a block of code, by region, primitive and kernel; as ``torch.profiler``."""
+"""Profile: CPU and GPU times of a block of code, by region, primitive and kernel, like ``torch.profiler``."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _turn = threading.Lock()
 
 
 class Profile:
-    """What was done on a device while it was open; made by `profile`.
+    """A recording of the work on a device while it is open; returned by `profile`.
 
-    A call of another thread that is under way when the profile closes is recorded to its end. Calls that begin later
+    If a call in another thread is running when the profile closes, it is recorded to its end. Calls that begin later
     are not recorded, and work as without a profile. Closing a profile a second time changes nothing.
 
     Attributes
@@ -106,7 +106,7 @@ class Profile:
 
     @contextlib.contextmanager
     def region(self, name: str) -> Generator[None]:
-        """Name a part of the code; regions nest, and hold what is executed in them.
+        """Name a part of the code. Regions nest, and contain the calls inside.
 
         Parameters
         ----------
@@ -124,22 +124,22 @@ class Profile:
         workgroups: Sequence[int] | None = None,
         moved_bytes: int | None = None,
     ) -> dict[str, object] | None:
-        """Take in a pass of your own: give the result to ``begin_compute_pass`` or ``begin_render_pass``.
+        """Add your own pass to the profile: pass the result to ``begin_compute_pass`` or ``begin_render_pass``.
 
         Parameters
         ----------
         encoder : wgpu.GPUCommandEncoder
-            On which the pass will be, and which you submit.
+            The encoder of the pass; you submit it.
         label : str
         workgroups : sequence of int, optional
         moved_bytes : int, optional
-            What it reads and writes, for the trace.
+            Bytes that it reads and writes, for the trace.
 
         Returns
         -------
         dict or None
-            For the argument ``timestamp_writes``; None where the device has no timestamps, and inside of `commands` on
-            the same encoder, which takes the pass in already.
+            For the argument ``timestamp_writes``; None if the device has no timestamps, or inside `commands` on the
+            same encoder, which already includes the pass.
         """
         self._check_open()
         if self._is_taken(encoder):
@@ -160,8 +160,8 @@ class Profile:
     ) -> Generator[None]:
         """Record all commands on your encoder inside the block as one entry: copies, passes of other libraries.
 
-        What is recorded on the encoder inside is not counted again. Work inside that is submitted by itself, such as an
-        upload or a primitive without ``encoder=``, is not a part of it, and has rows of its own.
+        Commands on this encoder inside the block are not counted again. Work that is submitted separately, such as an
+        upload or a primitive without ``encoder=``, is not part of the entry, and has its own rows.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class Profile:
             yield
 
     def key_averages(self, group_by_input_shape: bool = False) -> KeyAverages:
-        """Return calls and times by name; waits for the end of the work.
+        """Return calls and times by name; waits for the work to finish.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Profile:
     def export_chrome_trace(self, path: str | Path) -> None:
         """Write a Chrome trace, for ui.perfetto.dev: a lane per host thread, and one for the GPU's queue.
 
-        Where the GPU's lane lies against the host's is approximate; ``otherData`` says by how much.
+        The position of the GPU's lane relative to the host's is approximate; ``otherData`` has the uncertainty.
         """
         self._collect()
         assert self._begin_ns is not None
@@ -379,10 +379,10 @@ class Profile:
 
 
 def profile(device: wgpu.GPUDevice | None = None) -> Profile:
-    """Return a profile of a device, for ``with``: what is done on the device inside is timed, by region and kernel.
+    """Return a profile of a device, for a ``with`` block: it times the work inside, by region and kernel.
 
-    Primitives, their kernels, uploads and downloads join by themselves. Name parts of your code with
-    ``prof.region(name)``; bring in passes of your own with ``prof.timestamp_writes`` or ``prof.commands``.
+    It includes primitives, their kernels, uploads and downloads automatically. Name parts of your code with
+    ``prof.region(name)``; add your own passes with ``prof.timestamp_writes`` or ``prof.commands``.
 
     Parameters
     ----------
@@ -395,9 +395,9 @@ def profile(device: wgpu.GPUDevice | None = None) -> Profile:
 
     Notes
     -----
-    While it is open, each kernel has a pass of its own with timestamps, and the steps of uploads and downloads do not
-    overlap, so that each can be timed: calls take the CPU longer (benchmarks/profile_overhead.py measures how much).
-    Without a profile, a call does nothing more than look whether there is one.
+    While a profile is open, each kernel has its own pass with timestamps, and the steps of uploads and downloads do
+    not overlap, so that each can be timed. This costs CPU time (benchmarks/profile_overhead.py measures it). Without
+    an open profile, a call only checks that there is none.
 
     Examples
     --------

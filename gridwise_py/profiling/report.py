@@ -69,12 +69,12 @@ class KeyAverage:
         ``"pass"``, ``"copy"`` or ``"commands"``.
     calls : int
     self_cpu_time_ns, cpu_time_total_ns : float or None
-        Without and with what is inside; None for GPU work.
+        Excluding and including nested entries; None for GPU work.
     self_gpu_time_ns, gpu_time_total_ns : float or None
-        The same on the GPU. Only GPU work has time of its own: a region's is that of what it holds. None where some
-        of it was not measured.
+        The same on the GPU. Only GPU work has self time; the total of a region is that of its contents. None if a
+        part was not measured.
     shapes : tuple of str
-        Shapes it was called with, the first ones.
+        The first shapes that it was called with.
     allocated_bytes : int
         GPU memory that was allocated inside.
     """
@@ -159,19 +159,19 @@ class KeyAverages(Sequence[KeyAverage]):
     def table(self, sort_by: str | None = "gpu_time_total", row_limit: int = 100, width: int | None = None) -> str:
         """Return the rows as text.
 
-        Nothing is cut: names and shapes are folded into several lines where the width is small. Where it is too small
-        for all columns, those that matter least are left out, and the last line says which.
+        Nothing is truncated: in a narrow table, names and shapes are wrapped. If the width is too small for all
+        columns, the least important ones are left out, and the last line names them.
 
         Parameters
         ----------
         sort_by : str or None
             ``"gpu_time_total"``, ``"self_gpu_time_total"``, ``"cpu_time_total"``, ``"self_cpu_time_total"``,
-            ``"calls"``, ``"allocated_bytes"`` or ``"name"``; torch's names for these are known, too. None keeps the
-            order of first use.
+            ``"calls"``, ``"allocated_bytes"`` or ``"name"``; torch's names are accepted, too. None keeps the order
+            of first use.
         row_limit : int, default 100
-            At most so many rows; −1 for all.
+            Maximum number of rows; −1 for all.
         width : int, optional
-            Of the text, in characters. By default that of the terminal, and 115 where there is none, as in a notebook.
+            Width in characters. By default that of the terminal, or 115 without one, as in a notebook.
         """
         if row_limit < -1 or isinstance(row_limit, bool):
             raise ArgumentError(f"row_limit must be at least 0, or -1 for all rows, not {row_limit!r}")

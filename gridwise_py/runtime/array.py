@@ -58,7 +58,7 @@ def count_items(n: int) -> str:
 
 
 class OnGpu(ABC):
-    """What all arrays on the GPU share: items are copied to the host only where a call says so."""
+    """Base of all arrays on the GPU: items are copied to the host only by explicit calls."""
 
     __slots__ = ()
 
@@ -81,17 +81,17 @@ class OnGpu(ABC):
         """Copy the items from the GPU."""
 
     def item(self, index: int | None = None) -> int | float:
-        """Copy one item from the GPU, as a Python number; waits for the work that was submitted before.
+        """Copy one item from the GPU, as a Python number; waits for all submitted work.
 
         Parameters
         ----------
         index : int, optional
-            Which; a negative one counts from the end. May be left out where there is only one item.
+            A negative index counts from the end. Optional if there is only one item.
 
         Raises
         ------
         ArgumentError
-            If there is no such item, or several and no index.
+            If there is no such item, or `index` is missing for several items.
         """
         if index is None:
             if self.size != 1:
@@ -115,8 +115,8 @@ class OnGpu(ABC):
 
     def _refuse(self, what: str, remedy: str = "call .to_numpy()") -> NoReturn:
         raise ImplicitConversionError(
-            f"{self._name()} lies on the GPU and is not converted to {what} implicitly, since a hidden copy would "
-            f"spoil timings; {remedy}"
+            f"{self._name()} is on the GPU and is not converted to {what} implicitly, because a hidden copy "
+            f"would distort timings; {remedy}"
         )
 
     def _refuse_number(self, what: str) -> NoReturn:
@@ -173,8 +173,8 @@ def slice_bounds(key: Any, length: int, kind: str) -> tuple[int, int]:
                 f"array[{key}:{'' if key == -1 else key + 1}] is a view of it, and array.to_numpy() copies all"
             )
         raise ImplicitConversionError(
-            f"{kind} is not indexed by {key!r}: slices with step 1 are views; for anything else copy the items first, "
-            f"array.to_numpy()[…]"
+            f"{kind} cannot be indexed by {key!r}: slices with step 1 are views; for anything else copy the items "
+            f"first, array.to_numpy()[…]"
         )
     try:
         start, stop, step = key.indices(length)
@@ -209,7 +209,7 @@ def check_out(out: Any, array: OnGpu) -> None:
 class Array(OnGpu):
     """A one-dimensional, typed view of a GPU buffer.
 
-    Make one with `asarray`, `empty` or `empty_like`, or from a buffer of your own. Slices are views: they share the
+    Create one with `asarray`, `empty` or `empty_like`, or from your own buffer. Slices are views: they share the
     buffer, and may start at any item.
 
     Parameters
@@ -218,11 +218,11 @@ class Array(OnGpu):
         Needs the usage STORAGE for kernels, COPY_SRC for `to_numpy`.
     datatype : Datatype, str or numpy dtype
     length : int, optional
-        Items; by default as many as the buffer holds from `offset` on.
+        Number of items; by default, all from `offset` to the end of the buffer.
     offset : int, default 0
         First item.
     device : wgpu.GPUDevice, optional
-        The buffer's device, by default as wgpu tells it.
+        The buffer's device; by default as reported by wgpu.
     """
 
     __slots__ = ("__weakref__", "_buffer", "_count", "_datatype", "_device", "_length", "_offset")
@@ -259,7 +259,7 @@ class Array(OnGpu):
             )
         owner = owner if owner is not None else device
         if owner is None:
-            raise ArgumentError("the buffer does not tell its device; give device=")
+            raise ArgumentError("the device of the buffer is unknown; give device=")
         self._device = owner
         destroyed_flag(buffer)  # from here on the buffer takes note of its end
 
@@ -315,14 +315,14 @@ class Array(OnGpu):
 
     @property
     def count(self) -> Array | None:
-        """Where only the GPU knows how many items there are: an Array of one u32; else None.
+        """The number of valid items, as an Array of one u32, if only the GPU knows it; else None.
 
-        `size` is then the room that there is. `to_numpy` and `trim` cut to the count.
+        With a count, `size` is the capacity, and `to_numpy` and `trim` return the valid items only.
         """
         return self._count
 
     def counted_by(self, count: Array) -> Array:
-        """Return a view of the same items, of which only as many are valid as the one item of `count` says."""
+        """Return a view of the same items with a count: the one item of `count` is the number of valid ones."""
         if count.size != 1 or count.datatype.name != "u32":
             raise ArgumentError(f"a count must be an Array of one u32, not {count!r}")
         view = Array(self._buffer, self._datatype, self._length, self._offset, device=self._device)
@@ -330,9 +330,9 @@ class Array(OnGpu):
         return view
 
     def trim(self) -> Array:
-        """Return a view of the items that there are; reads the count of 4 bytes, and so waits for the GPU.
+        """Return a view of the valid items; reads the count (4 bytes), and so waits for the GPU.
 
-        Without a count the array is returned as it is.
+        Without a count, return the array itself.
         """
         if self._count is None:
             return self
@@ -349,7 +349,7 @@ class Array(OnGpu):
         return Array(self._buffer, self._datatype, length, self._offset + start, device=self._device)
 
     def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray:
-        """Copy the items from the GPU; waits for the work that was submitted before.
+        """Copy the items from the GPU; waits for all submitted work.
 
         Parameters
         ----------
@@ -360,8 +360,7 @@ class Array(OnGpu):
         Returns
         -------
         numpy.ndarray
-            `out`, or a new array; shape (size,), dtype of the Array; only as many items as the count says, where there
-            is one.
+            `out`, or a new array: shape (size,), dtype of the Array; with a count, only the valid items.
 
         Raises
         ------
@@ -407,10 +406,9 @@ class Array(OnGpu):
         Parameters
         ----------
         data : numpy.ndarray or Array
-            Shape (size,), dtype of the Array. A numpy array, of any strides and byte order, is uploaded, and may change
-            afterwards; for a view of f16 that shares a word of 4 bytes with other items, these are read first, which
-            waits for the GPU. An Array must lie on the same device, in another buffer, and is copied on the GPU,
-            without waiting.
+            Shape (size,), dtype of the Array. A numpy array of any strides and byte order is uploaded, and may change
+            afterwards; a view of f16 that shares a word of 4 bytes with other items is read first, which waits for the
+            GPU. An Array must be on the same device, in another buffer, and is copied on the GPU, without waiting.
         """
         if isinstance(data, OnGpu):
             return self._copy_on_gpu(data)
@@ -540,23 +538,23 @@ def empty(
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional
-        Another name of `datatype`, as numpy has it.
+        numpy's name for `datatype`.
     label : str, optional
-        Of the buffer, for debuggers.
+        The buffer's label, for debuggers.
 
     Raises
     ------
     ArgumentError
-        If `n` is no length, or both names of the datatype are given.
+        If `n` is not a length, or both `datatype` and `dtype` are given.
     LimitError
-        If it is larger than the device's largest buffer.
+        If the Array is larger than the device's largest buffer.
     """
     if datatype is not None and dtype is not None:
-        raise ArgumentError(f"dtype={dtype!r} and datatype={datatype!r} are two names of one thing; give one of them")
+        raise ArgumentError(f"dtype={dtype!r} and datatype={datatype!r} are the same option; give only one of them")
     asked = datatype if dtype is None else dtype
     datatype = as_datatype("u32" if asked is None else asked, STORAGE_DATATYPES)
     if isinstance(n, (tuple, list)):
-        raise ArgumentError(f"an Array has one dimension, the shape asked for is {n!r}; give its length, an integer")
+        raise ArgumentError(f"an Array has one dimension, not the shape {n!r}; give its length, an integer")
     n = checked_count(n, "n")
     device = device if device is not None else default_device()
     buffer = _make_buffer(device, n, datatype, label)
@@ -624,7 +622,7 @@ def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
         else:
             lost = items.astype(np.float64) != found
             remedy = (
-                f"it is no whole number; round first, numpy.rint(data).astype(numpy.{wanted.numpy_name}), or take f32"
+                f"it is not an integer; round first, numpy.rint(data).astype(numpy.{wanted.numpy_name}), or take f32"
             )
         if lost.any():
             raise DatatypeError(f"data cannot be held as {wanted}: it has {found[lost][0]}, and {remedy}")
@@ -639,21 +637,21 @@ def asarray(
     Parameters
     ----------
     data : numpy.ndarray, Array, wgpu.GPUBuffer, or sequence
-        A numpy array, or what numpy takes for one (a tensor on the CPU, a pandas Series), is uploaded, whatever its
-        strides and byte order; so is a sequence of Python numbers, which needs `dtype`, since numpy would take 64
-        bits. An Array is returned as it is. A GPUBuffer is viewed, and needs `dtype`.
+        A numpy array, or anything with ``__array__`` (a tensor on the CPU, a pandas Series), is uploaded, whatever its
+        strides and byte order. So is a sequence of Python numbers, with `dtype`, because numpy would choose 64 bits.
+        An Array is returned unchanged. For a GPUBuffer, with `dtype`, the result is a view.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional
-        Datatype, its name, or a numpy dtype. Numpy arrays are not converted: a dtype that differs is an error. Python
-        numbers may be rounded to a float datatype, but to no integer one.
+        Datatype, its name, or a numpy dtype. numpy arrays are not converted: a different dtype is an error. Python
+        numbers may be rounded to a float datatype, but not to an integer one.
 
     Raises
     ------
     DatatypeError
-        If the items are of no supported datatype, cannot be held as `dtype`, or are masked.
+        If the datatype of the items is not supported, `dtype` cannot represent them, or they are masked.
     ArgumentError
-        If `data` has more than one dimension, or lies on another device.
+        If `data` has more than one dimension, or is on another device.
     """
     wanted = None if dtype is None else as_datatype(dtype, STORAGE_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):

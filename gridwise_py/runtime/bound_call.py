@@ -1,4 +1,4 @@
-"""BoundCall: a primitive on its arguments, checked and bound, ready to run any number of times."""
+"""BoundCall: a primitive with checked and bound arguments, ready to run any number of times."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
     "ASYNC_REMEDIES", "BoundCall", "check_encoder_option", "check_in_place", "check_trials", "timing_result",
 ]  # fmt: skip
 
-#: What ``execute_async`` has not, and what to do.
+#: Options that ``execute_async`` lacks, and the remedy.
 ASYNC_REMEDIES = {"encoder": "it submits by itself; use execute(encoder=…) to record"}
 # From a warning in `run` to the line that called `execute`: `execute` and what explains its arguments.
 _TO_CALLER = 5
@@ -57,17 +57,17 @@ def check_encoder_option(
         return
     if enable_cpu_timing:
         raise ArgumentError(
-            "enable_cpu_timing=True needs an encoder of the primitive's own, since it brackets the submission: "
-            "leave out encoder=, or time the submission yourself"
+            "enable_cpu_timing=True measures the primitive's own submission, which encoder= leaves to you: "
+            "leave out encoder=, or time your submission yourself"
         )
     check_encoder(name, encoder, device)
 
 
 class BoundCall(Generic[ItemsT]):
-    """A primitive on its arguments; `Primitive.bind` makes it.
+    """A primitive with checked and bound arguments, ready to run; returned by `Primitive.bind`.
 
-    It keeps its arrays, and later calls of the primitive do not change it. Several of them, of one primitive or of
-    many, may be used in turns.
+    It keeps its arrays; later calls of the primitive do not change it. Any number of bound calls can be used in
+    turn.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class BoundCall(Generic[ItemsT]):
 
     @property
     def outputs(self) -> dict[str, Any]:
-        """The arguments that it writes, by name."""
+        """The output arguments, by name."""
         return self.parsed.outputs
 
     @property
@@ -142,16 +142,16 @@ class BoundCall(Generic[ItemsT]):
         )
 
     def check(self, trials: int = 1) -> None:
-        """Raise where it cannot run (again).
+        """Raise if it cannot run.
 
         Raises
         ------
         ArgumentError
             If it was released.
         BufferUsageError
-            If a buffer was destroyed since, or is mapped.
+            If a buffer was destroyed, or is mapped.
         OverlapError
-            If `trials` would find other inputs.
+            If a repeated trial would read changed inputs.
         """
         parsed = self.parsed
         for destroyed, buffer in self._watched:
@@ -192,7 +192,7 @@ class BoundCall(Generic[ItemsT]):
     async def execute_async(
         self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False, trials: int = 1
     ) -> Run[ItemsT]:
-        """As `execute`, without blocking the event loop, and returning when the work is done."""
+        """Like `execute`, without blocking the event loop; returns when the work is done."""
 
         def run() -> Run[ItemsT]:
             result = self.execute(
@@ -207,7 +207,7 @@ class BoundCall(Generic[ItemsT]):
     def record(
         self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: TimingSession | None = None
     ) -> dict[str, Any]:
-        """Record it on an encoder, and do nothing else; the options are those of `Primitive.record`.
+        """Record it on an encoder, without submitting; the options are those of `Primitive.record`.
 
         Returns
         -------
@@ -275,15 +275,15 @@ class BoundCall(Generic[ItemsT]):
         return Run(bound.plan, self.outputs, encoder, measurement)
 
     def get_timing_result(self) -> TimingResult:
-        """Return what the last timed run measured; see `Run.get_timing_result`."""
+        """Return the times of the last timed run; see `Run.get_timing_result`."""
         return timing_result(self.name, self._last_timed)
 
     async def get_timing_result_async(self) -> TimingResult:
-        """As `get_timing_result`, without blocking the event loop."""
+        """Like `get_timing_result`, without blocking the event loop."""
         return await in_thread(self.get_timing_result)
 
     def release(self) -> None:
-        """Forget the arguments, so that their memory can go. It cannot run any more."""
+        """Drop the arguments, so that their memory can be freed. The call cannot run afterwards."""
         self._parsed = None
         self._watched = ()
         self.__dict__.pop("_named_notes", None)

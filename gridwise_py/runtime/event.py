@@ -1,4 +1,4 @@
-"""Event: a point in the queue, and the GPU timestamp at which it was reached; for any wgpu work."""
+"""Event: a point in the queue with the GPU timestamp at which it was reached; for any wgpu work."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Event:
     ----------
     device : wgpu.GPUDevice
     enable_timing : bool, default True
-        Whether to take the time. False costs no query; the event then only tells whether the GPU has reached it.
+        Whether to take a timestamp. With False, the event uses no query and only shows whether the GPU has reached it.
     blocking : bool, default False
         Accepted for code written for torch; `synchronize` waits in the driver either way.
     interprocess, external : bool, default False
@@ -94,12 +94,12 @@ class Event:
         context = context_of(device)
         if interprocess:
             raise ArgumentError(
-                "interprocess=True: WebGPU has no handles by which another process could see an event; send the "
+                "interprocess=True: WebGPU cannot share events with another process; send the "
                 "time itself, after elapsed_time()"
             )
         if external:
             raise ArgumentError(
-                "external=True is about the capture of CUDA graphs, which WebGPU has not; record the event on the "
+                "external=True is for the capture of CUDA graphs, which WebGPU lacks; record the event on the "
                 "encoder that holds the sequence: event.record(encoder)"
             )
         # Raises TimingUnavailable here, and not after the work.
@@ -123,11 +123,11 @@ class Event:
 
     @property
     def enable_timing(self) -> bool:
-        """Whether it takes the time."""
+        """Whether it takes a timestamp."""
         return self._helper is not None
 
     def record(self, encoder: wgpu.GPUCommandEncoder | None = None) -> None:
-        """Record the event behind all submitted work, or at this point of an encoder.
+        """Record the event after all submitted work, or at this point of an encoder.
 
         Parameters
         ----------
@@ -146,8 +146,8 @@ class Event:
         if encoder is not None:
             if device_of(encoder) not in (None, device):
                 raise BufferUsageError(
-                    "the encoder is of another device than this event; make an event with the encoder's device, since "
-                    "the clocks of two devices have nothing to do with each other"
+                    "the encoder is of another device than this event; make an event with the encoder's device, "
+                    "because the clocks of two devices are unrelated"
                 )
             check_encoder("event.record()", encoder, device)
         with device_errors("event.record()", device):
@@ -238,10 +238,10 @@ class Event:
         """Return both stamps; raise if the GPU has not reached the event."""
         self._check_recorded(wanted)
         if self._helper is None or self._session is None:
-            raise TimingUnavailable(f"{wanted}: this event takes no time; make it with enable_timing=True")
+            raise TimingUnavailable(f"{wanted}: this event has no timestamp; make it with enable_timing=True")
         if not self.query():
             self._check_submitted(wanted)
-            raise TimingNotReady(f"{wanted}: the GPU has not come by this event; call event.synchronize() first")
+            raise TimingNotReady(f"{wanted}: the GPU has not reached this event; call event.synchronize() first")
         if not self._session.is_read:
             self._helper.collect()  # of all events at once, because each read costs a submission
         return self._session.spans()[0]
@@ -262,14 +262,14 @@ class Event:
             raise ArgumentError(f"end must be an Event, not {type(end).__name__}")
         if end.device is not self.device:
             raise ArgumentError(
-                "the two events are of different devices, whose clocks have nothing to do with each other; time each "
-                "device by two events of its own, or both by time.perf_counter_ns() around synchronize()"
+                "the two events are of different devices, whose clocks are unrelated; time each "
+                "device with its own two events, or both with time.perf_counter_ns() around synchronize()"
             )
         a, b = self._span("elapsed time, start"), end._span("elapsed time, end")
         for name, span in (("start", a), ("end", b)):
             if not span.valid:
                 raise TimingUnavailable(
-                    f"elapsed time: the stamps of the {name} event are no time ({span.begin_ticks} and "
+                    f"elapsed time: the timestamps of the {name} event are invalid ({span.begin_ticks} and "
                     f"{span.end_ticks} ticks: the counter was reset, or never written); record the events again"
                 )
         if end is self:

@@ -1,4 +1,4 @@
-"""Run: one call of ``execute`` and what it measured; and the CPU bracket around a submission."""
+"""Run: one call of ``execute`` and its times; and the CPU bracket around a submission."""
 
 from __future__ import annotations
 
@@ -154,9 +154,9 @@ class Run(Generic[ItemsT]):
     ----------
     outputs : dict from str to Array or ChunkedArray
     encoder : wgpu.GPUCommandEncoder or None
-        The encoder that was recorded on; None where the primitive had its own and has submitted it.
+        The caller's encoder; None if the primitive submitted its own.
     plan : Plan
-        What was run.
+        The plan that was executed.
     """
 
     __slots__ = ("_measurement", "encoder", "outputs", "plan")
@@ -180,20 +180,20 @@ class Run(Generic[ItemsT]):
 
     @property
     def output(self) -> ItemsT:
-        """The output (the first, where there are several)."""
+        """The output, or the first of several."""
         if not self.outputs:
             raise ArgumentError(f"{self.plan.primitive} has no output: it writes none of its arguments")
         return next(iter(self.outputs.values()))
 
     def get_timing_result(self) -> TimingResult:
-        """Return what this call measured; waits for the end of its work.
+        """Return the times of this call; waits for its work to finish.
 
         Raises
         ------
         TimingNotReady
-            If it was recorded on the caller's encoder, which has not been submitted.
+            If the caller's encoder has not been submitted.
         TimingUnavailable
-            If no timing was asked for.
+            If the call was not timed.
         """
         if self._measurement is None:
             raise TimingUnavailable(
@@ -202,7 +202,7 @@ class Run(Generic[ItemsT]):
         return self._measurement.result()
 
     async def get_timing_result_async(self) -> TimingResult:
-        """As `get_timing_result`, without blocking the event loop."""
+        """Like `get_timing_result`, without blocking the event loop."""
         return await in_thread(self.get_timing_result)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 """The stopwatch: timestamp queries around passes, and the CPU bracket around a submission.
 
-It knows passes and ticks, and nothing about primitives. A device has one `TimingHelper`; every timed run opens a
-`TimingSession` on it, and takes one pair of queries per pass. Queries are resolved in a submission of their own,
+It knows nothing about primitives. A device has one `TimingHelper`; every timed run opens a
+`TimingSession` on it, and takes one pair of queries per pass. Queries are resolved in a separate submission,
 after the work is done (on macOS 26, timestamps that are resolved in the same submission are mostly wrong:
 wgpu #9414), when the session is read; a session may be read late, in any order, or never.
 """
@@ -70,7 +70,7 @@ class _Lease:
 class TimingHelper:
     """Takes timestamps around compute passes on one device.
 
-    Get the device's own with ``gridwise_py.timing_helper(device)``; it is shared by everything that times there.
+    ``gridwise_py.timing_helper(device)`` returns the device's only one; all timing on the device shares it.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class TimingHelper:
         return device
 
     def session(self) -> TimingSession:
-        """Open a session: ask it for a span per pass, submit the passes, read it."""
+        """Open a session: get a span per pass from it, submit the passes, then read it."""
         check_process()
         return TimingSession(self)
 
@@ -170,9 +170,9 @@ class TimingHelper:
                 self._free.extend(sorted(lease.pairs, key=lambda p: (p.set_index, p.index), reverse=True))
 
     def collect(self) -> None:
-        """Read every submitted session into host memory, all in one go, and take its queries back.
+        """Read every submitted session into host memory, in one submission, and free its queries.
 
-        Waits for the end of what was submitted. Done by itself when no query is free.
+        Waits for all submitted work. Called automatically when no query is free.
         """
         check_process()
         with self._lock:
@@ -236,9 +236,9 @@ def _runs(pairs: Sequence[_Pair]) -> list[list[_Pair]]:
 class TimingSession:
     """The times of some passes that are submitted together.
 
-    ``span(label)`` gives what ``begin_compute_pass(timestamp_writes=…)`` wants. Whoever submits the passes
-    calls ``submitted()`` afterwards; where somebody else will, ``mark(encoder)`` puts a mark behind the passes, by
-    which the session later tells whether they were submitted.
+    ``span(label)`` returns the argument for ``begin_compute_pass(timestamp_writes=…)``. Call ``submitted()`` after you
+    submit the passes. If other code submits them, call ``mark(encoder)`` after the last pass instead: it records a mark
+    that later shows whether they were submitted.
     """
 
     def __init__(self, helper: TimingHelper):
@@ -284,7 +284,7 @@ class TimingSession:
         }
 
     def stamp(self, encoder: wgpu.GPUCommandEncoder, label: str) -> None:
-        """Take a pair of timestamps at this place of an encoder, between passes.
+        """Take a pair of timestamps at this point of an encoder, between passes.
 
         Needs the native feature ``timestamp-query-inside-encoders`` (`TimingHelper.stamps_encoders`).
         """
@@ -294,16 +294,16 @@ class TimingSession:
             write_timestamp(encoder, self._helper._sets[pair.set_index], index)
 
     def submitted(self) -> None:
-        """Say that the passes have been submitted."""
+        """Declare that the passes have been submitted."""
         self._submitted = True
 
     def mark(self, encoder: wgpu.GPUCommandEncoder) -> None:
-        """Put a mark on `encoder`, which holds the passes and which somebody else will submit."""
+        """Record a mark on `encoder`, which contains the passes and which other code will submit."""
         # With it the queries outlive this session: the encoder may be submitted later, and would then write them.
         self._lease.mark = mark_of(self._helper.device, encoder)
 
     def is_submitted(self) -> bool:
-        """Whether the passes have been submitted, as far as can be told without waiting for their end."""
+        """Whether the passes have been submitted, as far as is known without waiting for their end."""
         if not self._submitted and self._mark is not None:
             look(self._helper.device, [self._mark])
             self._submitted = self._mark.seen
@@ -316,11 +316,11 @@ class TimingSession:
 
     @property
     def is_read(self) -> bool:
-        """Whether the stamps are in host memory already."""
+        """Whether the timestamps are already in host memory."""
         return self._ticks is not None
 
     def abandon(self) -> None:
-        """Give the queries back; the passes were never submitted and never will be."""
+        """Free the queries; the passes were never submitted and never will be."""
         lease, self._lease, self._labels = self._lease, _Lease(self), []
         self._helper._end(lease)
 

@@ -1,4 +1,4 @@
-"""What a timed run measured: plain numbers, without any GPU."""
+"""The results of a timed run: plain numbers, independent of any GPU."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Span:
 
     @property
     def valid(self) -> bool:
-        """Whether it can be a time: neither stamp is missing, and the end is not before the begin."""
+        """Whether neither timestamp is missing, and the end is not before the begin."""
         return self.begin_ticks != 0 and self.end_ticks != 0 and self.end_ticks >= self.begin_ticks
 
     @property
     def ns(self) -> float | None:
-        """Its length in nanoseconds; None where it is not valid."""
+        """Its length in nanoseconds; None if it is not valid."""
         return (self.end_ticks - self.begin_ticks) * self.tick_period_ns if self.valid else None
 
 
@@ -64,8 +64,8 @@ class PerTrial:
     Attributes
     ----------
     gpu_total_time_ns : list of float or None
-        The GPU time of each kernel, in dispatch order: a list, not the time of the whole primitive, which is
-        `gpu_span_ns`. The name is that of the JavaScript original (``gpuTotalTimeNS``).
+        A list: the GPU time of each kernel, in dispatch order. (`gpu_span_ns` is the time of the whole primitive. The
+        name comes from Gridwise JS, ``gpuTotalTimeNS``.)
     gpu_span_ns : float or None
         From the begin of the first kernel to the end of the last.
     cpu_total_time_ns : float or None
@@ -79,19 +79,19 @@ class PerTrial:
 
 @dataclass(frozen=True)
 class TimingResult:
-    """What a timed run measured. Totals are over all trials; what was not measured is None.
+    """The times of a run. Totals cover all trials; a time that was not measured is None.
 
     Attributes
     ----------
     labels : tuple of str
         A name per kernel, in dispatch order.
     trials : int
-        How often each kernel was dispatched, one after the other within its pass.
+        Number of consecutive dispatches of each kernel, within its pass.
     cpu_total_time_ns : float or None
-        From just before the submission to an idle queue, on the CPU's clock; the queue was idle before. The
-        whole primitive, encoding not included.
+        The whole primitive on the CPU's clock, from just before the submission to an idle queue; the queue was idle
+        before. Excludes encoding.
     submit_time_ns : float or None
-        The part of it that the call to submit took.
+        The part of `cpu_total_time_ns` spent in the call to submit.
     encode_time_ns : float or None
         Recording and finishing the commands on the CPU, before `cpu_total_time_ns` begins.
     wait_method : str or None
@@ -99,11 +99,11 @@ class TimingResult:
     spans : tuple of Span
         The timestamps, in ticks.
     warnings : tuple of str
-        What makes numbers doubtful, such as a timestamp that went backwards.
+        Reasons to doubt a number, such as a timestamp that went backwards.
     workgroups : tuple of tuple of int
-        Workgroup counts of each kernel's dispatch; empty where they are not known.
+        Workgroup counts of each kernel's dispatch; empty if unknown.
     work : Work or None
-        What the primitive had to do at least, once.
+        The minimum work of the primitive, for one trial.
     """
 
     labels: tuple[str, ...]
@@ -119,7 +119,7 @@ class TimingResult:
 
     @property
     def gpu_total_time_ns(self) -> list[float | None] | None:
-        """A list: the GPU time of each kernel in dispatch order, over all trials; None where a stamp was not valid.
+        """A list: the GPU time of each kernel in dispatch order, over all trials; None for an invalid timestamp.
 
         The time of the whole primitive is `gpu_span_ns`.
         """
@@ -157,8 +157,8 @@ class TimingResult:
     def export_chrome_trace(self, path: str | Path) -> None:
         """Write a Chrome trace, for ui.perfetto.dev: the host's encode, submit and wait, and the kernels.
 
-        Where the GPU's lane lies against the host's is approximate: the end of the last kernel is put where the wait
-        ended.
+        The position of the GPU's lane relative to the host's is approximate: the end of the last kernel is aligned with
+        the end of the wait.
 
         Raises
         ------

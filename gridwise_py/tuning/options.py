@@ -1,8 +1,8 @@
 """The ``tuning=`` of constructors: a frozen dataclass for each family of primitives.
 
-Each field changes the speed of a primitive and not its result, apart from the rounding of float sums. None leaves a
-choice to the tables of this package, or to what `gridwise tune` found on the adapter. An object checks what it can
-without a device; limits of a device are checked when a primitive is made.
+Each field changes only the speed of a primitive, apart from the rounding of float sums. None leaves the choice to the
+tables of this package, or to the results of `gridwise tune` on the adapter. An object checks its fields; the limits
+of a device are checked when a primitive is constructed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ANY_DEVICE = Capabilities(subgroup_size=32)
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Tuning:
-    """Base of all of them."""
+    """Base of all tuning classes."""
 
     def _check(self, **checks: _Check) -> None:
         for name, check in checks.items():
@@ -50,21 +50,21 @@ class Tuning:
         Raises
         ------
         ArgumentError
-            If `data` is no mapping, or has an unknown field or value.
+            If `data` is not a mapping, or has an unknown field or value.
         """
         known = [field.name for field in fields(cls)]
         if not isinstance(data, Mapping) or not set(data) <= set(known):
-            raise ArgumentError(f"{data!r} is no {cls.__name__}; its fields are {', '.join(known)}")
+            raise ArgumentError(f"{data!r} is not a {cls.__name__}; its fields are {', '.join(known)}")
         return cls(**data)
 
     @classmethod
     def of(cls, tuning: Self | None) -> Self:
-        """Return what a caller gave as ``tuning=``; for None a tuning that leaves every choice open.
+        """Return the caller's ``tuning=``; for None, a tuning that leaves every choice open.
 
         Raises
         ------
         ArgumentError
-            If it is anything but a tuning of this class.
+            If it is not a tuning of this class.
         """
         if tuning is None:
             return cls()
@@ -85,7 +85,7 @@ def _positive(name: str, value: Any) -> int:
 def _word(name: str, value: Any) -> int:
     number = integer(name, value, 1)
     if number >= 1 << 32:
-        raise ArgumentError(f"{name}={number} does not fit the 32 bits that a kernel has for it")
+        raise ArgumentError(f"{name}={number} does not fit into 32 bits, which kernels use for it")
     return number
 
 
@@ -146,7 +146,7 @@ _INVOCATIONS, _VECS, _LOOK = _power_of_two(1), _from_to(1, 16), _from_to(1, 32)
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ElementwiseTuning(Tuning):
-    """The tuning of `VectorAdd` and `Copy`.
+    """The tuning of `VectorAdd`, `Map` and `Copy`.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class ReduceTuning(Tuning):
     max_blocks : int, optional
         Largest number of workgroups, each of which combines a block of tiles.
     state : {None, "u64", "u32x2"}, optional
-        Form of the words that hold the blocks' totals. None takes 64-bit atomics if the device has them.
+        Form of the words that hold the blocks' totals. None uses 64-bit atomics if the device has them.
     spin_limit : int, optional
         Number of unsuccessful polls for a block's total after which the last workgroup recomputes that block; 256 by
         default.
@@ -212,14 +212,14 @@ class ScanTuning(Tuning):
     max_blocks : int, optional
         Reduce-then-scan only: largest number of workgroups, each of which scans a block of tiles.
     look : int, optional
-        Look-back only: tiles that a lane polls per round, 1 to 32. By default so many that a subgroup polls 32.
+        Look-back only: tiles that a lane polls per round, 1 to 32. By default, a subgroup polls 32 in total.
     tickets : bool, optional
         Look-back only: whether a workgroup takes its tile from a counter, in the order in which workgroups start,
-        instead of by its number. This costs one more trip to memory (8 % on an H200 at 2^28), but the order in which
-        workgroups start never makes a tile be recomputed. None takes tickets on CPU adapters (lavapipe starts in the
-        middle of the grid) and if the self-test of the device finds that they are needed.
+        instead of by its index. This costs one more memory round trip (8 % on an H200 at 2^28), but avoids tiles that
+        are recomputed because of the order in which workgroups start. None uses tickets on CPU adapters (lavapipe
+        starts in the middle of the grid) and if the self-test of the device finds that they are needed.
     state : {None, "u64", "u32x2"}, optional
-        Look-back only: form of the state words. None takes 64-bit atomics if the device has them.
+        Look-back only: form of the state words. None uses 64-bit atomics if the device has them.
     spin_limit : int, optional
         Look-back only: total unsuccessful polls after which a workgroup recomputes unpublished tiles itself; 256 by
         default.
@@ -255,15 +255,15 @@ class SortTuning(Tuning):
     items : int, optional
         Keys per invocation and tile.
     parts : int, optional
-        Parts in which a tile goes through workgroup memory; `items` must be a multiple of it.
+        Number of parts in which a tile goes through workgroup memory; must divide `items`.
     look : int, optional
         ``"onesweep"`` only: tiles polled per round of a look-back, 1 to 32.
     tickets : bool, optional
         ``"onesweep"`` only: whether a workgroup takes its tile from a counter, in the order in which workgroups start.
-        None takes tickets on CPU adapters and if the self-test of the device finds that they are needed.
+        None uses tickets on CPU adapters and if the self-test of the device finds that they are needed.
     spin_limit : int, optional
         Total unsuccessful polls after which a workgroup recounts unpublished tiles itself. By default 256; 4096 on a
-        CPU adapter, where the other workgroup may wait for a core.
+        CPU adapter, where the other workgroup may be waiting for a core.
     subgroups : None, bool or str, optional
         None uses subgroups if the device has them and is a GPU; False uses workgroup memory and barriers only.
         ``"emulated-8"`` emulates that size, for tests.
@@ -293,13 +293,13 @@ class MatMulTuning(Tuning):
     tile_m, tile_n : int, optional
         Rows and columns of the output that a workgroup computes, powers of two from 16 to 256.
     tile_k : int, optional
-        Steps along k that go through workgroup memory at once, a power of two from 4 to 64.
+        Steps along k that a tile in workgroup memory covers, a power of two from 4 to 64.
     thread_m, thread_n : int, optional
         Rows and columns of the output that an invocation computes, powers of two from 4 to 16.
     stages : int, optional
-        1, or 2: whether the next step is written to workgroup memory while this one is read.
+        1 or 2. With 2, the next tile is written to workgroup memory while the current one is read.
     unroll : int, optional
-        Steps along k that are written out, a power of two of at most `tile_k`.
+        Steps along k that are unrolled, a power of two of at most `tile_k`.
     """
 
     tile_m: int | None = None

@@ -45,27 +45,27 @@ class Accumulator:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinOp(Operator):
-    """An associative operator for reduce and scan, for items of 32 bits: u32, i32 or f32.
+    """An associative operator for reduce and scan, for 32-bit items: u32, i32 or f32.
 
     Give either `expression` or `wgsl`.
 
     Parameters
     ----------
     name : str
-        What tables call it.
+        Its name in tables.
     identity : number, mapping from datatype name to number, or callable from Datatype to number
         The value e for which ``combine(e, x) == x == combine(x, e)``.
     numpy : callable
-        Elementwise twin, ``f(a, b)`` on numpy arrays of the datatype. It is what `check`, `gridwise_py.measure` and
-        ``reference`` of a primitive compare with, so it is needed for an `expression`, too.
+        The same operator in numpy, ``f(a, b)``, item by item on arrays of the datatype. `check`, `gridwise_py.measure`
+        and ``reference`` of a primitive compare with it, so an `expression` needs it, too.
     wgsl : str, optional
         WGSL text that defines ``fn combine(a: T, b: T) -> T``; ``T`` is an alias of the datatype's WGSL type.
-        Further functions and constants are allowed, and nothing else. Their names are the operator's own: they may be
-        those of WGSL's built-in functions or of this library's.
+        Only functions and constants are allowed. Their names cannot clash with WGSL's built-in functions or with this
+        library's.
     expression : str, optional
-        A WGSL expression of ``a`` and ``b`` that holds for scalars and vectors alike.
+        A WGSL expression in ``a`` and ``b`` that is valid for scalars and for vectors.
     commutative : bool, default True
-        False takes a path that keeps the order of the items.
+        False uses a path that keeps the order of the items.
     subgroup_reduce, subgroup_exclusive_scan : str, optional
         WGSL built-ins that equal this operator.
     empty : bool, default True
@@ -74,20 +74,19 @@ class BinOp(Operator):
         ``"min"`` or ``"max"``: use ordered keys for floats (see `Accumulator`).
 
     check : bool or sequence of numbers, default True
-        Whether the operator is checked when a primitive is first made with it (see Notes). A sequence has the values to
-        check with, for an operator that is not meant for every value of its datatype.
+        Whether the operator is checked (see Notes). A sequence gives the values to check with, for an operator that is
+        not valid for every value of its datatype.
 
     Notes
     -----
-    The operator must be associative; results are wrong if it is not.
+    The operator must be associative; otherwise results are wrong.
 
-    When a primitive is first made with an operator of your own, a dozen small values are tried, once per operator and
-    datatype: that the identity changes no value, from either side, that the order of two makes no difference where
-    `commutative` says so, and that ``(a·b)·c`` equals ``a·(b·c)``, all by the numpy twin. When such a primitive is
-    first bound on a device, the WGSL text combines all pairs of these values, and must agree with the twin. Floats may
-    differ by rounding. What is wrong for small numbers raises; what is wrong only for large, negative or fractional
-    ones is a `GridwiseWarning`, since your data may have none. Other values, NaN and infinities are not tried: a check
-    that passes is no proof.
+    When a primitive is first constructed with your own operator, the library tests the numpy function on a dozen
+    values, once per operator and datatype: the identity must be neutral on both sides, ``(a·b)·c`` must equal
+    ``a·(b·c)``, and with `commutative` the order must not matter. When such a primitive is first bound on a device, the
+    GPU combines all pairs of these values, and must agree with numpy. Floats may differ by rounding. A failure for
+    small integers raises; a failure only for large, negative or fractional values is a `GridwiseWarning`, because your
+    data may have none. Other values, NaN and infinities are not tested: passing the check proves nothing about them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Operators of one argument: what map applies to each item."""
+"""Operators of one argument, which `Map` applies to each item."""
 
 from __future__ import annotations
 
@@ -19,38 +19,37 @@ __all__ = ["Abs", "Negate", "Square", "UnaryOp", "UnaryOpLike", "as_unaryop", "u
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnaryOp(Operator):
-    """An operator of one argument for `Map`, for items of 32 bits: u32, i32 or f32. Results have the items' datatype.
+    """An operator of one argument for `Map`, for 32-bit items: u32, i32 or f32. Results have the items' datatype.
 
     Give either `expression` or `wgsl`.
 
     Parameters
     ----------
     name : str
-        What tables call it.
+        Its name in tables.
     numpy : callable
-        Elementwise twin, ``f(x)`` on a numpy array of the datatype. It is what `check`, `gridwise_py.measure` and
-        ``reference`` of a primitive compare with, so it is needed for an `expression`, too. What it returns is
-        converted to the datatype.
+        The same operator in numpy, ``f(x)``, item by item on an array of the datatype. `check`, `gridwise_py.measure`
+        and ``reference`` of a primitive compare with it, so an `expression` needs it, too. Its result is converted to
+        the datatype.
     wgsl : str, optional
-        WGSL text that defines ``fn apply(x: T) -> T``; ``T`` is an alias of the datatype's WGSL type. Further functions
-        and constants are allowed, and nothing else. Their names are the operator's own: they may be those of WGSL's
-        built-in functions or of this library's.
+        WGSL text that defines ``fn apply(x: T) -> T``; ``T`` is an alias of the datatype's WGSL type. Only functions
+        and constants are allowed. Their names cannot clash with WGSL's built-in functions or with this library's.
     expression : str, optional
-        A WGSL expression of ``x`` that holds for scalars and vectors alike.
+        A WGSL expression in ``x`` that is valid for scalars and for vectors.
     check : bool or sequence of numbers, default True
-        Whether the operator is checked when a primitive is first made with it (see Notes). A sequence has the values to
-        check with, for an operator that is not meant for every value of its datatype.
+        Whether the operator is checked (see Notes). A sequence gives the values to check with, for an operator that is
+        not valid for every value of its datatype.
     max_ulps : number, optional
-        How far a right result of floats may be from that of the twin, in units in the last place; 0 for an operator
-        that rounds as numpy does or not at all. WGSL states the accuracy of its functions. By default a thousandth is
-        allowed by the check, and in comparisons of results what noise of one ulp on the items explains.
+        How far a correct float result may be from numpy's, in units in the last place; 0 for an operator that rounds as
+        numpy does or not at all. The WGSL specification states the accuracy of its functions. By default, the check
+        allows a thousandth, and comparisons of results allow the effect of one ulp of noise on the items.
 
     Notes
     -----
-    When a primitive is made with an operator of your own, a dozen values are tried, once per operator, datatype and
-    device: the WGSL text must give what the twin gives, alone and four at a time. What is wrong for small whole numbers
-    raises; what is wrong only for large, negative or fractional ones is a `GridwiseWarning`, since your data may have
-    none. Other values, NaN and infinities are not tried: a check that passes is no proof.
+    When a `Map` with your own operator is first bound on a device, the GPU applies the operator to a dozen values, as
+    scalars and as vec4, and must agree with numpy. A failure for small integers raises; a failure only for large,
+    negative or fractional values is a `GridwiseWarning`, because your data may have none. Other values, NaN and
+    infinities are not tested: passing the check proves nothing about them.
 
     Examples
     --------

@@ -343,7 +343,7 @@ def test_arrays_give_an_array(device):
     assert_same(gw.matmul(a, on_gpu[1]).to_numpy(), (a @ b).ravel())
     with pytest.raises(gw.ArgumentError, match=r"an Array has one dimension; give m=, n=, k="):
         gw.matmul(*on_gpu)
-    with pytest.raises(gw.LengthError, match="a has 6 items, which are no rows and columns with k=4"):
+    with pytest.raises(gw.LengthError, match="a has 6 items, which is not a multiple of k=4"):
         gw.matmul(*on_gpu, k=4)
     with pytest.raises(gw.LengthError, match="b has 12 items, but k=2 times n=4 is 8"):
         gw.matmul(*on_gpu, m=3, n=4)

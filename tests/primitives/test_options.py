@@ -81,7 +81,7 @@ def test_a_tuning_survives_json(name):
     assert hash(again) == hash(tuning)
     assert _plan(name, again) == _plan(name, tuning)
     assert eval(f"gw.{tuning!r}") == tuning
-    with pytest.raises(gw.ArgumentError, match=f"is no {type(tuning).__name__}; its fields are"):
+    with pytest.raises(gw.ArgumentError, match=f"is not a {type(tuning).__name__}; its fields are"):
         type(tuning).from_dict(data | {"stall_every": 3})
 
 

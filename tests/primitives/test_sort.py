@@ -518,7 +518,7 @@ def test_values_of_other_sizes_and_lengths_are_refused(device):
         gw.SortPairs(device).execute(keys=keys, values=values)
     with pytest.raises(gw.OverlapError):
         gw.Sort(device).execute(input=keys, output=keys)
-    with pytest.raises(gw.ArgumentError, match=r"ArgSort has no argument 'overwrite_input'.*positions.*leave it out"):
+    with pytest.raises(gw.ArgumentError, match=r"ArgSort has no argument 'overwrite_input'.*indices.*leave it out"):
         gw.ArgSort(device, overwrite_input=True)
 
 

@@ -157,7 +157,7 @@ def test_a_tensor_of_another_library_is_as_good_as_numpys(device):
 @pytest.mark.parametrize(
     ("data", "dtype", "message"),
     [
-        ([1.5, 2, 3], "u32", r"it has 1\.5, and it is no whole number; round first, numpy\.rint.*uint32"),
+        ([1.5, 2, 3], "u32", r"it has 1\.5, and it is not an integer; round first, numpy\.rint.*uint32"),
         ([1, 2, 2.25], "i64", r"2\.25.*numpy\.int64"),
         ([1.0, -1.0], "u32", "cannot be held as u32"),
         ([2.0**32], "u32", "cannot be held as u32"),
