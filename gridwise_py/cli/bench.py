@@ -49,7 +49,7 @@ class _Bench(RawArguments):
 @click.option(
     "--mode", type=AxisValues("mode", ("cold", "hot", "batch", "latency")),
     help="How trials run. batch: many in a pass, for means and short kernels; hot: one per pass, to judge a change; "
-    "cold: with the caches emptied before each; latency: one per submission, the time that a caller waits.  [default: batch]",
+    "cold: with the caches emptied before each; latency: one per submission, a caller's wait.  [default: batch]",
 )  # fmt: skip
 @click.option(
     "-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS",

@@ -224,8 +224,7 @@ def note_canary(device: wgpu.GPUDevice, ns: float) -> None:
     before = known.get("canary_ns")
     if before is None or ns < before:
         known["canary_ns"] = ns
-        if before is None or ns < before / (1 + CLOCK_TOLERANCE):  # a smaller difference is the same clock, and not
-        worth writing a file
+        if before is None or ns < before / (1 + CLOCK_TOLERANCE):  # less is the same clock
             _save(device_key(device), known)
 
 

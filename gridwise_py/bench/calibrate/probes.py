@@ -132,8 +132,7 @@ def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCh
             break
         trials *= 2
     trials = max(1, int(np.ceil(trials * seconds * 1e9 / (t2 - t0))))
-    for _ in range(4):  # another process may take the CPU between the end of the work and the second reading of the
-    clock
+    for _ in range(4):  # another process may take the CPU before the second reading of the clock
         ticks, wall = _stamps(device, bound, trials=trials)
         begin, end = (int(tick) for tick in ticks[0, 0])
         # Not compared with the wall, unlike all other spans: this comparison is the result.
