@@ -41,10 +41,10 @@ def _path(kind: str, key: Mapping[str, str]) -> Path | None:
 def positive(value: Any) -> float:
     """Return a number from a file as a float; raise ValueError unless it is finite and more than 0."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{type(value).__name__} is no number")
+        raise ValueError(f"{type(value).__name__} is not a number")
     number = float(value)
     if not 0 < number < math.inf:
-        raise ValueError(f"{number} is not a finite number of more than 0")
+        raise ValueError(f"{number} is not a finite number over 0")
     return number
 
 

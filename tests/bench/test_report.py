@@ -388,7 +388,7 @@ def test_raw_files_that_do_not_fit_are_left_out_and_named():
     ]
     page = Page(report_html(sources, raw_limit_mib=0.05))
     assert [attrs["data-raw"] for attrs, _ in page.scripts if "data-raw" in attrs] == ["0"]
-    assert "The raw file large.json: packed it takes 0.1 MiB" in " ".join(page.text)
+    assert "The raw file large.json: compressed it takes 0.1 MiB" in " ".join(page.text)
     # Each of the two would fit, but not both.
     alike = [source(name, made := sweep()) for name in "ab"]
     packed = len(base64.b64encode(gzip.compress(json.dumps(made).encode(), mtime=0)))

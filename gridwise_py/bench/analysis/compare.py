@@ -307,7 +307,7 @@ def _rows(
             [result for result in results[key] if not result.error and result.correct] for results in (before, after)
         ]
         if not all(rounds):
-            notes.append(f"{case}: not judged, for a side failed or is wrong")
+            notes.append(f"{case}: not judged, because a side failed or is wrong")
             continue
         moved = any(result.clock_moved for result in [*rounds[0], *rounds[1]])
         clock_ratio = _clock_ratio(*rounds)

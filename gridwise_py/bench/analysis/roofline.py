@@ -113,7 +113,7 @@ def read_calibration(path: str | Path) -> CalibrationData:
     known = isinstance(data, dict) and {"copy", "fma_gflops", "floors_ns", "device"} <= set(data)
     if not known or not isinstance(data["device"], dict):
         raise BadResultsFile(
-            f"{path.name} is no calibration; make one with: gridwise calibrate --format json > {path.name}"
+            f"{path.name} is not a calibration; make one with: gridwise calibrate --format json > {path.name}"
         )
     check_part(data, "calibration", path.name)
     return CalibrationData.from_json(data)

@@ -112,13 +112,13 @@ class Calibration:
                     cache.positive(point[key])
         for name in ("floors_ns", "synchronising_ns"):
             if any(not math.isfinite(ns) for ns in data[name].values() if ns is not None):
-                raise ValueError(f"{name} has a time that is none")
+                raise ValueError(f"{name} has an invalid time")
         for name in ("tick_step_ns", "fma_gflops", "cache_bytes"):
             if data[name] is not None:
                 cache.positive(data[name])
         cache.positive(data["tick_period_ns"])
         if not isinstance(data["cache_bytes"], int | None) or not isinstance(data["wait_method"], str):
-            raise ValueError("cache_bytes is a whole number, and wait_method a word")
+            raise ValueError("cache_bytes must be an integer, and wait_method a text")
         return cls(**values)
 
 

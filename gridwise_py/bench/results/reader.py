@@ -111,5 +111,5 @@ def _parse(name: str, text: str) -> Any:
             if bad[0].strip("-") in ("NaN", "Infinity")
             else f"numbers of a results file are 0, or between {_SMALLEST:g} and {_LARGEST:g}"
         )
-        raise BadResultsFile(f"{name}: {_place(text, at)}: {word} is no number of a measurement; {why}")
+        raise BadResultsFile(f"{name}: {_place(text, at)}: {word} is not a valid number here; {why}")
     return document

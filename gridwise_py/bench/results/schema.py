@@ -27,7 +27,7 @@ def check_document(document: Any, name: str) -> None:
     def fail(where: str, problem: str) -> NoReturn:
         raise BadResultsFile(f"{name}: {where}: {problem}")
 
-    other_tool = f"this is no results file of gridwise bench, whose 'schema' is {SCHEMA!r}"
+    other_tool = f"this is not a results file of gridwise bench, whose 'schema' is {SCHEMA!r}"
     if not isinstance(document, dict):
         fail("$", f"a {type(document).__name__}, not an object: {other_tool}")
     if document.get("schema") != SCHEMA:
@@ -35,7 +35,7 @@ def check_document(document: Any, name: str) -> None:
         fail("$.schema", f"{found}: {other_tool}")
     version = document.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        fail("$.schema_version", f"{reprlib.repr(version)} is no version; this gridwise_py reads {SCHEMA_VERSION}")
+        fail("$.schema_version", f"{reprlib.repr(version)} is not a version; this gridwise_py reads {SCHEMA_VERSION}")
     if version > SCHEMA_VERSION:
         fail(
             "$.schema_version",

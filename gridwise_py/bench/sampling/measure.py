@@ -309,9 +309,9 @@ def _warnings(
             f"{fastest_ns * 1e-3:.1f} µs at the fastest that was seen on this device"
         )
     if not context_of(device).has_timestamps:
-        found.append("the device has no timestamp-query: times are walls on the CPU's clock")
+        found.append("the device has no timestamp-query: times are CPU walls")
     if wait_method(device) == "read_buffer":
-        found.append("waiting reads a buffer, which costs over 130 µs: walls are coarse")
+        found.append("each wait reads a buffer, which adds over 130 µs to CPU walls")
     if protocol.batch_trials is not None and mode is Mode.BATCH and sampler.batch_trials < protocol.batch_trials:
         found.append(
             f"batch_trials={protocol.batch_trials} was cut to {sampler.batch_trials}, to keep a submission below "

@@ -96,11 +96,11 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         "take more samples, or compare fewer rows at once",
     ),
     Cause.CLOCK_DIFFERS: (
-        "the canary kernel ran at another clock in NEW, and the interval is widened by that",
+        "the canary kernel ran at another clock in NEW, and the interval is widened by the difference",
         "measure both again at the same clock",
     ),
     Cause.LOAD_DIFFERS: (
-        "the canary kernel ran at another speed in NEW, and the interval is widened by that",
+        "the canary kernel ran at another speed in NEW, and the interval is widened by the difference",
         f"{_IN_ROUNDS}, on a machine with less other work",
     ),
     Cause.CLOCK_STEP: (
@@ -108,11 +108,11 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         "put more trials into a sample (--mode batch, --trials 100)",
     ),
     Cause.ROUNDS_DIFFER: (
-        "rounds of the same thing differ by more than the samples within a round",
+        "rounds of the same case differ by more than the samples within a round",
         "take more rounds of both (gridwise bench --rounds 10)",
     ),
     Cause.TIMES_WANDER: (
-        "the times wander during a run, and the interval is widened by how far",
+        "the times drift during a run, and the interval is widened by the drift",
         f"{_IN_ROUNDS}, or after a longer warm-up",
     ),
     Cause.UNTESTED: (

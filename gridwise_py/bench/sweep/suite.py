@@ -106,7 +106,7 @@ def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
 
 
 def _within(axes: Mapping[str, Axis], primitive: str) -> Mapping[str, Axis]:
-    """Return the axes without the datatypes that a primitive lacks; if it lacks all, keep them, so that it raises the error."""
+    """Return the axes without the datatypes that a primitive lacks; with all if it lacks all, so that it raises."""
     known = REGISTRY[primitive].datatypes
     values = tuple(name for name in axes["datatype"].values if name in known)
     return {**axes, "datatype": replace(axes["datatype"], values=values)} if values else axes

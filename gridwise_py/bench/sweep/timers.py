@@ -53,12 +53,12 @@ class Timer:
 
 
 TIMERS = (
-    Timer("submit only", "perf_counter", False, "how long the CPU takes to hand over the job; the GPU has hardly begun"),
+    Timer("submit only", "perf_counter", False, "the CPU's time to hand over the job; the GPU has hardly begun"),
     Timer("GPU timestamps", None, True, "the GPU's time between the two timestamps"),
     Timer("perf_counter + wait", "perf_counter", True, "a caller's wait: submission, GPU, and the return to Python"),
     Timer("time.time + wait", "time", True, "the same, by a clock that can be set meanwhile"),
-    Timer("process_time + wait", "process_time", True, "the CPU at work for this process, in all of its threads: "
-          "not a wait that sleeps, and not the GPU; on a software adapter, all threads that play the GPU"),
+    Timer("process_time + wait", "process_time", True, "CPU time of all threads of this process: "
+          "no sleeping wait and no GPU; on a software adapter, also the threads that act as the GPU"),
 )  # fmt: skip
 
 
