@@ -40,7 +40,7 @@ VARIABLES: dict[str, str] = {
     "GRIDWISE_LAUNCH_BLOCKING": "when a primitive is made",
     "GRIDWISE_TIMEOUT_S": "when a device is first waited for",
     "GRIDWISE_SHADER_CHECKS": "when a pipeline is first needed",
-    "GRIDWISE_SCAN_STRATEGY": "when a `Scan` is made",
+    "GRIDWISE_SCAN_STRATEGY": "when a `Scan` is first bound",
     "GRIDWISE_TUNING": "when a device is first used",
     "GRIDWISE_CACHE_DIR": "when they are looked up",
     "GRIDWISE_DUMP_SHADERS": "when a shader module is made",
@@ -91,7 +91,7 @@ def launch_blocking() -> bool:
 
 
 def scan_strategy() -> ScanStrategy:
-    """``GRIDWISE_SCAN_STRATEGY``: the strategy of a `Scan` that is made without one; read when it is made."""
+    """``GRIDWISE_SCAN_STRATEGY``: the strategy of a `Scan` without one; read when it is first bound."""
     return _one_of("GRIDWISE_SCAN_STRATEGY", _SCAN_STRATEGIES, "auto")
 
 
