@@ -599,7 +599,7 @@ def test_what_the_command_refuses(tmp_path, monkeypatch):
         ([run, "-o", tmp_path / "no" / "report.html"], "make it first"),
         ([run, "-o", tmp_path / "report.pdf"], "ends in .html"),
         ([run, "-o", run], "is one of the files to read"),
-        ([run, "-o", out, "--calibration", run], "is no calibration"),
+        ([run, "-o", out, "--calibration", run], "is not a calibration"),
         ([run, "-o", out, "--raw-limit", "-1"], "raw-limit"),
     ):
         result = _report(*arguments)
