@@ -1,8 +1,8 @@
 """The environment variables of this library. No other module reads one.
 
-Each function reads its variable when it is called, and says when the library calls it. An empty variable counts as
-unset. A flag is on with ``1`` or ``on`` and off with ``0`` or ``off``. Any other value raises `ArgumentError` with the
-variable, the value and the values that are known.
+Each function reads its variable when it is called; its docstring says when the library calls it. An empty variable
+counts as unset. A flag is on with ``1`` or ``on`` and off with ``0`` or ``off``. Any other value raises `ArgumentError`
+with the variable, the value and the values that are known.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def traceback() -> bool:
 
 
 def terminal_columns() -> int | None:
-    """``COLUMNS``: the width of the terminal that a user asks for; read at each table."""
+    """``COLUMNS``: the width that the user sets for the terminal; read at each table."""
     text = _text("COLUMNS")
     return int(text) if text is not None and text.isdigit() else None
 
@@ -134,7 +134,7 @@ def has_wayland() -> bool:
 
 
 def wayland_display() -> str | None:
-    """``WAYLAND_DISPLAY`` as it is, to be put back after a search for adapters."""
+    """``WAYLAND_DISPLAY``, to restore it after a search for adapters."""
     return os.environ.get("WAYLAND_DISPLAY")
 
 
@@ -142,19 +142,19 @@ def wayland_display() -> str | None:
 
 
 def checked_timeout_s(value: Any, name: str) -> float | None:
-    """Return a number of seconds; None for infinity and for what is not given.
+    """Return a number of seconds; None for infinity and for None.
 
     Parameters
     ----------
     value : object
         A number, or its text.
     name : str
-        Of the argument or variable, for the message.
+        Name of the argument or variable, for the message.
 
     Raises
     ------
     ArgumentError
-        If it is no number over 0.
+        If it is not a number over 0.
     """
     if value is None or value == "":
         return None

@@ -1,8 +1,8 @@
-"""Keep an NVIDIA GPU's clock up between calls, by a CUDA context that does nothing.
+"""Keep an NVIDIA GPU's clock high between calls, by an idle CUDA context.
 
-Under Vulkan the driver lowers the clock of an NVIDIA GPU within milliseconds of idleness. While any process holds a
-CUDA primary context on the GPU, it does not. The context comes from the driver's own library (libcuda), so no CUDA
-toolkit is needed; it goes with the process at the latest.
+Under Vulkan the driver lowers the clock of an NVIDIA GPU after milliseconds of idleness, unless a process holds a CUDA
+primary context on it. The context comes from the driver's own library (libcuda), so no CUDA toolkit is needed; it ends
+with the process at the latest.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ class ClockHold:
 
     def __init__(self, cuda: Any, gpu: int):
         self._cuda, self._gpu = cuda, gpu
-        self._lock = threading.RLock()  # a finalizer may run in this thread at any place
+        self._lock = threading.RLock()  # a finalizer may run in this thread at any point
         self._is_held = True
 
     def release(self) -> None:
-        """Let the clock follow the load again; further calls do nothing."""
+        """Release the clock; further calls do nothing."""
         with self._lock:
             was_held, self._is_held = self._is_held, False
-        if was_held and not inherited():  # a fork has no CUDA context, whatever it inherited
+        if was_held and not inherited():  # a fork cannot use the CUDA context that it inherited
             # CUDA 11 renamed it.
             release = getattr(self._cuda, "cuDevicePrimaryCtxRelease_v2", None) or self._cuda.cuDevicePrimaryCtxRelease
             release(ctypes.c_int(self._gpu))
 
 
 def hold(info: Mapping[str, Any], *, stacklevel: int) -> ClockHold | None:
-    """Hold the clock of a GPU, where that is possible.
+    """Hold the clock of a GPU, if possible.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def hold(info: Mapping[str, Any], *, stacklevel: int) -> ClockHold | None:
     Returns
     -------
     ClockHold or None
-        None where the GPU is not NVIDIA's or CUDA finds none, and, with a GridwiseWarning, where CUDA finds several and
-        nothing tells which one it is, or makes no context.
+        None if the GPU is not NVIDIA's or CUDA finds no GPU. None and a GridwiseWarning if CUDA finds several GPUs that
+        may be this one, or makes no context.
     """
     if info.get("vendor_id") != _NVIDIA and "nvidia" not in f"{info['vendor']} {info['device']}".casefold():
         return None
@@ -90,7 +90,7 @@ def _warn(reason: str, stacklevel: int) -> None:
 
 
 def _load() -> Any:
-    """Return the CUDA library of NVIDIA's driver; None where there is none."""
+    """Return the CUDA library of NVIDIA's driver, or None."""
     try:
         if sys.platform == "win32":
             return ctypes.WinDLL("nvcuda.dll")

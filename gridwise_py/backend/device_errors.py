@@ -1,4 +1,4 @@
-"""What wgpu raises or only logs when a device is in trouble, as exceptions of this library."""
+"""Turns errors of wgpu about a device, raised or only logged, into exceptions of this library."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _NO_MEMORY = ("not enough memory", "out of memory")
 
 
 def is_trouble(error: Exception) -> bool:
-    """Whether an error of wgpu is about the device's state, and not about what was asked of it."""
+    """Whether an error of wgpu is about the state of the device, not about the call."""
     return lacks_memory(error) or any(words in str(error).casefold() for words in _LOST)
 
 
 def lacks_memory(error: Exception) -> bool:
-    """Whether an error of wgpu says that the device has no memory for what was asked."""
+    """Whether an error of wgpu says that the device is out of memory."""
     return isinstance(error, wgpu.GPUOutOfMemoryError) or any(words in str(error).casefold() for words in _NO_MEMORY)
 
 
 def device_error(error: Exception, doing: str) -> DeviceError:
-    """Return what to raise from an error of wgpu.
+    """Return the exception for an error of wgpu.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def device_error(error: Exception, doing: str) -> DeviceError:
 
 @contextlib.contextmanager
 def device_errors(doing: str, device: wgpu.GPUDevice | None = None) -> Generator[None]:
-    """Turn what wgpu raises inside into exceptions of this library.
+    """Turn exceptions of wgpu into those of this library.
 
     With `device`, also the RuntimeError or AttributeError that wgpu-py raises where another thread destroys the device.
     """
@@ -76,14 +76,14 @@ def device_errors(doing: str, device: wgpu.GPUDevice | None = None) -> Generator
 
 
 def check_not_lost(device: wgpu.GPUDevice, doing: str = "waiting for the GPU") -> None:
-    """Raise DeviceLostError if a device was destroyed, or if wgpu has logged a loss and it is this one's."""
+    """Raise DeviceLostError if a device was destroyed, or if wgpu has logged its loss."""
     losses, state = watch_errors().losses, state_of(device)
     if state.end.reached:
-        with state.end.lock:  # a destroy that is under way is done after this
+        with state.end.lock:  # waits for a destroy in another thread
             pass
     elif state.losses_seen == losses:
         return
-    # The log does not say of which device, but on a lost one nothing can be made.
+    # The log does not name the device, but on a lost device nothing can be made.
     with device_errors(doing):
         device.create_buffer(label="gridwise lost?", size=4, usage=wgpu.BufferUsage.COPY_DST)
     state.losses_seen = losses
@@ -99,7 +99,7 @@ def is_lost(device: wgpu.GPUDevice, doing: str = "asking for the device") -> boo
 
 
 def lost_error(text: str, doing: str) -> DeviceLostError:
-    """Return what to raise for a device that is lost; `text` says how it was noticed."""
+    """Return the exception for a lost device; `text` says how the loss was noticed."""
     said = watch_errors().last_loss
     logged = f"; wgpu logged: {' '.join(said.split())}" if said else ""
     return DeviceLostError(
@@ -116,7 +116,7 @@ class _ErrorWatch(logging.Handler):
         self._lock_messages = threading.Lock()
         self._messages: list[str] = []
         self.losses = 0
-        self.last_loss = ""  # wgpu-py does not say of which device
+        self.last_loss = ""  # wgpu-py does not name the device
 
     def emit(self, record: logging.LogRecord) -> None:
         with self._lock_messages:

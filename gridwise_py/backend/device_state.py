@@ -1,7 +1,7 @@
-"""What this library keeps for each device: one record, on the device object itself.
+"""The data that this library keeps for each device: one record, stored on the device object.
 
-So two devices share nothing, a device of another library works like ours, and all of it goes when the device goes. The
-runtime hangs its `DeviceContext` on the same record.
+So devices share no data, devices made by other code work too, and the record is freed with its device. The runtime
+stores its `DeviceContext` in it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _LOOK_AGAIN_S = 0.0002
 
 
 class DeviceEnd:
-    """Stands in for the method `destroy` of one device and takes note of the call, without keeping the device alive.
+    """Replaces the method `destroy` of one device and records the call, without keeping the device alive.
 
-    wgpu-py does not tell that a device was destroyed. A submission to it ends the process, and a wait for it either
-    returns as if all were well or never ends.
+    wgpu-py does not tell whether a device was destroyed. A submission to such a device ends the process, and a wait
+    either returns at once or never.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class DeviceEnd:
 
     def __call__(self) -> None:
         device = self._device()
-        if device is not None and not inherited():  # the device is the parent's, and so may be the lock
+        if device is not None and not inherited():  # the device belongs to the parent process, and so may the lock
             with self.lock:
                 with self._memory:
                     self.reached = True
@@ -86,21 +86,21 @@ class DeviceState:
     Attributes
     ----------
     end : DeviceEnd
-        Takes note when the device is destroyed, from the first `state_of` on.
+        Records when the device is destroyed, from the first `state_of` on.
     losses_seen : int
-        How many losses of devices wgpu had logged when this one was last known to live.
+        The number of device losses that wgpu had logged when this device was last known to work.
     wait : tuple of str and callable, or None
         How to wait until the queue is idle, with the name of the method; None until the first wait.
     timeout_is_fixed : bool
-        Whether `timeout_s` holds; until then the environment is asked.
+        Whether `timeout_s` is set; if not, the environment variable counts.
     timeout_s : float or None
         The limit of a wait; None for none.
     submissions : deque of str
         The names of the last submissions, for messages.
     probe_layout : wgpu.GPUBindGroupLayout or None
-        Made when a buffer is first tried for whether it was destroyed.
+        Made when a buffer is first tested for having been destroyed.
     one : wgpu.GPUBuffer or None
-        A word that is 1; made when an encoder is first marked.
+        A buffer with one word, 1; made when an encoder is first marked.
     context : object or None
         The runtime's `DeviceContext`.
     """

@@ -1,4 +1,4 @@
-"""Processes and threads: whether this process can use a GPU at all (a fork of a user cannot), and work in a thread."""
+"""Whether this process can use a GPU: a fork of a process that used one cannot. Also work in threads."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _inherited = False  # the process was forked from one that had used the GPU
 
 
 def note_gpu_use() -> None:
-    """Take note that from here on a fork of this process cannot use the GPU."""
+    """Record that from now on a fork of this process cannot use the GPU."""
     global _used
     _used = True
 
 
 def check_process() -> None:
-    """Raise where this process was forked from one that had used a GPU.
+    """Raise if this process was forked from one that had used a GPU.
 
-    A driver's threads do not live on in a fork, and its locks stay as they were. On lavapipe what is submitted there is
-    never run: a wait for it hangs, and one without anything to wait for returns as if all were well.
+    A fork has none of the driver's threads, and inherits its locks as they were. On lavapipe, work submitted in a fork
+    never runs: a wait for it hangs, and other waits return without an error.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def inherited() -> bool:
 
 
 async def in_thread(function: Callable[[], R]) -> R:
-    """Return what a function returns, without blocking the event loop meanwhile."""
+    """Call a function in a thread and return its result, without blocking the event loop."""
     import asyncio  # late, since few need it
 
     return await asyncio.to_thread(function)
@@ -57,7 +57,7 @@ def _release_nothing(_self: object) -> None: ...
 
 
 def _keep_what_was_inherited() -> None:
-    """Have the parent's wgpu objects never released here: the driver would wait for threads that are gone."""
+    """Never release the parent's wgpu objects here: the driver would wait for threads that no longer exist."""
     api = sys.modules.get("wgpu.backends.wgpu_native._api")
     for value in list(vars(api).values()) if api is not None else ():
         if isinstance(value, type) and "_release" in vars(value):
@@ -65,7 +65,7 @@ def _keep_what_was_inherited() -> None:
 
 
 def _instance_exists() -> bool:
-    """Whether anybody has used wgpu; its one instance per process is made at the first search for adapters."""
+    """Whether wgpu was used in this process: its instance is made at the first search for adapters."""
     helpers = sys.modules.get("wgpu.backends.wgpu_native._helpers")
     return getattr(helpers, "_the_instance", None) is not None
 

@@ -1,9 +1,8 @@
-"""Encode through the C functions below wgpu-py's wrappers, with every C value made beforehand.
+"""Encode with the C functions below wgpu-py's wrappers, with all C values made beforehand.
 
 A wrapper of wgpu-py makes a C structure, a Python object and an error capture for each call, which costs as much as the
 call itself. A bound plan records the same commands each time, so its handles are looked up once, and one error capture
-is around all of them. Where wgpu-py keeps these things elsewhere, `raw_commands` returns None, and the public calls do
-the same work.
+covers all of them. If wgpu-py is organised differently, `raw_commands` returns None, and the public calls are used.
 """
 
 # The handles that wgpu-py keeps private are what this file is for.
@@ -30,7 +29,7 @@ class RawDispatch(NamedTuple):
 
 
 class _Native:
-    """The C functions, and what turns their errors into exceptions."""
+    """The C functions, and the capture that turns their errors into exceptions."""
 
     def __init__(self) -> None:
         from wgpu.backends.wgpu_native import _api, _helpers, ffi, lib
@@ -53,7 +52,7 @@ class _Native:
         self.release_commands = lib.wgpuCommandBufferRelease
 
     def raise_captured(self, name: str) -> None:
-        """End the capture, and raise what was captured."""
+        """End the capture, and raise the captured error."""
         error = self.release(name)
         if error is not None:
             kind, message = error
@@ -86,9 +85,9 @@ class RawCommands:
 
     def __init__(self, native: Any, device: wgpu.GPUDevice, dispatches: Sequence[RawDispatch]):
         self._native = native
-        # The device holds this by way of its executor: the handles only, not the device.
+        # Holds the handles only: the device holds this object through its executor.
         self._device, self._queue = device._internal, device.queue._internal
-        self._kept = dispatches  # their handles are valid for as long as these objects live
+        self._kept = dispatches  # keeps the objects alive, and so their handles valid
         self._dispatches = [(d.pipeline._internal, d.group._internal, *d.workgroups) for d in dispatches]
         self._label = native.to_c_string_view(dispatches[0].label)
         self._descriptor = native.new_struct_p("WGPUComputePassDescriptor *", label=self._label)
@@ -111,7 +110,7 @@ class RawCommands:
         Raises
         ------
         wgpu.GPUError
-            If the device is lost, for example; nothing was encoded then.
+            For example, if the device is lost; then nothing was encoded.
         """
         native = self._native
         native.capture(_CAPTURE)
@@ -133,7 +132,7 @@ class RawCommands:
         self._native.release_commands(handle[0])
 
     def submit(self, commands: Any) -> None:
-        """Submit a command buffer; the caller has made sure that the device is there."""
+        """Submit a command buffer; the caller has checked that the device was not destroyed."""
         native = self._native
         native.capture(_CAPTURE)
         try:

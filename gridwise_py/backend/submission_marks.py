@@ -1,4 +1,4 @@
-"""Whether what was recorded on somebody else's encoder has been submitted: detected, not assumed."""
+"""Detects whether commands on a caller's encoder have been submitted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Mark", "look", "mark_of", "read_words"]
 
 
 class Mark:
-    """A word that is 1 once an encoder was submitted. Get it with `mark_of`; all that is on the encoder shares it."""
+    """A word in GPU memory that becomes 1 when an encoder is submitted. `mark_of` returns it."""
 
     __slots__ = ("buffer", "fate", "seen")
 
@@ -43,7 +43,7 @@ def mark_of(device: wgpu.GPUDevice, encoder: wgpu.GPUCommandEncoder) -> Mark:
 
 
 def look(device: wgpu.GPUDevice, marks: Iterable[Mark]) -> None:
-    """Find out which marks were submitted; waits for the end of what was."""
+    """Read which marks were submitted; waits for submitted work to end."""
     unseen = list({id(mark): mark for mark in marks if not mark.seen}.values())
     if unseen:
         words = read_words(device, [mark.buffer for mark in unseen])
@@ -54,7 +54,7 @@ def look(device: wgpu.GPUDevice, marks: Iterable[Mark]) -> None:
 def read_words(
     device: wgpu.GPUDevice, buffers: Sequence[wgpu.GPUBuffer], encoder: wgpu.GPUCommandEncoder | None = None
 ) -> np.ndarray:
-    """Return small buffers as uint32, one after another, after what `encoder` holds."""
+    """Submit `encoder`, and return the contents of small buffers as uint32, one after another."""
     with device_errors("reading from the GPU", device):
         encoder = encoder or device.create_command_encoder(label="gridwise read")
         staging = device.create_buffer(

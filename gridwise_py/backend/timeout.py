@@ -1,4 +1,4 @@
-"""How long to wait for the GPU, and the last submissions, for the message of a timeout."""
+"""The limit of waits for the GPU, and the last submissions for the message of a timeout."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from .device_state import state_of
 
 __all__ = ["note_submission", "set_timeout_s", "timed_out", "timeout_s", "wait_until_idle"]
 
-# Asking without a pause for that long keeps CPU times of short work fine; after that, a sixteenth of the time waited so
-# far is slept, so that a wait is at most 6 % too long.
+# For this long the GPU is polled without a pause, which keeps CPU times of short work precise. After that, each pause
+# is a sixteenth of the time waited so far, so a wait is at most 6 % too long.
 _BUSY_S = 0.002
 _LONGEST_PAUSE_S = 0.01
 
 
 def timeout_s(device: Any) -> float | None:
-    """Return how long is waited for a device: what it was made with, else what the environment says now."""
+    """Return the limit of waits for a device: the one given when it was made, else that of the environment."""
     state = state_of(device)
     return state.timeout_s if state.timeout_is_fixed else settings.timeout_s()
 
 
 def set_timeout_s(device: Any, seconds: float | None) -> None:
-    """Fix how long is waited for a device; None for without end."""
+    """Set the limit of waits for a device; None for no limit."""
     state = state_of(device)
     state.timeout_s = seconds
     state.timeout_is_fixed = True
 
 
 def note_submission(device: Any, what: str) -> None:
-    """Keep the name of what is submitted, for the message of a timeout."""
+    """Keep the name of a submission, for the message of a timeout."""
     state_of(device).submissions.append(what)
 
 
 def timed_out(device: Any, limit_s: float) -> DeviceTimeoutError:
-    """Return what to raise when a wait has lasted too long."""
+    """Return the exception for a wait that took too long."""
     last = ", ".join(state_of(device).submissions) or "none of this library"
     return DeviceTimeoutError(
         f"the GPU is still at work after {limit_s:g} s ({device.adapter.info['device']}). The last submissions, the "
@@ -50,16 +50,16 @@ def timed_out(device: Any, limit_s: float) -> DeviceTimeoutError:
 def wait_until_idle(
     device: Any, limit_s: float, is_idle: Callable[[], bool | None], wait: Callable[[], object]
 ) -> None:
-    """Ask until a device is idle.
+    """Poll until a device is idle.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     limit_s : float
     is_idle : callable
-        Tells without waiting; None where that cannot be told.
+        Returns whether it is idle, without waiting; None if that is unknown.
     wait : callable
-        Waits without end. Where `is_idle` cannot tell, it is called in a thread, which is left behind in the end.
+        Waits without a limit. If `is_idle` returns None, this runs in a thread, which is abandoned after a timeout.
 
     Raises
     ------

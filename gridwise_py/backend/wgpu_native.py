@@ -1,9 +1,9 @@
-"""Everything that touches what wgpu-py keeps private, each with its reason and its way round.
+"""All uses of wgpu-py's private names, each with its reason and a fallback.
 
-wgpu-py 0.32 has no working public call for four things that this library cannot do without: waiting until the
-queue is idle, the length of a timestamp's tick, shader modules without run-time checks, and knowing that a buffer
-was destroyed. A fifth thing is for speed: the types of its C structures. Nothing else in this package uses a private
-name of wgpu-py, but `process`, which keeps a fork from releasing what is its parent's.
+wgpu-py 0.32 has no working public call for four things that this library needs: waiting until the queue is idle, the
+length of a timestamp's tick, shader modules without run-time checks, and whether a buffer was destroyed. A fifth use is
+for speed: the types of its C structures. The only other modules of this package that use private names of wgpu-py are
+`fork_guard`, which keeps a fork from releasing its parent's objects, and `raw_commands`.
 """
 
 # Private names are what this file is for.
@@ -55,7 +55,7 @@ _WAIT_POLL = "device_poll"
 _WAIT_READ = "read_buffer"
 _WAIT_TIMED = "timed_poll"
 
-_LOOK_AGAIN_S = 0.5  # how often a wait for a buffer asks whether the device is still there
+_LOOK_AGAIN_S = 0.5  # how often a wait for a buffer checks that the device still exists
 
 
 def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
@@ -78,26 +78,26 @@ def _choose_wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
 def wait_method(device: wgpu.GPUDevice) -> str:
     """Return how `wait_idle` waits.
 
-    One of ``"on_submitted_work_done"``, ``"device_poll"``, ``"read_buffer"``, which costs over 130 µs and makes walls
-    coarse, and ``"timed_poll"``, where a timeout was set.
+    One of ``"on_submitted_work_done"``, ``"device_poll"``, ``"read_buffer"``, which adds over 130 µs to each CPU wall,
+    and ``"timed_poll"``, if a timeout is set.
     """
     return _wait(device)[0]
 
 
 def wait_idle(device: wgpu.GPUDevice) -> None:
-    """Return when everything that was submitted to the device's queue is done.
+    """Wait until all work that was submitted to the device's queue is done.
 
     Raises
     ------
     DeviceTimeoutError
-        If a timeout was set for the device, and was over before.
+        If a timeout is set for the device and passes first.
     DeviceLostError
         If the device was destroyed, or wgpu has logged that it was lost.
     """
     check_process()
-    try:  # not device_errors(), which costs a microsecond of what is timed here
+    try:  # not device_errors(), which would add a microsecond to the times
         _wait(device)[1]()
-    except (RuntimeError, AttributeError) as error:  # of wgpu-py, on a device that another thread destroys
+    except (RuntimeError, AttributeError) as error:  # raised by wgpu-py if another thread destroys the device
         if isinstance(error, GridwiseError) or not is_lost(device):
             raise
         raise lost_error(str(error), "waiting for the GPU") from error
@@ -114,7 +114,7 @@ def _wait(device: wgpu.GPUDevice) -> tuple[str, Callable[[], Any]]:
 
 
 def _timed_wait(device: wgpu.GPUDevice, limit_s: float) -> Callable[[], Any]:
-    reference = weakref.ref(device)  # the device will hold the function
+    reference = weakref.ref(device)  # the device will hold the function, so the function must not hold the device
 
     def wait() -> None:
         waited_for = reference()
@@ -127,12 +127,12 @@ def _timed_wait(device: wgpu.GPUDevice, limit_s: float) -> Callable[[], Any]:
 def map_buffer(
     device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, mode: str, offset: int = 0, size: int | None = None
 ) -> None:
-    """Map a buffer, after what was submitted before.
+    """Map a buffer, after the work submitted before.
 
     Raises
     ------
     DeviceTimeoutError
-        As `wait_idle`. The buffer may then be on its way to be mapped: drop it.
+        As `wait_idle`. The mapping may then still be pending: drop the buffer.
     DeviceLostError
         If the device is destroyed before or meanwhile.
     """
@@ -159,7 +159,7 @@ def _wait_for(device: wgpu.GPUDevice, event: Any, limit_s: float | None) -> None
         if event.wait(max(0.0, min(left_s, _LOOK_AGAIN_S))):
             return
         check_not_lost(device)
-        # Another thread may have submitted more since, which wgpu-py's poll waits for, too.
+        # wgpu-py's poll also waits for work that other threads have submitted since.
         if limit_s is not None and left_s <= _LOOK_AGAIN_S:
             raise timed_out(device, limit_s)
 
@@ -177,10 +177,10 @@ def memory_of_mapped(buffer: wgpu.GPUBuffer, size_bytes: int) -> np.ndarray | No
 def submit(
     device: wgpu.GPUDevice, commands: Sequence[wgpu.GPUCommandBuffer], what: str, *, waited_for: bool = False
 ) -> None:
-    """Submit; `what` names it in messages.
+    """Submit command buffers; `what` names them in messages.
 
-    A driver may block in a submission as long as earlier ones are at work (lavapipe, Mesa 22.3.6). So one that will be
-    `waited_for` in any case comes after a wait that ends, where there is a timeout.
+    A driver may block in a submission while earlier ones run (lavapipe, Mesa 22.3.6), and no timeout ends that. So with
+    a timeout, a submission that is `waited_for` anyway first waits, within the limit, for the earlier ones.
     """
     if waited_for and _wait(device)[0] == _WAIT_TIMED:
         wait_idle(device)
@@ -188,7 +188,7 @@ def submit(
 
 
 def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str) -> None:
-    """Call what submits, unless the device was destroyed; `what` names it in messages."""
+    """Call a function that submits, unless the device was destroyed; `what` names it in messages."""
     note_submission(device, what)
     end = state_of(device).end
     with end.lock:
@@ -198,13 +198,13 @@ def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str) -> Non
 
 
 def submit_is_wgpus(device: wgpu.GPUDevice) -> bool:
-    """Whether nobody has put another method in place of the queue's `submit`, to watch or to count submissions."""
+    """Whether the queue's `submit` is wgpu's own, not replaced by code that watches or counts submissions."""
     own = device.queue.__dict__.get("submit")
     return own is None or getattr(own, "of_gridwise", False)
 
 
 def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
-    """Whether everything that was submitted is done, without waiting; None where that cannot be told.
+    """Whether all submitted work is done, without waiting; None if that is unknown.
 
     Raises
     ------
@@ -216,21 +216,21 @@ def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
     try:
         from wgpu.backends.wgpu_native import ffi, lib
 
-        # wgpu-py drops the answer of its own poll. A byte comes back, in a register that holds more.
+        # wgpu-py drops the result of its own poll. The C function returns one byte, in a wider register.
         return bool(lib.wgpuDevicePoll(device._internal, False, ffi.NULL) & 1)
     except (ImportError, AttributeError):
         return None
 
 
 def write_timestamp(encoder: wgpu.GPUCommandEncoder, query_set: wgpu.GPUQuerySet, index: int) -> None:
-    """Take a timestamp at this place of an encoder; the device has ``timestamp-query-inside-encoders``."""
+    """Write a timestamp at the current place of an encoder; the device has ``timestamp-query-inside-encoders``."""
     from wgpu.backends.wgpu_native.extras import write_timestamp as write
 
     write(encoder, query_set, index)
 
 
 def tick_period_ns(device: wgpu.GPUDevice) -> float:
-    """Return the nanoseconds per tick of a timestamp; resolved queries are ticks, whatever WebGPU says."""
+    """Return the nanoseconds per tick of a timestamp: wgpu-native resolves queries to ticks, unlike WebGPU."""
     try:
         from wgpu.backends.wgpu_native import lib
 
@@ -275,28 +275,28 @@ def _create_trusted(device: wgpu.GPUDevice, label: str, code: str) -> wgpu.GPUSh
             label=_api.to_c_string_view(label),
         )
     except (ImportError, AttributeError):
-        return None  # another version of wgpu-py: the checked module is right, too, only slower
+        return None  # another version of wgpu-py: the checked module is also right, but slower
     internal = create(device._internal, descriptor, 0)
     return _api.GPUShaderModule(label, internal, device)
 
 
 def device_of(thing: wgpu.GPUBuffer | wgpu.GPUCommandEncoder) -> wgpu.GPUDevice | None:
-    """Return the device that a buffer or an encoder was made on, or None where that cannot be told."""
+    """Return the device of a buffer or an encoder, or None if it is unknown."""
     return getattr(thing, "_device", None)
 
 
 def destroyed_flag(buffer: wgpu.GPUBuffer, *, fresh: bool = False) -> list[bool]:
-    """Return a list whose one item tells whether `destroy` was called on a buffer since the first call of this.
+    """Return a list whose only item tells whether `destroy` was called on a buffer.
 
-    wgpu-py does not tell, and submitting a destroyed buffer aborts the process (wgpu-native 29). So the first
-    call puts a note-taking `destroy` on the buffer, and finds out whether it was destroyed before by trying to bind
-    it, which only a buffer with the usage STORAGE allows.
+    wgpu-py does not tell, and submitting a destroyed buffer aborts the process (wgpu-native 29). So the first call
+    replaces the buffer's `destroy` by one that records the call. Whether the buffer was destroyed before, it finds out
+    by trying to bind it, which only a buffer with the usage STORAGE allows.
 
     Parameters
     ----------
     buffer : wgpu.GPUBuffer
     fresh : bool, default False
-        The buffer was made just now: spare the try.
+        The buffer is new: skip the test.
     """
     flag = buffer.__dict__.get("_gridwise_destroyed")
     if flag is None:
@@ -327,7 +327,7 @@ def _can_be_bound(buffer: wgpu.GPUBuffer) -> bool:
 
 
 class _NotingDestroy:
-    """Stands in for the method `destroy` of one buffer, without keeping the buffer alive."""
+    """Replaces the method `destroy` of one buffer and records the call, without keeping the buffer alive."""
 
     def __init__(self, buffer: wgpu.GPUBuffer, flag: list[bool]):
         self._buffer = weakref.ref(buffer)
@@ -336,21 +336,20 @@ class _NotingDestroy:
     def __call__(self) -> None:
         self._flag[0] = True
         buffer = self._buffer()
-        if buffer is not None and not inherited():  # the memory is the parent's
+        if buffer is not None and not inherited():  # the memory belongs to the parent process
             type(buffer).destroy(buffer)
 
 
 def is_destroyed(buffer: wgpu.GPUBuffer) -> bool:
-    """Whether `destroy` was called on a buffer since this library first saw it; see `destroyed_flag`."""
+    """Whether `destroy` was called on a buffer; see `destroyed_flag`."""
     return destroyed_flag(buffer)[0]
 
 
 class EncoderFate:
-    """Whether what was recorded on an encoder can still be submitted.
+    """Whether the commands recorded on an encoder can still be submitted.
 
-    It can as long as somebody holds the encoder, or the command buffer that it was finished into, and as long as no
-    buffer of it was destroyed; wgpu-py has no link from the one to the other, so a `finish` of the encoder's own takes
-    note.
+    They can while the encoder, or the command buffer that it was finished into, is alive, and no buffer that they use
+    was destroyed. wgpu-py has no link from an encoder to its command buffer, so a replaced `finish` records it.
     """
 
     def __init__(self, encoder: wgpu.GPUCommandEncoder):
@@ -370,13 +369,13 @@ class EncoderFate:
         encoder.finish = noting_finish
 
     def can_be_submitted(self) -> bool:
-        """Whether somebody still could."""
+        """Whether the commands could still be submitted."""
         if self._commands is not None:
             return self._commands() is not None
         return self._encoder() is not None
 
     def needs(self, buffers: tuple[tuple[list[bool], str], ...]) -> None:
-        """Take note of what commands use: the `destroyed_flag` of each buffer, and its name in messages."""
+        """Record which buffers the commands use: the `destroyed_flag` of each, and its name in messages."""
         self._needed[id(buffers)] = buffers
 
     def check_buffers(self) -> None:
@@ -390,10 +389,10 @@ class EncoderFate:
 
 
 def guard_queue(device: wgpu.GPUDevice) -> None:
-    """Have a caller's own submissions refused where wgpu would end the process.
+    """Refuse those of a caller's own submissions for which wgpu would end the process.
 
-    That is so for commands of this library whose buffers were destroyed since, for commands that were submitted before,
-    and for a destroyed device.
+    These are commands of this library whose buffers were destroyed since, commands that were submitted before, and
+    submissions to a destroyed device.
     """
     if "submit" in device.queue.__dict__:
         return
@@ -425,7 +424,7 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
 
 
 def encoder_fate(encoder: wgpu.GPUCommandEncoder) -> EncoderFate:
-    """Return the fate of an encoder, one per encoder."""
+    """Return the `EncoderFate` of an encoder; each encoder has one."""
     fate = encoder.__dict__.get("_gridwise_fate")
     if fate is None:
         fate = encoder.__dict__["_gridwise_fate"] = EncoderFate(encoder)
@@ -433,12 +432,12 @@ def encoder_fate(encoder: wgpu.GPUCommandEncoder) -> EncoderFate:
 
 
 def look_types_up() -> bool:
-    """Have the types of wgpu's C structures looked up by their name instead of parsed; return whether it works.
+    """Look up the types of wgpu's C structures by name instead of parsing them; return whether that works.
 
-    cffi parses the name of a type when it meets it first, and reads the names of all other types anew each time: 12 to
-    30 ms for each of some 40, over half a second in the first calls of a process. Almost all are a name with a star or
-    brackets behind, which cffi has in a table. Anything else is parsed as before, and so is all where cffi or wgpu-py
-    keep these things elsewhere. The native backend must have been loaded.
+    When cffi parses the name of a type for the first time, it also reads the names of all other types: 12 to 30 ms for
+    each of about 40 types, over half a second in the first calls of a process. Almost all are a name followed by a star
+    or brackets, and cffi has these names in a table. Other types are parsed as before, and so are all types if cffi or
+    wgpu-py are organised differently. The native backend must have been loaded.
     """
     try:
         from cffi import model

@@ -22,7 +22,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class _Bench(RawArguments):
-    """Names the primitives of the registry in its help, and loads them only then."""
+    """Lists the primitives of the registry in its help, and loads them only for that."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help, with the names."""
@@ -38,18 +38,18 @@ class _Bench(RawArguments):
 @click.command(cls=_Bench, short_help="Run primitives, check them, and time each kernel.")
 @click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE]…")
 @click.option(
-    "--n", type=AxisValues("n"), help="Items, a list: 2^20,2^24  [default: 2^24; on a CPU adapter by --budget-s]"
+    "--n", type=AxisValues("n"), help="Items, such as 2^20,2^24  [default: 2^24; on a CPU adapter by --budget-s]"
 )
 @click.option(
     "--datatype",
     type=AxisValues("datatype", ("u32", "i32", "f32", "u64", "i64", "f64", "f16")),
     help="Datatypes; those that a PRIMITIVE lacks are skipped.  [default: u32,f32]",
 )
-@click.option("--op", type=AxisValues("op", ("add", "min", "max", "multiply")), help="[default: add]")
+@click.option("--op", type=AxisValues("op", ("add", "min", "max", "multiply")), help="Operators.  [default: add]")
 @click.option(
     "--mode", type=AxisValues("mode", ("cold", "hot", "batch", "latency")),
-    help="How trials run. batch: many in a pass, for means and short kernels; hot: one by one, to compare a change; "
-    "cold: with caches emptied before; latency: one per submission, as long as a caller waits.  [default: batch]",
+    help="How trials run. batch: many in a pass, for means and short kernels; hot: one per pass, to judge a change; "
+    "cold: with the caches emptied before each; latency: one per submission, a caller's wait.  [default: batch]",
 )  # fmt: skip
 @click.option(
     "-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS",
@@ -58,14 +58,18 @@ class _Bench(RawArguments):
 @click.option(
     "--suite",
     metavar="NAME|FILE",
-    help="Cases and protocol of a suite: quick, full, or a TOML file. PRIMITIVEs and axes narrow it.",
+    help="Run a suite of cases: quick, full, or a TOML file. PRIMITIVEs and axes restrict it.",
 )
 @click.option("--trials", type=click.IntRange(min=1), default=10, show_default=True, help="Dispatches per sample.")
 @click.option(
-    "--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Least warm-up time of a case."
+    "--warmup-s", type=click.FloatRange(min=0), default=0.3, show_default=True, help="Shortest warm-up time of a case."
 )
 @click.option(
-    "--sampling-s", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Most sampling time of a case."
+    "--sampling-s",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    help="Longest sampling time of a case.",
 )
 @click.option(
     "--seed",
@@ -89,21 +93,21 @@ class _Bench(RawArguments):
 )  # fmt: skip
 @click.option(
     "--budget-s", type=click.FloatRange(min=1), default=60.0, show_default=True,
-    help="Target time of the whole run on a CPU adapter; it chooses n if none is given.",
+    help="Target time of a run on a CPU adapter, if n is not given: n is chosen to fit it.",
 )  # fmt: skip
 @adapter_option
-@click.option("--json", "json_path", type=_FILE, help="Write results here, and many timestamps in NAME.ticks.npz.")
-@click.option("--overwrite", is_flag=True, help="Replace the file of --json if it is there.")
-@click.option("-q", "--quiet", is_flag=True, help="Only the table and what failed: no progress, no explanations.")
+@click.option("--json", "json_path", type=_FILE, help="Write results here; timestamps over 200 kB in NAME.ticks.npz.")
+@click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the table and failures: no progress, no explanations.")
 @click.option(
-    "--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Continue this partial file."
+    "--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Continue this partial file's run."
 )
 @click.pass_context
 def bench(ctx: click.Context, /, **options: Any) -> None:
     """Run PRIMITIVEs, check them against numpy, and show what each kernel took.
 
-    PRIMITIVE is one of {primitives}. matmul multiplies n × n matrices: --n 4096. The copy kernel always runs: it is the
-    yardstick. With --adapter all, every adapter has its turn, and a separate results file: NAME.adapter0.json.
+    PRIMITIVE is one of {primitives}. matmul multiplies n × n matrices: --n 4096. The copy kernel always runs, as the
+    reference. With --adapter all, adapters run one after the other, each with its own results file: NAME.adapter0.json.
     """
     from ..bench.sweep.axes import axis_hint
     from ..bench.sweep.runner import Request
@@ -117,7 +121,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         json_path = final_path(resume)
     every = options["adapter"] == "all"
     if json_path is not None and not every:
-        # A run that goes on with a file may write it again: all that was measured stays in it.
+        # A resumed run may overwrite its file: the finished cases stay in it.
         _check_json(json_path, overwrite=options["overwrite"] or json_path == resume)
     sweeps, protocol = _what(ctx, options)
     need_datatypes(sweeps)
@@ -140,7 +144,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     if not every:
         sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet))
     if resume is not None:
-        raise click.UsageError("--resume takes one adapter, not --adapter all: each adapter has a file of its own")
+        raise click.UsageError("--resume takes one adapter, not --adapter all: each adapter has its own file")
     adapters = list_adapters()
     if not adapters:
         # The same message as for any other adapter.
@@ -167,7 +171,7 @@ def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...],
         if suite is None or ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
     }
     if "timeout_s" in typed:
-        # 0 asks for the least number of samples: a block.
+        # 0 asks for the minimum of samples: one block.
         typed["timeout_s"] = typed["timeout_s"] or _LEAST_S
     if suite is None:
         axes = collect_axes(options["axes"], short, DEFAULT_AXES)
@@ -180,7 +184,7 @@ def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...],
 
 
 def _n_is_given(options: dict[str, Any]) -> bool:
-    """Whether somebody said which n to measure; each axis was read before, so it can be."""
+    """Whether n was given; all axes are valid here."""
     from ..bench.sweep.axes import parse_axis
 
     named = options["n"] is not None or options["suite"] is not None
@@ -206,7 +210,7 @@ def _check_json(path: Path, *, overwrite: bool) -> None:
 
 
 def _next_adapter(request: Any, adapter: int, json_path: Path | None, quiet: bool) -> int:
-    """Run on one of several adapters: if it cannot be used, the others can."""
+    """Run on one of several adapters; if it is unusable, the others still run."""
     from ..errors import GridwiseError
 
     try:
@@ -239,7 +243,7 @@ def _one_adapter(
     except KeyboardInterrupt:
         if partial is not None and partial.is_file():
             also = " --overwrite" if json_path is not None and json_path.is_file() else ""
-            note(f"gridwise: finished cases are in {partial}; --resume {partial}{also} goes on with it")
+            note(f"gridwise: finished cases are in {partial}; --resume {partial}{also} continues it")
         raise
     except UnwrittenResults as error:
         document, unwritten = error.document, error.error

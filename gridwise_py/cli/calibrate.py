@@ -28,12 +28,12 @@ _SYNCHRONISING = {
 
 @click.command(short_help="Check the clock; measure floors and ceilings.")
 @adapter_option
-@click.option("--refresh", is_flag=True, help="Measure again, even if results are kept.")
+@click.option("--refresh", is_flag=True, help="Measure again, even if results are stored.")
 @format_option
 def calibrate(adapter: str | None, refresh: bool, form: str) -> None:
-    """Check the unit of GPU times, and measure floors, ceilings and what synchronising costs.
+    """Check the unit of GPU times, and measure floors, ceilings and the cost of synchronising.
 
-    The results are kept until adapter, driver or version change.
+    The results are stored until adapter, driver or version change.
     """
     from .. import request_device
     from ..bench.calibrate.calibration import calibrate as run
@@ -64,7 +64,7 @@ def _show(found: Any) -> None:
         f"ratio {check.ratio:.4f}: {verdict}"
     )
     for title, rows, values in (
-        ("Floors (in every time; never subtracted)", _FLOORS, found.floors_ns),
+        ("Floors (part of every time; never subtracted)", _FLOORS, found.floors_ns),
         (f"Cost of synchronising (waits by {found.wait_method})", _SYNCHRONISING, found.synchronising_ns),
     ):
         table = TextTable([Column("what"), Column("time", right=True), Column("clock")], title)

@@ -1,4 +1,4 @@
-"""``gridwise compare``: two results files of one device judged against each other, or two devices ranked."""
+"""``gridwise compare``: judge two results files of one device, or rank two devices."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ _PATH = click.Path(path_type=Path)
     show_default=True,
     help="Output format.",
 )
-@click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
+@click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the output to this file.")
 @click.option(
     "--output", "former_out", type=click.Path(dir_okay=False, path_type=Path), hidden=True, help="Deprecated: --out."
 )
 @click.option("--force", is_flag=True, help="Compare although device, driver, backend or modes differ.")
-@click.option("--across", is_flag=True, help="Rank two devices by case instead: how many times faster is one?")
+@click.option("--across", is_flag=True, help="Rank two devices by case instead: how many times as fast is one?")
 def compare(
     old: Path, new: Path, threshold: float, gate: float, form: str, out: Path | None, former_out: Path | None,
     force: bool, across: bool,
 ) -> None:  # fmt: skip
     """Judge the results file NEW against OLD, row by row: faster, slower, same or ambiguous.
 
-    Too many rows ambiguous? Measure both in rounds: gridwise bench --rounds 5. On an adapter that is a CPU, no row is
+    If many rows are ambiguous, measure both files in rounds: gridwise bench --rounds 5. On a CPU adapter no row is
     faster or slower without rounds.
 
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
@@ -92,7 +92,7 @@ def compare(
         after = read_results(new)
         progress(f"comparing {len(after.results)} results")
         found = compare_documents(before, after, threshold=threshold, gate=gate, force=force, across=across)
-    # Why they are not comparable is said once: on stderr, unless stdout has it in the format that was asked for.
+    # The obstacles are printed once: on stderr, unless the output on stdout has them.
     refused = not found.comparable and form == "table" and out is None
     if out is not None:
         write_whole(out, render(found, form), "--out")

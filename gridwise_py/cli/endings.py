@@ -1,4 +1,4 @@
-"""How a command ends: every way has an exit code and at most one line, and none is taken for a verdict."""
+"""How a command ends: each way has an exit code and at most one line of text; only `compare` uses 1."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Commands(click.Group):
             return super().main(*args, **options)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
-        """Parse the group's own words; help is printed here."""
+        """Parse the options of the group; help is printed here."""
         with _ending():
             return super().make_context(*args, **options)
 
@@ -48,7 +48,7 @@ class Commands(click.Group):
 
 @contextlib.contextmanager
 def _ending() -> Generator[None]:
-    """Turn whatever ends a command into a message and an exit code."""
+    """Turn any exception that ends a command into a message and an exit code."""
     try:
         with _flushed():
             yield
@@ -83,7 +83,7 @@ def _ending() -> Generator[None]:
 
 @contextlib.contextmanager
 def _flushed() -> Generator[None]:
-    """Write what is buffered at the end, while an error of it still has a message."""
+    """Flush the output, so that an error still gets a message."""
     try:
         yield
     finally:
@@ -92,12 +92,12 @@ def _flushed() -> Generator[None]:
 
 
 def _is_of_output(error: OSError) -> bool:
-    """Whether it comes from writing to an open stream: an error of a file has the file's name."""
+    """Whether an error comes from writing to an open stream: errors about files have a file name."""
     return error.filename is None and error.errno in _OF_OUTPUT
 
 
 def _discard_output() -> None:
-    """Send what is still buffered nowhere, or the interpreter would fail with it at its end."""
+    """Discard buffered output, or the interpreter would fail to write it at exit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -107,7 +107,7 @@ def _discard_output() -> None:
 def _wants_traceback() -> bool:
     try:
         return settings.traceback()
-    except ArgumentError:  # the user wants to see something, and the error that happened is what counts
+    except ArgumentError:  # a bad value must not hide the error that happened
         return True
 
 

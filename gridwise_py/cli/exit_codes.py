@@ -5,6 +5,6 @@ NOT_COMPARABLE = 3
 WRONG_RESULT = 4
 BAD_INPUT = 2
 NO_ADAPTER = 5
-#: As the shell says of a program that the signal ended: 128 and its number.
+#: As a shell reports a program ended by a signal: 128 plus its number.
 INTERRUPTED = 130
 NO_READER = 141

@@ -1,4 +1,4 @@
-"""``gridwise info``: the adapters, and what the chosen one can really do."""
+"""``gridwise info``: the adapters, and the measured capabilities of the chosen one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .output import table_console
 __all__ = ["info"]
 
 
-@click.command(short_help="List the adapters, and what the chosen one can do.")
+@click.command(short_help="List the adapters, and the capabilities of the chosen one.")
 @adapter_option
 @format_option
 def info(adapter: str | None, form: str) -> None:
-    """List the adapters, and measure what the chosen one can do."""
+    """List the adapters, and measure the capabilities of the chosen one."""
     import gridwise_py as gw
 
     from ..bench.report.text_table import Column, TextTable
@@ -70,7 +70,7 @@ def info(adapter: str | None, form: str) -> None:
 
 
 def _duration(duration_ns: float | None) -> str:
-    return "" if duration_ns is None else f", in {duration_ns * 1e-6:.0f} ms when it was tested"
+    return "" if duration_ns is None else f", in {duration_ns * 1e-6:.0f} ms when tested"
 
 
 def _optional(value: float | None) -> str:

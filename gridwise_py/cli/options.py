@@ -24,7 +24,7 @@ __all__ = [
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a question after the known word that is nearly the given one; nothing where there is none."""
+    """Return a question that suggests the most similar known word; empty if none is similar."""
     found = difflib.get_close_matches(word, list(known), n=1)
     return f". Did you mean {found[0]!r}?" if found else ""
 
@@ -41,7 +41,7 @@ class AxisValues(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
         return f"[{'|'.join(self.choices)}],…" if self.choices else "COUNT,…"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check; the text is kept, since all axes are put together later."""
+        """Check, and return the text: all axes are combined later."""
         from ..bench.sweep.axes import parse_axis
         from ..errors import ArgumentError
 
@@ -53,7 +53,7 @@ class AxisValues(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]
 
 
 class AxisList(AxisValues):
-    """As `AxisValues`, as a list of values: for scripts that sweep by themselves."""
+    """As `AxisValues`, but returns the list of values: for scripts with their own loops."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check and read."""
@@ -97,7 +97,7 @@ class AxisText(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  
 
 
 class RawArguments(click.Command):
-    """Keeps the words it was called with in ``ctx.meta["words"]``, for a results file."""
+    """Keeps the command line in ``ctx.meta["words"]``, for a results file."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep, and parse."""
@@ -106,7 +106,7 @@ class RawArguments(click.Command):
 
 
 class PrimitiveName(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
-    """A name in the registry of primitives, which is not loaded before it is needed."""
+    """A name in the registry of primitives, which is loaded only when needed."""
 
     name = "primitive"
 
@@ -124,12 +124,12 @@ def adapter_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--adapter",
         metavar="INDEX|NAME",
-        help="Adapter by index or part of its name (`gridwise info` lists them); else GRIDWISE_ADAPTER.",
+        help="Adapter by index or part of its name (`gridwise info` lists them). Default: GRIDWISE_ADAPTER.",
     )(command)
 
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--format table|json``, of what is printed, as ``form``; the flag ``--json`` of before warns."""
+    """Add ``--format table|json``, for the output, as ``form``; the former flag ``--json`` warns."""
     command = click.option(
         "--format",
         "form",

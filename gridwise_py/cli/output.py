@@ -19,7 +19,7 @@ from .exit_codes import BAD_INPUT
 
 #: How long a command that reads and draws may be silent in a pipe.
 PATIENCE_S = 2.0
-#: Between two lines of a command that measures, in a pipe.
+#: The time between two lines of a command that measures, in a pipe.
 LINE_EVERY_S = 10.0
 
 __all__ = [
@@ -36,8 +36,8 @@ __all__ = [
 
 
 def note(text: str) -> None:
-    """Say something on stderr; paths and messages in it may be of files."""
-    # Where nothing can be said, the exit code still counts.
+    """Print a message on stderr, cleaned: it may contain text from files."""
+    # Without a usable stderr, the exit code still counts.
     with suppress(OSError):
         click.echo(clean_lines(text), err=True)
 
@@ -55,7 +55,7 @@ def cannot_write(option: str, path: Path, error: OSError) -> str:
 def check_output(path: Path, option: str, inputs: Iterable[Path] = ()) -> None:
     """End with `BAD_INPUT` unless a file can be written there, and no input would be written over.
 
-    Asked before the work whose result goes there: a name that is too long or a folder without permission is known then.
+    Called before the work: a name that is too long, or a folder without permission, is refused early.
     """
     if not Path(os.path.abspath(path)).parent.is_dir():
         _refuse(option, f"the folder {path.parent} does not exist; make it first")
@@ -70,9 +70,9 @@ def check_output(path: Path, option: str, inputs: Iterable[Path] = ()) -> None:
 
 
 def check_new(path: Path, option: str, *, overwrite: bool) -> None:
-    """End with `BAD_INPUT` if measurements are there that nobody said may go."""
+    """End with `BAD_INPUT` if the file exists and `--overwrite` was not given."""
     if not overwrite and path.is_file() and not files.is_stream(path) and path.stat().st_size:
-        _refuse(option, f"{path} is there already, and may be a baseline; name another, or add --overwrite")
+        _refuse(option, f"{path} exists already, and may be a baseline; name another file, or add --overwrite")
 
 
 def table_console(piped_width: int) -> Any:
@@ -87,10 +87,10 @@ def table_console(piped_width: int) -> Any:
 
 @contextmanager
 def showing_progress(patience_s: float = 0.0, every_s: float = 0.0) -> Generator[Callable[[str], None]]:
-    """Yield a function that says on stderr which step comes next: in place on a terminal, else in a line.
+    """Yield a function that prints the next step on stderr: in place on a terminal, else as a line.
 
-    Where stderr is no terminal, steps of the first `patience_s` seconds are not said (a quick command says nothing),
-    nor those within `every_s` seconds after a line.
+    If stderr is no terminal, steps in the first `patience_s` seconds and within `every_s` seconds after a line are not
+    printed, so a quick command prints nothing.
     """
     from ..bench.report.console import make_console
 
@@ -112,12 +112,12 @@ def showing_progress(patience_s: float = 0.0, every_s: float = 0.0) -> Generator
     from rich.text import Text
 
     with console.status("") as status:
-        # On one line, with the spinner: what is broken into two leaves the second behind in some terminals and logs.
+        # On one line, with the spinner: some terminals and logs keep the second line of a longer text.
         yield lambda step: status.update(Text(textwrap.shorten(step, max(console.width - 3, 8), placeholder=" …")))
 
 
 def write_whole(path: Path, text: str, option: str) -> None:
-    """Write whole or not at all. Where that fails, end with `BAD_INPUT`."""
+    """Write a file completely or not at all. If that fails, end with `BAD_INPUT`."""
     try:
         files.write_whole(path, text.encode("utf-8", "replace"))
     except OSError as error:

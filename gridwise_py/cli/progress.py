@@ -1,7 +1,7 @@
-"""What `gridwise bench` says while it runs, on stderr: what it does now, what it found so far, how long it still takes.
+"""Progress of `gridwise bench` on stderr: the current step, results so far, the time left.
 
-On a terminal that is a display which renews itself and is gone at the end. Elsewhere it is a line for each case that is
-done, and one now and then while a case takes long.
+On a terminal this is a live display, erased at the end. Elsewhere it is a line per finished case, and further lines
+during a long case.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["BenchProgress", "format_duration"]
 _REFRESHES_PER_S = 4
 _LINES_SHOWN = 6
 _BAR_WIDTH = 30
-# Compiling that is shorter needs no word.
+# Shorter compilations are not mentioned.
 _LONG_COMPILE_S = 2.0
 
 
@@ -46,7 +46,7 @@ def format_duration(seconds: float) -> str:
 
 
 class BenchProgress(RunProgress):
-    """Shows a run on a console. A context manager; `left_out_notes` has what the table's reader has to know.
+    """Shows a run on a console. A context manager; `left_out_notes` holds the notes to print below the table.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class BenchProgress(RunProgress):
             self._say(text)
 
     def status(self) -> str:
-        """Return what is done now, for how long, and what is left, in a line."""
+        """Return the current step, its elapsed time and the time left, in one line."""
         if self._schedule is None or self._running is None:
             return f"{self._doing} …" if self._doing else ""
         in_case_s = self._schedule.case_elapsed_s
@@ -130,7 +130,7 @@ class BenchProgress(RunProgress):
             words[0] += " (its first use compiles its kernels)"
         words.append(f"{format_duration(self._schedule.elapsed_s)} in all")
         if self._schedule.budget_s is not None:
-            # What would end later is left out.
+            # Cases that would end later are left out.
             rest_s = max(self._schedule.budget_s - self._schedule.elapsed_s, 0.0)
             left_s, behind_s = min(left_s, rest_s), min(behind_s, rest_s)
         if left_s >= behind_s:
@@ -138,18 +138,18 @@ class BenchProgress(RunProgress):
         else:
             words.append("longer than expected")
             if self._to_come:
-                words.append(f"about {format_duration(behind_s)} for those behind it")
+                words.append(f"about {format_duration(behind_s)} for the other cases")
         return ", ".join(words)
 
     # ---- what a run tells
 
     def step(self, text: str) -> None:
-        """Say it with the next line or refresh."""
+        """Show the step with the next line or refresh."""
         with self._lock:
             self._doing, self._running = text, None
 
     def planned(self, schedule: Schedule, adapter: str, chosen_n: int | None) -> None:
-        """Say how many cases there are and how long they take, before the first."""
+        """Print the number of cases and their expected time."""
         with self._lock:
             self._schedule, self._total = schedule, len(schedule.jobs)
             cases = "1 case" if self._total == 1 else f"{self._total} cases"
@@ -157,8 +157,8 @@ class BenchProgress(RunProgress):
             if chosen_n is not None and schedule.budget_s is not None:
                 n = format_count(chosen_n)
                 text += (
-                    f". n = {n}: the largest of those tried that should end within "
-                    f"{format_duration(schedule.budget_s)} on this CPU. Another: --n 2^24, or more time: --budget-s 600"
+                    f". n = {n}: the largest candidate that should end within "
+                    f"{format_duration(schedule.budget_s)} on this CPU. To change it: --n 2^24, or --budget-s 600"
                 )
             self._console.print(Text(text + "."), soft_wrap=self._live is None)
             self._said_s = self._clock()
@@ -175,13 +175,13 @@ class BenchProgress(RunProgress):
             self._compile_s = 0.0 if self._schedule is None else self._schedule.compile_s(job)
 
     def finished(self, job: Job, result: Result) -> None:
-        """Show what it took."""
+        """Print the result of a finished case."""
         with self._lock:
             self._done, self._running, self._doing = self._done + 1, None, ""
             self._line(f"{self._done} of {self._total}: {result_line(result)}")
 
     def left_out(self, job: Job) -> None:
-        """Say it now, and keep it for the table."""
+        """Print that a case is left out, and keep the note for the table."""
         with self._lock:
             self._done += 1
             budget_s = None if self._schedule is None else self._schedule.budget_s

@@ -1,4 +1,4 @@
-"""``gridwise report``: results files as one page."""
+"""``gridwise report``: results files as one HTML page."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["report"]
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="Make one page of results files, which works offline.")
+@click.command(short_help="Turn results files into one HTML page that works offline.")
 @click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE…")
 @click.option("-o", "--out", required=True, type=_FILE, help="The page: .html.")
 @click.option(
-    "--calibration", type=_FILE, help="Of `gridwise calibrate --format json`: ceilings for the FILEs of its device."
+    "--calibration", type=_FILE, help="Output of `gridwise calibrate --format json`: ceilings for FILEs of its device."
 )
 @click.option(
     "--raw-limit",
@@ -27,13 +27,13 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     default=8.0,
     show_default=True,
     metavar="MIB",
-    help="Room for the raw FILEs, packed; 0 leaves them out.",
+    help="Largest compressed size of the raw FILEs in the page; 0 leaves them out.",
 )
 def report(files: tuple[Path, ...], out: Path, calibration: Path | None, raw_limit: float) -> None:
-    """Make one page of results FILEs of `gridwise bench --json`, which works offline.
+    """Turn results FILEs of `gridwise bench --json` into one HTML page that works offline.
 
-    Headline figures, warnings, devices, charts, verdicts of each further FILE against the first, roofline, drift of the
-    samples, tables that sort, and the raw FILEs to save.
+    The page has a summary, warnings, devices, charts, verdicts of each further FILE against the first, roofline, drift
+    of the samples, sortable tables, and the raw FILEs to save.
     """
     from ..bench.analysis.roofline import read_calibration
     from ..bench.report.page import read_sources, report_html

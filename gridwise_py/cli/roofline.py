@@ -1,4 +1,4 @@
-"""``gridwise roofline``: what the device allows each case of a results file, against what it took."""
+"""``gridwise roofline``: each case of a results file against the limits of the device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["roofline"]
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="Hold each case against what the device allows.")
+@click.command(short_help="Compare each case with the limits of the device.")
 @click.argument("file", type=_FILE)
 @click.option(
     "--calibration", type=_FILE, help="Output of `gridwise calibrate --format json`, if FILE has no ceilings."
@@ -24,10 +24,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("-o", "--out", type=_FILE, help="Write a picture, too: .png, .svg or .pdf. Needs Altair.")
 @format_option
 def roofline(file: Path, calibration: Path | None, out: Path | None, form: str) -> None:
-    """Hold each case of a results FILE against this device's own copy and multiply-add.
+    """Compare each case of a results FILE with the device's own copy and multiply-adds.
 
-    Predicted is the longer of a copy of the bytes that had to move, and of the arithmetic. The last column says what
-    the gap between that and the measured time is likely to be.
+    The predicted time is the longer of a copy of the bytes that must move and of the arithmetic. The last column names
+    the likely cause of the gap to the measured time.
     """
     from ..bench.analysis.roofline import ceilings_of, points, read_calibration
     from ..bench.report.roofline import plot_roofline, roofline_table

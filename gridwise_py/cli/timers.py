@@ -1,4 +1,4 @@
-"""``gridwise timers``: what five timers say about one job."""
+"""``gridwise timers``: one job, timed by five timers."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _OPTIONS = (
         default=1.0,
         help="Factor for the number of items.",
     ),
-    click.option("--json", "json_path", type=_FILE, help="Write the samples here."),
-    click.option("--overwrite", is_flag=True, help="Replace the file of --json if it is there."),
+    click.option("--json", "json_path", type=_FILE, help="Write the samples to this file."),
+    click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists."),
     click.option("--plot", "plot_path", type=_FILE, help="Write a picture: .png, .svg or .pdf. Needs Altair."),
 )
 
@@ -62,9 +62,9 @@ def timers_options(command: Callable[..., None]) -> Callable[..., None]:
 def timers(**options: Any) -> None:
     """Show how timers lie about a GPU: a vector add of 10,000,000 items, timed in five ways.
 
-    Once on the GPU alone, and once with 5,000,000 items, upload and download. Each without and with warm-up.
-    docs/why-cpu-timers-lie.md explains the table. Samples are in NAME.partial.json while it goes on, and stay there if
-    it is interrupted.
+    A second job has 5,000,000 items, and includes upload and download. Both run without and with warm-up.
+    docs/why-cpu-timers-lie.md explains the table. While the command runs, the samples are in NAME.partial.json, which
+    remains if it is interrupted.
     """
     time_and_show(**options)
 
@@ -92,12 +92,12 @@ def time_and_show(
         check_results_path(json_path)
         partial = None if is_stream(json_path) else partial_path(without_link(json_path))
     if plot_path is not None:
-        check_picture(plot_path)  # what is wrong with it is said before anything is measured
+        check_picture(plot_path)  # errors in it are reported before anything is measured
     workloads = [replace(workload, n=max(1, round(scale * workload.n))) for workload in WORKLOADS]
 
     def keep(document: dict[str, Any]) -> None:
         if partial is not None:
-            # All of it is written again after the next step, and at the end a failure is told.
+            # The next step writes everything again, and a failure at the end is reported.
             with suppress(OSError):
                 write_json(partial, document)
 
@@ -109,7 +109,7 @@ def time_and_show(
             )  # fmt: skip
     except KeyboardInterrupt:
         if partial is not None and partial.is_file():
-            note(f"gridwise: what was measured is in {partial}")
+            note(f"gridwise: the samples so far are in {partial}")
         raise
     except AssertionError as error:
         note(f"gridwise: a sum is wrong: {error}")

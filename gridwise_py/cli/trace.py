@@ -19,7 +19,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 def trace(file: Path, out: Path) -> None:
     """Write the timestamps of a results FILE of `gridwise bench --json` as a trace.
 
-    Open it in ui.perfetto.dev or chrome://tracing. Where the host's lane lies against the GPU's is approximate.
+    Open it in ui.perfetto.dev or chrome://tracing. The host's lane is aligned with the GPU's approximately.
     """
     from ..bench.report.trace import export_results_trace
 

@@ -1,4 +1,4 @@
-"""``gridwise tune``: the fastest shapes of kernels on an adapter."""
+"""``gridwise tune``: the fastest kernel shapes on an adapter."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from .output import showing_progress, table_console
 __all__ = ["tune"]
 
 
-@click.command(short_help="Search the fastest shapes of kernels for this adapter.")
+@click.command(short_help="Find the fastest kernel shapes for this adapter.")
 @adapter_option
 @click.option("--kernels", metavar="NAME,…", help="Kernels to tune; all by default.")
 @click.option(
     "--rounds", default=5, show_default=True, type=click.IntRange(min=3), help="How often each candidate is measured."
 )
 @click.option("--max-n", type=Count(), help="Items of the largest input, such as 2^20.")
-@click.option("--show", is_flag=True, help="Show the results kept for this adapter, and measure nothing.")
-@click.option("--clear", is_flag=True, help="Delete the results kept for this adapter, and measure nothing.")
+@click.option("--show", is_flag=True, help="Show the results stored for this adapter, and measure nothing.")
+@click.option("--clear", is_flag=True, help="Delete the results stored for this adapter, and measure nothing.")
 @format_option
 def tune(
     adapter: str | None, kernels: str | None, rounds: int, max_n: int | None, show: bool, clear: bool, form: str
 ) -> None:
-    """Search the fastest workgroups for this adapter, and keep the winners.
+    """Find the fastest kernel shapes for this adapter, and store them.
 
     Every candidate is checked against numpy and measured in turns with the default. It wins only if it is faster beyond
-    noise. The winners are kept until adapter, driver or version change; GRIDWISE_TUNING=off ignores them.
+    noise. The winners are stored until adapter, driver or version change; GRIDWISE_TUNING=off ignores them.
     """
     from .. import request_device
     from ..runtime.device import device_key
@@ -44,7 +44,7 @@ def tune(
     key = device_key(device)
     if clear:
         gone = cache.remove(TUNING_KIND, key)
-        click.echo(json.dumps({"removed": gone}) if form == "json" else "forgotten" if gone else "nothing was kept")
+        click.echo(json.dumps({"removed": gone}) if form == "json" else "forgotten" if gone else "nothing was stored")
         return
     if not show:
         from ..bench.sweep.tune import tune as run
@@ -59,11 +59,13 @@ def tune(
     try:
         shown = None if kept is None else _shown(kept["choices"])
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, StopIteration):
-        shown = None  # a spoilt file is as good as none
+        shown = None  # a broken file counts as missing
     if shown is None:
         from ..display.terminal import clean_lines
 
-        click.echo(clean_lines(f"nothing is kept for {key['adapter']} ({key['driver']}): the default shapes are used"))
+        click.echo(
+            clean_lines(f"nothing is stored for {key['adapter']} ({key['driver']}): the default shapes are used")
+        )
     else:
         _show(key, *shown)
 
@@ -109,7 +111,7 @@ def _show(key: dict[str, str], rows: Sequence[tuple[str, ...]], wrong: Sequence[
     for row in rows:
         table.add_row(*row)
     console.print(table)
-    console.print("shapes: invocations x vec4 per invocation, most workgroups; times per call, back to back")
+    console.print("shapes: invocations x vec4 per invocation, maximum of workgroups; times per call, back to back")
     if wrong:
         console.print(f"[bold red]wrong results, so left out:[/bold red] {escape('; '.join(wrong))}")
     if not settings.tuning():

@@ -9,8 +9,8 @@ from .terminal import clean
 
 __all__ = ["html_table"]
 
-# No colours: a table has those of the page, light or dark. Left to themselves, notebooks centre tables, align all cells
-# to the right and make all columns equally wide. A table that is wider than the page can be scrolled.
+# No colours: a table uses those of the page, light or dark. By default, notebooks centre tables, align all cells to the
+# right and make all columns equally wide. A table that is wider than the page can be scrolled.
 _TABLE = "margin:0;table-layout:auto;font-variant-numeric:tabular-nums"
 _CAPTION = "caption-side:top;text-align:left;color:inherit;font-weight:bold;white-space:nowrap"
 
@@ -35,7 +35,7 @@ def html_table(
         Columns that are aligned to the left and may be folded; the others are figures. Without headings the first
         column has the names of the rows, and is not folded.
     notes : sequence of str
-        Stand below the table, a line each.
+        Printed below the table, one per line.
     """
 
     def cell(tag: str, column: int, text: str) -> str:

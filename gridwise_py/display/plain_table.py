@@ -1,4 +1,4 @@
-"""Tables of plain text: columns of given widths, in which long texts are folded."""
+"""Plain-text tables with columns of given widths; long texts are folded."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How numbers are written for people: times, counts, rates, shares and uncertainties, one way everywhere.
+"""Formats numbers for people, the same everywhere: times, counts, rates, shares and uncertainties.
 
-Every time has three significant digits, however uncertain it is. So the same median is the same text in every table,
-picture and page. Its uncertainty stands next to it: half of its interval, in percent.
+Every time has three significant digits, even if it is uncertain, so the same median is the same text in every table,
+picture and page. Next to it stands its uncertainty: half of its interval, in percent.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ def format_time(time_ns: float | None, missing: str = _NOTHING) -> str:
         raise ValueError(f"a time of {time_ns} ns cannot be shown; pass None where there is none")
     size = abs(time_ns)
     for scale, unit in _TIME_UNITS:
-        # 999.6 µs has three digits as 1.00 ms only.
+        # 999.6 µs would round to 1000 µs; with three digits it is 1.00 ms.
         if size >= 0.9995 * scale and scale > 1.0:
             return f"{_three_digits(time_ns / scale)} {unit}"
-    # Below a microsecond, fractions of a nanosecond come from means over trials.
+    # Times below a microsecond may be means over trials, with fractions of a nanosecond.
     return f"{time_ns:.0f} ns" if size >= 99.95 or float(time_ns).is_integer() else f"{_three_digits(time_ns)} ns"
 
 
 def format_number(value: float | None, suffix: str = "") -> str:
-    """Return a number with three significant digits, or with all digits before the point; «–» for None."""
+    """Return a number with three significant digits, and all digits before the point; "–" for None."""
     return _NOTHING if value is None else f"{_three_digits(value)}{suffix}"
 
 
 def format_percent(share: float | None) -> str:
-    """Return a share, such as 0.886, in percent; «–» for None."""
+    """Return a share, such as 0.886, in percent; "–" for None."""
     return format_number(None if share is None else 100 * share, " %")
 
 
 def format_count(count: int) -> str:
-    """Return a count: as a power of two where it is one and large, else with commas."""
+    """Return a count with commas, or as a power of two if it is a large one."""
     return f"2^{count.bit_length() - 1}" if count >= 1024 and count & (count - 1) == 0 else f"{count:,}"
 
 
@@ -65,7 +65,7 @@ def relative_uncertainty(time_ns: float, low_ns: float, high_ns: float, resoluti
     time_ns, low_ns, high_ns : float
         A median and its interval.
     resolution_ns : float, default 0
-        Half a step of the clock (divided by the number of dispatches between two stamps): no interval is narrower.
+        Half a step of the clock, divided by the number of dispatches between two timestamps: the minimum.
     """
     if not time_ns:
         return None
@@ -73,7 +73,7 @@ def relative_uncertainty(time_ns: float, low_ns: float, high_ns: float, resoluti
 
 
 def format_uncertainty(relative: float | None) -> str:
-    """Return an uncertainty such as ``"±0.3 %"``, with two digits below 10 % and whole percents above; «» for None."""
+    """Return an uncertainty such as ``"±0.3 %"``, two digits below 10 %, whole percents above; empty for None."""
     if relative is None:
         return ""
     percents = 100 * relative

@@ -1,4 +1,4 @@
-"""What was found out about a device and is kept on disk: a file per kind, adapter, driver and version."""
+"""Findings about devices on disk: one file per kind, adapter, driver and version."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["cache_folder", "documents", "load", "positive", "remove", "save"]
 
 
 def cache_folder() -> Path | None:
-    """Return the folder for what can be found again: ``GRIDWISE_CACHE_DIR``, else the user's.
+    """Return the cache folder: ``GRIDWISE_CACHE_DIR``, else the user's.
 
-    None where the user has none: a container that runs under a number without a name and without ``HOME``. Then nothing
-    is kept, and everything is found out again by each process.
+    None if the user has no home: a container whose user ID has no name, without ``HOME``. Then nothing is cached, and
+    each process measures again.
     """
     folder = settings.cache_dir()
     if folder is not None:
@@ -28,7 +28,7 @@ def cache_folder() -> Path | None:
 
     try:
         return platformdirs.user_cache_path("gridwise_py", appauthor=False)
-    except (RuntimeError, OSError, KeyError):  # as pathlib, platformdirs and pwd say that there is no home
+    except (RuntimeError, OSError, KeyError):  # raised by pathlib, platformdirs and pwd if there is no home
         return None
 
 
@@ -41,29 +41,29 @@ def _path(kind: str, key: Mapping[str, str]) -> Path | None:
 def positive(value: Any) -> float:
     """Return a number from a file as a float; raise ValueError unless it is finite and more than 0."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{type(value).__name__} is no number")
+        raise ValueError(f"{type(value).__name__} is not a number")
     number = float(value)
     if not 0 < number < math.inf:
-        raise ValueError(f"{number} is not a finite number of more than 0")
+        raise ValueError(f"{number} is not a finite number over 0")
     return number
 
 
 def load(kind: str, key: Mapping[str, str], form: int) -> dict[str, Any] | None:
-    """Return what is kept.
+    """Return cached content.
 
     Parameters
     ----------
     kind : str
-        What it is, such as ``"calibration"``; the file's name begins with it.
+        Such as ``"calibration"``; the file's name begins with it.
     key : mapping from str to str
-        What it holds for.
+        The device, driver and versions that the content is valid for.
     form : int
-        The number of the file's form; a file of another is not read.
+        The format number of the file; a file of another format is ignored.
 
     Returns
     -------
     dict or None
-        None where the file is missing, broken, of another form or of something else.
+        None if the file is missing, broken, of another format or for another key.
     """
     path = _path(kind, key)
     data = None if path is None else _read(path)
@@ -72,7 +72,7 @@ def load(kind: str, key: Mapping[str, str], form: int) -> dict[str, Any] | None:
 
 def _read(path: Path | None) -> dict[str, Any] | None:
     try:
-        # Reading a pipe would wait for whoever made it.
+        # Reading a pipe would wait for its writer.
         if path is None or not path.is_file():
             return None
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -82,14 +82,14 @@ def _read(path: Path | None) -> dict[str, Any] | None:
 
 
 def save(kind: str, key: Mapping[str, str], form: int, content: Mapping[str, Any]) -> bool:
-    """Keep `content`, whole or not at all, and return whether it was kept: a folder may be read-only."""
+    """Write `content` completely or not at all, and return whether it was written: the folder may be read-only."""
     document = {"format": form, "device": dict(key), **content}
     path = _path(kind, key)
     if path is None:
         return False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Nobody asked for a file outside of the folder: a link in it is replaced.
+        # A link in the folder is replaced, not followed: the cache writes no files elsewhere.
         write_whole(path, (json.dumps(document, indent=1) + "\n").encode(), follow_links=False)
     except OSError:
         return False
@@ -97,7 +97,7 @@ def save(kind: str, key: Mapping[str, str], form: int, content: Mapping[str, Any
 
 
 def documents(kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield every readable file of a kind, of whatever device, with its path."""
+    """Yield every readable file of a kind, for all devices, with its path."""
     folder = cache_folder()
     for path in () if folder is None else sorted(folder.glob(f"{kind}-*.json")):
         data = _read(path)
@@ -106,7 +106,7 @@ def documents(kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def remove(kind: str, key: Mapping[str, str]) -> bool:
-    """Remove what is kept, and return whether there was anything."""
+    """Remove cached content, and return whether there was any."""
     path = _path(kind, key)
     if path is None:
         return False

@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all, and never over what a caller did not name."""
+"""Writes files completely or not at all, and replaces no file but the one that a caller names."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _PART_SUFFIX = ".part"
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is written in place: a device, a pipe, a socket, or this process's own output."""
+    """Whether a path must be written in place: a device, a pipe, a socket, or this process's own output."""
     found = _stat(path)
     return found is not None and (not stat.S_ISREG(found.st_mode) or _own_output(found) is not None)
 
 
 @contextlib.contextmanager
 def whole_file(path: Path, *, follow_links: bool = True) -> Generator[BinaryIO]:
-    """Open a file for writing that appears at `path` when the block ends well, and not at all if it raises.
+    """Open a file for writing; it appears at `path` when the block ends, and not at all if the block raises.
 
     Parameters
     ----------
     path : Path
-        A regular file that is there is replaced and keeps its permissions. A device, a pipe or the process's own output
-        is written in place, since replacing it would take it away from everybody.
+        An existing regular file is replaced; its permissions are kept. A device, a pipe or the process's own output is
+        written in place, because other programs use it.
     follow_links : bool, default True
         Whether a symbolic link at `path` is followed, as by any other program; else the link is replaced.
 
@@ -60,23 +60,23 @@ def whole_file(path: Path, *, follow_links: bool = True) -> Generator[BinaryIO]:
                 yield file
             os.replace(part, target)
         except BaseException:
-            # On a file system that became read-only this fails, too, and would hide why.
+            # On a file system that became read-only this fails, too, and would hide the first error.
             with contextlib.suppress(OSError):
                 os.unlink(part)
             raise
     except OSError as error:
-        # The name of the file that was asked for, not that of the part.
+        # The requested file, not the temporary one.
         raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
 
 
 def write_whole(path: Path, content: bytes, *, follow_links: bool = True) -> None:
-    """Write a file whole or not at all; see `whole_file`."""
+    """Write a file completely or not at all; see `whole_file`."""
     with whole_file(path, follow_links=follow_links) as file:
         file.write(content)
 
 
 def check_writable(path: Path) -> None:
-    """Do the first steps of writing, and leave everything as it was.
+    """Try the first steps of writing, and undo them.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def check_writable(path: Path) -> None:
 
 
 def _stat(path: Path) -> os.stat_result | None:
-    """Return what is at the end of a path's links, None where nothing is; a name that is too long raises."""
+    """Return the stat of a path, links followed; None if it does not exist. A name that is too long raises."""
     try:
         return os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -108,22 +108,22 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def _target(path: Path) -> Path:
-    """Return the path without links: the file that they lead to is replaced, not they."""
-    # A link to nothing leads to the file that is to be made; one that leads to itself raises here.
+    """Return the path without symbolic links: their target is replaced, not the links."""
+    # A dangling link names the file to create; a link to itself raises here.
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _new_beside(target: Path) -> tuple[int, str]:
-    """Make a file in the folder of `target`, with its permissions if it is there, and return its descriptor and name.
+    """Create a file in the folder of `target`, with its permissions if it exists; return descriptor and name.
 
-    The name is short whatever the target's is, cannot be guessed, and is not opened if it is there.
+    The name is short, even if the target's is long; it cannot be guessed, and an existing file is not opened.
     """
     before = _stat(target)
     mode = 0o666 if before is None else stat.S_IMODE(before.st_mode)
     while True:
         part = os.path.join(target.parent, f".{secrets.token_hex(8)}{_PART_SUFFIX}")
         try:
-            # Private at first where the mode is a former file's: it may be narrower than the umask.
+            # Private at first, if the mode is that of the old file: it may be stricter than the umask.
             descriptor = os.open(part, _NEW, mode if before is None else 0o600)
             break
         except FileExistsError:
@@ -136,7 +136,7 @@ def _new_beside(target: Path) -> tuple[int, str]:
 
 
 def _own_output(found: os.stat_result) -> int | None:
-    """Return the descriptor of the process's output that a file is, as /dev/stdout is."""
+    """Return the descriptor of the process's own output that a path stands for (/dev/stdout); else None."""
     for stream in (sys.__stdout__, sys.__stderr__):
         with contextlib.suppress(AttributeError, OSError, ValueError):
             if os.path.samestat(os.fstat(stream.fileno()), found):  # type: ignore[union-attr]
@@ -147,7 +147,7 @@ def _own_output(found: os.stat_result) -> int | None:
 def _write_in_place(path: Path, content: bytes) -> None:
     own = _own_output(os.stat(path))
     if own is not None:
-        # Through the same descriptor: what was printed before and what comes after stay where they are.
+        # Through the same descriptor, so that earlier and later output keeps its place.
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
         descriptor = os.dup(own)

@@ -1,4 +1,4 @@
-"""JSON for people to read: plain values only, and a line for each list of them."""
+"""JSON for people to read: plain values, and one line per list of numbers or texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["json_data", "json_text", "write_json"]
 
 
 def json_data(value: Any) -> Any:
-    """Return a value as JSON data: numpy's numbers as Python's, and None for what is not finite."""
+    """Return a value as JSON data: numpy's numbers become Python's, and non-finite ones None."""
     if isinstance(value, Mapping):
         return {str(key): json_data(item) for key, item in cast(Mapping[Any, Any], value).items()}
     if isinstance(value, np.ndarray):
@@ -37,7 +37,7 @@ def json_data(value: Any) -> Any:
 def json_text(value: Any, indent: int = 1) -> str:
     """Return JSON text in which a list of plain values takes one line."""
     text = json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False)
-    # A line end in JSON text is never inside a string, so this touches layout only.
+    # JSON strings contain no line ends, so this changes layout only.
     return re.sub(r"\[\n\s*([^\[\]{}\n]*(?:\n[^\[\]{}\n]*)*?)\n\s*\]", _one_line, text)
 
 
@@ -46,5 +46,5 @@ def _one_line(match: re.Match[str]) -> str:
 
 
 def write_json(path: str | Path, data: Any) -> None:
-    """Write JSON data whole or not at all; raise OSError where it cannot be written."""
+    """Write JSON data completely or not at all; raise OSError if it cannot be written."""
     write_whole(Path(path), (json_text(data) + "\n").encode())

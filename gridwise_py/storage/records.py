@@ -1,4 +1,4 @@
-"""Frozen dataclasses that are JSON objects: whatever is read is written again as it was."""
+"""Frozen dataclasses for JSON objects; reading and writing again changes nothing."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LEFT_OUT = "left out"
 
 
 def key(name: str | None, **options: Any) -> Any:
-    """Return a dataclass field that has another name in JSON; None where it is the object's key in a mapping."""
+    """Return a dataclass field with another name in JSON; None if it is the object's key in a mapping."""
     return field(metadata={_KEY: name}, **options)
 
 
 def left_out(default: Any = None) -> Any:
-    """Return a dataclass field that is not written while it has its default."""
+    """Return a dataclass field that is written only if it differs from its default."""
     return field(default=default, metadata={_LEFT_OUT: True})
 
 
@@ -29,12 +29,12 @@ def left_out(default: Any = None) -> Any:
 class Record:
     """A JSON object. The types of a subclass's fields say how their values are read and written.
 
-    Nothing is checked here: a schema does that before.
+    Values are not checked here, but earlier, by a schema.
 
     Attributes
     ----------
     unknown : mapping
-        Keys of the object that are no fields.
+        Keys of the object that are not fields.
     absent : frozenset of str
         Fields that the object lacked. While they have their defaults, they are not written.
     """
@@ -44,7 +44,7 @@ class Record:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], **given: Any) -> Self:
-        """Return the record of a JSON object; `given` are fields that are not in it.
+        """Return the record of a JSON object; `given` are values of fields that it lacks.
 
         Raises
         ------
@@ -113,7 +113,7 @@ def _form(cls: type[Record]) -> _Form:
 
 
 def _conversions(hint: Any) -> tuple[Convert, Convert]:
-    """Return how values of a type are read from JSON, and how they are written; None where they stay as they are."""
+    """Return the functions that read and write values of a type; None if the values need no conversion."""
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         kinds = [kind for kind in args if kind is not NoneType]

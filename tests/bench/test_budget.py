@@ -283,7 +283,7 @@ def test_a_status_has_the_case_its_time_and_what_is_left():
     assert text.endswith(f"about {format_duration(left_s - 3.0)} left")
     clock.now += 1000.0
     behind = format_duration(schedule.left_s(jobs[1:]))
-    assert progress.status().endswith(f"16 min 43 s in all, longer than expected, about {behind} for those behind it")
+    assert progress.status().endswith(f"16 min 43 s in all, longer than expected, about {behind} for the other cases")
     progress.began(jobs[1], [])
     assert progress.status().endswith("longer than expected")
 

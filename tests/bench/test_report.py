@@ -389,7 +389,7 @@ def test_raw_files_that_do_not_fit_are_left_out_and_named():
     ]
     page = Page(report_html(sources, raw_limit_mib=0.05))
     assert [attrs["data-raw"] for attrs, _ in page.scripts if "data-raw" in attrs] == ["0"]
-    assert "The raw file large.json: packed it takes 0.1 MiB" in " ".join(page.text)
+    assert "The raw file large.json: compressed it takes 0.1 MiB" in " ".join(page.text)
     # Each of the two would fit, but not both.
     alike = [source(name, made := sweep()) for name in "ab"]
     packed = len(base64.b64encode(gzip.compress(json.dumps(made).encode(), mtime=0)))
@@ -603,7 +603,7 @@ def test_what_the_command_refuses(tmp_path, monkeypatch):
         ([run, "-o", tmp_path / "no" / "report.html"], "make it first"),
         ([run, "-o", tmp_path / "report.pdf"], "ends in .html"),
         ([run, "-o", run], "is one of the files to read"),
-        ([run, "-o", out, "--calibration", run], "is no calibration"),
+        ([run, "-o", out, "--calibration", run], "is not a calibration"),
         ([run, "-o", out, "--raw-limit", "-1"], "raw-limit"),
     ):
         result = _report(*arguments)

@@ -191,7 +191,7 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(good):
         (b'{"a": 1}', ["$.schema", "missing", "gridwise.bench"]),
         (b'{"schema": "criterion", "schema_version": 2}', ["$.schema", "criterion"]),
         (b"[]", ["$", "a list, not an object"]),
-        (b'{"schema": "gridwise.bench"}', ["$.schema_version", "None is no version"]),
+        (b'{"schema": "gridwise.bench"}', ["$.schema_version", "None is not a version"]),
         (b'{"schema": "gridwise.bench", "schema_version": true}', ["$.schema_version"]),
         (b'{"schema": "gridwise.bench", "schema_version": 3}', ["$.schema_version", "3 is newer than 2", "update"]),
         (b'{"schema": "gridwise.bench", "schema_version": 1}', ["$.schema_version", "an earlier gridwise_py"]),

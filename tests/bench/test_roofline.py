@@ -143,8 +143,8 @@ def test_the_command(tmp_path):
     calibration.write_text('{"copy": []}')
     for arguments, message in (
         ([str(results)], "gridwise calibrate --format json"),
-        ([str(results), "--calibration", str(calibration)], "c.json is no calibration"),
-        ([str(results), "--calibration", str(results)], "r.json is no calibration"),
+        ([str(results), "--calibration", str(calibration)], "c.json is not a calibration"),
+        ([str(results), "--calibration", str(results)], "r.json is not a calibration"),
         ([str(results), "--out", str(tmp_path / "no" / "a.png")], "does not exist"),
     ):
         failed = run(main, ["roofline", *arguments])

@@ -88,7 +88,7 @@ def _roofline():
 
 
 def _timers():
-    return timers_table(_timers_document()), ["submit", "process_time", "10,000,000", "8.10", "handing"]
+    return timers_table(_timers_document()), ["submit", "process_time", "10,000,000", "8.10", "hand"]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -362,8 +362,8 @@ def test_what_forbids_every_verdict_is_the_only_reason_given(cause, changes):
         (Cause.LOAD_DIFFERS, "another speed in NEW, and the interval is widened by that (1.25 times its time in OLD)",
          "--rounds 5"),
         (Cause.CLOCK_STEP, "the step of the GPU's clock is over half the threshold", "more trials into a sample"),
-        (Cause.ROUNDS_DIFFER, "rounds of the same thing differ", "more rounds"),
-        (Cause.TIMES_WANDER, "the times wander", "--rounds 5"),
+        (Cause.ROUNDS_DIFFER, "rounds of the same case differ", "more rounds"),
+        (Cause.TIMES_WANDER, "the times drift", "--rounds 5"),
         (Cause.UNTESTED, "fewer than 20 samples", "at least 20 samples of each"),
     ],
 )  # fmt: skip

@@ -158,14 +158,14 @@ CLAIMS = [
      lambda f: f.on_cpu and min(f.rounds) == 1),
     (r"a side has fewer than 5 independent samples: (\d+) and (\d+), worth (\d+) and (\d+) independent ones",
      lambda f, a, b, c, d: f.counts == [int(a), int(b)] and min(int(c), int(d)) < 5),
-    (rf": the canary kernel ran at another clock in NEW, and the interval is widened by that "
+    (rf": the canary kernel ran at another clock in NEW, and the interval is widened by the difference "
      rf"\({NUMBER} times its time in OLD\)", lambda f, r: canary_ran_at(f, r) and not f.on_cpu),
-    (rf": the canary kernel ran at another speed in NEW, and the interval is widened by that "
+    (rf": the canary kernel ran at another speed in NEW, and the interval is widened by the difference "
      rf"\({NUMBER} times its time in OLD\)", lambda f, r: canary_ran_at(f, r) and f.on_cpu),
     (rf": the step of the GPU's clock is over half the threshold, and the interval is widened by it \(±{NUMBER} %\)",
      step_is_large),
-    (r": rounds of the same thing differ by more than the samples within a round", rounds_differ),
-    (r": the times wander during a run, and the interval is widened by how far", lambda f: f.correlated()),
+    (r": rounds of the same case differ by more than the samples within a round", rounds_differ),
+    (r": the times drift during a run, and the interval is widened by the drift", lambda f: f.correlated()),
     (r": a side has fewer than 20 samples, too few to show whether they depend on each other \((\d+) and (\d+)\)",
      lambda f, a, b: f.counts == [int(a), int(b)] and min(f.counts) < 20),
     (r": the times are too noisy for this threshold", lambda f: half_width(f) > f.limit),

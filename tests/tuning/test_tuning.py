@@ -115,7 +115,7 @@ def test_findings_of_an_earlier_format_are_ignored_and_replaced(fresh_device, fo
     assert load_tuning(key) is None
     assert gw.capabilities(fresh_device).tuning is None
     shown = CliRunner().invoke(main, ["tune", "--show"])
-    assert "nothing is kept" in shown.output, shown.output
+    assert "nothing is stored" in shown.output, shown.output
     timed(1.0, 0.7)
     tune(fresh_device, ["reduce"], max_items=1000)
     assert load_tuning(key).keys() == {"reduce"}
@@ -280,7 +280,7 @@ def test_every_candidate_gives_right_results_on_this_adapter(device, kernel):
 def test_the_command(folder, timed, monkeypatch):
     timed(1.0, 0.7)
     runner = CliRunner()
-    assert "nothing is kept" in runner.invoke(main, ["tune", "--show"]).output
+    assert "nothing is stored" in runner.invoke(main, ["tune", "--show"]).output
     done = runner.invoke(main, ["tune", "--kernels", "reduce", "--max-n", "1000"])
     assert done.exit_code == 0, done.output
     assert "70." in done.output

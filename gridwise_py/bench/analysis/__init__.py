@@ -1,1 +1,1 @@
-"""What results say: comparisons, remarks, rooflines, lines over n. Data, not yet text or pictures."""
+"""Analysis of results, as data: comparisons, remarks, rooflines, lines over n."""

@@ -32,7 +32,7 @@ class Row:
     name : str
         ``"gpu_span"``, ``"cpu_wall"``, or the kernel's label.
     verdict : Verdict or None
-        None where a side has no samples.
+        None if a side has no samples.
     note : str
         Why there is no verdict.
     past_gate : bool
@@ -64,7 +64,7 @@ def _with_uncertainty(time_ns: float, uncertainty: float | None) -> str:
 
 @dataclass(frozen=True)
 class Rank:
-    """One case on one adapter, among others.
+    """One case on one adapter, ranked.
 
     Attributes
     ----------
@@ -79,12 +79,12 @@ class Rank:
     rank : int
         By time, 1 is the fastest.
     speedup : float
-        The time of the slowest adapter by this one's: 1 for the slowest.
+        The time of the slowest adapter divided by this one's: 1 for the slowest.
     gbytes_per_s : float or None
     copy_share : float or None
-        Of the speed of the copy kernel on the same adapter, at the same size and mode, in the same file.
+        Share of the speed of the copy kernel on the same adapter, at the same size and mode, in the same file.
     gbytes_per_j : float or None
-        GB/s by the watts that an observer saw.
+        GB/s per observed watt.
     """
 
     case: str
@@ -105,7 +105,7 @@ class Rank:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found.
+    """The result of `compare`.
 
     Attributes
     ----------
@@ -178,11 +178,11 @@ def compare(
     old, new : Results
         As `read_results` returns them.
     threshold : float
-        Differences below this share are «the same».
+        Differences below this share count as same.
     gate : float
         A row that is slower by more than this share is a regression.
     force : bool
-        Compare although adapter, driver, backend or modes differ. A CPU and a GPU are not compared even so.
+        Compare although adapter, driver, backend or modes differ. A CPU and a GPU are never compared.
     across : bool
         Rank the devices by case instead of judging old against new.
 
@@ -230,13 +230,13 @@ def compare(
 # ---- whether the files can be compared
 
 _SAME_CASES = "measure the same primitives, sizes, datatypes and modes"
-#: What must be the same of two devices for their times to be compared.
+#: Properties that must agree before the times of two devices are compared.
 _COMPARABLE = ("adapter", "adapter_type", "backend", "driver")
 _SAME_CONDITIONS = "measure both under the same conditions, or rank them with --across, or compare them with --force"
 
 
 def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return what forbids comparing, each with its remedy, and what does unless it is forced."""
+    """Return the obstacles to a comparison, each with its remedy, and those that `force` overrides."""
     firm, soft = [], []
     if old.device.is_cpu != new.device.is_cpu:
         text = f"{old.device.title} against {new.device.title}: a CPU and a GPU are never compared"
@@ -286,7 +286,7 @@ class _Part:
 def _rows(
     old: Results, new: Results, threshold: float, gate: float
 ) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[str, ...], bool]:
-    # In the order asked for: in a file that is not complete they are in that of measuring.
+    # In the order that was asked for; an incomplete file has the order of measurement.
     before, after = by_case(old.in_order()), by_case(new.in_order())
     notes = [
         f"only in {side}: {', '.join(mine[key][0].name_with_n for key in mine if key not in other)}"
@@ -307,7 +307,7 @@ def _rows(
             [result for result in results[key] if not result.error and result.correct] for results in (before, after)
         ]
         if not all(rounds):
-            notes.append(f"{case}: not judged, for a side failed or is wrong")
+            notes.append(f"{case}: not judged, because a side failed or is wrong")
             continue
         moved = any(result.clock_moved for result in [*rounds[0], *rounds[1]])
         clock_ratio = _clock_ratio(*rounds)
@@ -342,7 +342,7 @@ def _parts(old: list[Result], new: list[Result], case: str, notes: list[str]) ->
     def kernel(label: str) -> Callable[[Result], Series | None]:
         return lambda result: result.labelled_kernels.get(label)
 
-    # A caller's wait counts where latency is measured.
+    # In mode latency, the caller's wait counts.
     names = ["gpu_span", "cpu_wall"] if new[0].mode is Mode.LATENCY else ["gpu_span"]
     if not any(result.positive_ns("gpu_span") for result in [*old, *new]):
         names = ["cpu_wall"]  # no timestamps
@@ -359,12 +359,12 @@ def _parts(old: list[Result], new: list[Result], case: str, notes: list[str]) ->
 
 
 def _is_one_kernel(result: Result) -> bool:
-    """Whether the times of a result's kernel are those of the whole, so that they would be told twice."""
+    """Whether a result has one kernel with the times of the whole, which would repeat the row."""
     return result.kernels[0].positive_ns == result.positive_ns("gpu_span")
 
 
 def _clock_ratio(old: list[Result], new: list[Result]) -> float:
-    """Return by how much the canary kernel's times differ beyond their own noise."""
+    """Return the ratio of the canary kernel's times, 1 if it is within their noise."""
     sides = [[time for result in side for time in result.settled_canary_ns] for side in (old, new)]
     return math.exp(clock_log_ratio(*sides))
 

@@ -1,4 +1,4 @@
-"""Results as lines over n: what pictures and reports draw."""
+"""Results as lines over n, for pictures and reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..stats.series import Summary
 
 __all__ = ["Line", "clock_of", "gpu_text", "places", "result_lines", "time_text", "timed_text", "yardsticks"]
 
-# How far apart marks at one n stand, as a share of the width of an axis.
+# Distance between marks at one n, as a share of the width of an axis.
 _APART = 0.018
 
 
@@ -50,7 +50,7 @@ class Line:
 
 def result_lines(documents: Sequence[Results], names: Sequence[str]) -> list[Line]:
     """Return the lines of pooled documents, in the order asked for: of all results that are right and have a time."""
-    # By primitive, then by what else tells cases apart, then by file: each in the order in which it first comes.
+    # By primitive, then by the rest of the case, then by file, each in the order of first appearance.
     found: dict[str, dict[Any, dict[int, list[Result]]]] = {}
     for number, document in enumerate(documents):
         for result in document.in_order():
@@ -59,7 +59,7 @@ def result_lines(documents: Sequence[Results], names: Sequence[str]) -> list[Lin
                 variants.setdefault((result.mode, result.key.axes), {}).setdefault(number, []).append(result)
     lines = []
     for primitive, variants in found.items():
-        # Numbers are of the primitive: the copy kernel is a reference in grey, and takes no colour from the others.
+        # Numbers count within a primitive: the copy kernel is grey, and uses up no colour.
         for i, files in enumerate(variants.values()):
             for number, results in sorted(files.items()):
                 case = results[0].name
@@ -70,7 +70,7 @@ def result_lines(documents: Sequence[Results], names: Sequence[str]) -> list[Lin
 
 
 def yardsticks(lines: Sequence[Line]) -> list[Line]:
-    """Return the copy kernel of each file, once: it is no news in every mode."""
+    """Return the copy kernel of each file, in one mode only."""
     files: dict[int, Line] = {}
     for line in lines:
         if line.primitive == YARDSTICK:
@@ -85,7 +85,7 @@ def _rank(line: Line) -> int:
 
 
 def places(lines: Sequence[Line]) -> dict[tuple[str, str], float]:
-    """Return factors on n that put marks of one n side by side: else equal results would hide each other."""
+    """Return factors on n that put marks of one n side by side, so that equal results stay visible."""
     octaves = sorted({math.log2(result.n) for line in lines for result in line.results if result.n > 0})
     count = max(2, len(lines))
     if len(octaves) < 2:
@@ -106,19 +106,19 @@ def time_text(summary: Summary, step_ns: float = 0.0) -> str:
 
 
 def gpu_text(document: Results, result: Result, summary: Summary) -> str:
-    """Return a median of the GPU's clock, of the whole or of a kernel: no interval is narrower than its step."""
+    """Return a median by the GPU's clock, of the whole or of a kernel; its interval is at least one step wide."""
     return time_text(summary, document.tick_step_ns(result))
 
 
 def timed_text(document: Results, result: Result) -> str:
-    """Return the median that rates are made from: of the GPU span, or of the CPU wall where there is none."""
+    """Return the median that rates use: of the GPU span, or of the CPU wall if there is none."""
     if result.timed is None:
         return format_time(None)
     return gpu_text(document, result, result.timed) if result.is_timed_by_gpu else time_text(result.timed)
 
 
 def clock_of(results: Sequence[Result]) -> str:
-    """Return which clock timed results: the GPU span, or the CPU wall where there is none."""
+    """Return which clock timed the results: that of the GPU span, or of the CPU wall if there is none."""
     by_gpu = {result.is_timed_by_gpu for result in results}
     if by_gpu == {True, False}:
         return "GPU span per trial (CPU wall where there is none)"

@@ -1,4 +1,4 @@
-"""What has to be said of results before their figures are read."""
+"""Remarks on results, to be shown before their figures."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from ..sampling.samples import CLOCK_MOVED, LEFT_OUT
 
 __all__ = ["Remark", "listed", "remarks"]
 
-# What `measure` warns of, case by case, and is said here in one line for all cases.
+# Warnings of `measure` for single cases, shown here in one line for all cases.
 _CUT = re.compile(r"batch_trials=(\d+) was cut to (\d+)")
 _LONG_TRIAL = re.compile(r"one trial takes ")
 _MOST_LISTED = 4
 
 
 class Remark(NamedTuple):
-    """One thing to be said.
+    """One remark.
 
     Attributes
     ----------
     kind : str
-        ``"error"`` (a case failed or is wrong), ``"warning"`` (of a result itself), ``"trials"`` (other ones than asked
+        ``"error"`` (a case failed or is wrong), ``"warning"`` (of a result itself), ``"trials"`` (not as many as asked
         for), ``"clock"``, ``"software"`` (the adapter is no GPU) or ``"no GPU"`` (times).
     text : str
     cases : tuple of str
-        Which results it is about, with n; empty where it is about all.
+        The names with n of the results that it is about; empty for all.
     """
 
     kind: str
@@ -44,7 +44,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
-    """Return what is to be said of pooled results: what failed first, then warnings, one for all cases of each.
+    """Return remarks on pooled results: failures first, then warnings, similar ones as one.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
         problem = result.error or result.mismatch
         if problem:
             found.append(Remark("error", f"{where}: {problem}", (where,)))
-        # One line for all of each kind that has to do with the clock.
+        # One line for each kind that concerns the clock.
         moved += [where] * result.clock_moved
         left_out += [where] * any(LEFT_OUT in warning for warning in result.warnings)
         for warning in result.warnings:
@@ -67,7 +67,7 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
                 by_warning.setdefault(warning, []).append(where)
     found += [Remark("warning", warning, tuple(by_warning[warning])) for warning in sorted(by_warning)]
     found += _trials(results)
-    # The canary of a CPU adapter tells what else the machine had to do, more than any clock.
+    # On a CPU adapter, the canary shows other work of the machine rather than a clock.
     on_cpu = device.is_cpu
     if moved:
         what = "The speed of this machine" if on_cpu else "The clock"
@@ -87,7 +87,7 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
 
 
 def _trials(results: Sequence[Result]) -> list[Remark]:
-    """Return what is to be said of how many trials a sample has."""
+    """Return remarks on the number of trials per sample."""
     found = []
     by_count: dict[tuple[int, int], list[str]] = {}
     long, single = [], []

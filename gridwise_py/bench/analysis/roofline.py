@@ -1,8 +1,8 @@
-"""The roofline of a results file: what memory and arithmetic allow each case, against what it took.
+"""The roofline of a results file: measured times against the limits of memory and arithmetic.
 
 Source: Williams, Waterman, Patterson, "Roofline: an insightful visual performance model for multicore architectures",
-Communications of the ACM 52(4), 2009. The ceilings are measured on the device by a calibration, not taken from a data
-sheet: copies by size, and multiply-adds.
+Communications of the ACM 52(4), 2009. The ceilings are copies by size, and multiply-adds. A calibration measures them
+on the device; they are not from a data sheet.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = ["Ceilings", "Point", "ceilings_of", "is_of_device", "points", "read_c
 
 _AT_THE_ROOF = 1.10
 _FASTER = 0.95
-# What a calibration and results must have in common.
+# Properties that a calibration and results must share.
 _SAME = ("adapter", "driver", "backend")
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What a device reached in its calibration.
+    """Speeds of a device in its calibration.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Ceilings:
 
     @property
     def ridge(self) -> float | None:
-        """Operations per byte from which arithmetic is the limit."""
+        """Operations per byte above which arithmetic is the limit."""
         return None if self.fma_gflops is None else self.fma_gflops / self.memory_gbytes_per_s
 
     def copy_gbytes_per_s(self, moved_bytes: float) -> float:
@@ -74,13 +74,14 @@ class Point:
     gflops : float
         Reached.
     measured_ns, predicted_ns : float
-        Median GPU span per trial; the longer of a copy of as many bytes and of the arithmetic at its ceiling.
+        Median GPU span per trial; the longer of a copy of the same number of bytes and of the arithmetic at its
+        ceiling.
     bound : str
         ``"memory"`` or ``"arithmetic"``: which of the two it is.
     kernels : tuple of (str, float)
         Labels, and shares of the measured time.
     why : str
-        What the gap is likely to be.
+        The likely cause of the gap.
     """
 
     name: str
@@ -112,14 +113,14 @@ def read_calibration(path: str | Path) -> CalibrationData:
     known = isinstance(data, dict) and {"copy", "fma_gflops", "floors_ns", "device"} <= set(data)
     if not known or not isinstance(data["device"], dict):
         raise BadResultsFile(
-            f"{path.name} is no calibration; make one with: gridwise calibrate --format json > {path.name}"
+            f"{path.name} is not a calibration; make one with: gridwise calibrate --format json > {path.name}"
         )
     check_part(data, "calibration", path.name)
     return CalibrationData.from_json(data)
 
 
 def ceilings_of(document: Results, calibration: CalibrationData | None = None) -> Ceilings:
-    """Return the ceilings for a results file: from a calibration, or from the one in the file.
+    """Return the ceilings for a results file: from a calibration, or from the file itself.
 
     Parameters
     ----------
@@ -158,7 +159,7 @@ def is_of_device(calibration: CalibrationData, document: Results) -> bool:
 
 
 def points(document: Results, ceilings: Ceilings) -> list[Point]:
-    """Return the cases that were right, have a GPU time, and say what work they are, in the order asked for."""
+    """Return the right cases with a GPU time and known work, in the order that was asked for."""
     return [
         _point(result, result.whole.gpu_span_ns, result.work, ceilings)
         for result in document.in_order()
@@ -189,7 +190,7 @@ def _why(
     kernels: Sequence[tuple[str, float]],
     ceilings: Ceilings,
 ) -> str:
-    """Say what the gap between prediction and measurement is likely to be; the first that explains it."""
+    """Return the likely cause of the gap between prediction and measurement: the first that explains it."""
     ratio = measured_ns / predicted_ns
     if ratio < _FASTER:
         return "faster than the copy of the calibration: its bytes were in a cache, or the clock was higher now"
@@ -208,7 +209,7 @@ def _why(
         return f"gaps between its {passes} kernels: {format_percent(gaps)} of the time"
     parameters = result.parameters or {}
     if parameters.get("strategy") == "reduce_then_scan":
-        # Each item is read once more: three moves where two are needed.
+        # Each item is read once more: three moves instead of two.
         if ratio <= 1.5 * _AT_THE_ROOF:
             return "the algorithm: reduce-then-scan reads each item twice, 1.5 times the bytes that had to move"
         return "reduce-then-scan reads each item twice (1.5 times the bytes), and it is slower than that"

@@ -1,1 +1,1 @@
-"""What a device's clock and timestamps are worth, and what the device can do."""
+"""Whether a device's clock and timestamps can be trusted, and the speed of the device."""

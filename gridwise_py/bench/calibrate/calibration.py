@@ -1,6 +1,6 @@
-"""What a device's clock and memory are like, found once and kept: the unit of the tick, floors, ceilings, caches.
+"""Calibration of a device, stored on disk: the unit of the tick, floors, ceilings, caches.
 
-Floors are shown beside times and never subtracted from them: a fitted intercept can come out negative.
+Floors are shown with times and never subtracted from them: a fitted intercept can be negative.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ __all__ = [
     "unit_warnings",
 ]
 
-_FORMAT = 2  # of the file; another one is not read
+_FORMAT = 2  # of the file; others are ignored
 _MAX_ARRAY_BYTES = 1 << 30
 _MAX_ARRAY_BYTES_CPU = 1 << 25
 _MAX_RUN_ARRAY_BYTES_CPU = 1 << 26
-_MEMORY_ARRAY_BYTES = 1 << 28  # some times the largest cache
+_MEMORY_ARRAY_BYTES = 1 << 28  # several times the largest cache
 _MAX_RUN_SIZES = 12
 _BUSY_S = 0.3
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was found on a device.
+    """The results of a calibration.
 
     Attributes
     ----------
     device : mapping
-        Adapter, driver, backend and versions: what it holds for.
+        Adapter, driver, backend and versions that it is valid for.
     tick_period_ns, tick_step_ns : float or None
     tick_check : TickCheck
         The unit of the tick against the CPU's clock.
@@ -62,7 +62,7 @@ class Calibration:
     copy, triad : tuple of mapping
         Speeds by size: ``array_bytes``, ``moved_bytes``, ``gbytes_per_s``.
     cache_bytes : int or None
-        An upper bound of the last-level cache; None where no knee was seen.
+        An upper bound of the last-level cache; None if the speeds show no drop.
     fma_gflops : float or None
         Multiply-adds in f32, counted as two operations each.
     """
@@ -81,7 +81,7 @@ class Calibration:
 
     @property
     def copy_gbytes_per_s(self) -> float | None:
-        """The speed of the largest copy: that of memory, where it is larger than the caches."""
+        """The speed of the largest copy: that of memory, if the arrays exceed the caches."""
         return self.copy[-1]["gbytes_per_s"] if self.copy else None
 
     def peak_gbytes_per_s(self, array_bytes: int | None) -> float | None:
@@ -96,13 +96,13 @@ class Calibration:
         return max(speeds, default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON data."""
+        """Return the calibration as JSON data."""
         check = {**asdict(self.tick_check), "ratio": self.tick_check.ratio, "ok": self.tick_check.ok}
         return {**asdict(self), "tick_check": check}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
-        """Read what `to_dict` wrote; raise ValueError, TypeError, KeyError or OverflowError where it did not."""
+        """Read the output of `to_dict`; other data raises ValueError, TypeError, KeyError or OverflowError."""
         values = {name: data[name] for name in cls.__dataclass_fields__}
         values["tick_check"] = _tick_check(data["tick_check"])
         for name in ("copy", "triad"):
@@ -112,13 +112,13 @@ class Calibration:
                     cache.positive(point[key])
         for name in ("floors_ns", "synchronising_ns"):
             if any(not math.isfinite(ns) for ns in data[name].values() if ns is not None):
-                raise ValueError(f"{name} has a time that is none")
+                raise ValueError(f"{name} has an invalid time")
         for name in ("tick_step_ns", "fma_gflops", "cache_bytes"):
             if data[name] is not None:
                 cache.positive(data[name])
         cache.positive(data["tick_period_ns"])
         if not isinstance(data["cache_bytes"], int | None) or not isinstance(data["wait_method"], str):
-            raise ValueError("cache_bytes is a whole number, and wait_method a word")
+            raise ValueError("cache_bytes must be an integer, and wait_method a text")
         return cls(**values)
 
 
@@ -130,7 +130,7 @@ def _tick_check(data: Mapping[str, Any]) -> TickCheck:
 
 
 def _load(key: Mapping[str, str]) -> dict[str, Any]:
-    """Return what is kept for a device; nothing where the file is missing, broken, or of something else."""
+    """Return the stored calibration of a device; empty if the file is missing, broken, or for another key."""
     data = cache.load("calibration", key, _FORMAT)
     kept: dict[str, Any] = {}
     try:
@@ -148,9 +148,9 @@ def _load(key: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _save(key: Mapping[str, str], kept: Mapping[str, Any]) -> None:
-    """Keep it, whole or not at all; a folder that cannot be written costs only time.
+    """Store a calibration completely or not at all; an unwritable folder costs only time.
 
-    A check of the tick that is not well may be an accident of a busy machine: another process tries again.
+    A failed check of the tick is not stored, so another process tries again: the machine may have been busy.
     """
     calibration, check = kept.get("calibration"), kept.get("tick_check")
     content = {
@@ -163,7 +163,7 @@ def _save(key: Mapping[str, str], kept: Mapping[str, Any]) -> None:
 
 
 def _known(device: wgpu.GPUDevice) -> dict[str, Any]:
-    """Return what this process knows of a device, from the file at first."""
+    """Return the calibration that this process knows, at first from the file."""
     return context_of(device).cached("calibration", lambda: _load(device_key(device)))
 
 
@@ -179,7 +179,7 @@ def _require_timestamps(device: wgpu.GPUDevice) -> None:
 
 
 def tick_check_of(device: wgpu.GPUDevice) -> TickCheck:
-    """Return the check of the tick's unit, made once per device and process at most, and kept on disk."""
+    """Return the check of the tick's unit, made at most once per device and process, and stored on disk."""
     known = _known(device)
     if "tick_check" not in known:
         known["tick_check"] = probes.check_tick(device)
@@ -188,7 +188,7 @@ def tick_check_of(device: wgpu.GPUDevice) -> TickCheck:
 
 
 def unit_warnings(device: wgpu.GPUDevice) -> list[str]:
-    """Return a warning where a tick is not what the driver says, which makes every GPU time doubtful."""
+    """Return a warning if a tick is not as long as the driver says: then no GPU time can be trusted."""
     check = tick_check_of(device)
     if check.ok:
         return []
@@ -201,30 +201,30 @@ def unit_warnings(device: wgpu.GPUDevice) -> list[str]:
 
 
 def calibration_of(device: wgpu.GPUDevice) -> Calibration | None:
-    """Return the calibration that is known of a device, without making one."""
+    """Return the known calibration of a device, without making one."""
     return _known(device).get("calibration")
 
 
 def cache_bytes(device: wgpu.GPUDevice) -> int | None:
-    """Return an upper bound of the last-level cache, where a calibration found one."""
+    """Return an upper bound of the last-level cache, if a calibration found one."""
     found = calibration_of(device)
     return None if found is None else found.cache_bytes
 
 
 def fastest_canary_ns(device: wgpu.GPUDevice) -> float | None:
-    """Return what the canary takes at the best clock that was seen; None on a CPU, whose other work decides that."""
+    """Return the fastest canary time known; None on a CPU, where other work on the machine decides it."""
     return None if context_of(device).capabilities.is_cpu else _known(device).get("canary_ns")
 
 
 def note_canary(device: wgpu.GPUDevice, ns: float) -> None:
-    """Take note of the canary's time at the clock of a measurement, if it is the fastest."""
+    """Store the canary's time of a measurement, if it is the fastest."""
     if context_of(device).capabilities.is_cpu:
         return
     known = _known(device)
     before = known.get("canary_ns")
     if before is None or ns < before:
         known["canary_ns"] = ns
-        if before is None or ns < before / (1 + CLOCK_TOLERANCE):  # less is no other clock, and not worth a file
+        if before is None or ns < before / (1 + CLOCK_TOLERANCE):  # less is the same clock
             _save(device_key(device), known)
 
 
@@ -235,7 +235,7 @@ def calibrate(
     max_array_bytes: int | None = None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Calibration:
-    """Find out what a device's clock and memory are like; some seconds the first time, then from disk.
+    """Calibrate a device: some seconds the first time, then from disk.
 
     Parameters
     ----------
@@ -243,9 +243,9 @@ def calibrate(
     refresh : bool, default False
         Measure again.
     max_array_bytes : int, optional
-        Of the largest of three arrays; by default 1 GiB, or what the device binds (32 MiB on a CPU adapter).
+        Size of each of the three largest arrays; by default 1 GiB, or one binding (32 MiB on a CPU adapter).
     progress : callable
-        Called with what comes next.
+        Called with the name of the next step.
 
     Raises
     ------
@@ -306,24 +306,24 @@ def _made(
 
 
 def calibrate_run(device: wgpu.GPUDevice, arrays_bytes: Iterable[int], *, cold: bool = False) -> Calibration | None:
-    """Measure what the times of one run are to be seen beside: floors, and the ceilings at its own sizes.
+    """Measure the floors, and the ceilings at the sizes of one run, to compare its times with.
 
-    What does not change, the unit of the tick and the throughput of multiply-adds, is looked up on disk first. The
-    rest is measured now, since shares of a ceiling are only worth something at the same clock and temperature.
+    The unit of the tick and the throughput of multiply-adds do not change, and are looked up on disk first. The rest is
+    measured now, because shares of a ceiling are valid only at the same clock and temperature.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     arrays_bytes : iterable of int
-        Sizes of the arrays of the run. The ceilings are measured at these, at up to 12 of them, and where the device
-        cannot have three such arrays (over 1 GiB, or 64 MiB on a CPU adapter) at the largest that it can.
+        Sizes of the arrays of the run. The ceilings are measured at up to 12 of them. Instead of a size of which the
+        device cannot have three arrays (over 1 GiB, or 64 MiB on a CPU adapter), the largest possible one is used.
     cold : bool
-        Whether the speed of memory is needed, too: at an array that fits into no cache.
+        Whether the speed of memory is also needed: with an array that fits into no cache.
 
     Returns
     -------
     Calibration or None
-        None where the device has no timestamps. ``cache_bytes`` is that of `calibrate`, where it is known.
+        None if the device has no timestamps. ``cache_bytes`` is that of `calibrate`, if known.
     """
     context = context_of(device)
     if not context.has_timestamps:

@@ -1,6 +1,6 @@
-"""The canary: a fixed kernel whose time tells the GPU's clock. Which samples were taken at one clock, and which not.
+"""The canary: a fixed kernel whose time shows the GPU's clock, and so which samples share one clock.
 
-docs/statistics.md explains the rule. No GPU in here: times come from `sampling`, or from a results file.
+docs/statistics.md explains the rule. Uses no GPU: times come from `sampling`, or from a results file.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 
 __all__ = ["CLOCK_TOLERANCE", "CanaryTime", "Settled", "canary_time", "clock_log_ratio", "is_slower", "settled"]
 
-#: A clock that differs by less counts as the same: boost clocks wander by a few steps of 0.75 % (15 of 1,980 MHz).
+#: A smaller difference counts as the same clock: boost clocks vary by a few steps of 0.75 % (15 of 1,980 MHz).
 CLOCK_TOLERANCE = 0.03
 # Standard errors by which two canaries must differ beyond the tolerance. There is a comparison per block, so one in
 # 16,000 by chance.
 _ERRORS = 4.0
-# Of a median of normal samples, by that of their mean.
+# Standard error of the median of normal samples, divided by that of their mean.
 _MEDIAN_ERROR = math.sqrt(math.pi / 2)
 _MAD_TO_DEVIATION = 1.4826
 
@@ -33,15 +33,15 @@ class CanaryTime:
 
 @dataclass(frozen=True)
 class Settled:
-    """At which clock most blocks of samples were taken.
+    """The clock at which most blocks of samples were taken.
 
     Attributes
     ----------
     kept : tuple of bool
-        Per block: whether the canaries before and after it were the same, and those of the settled clock. All of them
-        where there is no such block, or no canary.
+        Per block: whether the canaries before and after it agree with each other and with the settled clock. All true
+        if there is no such block, or no canary.
     moved : bool
-        Whether there is no block at a steady clock: what was kept was then taken at several.
+        Whether no block had a steady clock: the kept blocks were then taken at several clocks.
     canary : CanaryTime or None
         At the settled clock.
     """
@@ -52,7 +52,7 @@ class Settled:
 
 
 def canary_time(ticks: np.ndarray, period_ns: float, step_ns: float | None = None) -> CanaryTime | None:
-    """Return the canary's time from the stamps of several runs, shape (runs, 2); None where none is valid."""
+    """Return the canary's time from the timestamps of several runs, shape (runs, 2); None if none is valid."""
     begins, ends = (column.astype(np.uint64) for column in np.asarray(ticks).reshape(-1, 2).T)
     valid = (begins != 0) & (ends > begins)
     times = (ends[valid] - begins[valid]).astype(np.float64) * period_ns
@@ -69,17 +69,17 @@ def _differ(a_ns: np.ndarray | float, b_ns: np.ndarray | float, error_ns: float)
 
 
 def is_slower(canary: CanaryTime, fastest_ns: float | None) -> bool:
-    """Whether a canary tells a clock below the one at which it took `fastest_ns`."""
+    """Whether a canary shows a clock below the one at which it took `fastest_ns`."""
     if fastest_ns is None or canary.median_ns <= fastest_ns:
         return False
     return bool(_differ(canary.median_ns, fastest_ns, canary.error_ns))
 
 
 def settled(pairs: Sequence[tuple[CanaryTime | None, CanaryTime | None]]) -> Settled:
-    """Find the clock at which most blocks were taken, and the blocks that were.
+    """Find the clock at which most blocks were taken, and these blocks.
 
     A block is steady if the canaries before and after it do not differ by more than the tolerance and four standard
-    errors. The settled clock is the one that most steady blocks have; of several, that of the last.
+    errors. The settled clock is the one that most steady blocks have; in a tie, that of the last block.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def settled(pairs: Sequence[tuple[CanaryTime | None, CanaryTime | None]]) -> Set
     if not all(known) or not pairs:
         return Settled((True,) * len(pairs))
     before, after = np.array([[a.median_ns, b.median_ns] for a, b in pairs]).T
-    # One error for all: that of one canary is itself unsure, from so few runs.
+    # One error for all: with so few runs, that of a single canary is uncertain.
     error = float(np.median([canary.error_ns for pair in pairs for canary in pair]))
     steady = ~_differ(before, after, error)
     if not steady.any():
@@ -105,7 +105,7 @@ def settled(pairs: Sequence[tuple[CanaryTime | None, CanaryTime | None]]) -> Set
 
 
 def clock_log_ratio(old_ns: Sequence[float], new_ns: Sequence[float]) -> float:
-    """Return by how much the canary differs between two runs, as a logarithm; 0 where that is its own noise.
+    """Return the difference of the canary between two runs, as a logarithm; 0 if it is within the noise.
 
     Parameters
     ----------

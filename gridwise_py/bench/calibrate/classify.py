@@ -1,4 +1,4 @@
-"""From raw ticks to times: each pair of timestamps is judged first, and only valid ones become numbers. No GPU."""
+"""From raw ticks to times: classifies each pair of timestamps, and converts the valid ones. Uses no GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WALL_SLACK = 1.02
 
 @dataclass(frozen=True)
 class Classified:
-    """What samples are worth, and what they measured. Times are in ns; NaN where not valid.
+    """The classes of samples, and their times in ns; NaN if invalid.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Classified:
     span_ns, sum_ns, gaps_ns : numpy.ndarray
         Shape (samples,): first begin to last end; the kernels' sum; span less sum.
     last_end_ticks : int or None
-        The last stamp of the last submission, against which the next one is judged.
+        The last timestamp of the last submission, with which the next one is compared.
     """
 
     classes: tuple[tuple[SampleClass, ...], ...]
@@ -46,12 +46,12 @@ class Classified:
     last_end_ticks: int | None
 
     def invalid(self, kernel: int) -> dict[str, int]:
-        """Return how many pairs of a kernel are in each class but valid."""
+        """Return how many pairs of a kernel are in each invalid class."""
         return count_invalid([row[kernel] for row in self.classes])
 
 
 def count_invalid(classes: Sequence[SampleClass]) -> dict[str, int]:
-    """Return how many are in each class but valid."""
+    """Return how many samples are in each invalid class."""
     counts = Counter(c.value for c in classes if c is not SampleClass.VALID)
     return dict(sorted(counts.items()))
 
@@ -77,13 +77,13 @@ def classify(
     walls_ns : sequence of float
         For each submission, how long it took on the CPU's clock: no span in it can be longer.
     previous_end_ticks : int, optional
-        The last stamp of the submission before these: what begins before it is stale.
+        The last timestamp of the submission before these: pairs that begin earlier are stale.
 
     Notes
     -----
-    A counter that was reset or has wrapped is not mended by masking: how wide it is, WebGPU does not say. The pair
-    across which it happened is reversed, the rest of that submission overlaps or is stale, and from the next
-    submission on times are valid again.
+    A counter that was reset or has wrapped cannot be corrected by masking, because WebGPU does not say how wide it is.
+    The pair across the reset is reversed, the rest of that submission overlaps or is stale, and the next submission is
+    valid again.
     """
     ticks = np.asarray(ticks, dtype=np.uint64)
     if ticks.ndim != 3 or ticks.shape[2] != 2 or len(submissions) != len(ticks):
@@ -96,12 +96,12 @@ def classify(
     span_ns, sum_ns = np.full(samples, np.nan), np.full(samples, np.nan)
     span_classes: list[SampleClass] = []
     sum_classes: list[SampleClass] = []
-    end_of_previous = previous_end_ticks  # the last stamp of the submission before
-    neighbour_end: int | None = None  # of the pair before in this submission
+    end_of_previous = previous_end_ticks  # the last timestamp of the previous submission
+    neighbour_end: int | None = None  # of the previous pair in this submission
     current: int | None = None
     for s, rows in enumerate(ticks.tolist()):  # Python's integers: a difference of large counts stays exact
         if submissions[s] != current:
-            # The last stamp and not the largest: after a reset all that came before it is larger.
+            # The last timestamp, not the largest: after a reset all earlier ones are larger.
             end_of_previous = neighbour_end if neighbour_end is not None else end_of_previous
             current, neighbour_end = submissions[s], None
         longest_ns = WALL_SLACK * walls_ns[submissions[s]]
@@ -111,13 +111,14 @@ def classify(
             row.append(found)
             if found is SampleClass.VALID:
                 kernels_ns[s, k] = (end - begin) * period_ns
-            # A neighbour can be judged by what was written, is in order, and does not end in an impossible future.
+            # Compare a neighbour only with pairs that were written, are in order, and do not end in an impossible
+            # future.
             if begin and begin <= end and found is not SampleClass.LONGER_THAN_WALL:
                 neighbour_end = end
         classes.append(tuple(row))
         real = (SampleClass.VALID, SampleClass.EQUAL)
         broken = next((c for c in row if c not in real), None)
-        # Equal stamps are real stamps: the kernel is too short to be timed, the whole may not be.
+        # Equal timestamps are real: the kernel is too short to be timed, but the whole may not be.
         span = (rows[-1][1] - rows[0][0]) * period_ns if kernels else math.nan
         if broken is None and kernels:
             broken = SampleClass.EQUAL if span == 0 else SampleClass.LONGER_THAN_WALL if span > longest_ns else None
@@ -152,7 +153,7 @@ def _judge(
 
 
 def tick_step_ns(ticks: np.ndarray | Sequence[Any], period_ns: float) -> float | None:
-    """Return the largest step of which all differences between stamps are multiples, in ns; None without any."""
+    """Return the largest step, in ns, that divides all differences between timestamps; None without any."""
     stamps = np.unique(np.asarray(ticks, dtype=np.uint64))
     differences = np.diff(stamps[stamps != 0])
     return float(np.gcd.reduce(differences)) * period_ns if differences.size else None

@@ -1,4 +1,4 @@
-"""The instrument's own kernels: the canary, the flush of the caches, and what calibration runs."""
+"""Kernels for measuring: the canary, the flush of the caches, and those of the calibration."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _FLUSH_WORKGROUPS = 4096
 
 
 def bind_canary(device: wgpu.GPUDevice) -> BoundPlan:
-    """Return the canary: a fixed chain of dependent operations, whose time tells the clock."""
+    """Return the canary: a fixed chain of dependent operations, whose time shows the clock."""
     return bind_own(device, "canary", 256)
 
 
 def bind_flush(device: wgpu.GPUDevice, size_bytes: int) -> tuple[BoundPlan, wgpu.GPUBuffer]:
-    """Return the flush of the caches, and its buffer, which the caller holds as long as it is needed."""
+    """Return the flush of the caches, and its buffer, which the caller must keep alive."""
     usage = wgpu.BufferUsage
     size_bytes = max(16, size_bytes // 16 * 16)
     buffer = device.create_buffer(label="gridwise flush", size=size_bytes, usage=usage.STORAGE | usage.COPY_SRC)

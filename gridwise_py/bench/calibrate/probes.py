@@ -1,4 +1,4 @@
-"""What calibration runs on a device: the unit of the tick, floors, ceilings, and what synchronising costs."""
+"""The measurements of a calibration: the unit of the tick, floors, ceilings, and the cost of synchronising."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Triad(Elementwise):
 
 @dataclass(frozen=True)
 class TickCheck:
-    """A kernel of known length on both clocks.
+    """The time of one kernel on both clocks.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class TickCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether a tick can be what it is said to be: 0.8 ≤ span / wall ≤ 1.02."""
+        """Whether a tick can be as long as the driver says: 0.8 ≤ span / wall ≤ 1.02."""
         return 0.8 <= self.ratio <= 1.02
 
 
@@ -107,7 +107,7 @@ def _median(values: Sequence[float] | np.ndarray) -> float | None:
 
 
 def keep_busy(device: wgpu.GPUDevice, seconds: float) -> None:
-    """Run the canary without pauses, so that the clock is up."""
+    """Run the canary without pauses, to raise the clock."""
     canary = bind_own(device, "canary", 256)
     deadline = time.perf_counter() + seconds
     while time.perf_counter() < deadline:
@@ -132,12 +132,12 @@ def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCh
             break
         trials *= 2
     trials = max(1, int(np.ceil(trials * seconds * 1e9 / (t2 - t0))))
-    for _ in range(4):  # another process may take the CPU between the end of the work and the second look at the clock
+    for _ in range(4):  # another process may take the CPU before the second reading of the clock
         ticks, wall = _stamps(device, bound, trials=trials)
         begin, end = (int(tick) for tick in ticks[0, 0])
-        # Not judged against the wall, as any other span is: that is what is being found out.
+        # Not compared with the wall, unlike all other spans: this comparison is the result.
         check = TickCheck((end - begin) * context_of(device).timing_helper.tick_period_ns, wall)
-        if wall < 0.9e9 * seconds:  # the clock was still rising when the work was sized
+        if wall < 0.9e9 * seconds:  # the clock was still rising when the size of the work was chosen
             trials = int(np.ceil(1.1e9 * trials * seconds / wall))
         elif check.ok:
             break
@@ -163,7 +163,7 @@ def floors_ns(device: wgpu.GPUDevice) -> dict[str, float | None]:
 
 
 def _submissions(device: wgpu.GPUDevice, bound: BoundPlan, count: int = 50) -> list[tuple[int, int]]:
-    """Return what submitting and then waiting took, for submissions of one pass each."""
+    """Return the times of submitting and of waiting, for submissions of one pass each."""
     found = []
     for _ in range(count):
         encoder = device.create_command_encoder()
@@ -175,7 +175,7 @@ def _submissions(device: wgpu.GPUDevice, bound: BoundPlan, count: int = 50) -> l
 
 
 def synchronising_ns(device: wgpu.GPUDevice, count: int = 50) -> dict[str, float | None]:
-    """Return what each way of meeting the GPU costs on the CPU's clock: medians."""
+    """Return the cost of each way to synchronise, on the CPU's clock: medians."""
     nothing = bind_nothing(device)
     submissions = _submissions(device, nothing, count)
     out = np.empty(1, dtype=np.uint32)
@@ -202,7 +202,7 @@ def synchronising_ns(device: wgpu.GPUDevice, count: int = 50) -> dict[str, float
 
 
 def _random_buffer(device: wgpu.GPUDevice, size_bytes: int) -> wgpu.GPUBuffer:
-    """Return a buffer of incompressible data: memory may store zeros in less space, and faster."""
+    """Return a buffer of incompressible data: GPU memory may store zeros compressed, and faster."""
     usage = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
     buffer = device.create_buffer(label="gridwise ceiling", size=size_bytes, usage=usage)
     tile = np.random.default_rng(0).integers(0, 1 << 32, min(size_bytes, _TILE_BYTES) // 4, dtype=np.uint32)
@@ -217,13 +217,13 @@ def _random_buffer(device: wgpu.GPUDevice, size_bytes: int) -> wgpu.GPUBuffer:
 def ceilings(device: wgpu.GPUDevice, sizes_bytes: Sequence[int]) -> dict[str, list[dict[str, float]]]:
     """Return the speeds of copy (1 read, 1 write) and triad (2 reads, 1 write), by bytes of one array.
 
-    Each is the median of passes of at least about 1 ms; arrays that fit into the caches stay there.
+    Each is the median of passes of at least about 1 ms; arrays that fit into the caches are read from there.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     sizes_bytes : sequence of int
-        Of an array, multiples of 4, ascending; `powers_of_two` for a whole sweep.
+        Sizes of an array, multiples of 4, ascending; `powers_of_two` gives a whole sweep.
     """
     found: dict[str, list[dict[str, float]]] = {"copy": [], "triad": []}
     if not sizes_bytes:
@@ -245,9 +245,9 @@ def ceilings(device: wgpu.GPUDevice, sizes_bytes: Sequence[int]) -> dict[str, li
 
 
 def copy_item_ns(device: wgpu.GPUDevice, items: int = 1 << 20) -> float:
-    """Return about how long the copy kernel takes per item, on the CPU's clock: a look that is over in a moment.
+    """Return roughly the copy kernel's time per item, on the CPU's clock; takes a moment only.
 
-    The arrays are larger than the nearest caches, so that larger ones are no surprise.
+    The arrays exceed the first-level caches, so that larger arrays are not much slower per item.
     """
     call = Copy(device, "u32").bind(input=asarray(np.zeros(items, dtype=np.uint32), device))
     times = []
@@ -267,7 +267,7 @@ def powers_of_two(max_bytes: int) -> list[int]:
 
 
 def _pass_ns(device: wgpu.GPUDevice, bound: BoundPlan) -> float | None:
-    """Return the time of one dispatch, from passes of as many as take about a millisecond."""
+    """Return the time of one dispatch, from passes of about a millisecond."""
     trials = 1
     while True:
         lengths, _, _ = _timed(device, bound, trials=trials)
@@ -280,7 +280,7 @@ def _pass_ns(device: wgpu.GPUDevice, bound: BoundPlan) -> float | None:
 
 
 def cache_knee_bytes(copies: Sequence[dict[str, float]]) -> int | None:
-    """Estimate the last-level cache from copy speeds by size: what a copy touches where it has left the cache.
+    """Estimate the size of the last-level cache: the bytes that a copy touches when its speed drops.
 
     Parameters
     ----------
@@ -290,8 +290,8 @@ def cache_knee_bytes(copies: Sequence[dict[str, float]]) -> int | None:
     Returns
     -------
     int or None
-        An upper bound, in a step of two; None where no knee is to be seen (speeds fall by less than 30 %, or the
-        largest arrays still fit).
+        An upper bound, at most twice the size; None if there is no drop (speeds fall by less than 30 %, or the largest
+        arrays still fit).
     """
     if len(copies) < 3:
         return None
@@ -301,7 +301,7 @@ def cache_knee_bytes(copies: Sequence[dict[str, float]]) -> int | None:
     if speeds[peak] < 1.3 * memory:
         return None
     middle = (speeds[peak] * memory) ** 0.5
-    # The last fast size and not the first slow one: noise may slow a copy, and never speeds it up.
+    # The last fast size, not the first slow one: noise may slow a copy, but never speeds it up.
     last = max(i for i, speed in enumerate(speeds) if speed >= middle)
     return int(copies[last + 1]["moved_bytes"]) if last + 1 < len(copies) else None
 

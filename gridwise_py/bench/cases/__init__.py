@@ -1,1 +1,1 @@
-"""What is measured: primitives at a size, on which data, in which mode; what each case is called."""
+"""Cases of a benchmark: primitive, size, data, mode and name."""

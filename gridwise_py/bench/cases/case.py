@@ -1,4 +1,4 @@
-"""Cases of a benchmark: what is run, on which data."""
+"""Cases of a benchmark: primitive, size and data."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Case:
         Items; of a matrix product rows and columns.
     datatype : str
     op : str or None
-        None where the primitive has no operator.
+        None if the primitive has no operator.
     distribution : str or None
-        Of the first input; None where the data does not matter to the primitive's time, and is uniform.
+        Of the first input; None if the primitive's time does not depend on the data, which is then uniform.
     """
 
     primitive: str
@@ -63,7 +63,7 @@ class Case:
         Raises
         ------
         LimitError
-            If the device has no such large buffers; before the host is asked for the memory.
+            If the device's buffers are too small; raised before memory is allocated on the host.
         """
         rng = np.random.default_rng([seed, self.n])
         found: dict[str, np.ndarray] = {}
@@ -75,7 +75,7 @@ class Case:
                     f"{self} needs buffers of {size_bytes} bytes, but the device's max-buffer-size is {limit}"
                 )
             if self.op == Multiply.name and dtype.kind == "f":
-                # ±1: a product of many floats else leaves their range.
+                # ±1: a product of many other floats would overflow or underflow.
                 found[argument] = rng.choice(np.array([-1, 1], dtype=dtype), length)
             else:
                 name = UNIFORM if found or self.distribution is None else self.distribution
@@ -84,7 +84,7 @@ class Case:
 
     @property
     def axes(self) -> dict[str, str | None]:
-        """What identifies it beside primitive and n."""
+        """The rest of the identity, besides primitive and n."""
         axes = {"datatype": self.datatype, "op": self.op}
         return axes if self.distribution is None else axes | {"distribution": self.distribution}
 
@@ -105,7 +105,7 @@ def array_items(primitive: str, n: int) -> int:
     return n if kind is None else max(kind.at_size(n)[1].values())
 
 
-# Long enough that the gaps between submissions do not let the clock fall, short enough for any watchdog.
+# Long enough that gaps between submissions do not lower the clock, short enough for any watchdog.
 _WARMUP_SUBMISSION_S = 0.02
 _MAX_WARMUP_TRIALS = 4096
 
@@ -113,8 +113,8 @@ _MAX_WARMUP_TRIALS = 4096
 def warm_up(call: BoundCall[Any], seconds: float) -> None:
     """Keep the GPU busy with a bound call for at least `seconds`, without pauses.
 
-    An idle GPU clocks down within a check of results on the CPU, and reads up to three times too slow (an H200 at
-    2^26). Only continuous work brings the clock back, so the next submission is queued before the last is done.
+    While the CPU checks results, the idle GPU lowers its clock, and times become up to three times too long (an H200 at
+    2^26). Only continuous work raises the clock, so the next submission is queued before the last one is done.
     """
     device = call.device
     deadline = time.perf_counter() + seconds

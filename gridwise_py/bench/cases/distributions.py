@@ -1,4 +1,4 @@
-"""Random data by name: what keys look like decides how long a sort takes."""
+"""Random data by name: the time of a sort depends on its keys."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _anded(words: int) -> Callable[[np.random.Generator, int, np.dtype], np.ndar
         bits = _bits(rng, n, dtype)
         for _ in range(words - 1):
             bits &= _bits(rng, n, dtype)
-        if dtype.kind == "f":  # no NaNs and infinities, whose bits would be data of another kind
+        if dtype.kind == "f":  # no NaNs or infinities
             bits &= ~bits.dtype.type(1 << (np.finfo(dtype).nmant + 2))
         return bits.view(dtype)
 
@@ -47,7 +47,7 @@ def _few(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
 
 
 def _zipf(rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
-    # By the inverse of the distribution of a continuous power law, which is quick; rank 1 is the most frequent.
+    # By inverting the distribution of a continuous power law, which is fast; rank 1 is the most frequent.
     ranks = rng.random(n) ** (-1 / (_ZIPF_EXPONENT - 1))
     most = min(2.0**31 - 1, float(np.finfo(dtype).max)) if dtype.kind == "f" else 2.0**31 - 1
     return np.minimum(ranks, most).astype(np.int64).astype(dtype)

@@ -1,4 +1,4 @@
-"""What a case is called: the same words in every command, table, picture and page."""
+"""Names of cases, the same in every command, table, picture and page."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .mode import Mode
 
 __all__ = ["case_name"]
 
-#: Left out of a name, as nearly every case would have them.
+#: Left out of names, because nearly every case has them.
 _USUAL = (UNIFORM, Mode.BATCH.value)
-#: Axes whose values say by themselves what they are; those of other axes stand behind their name.
+#: Axes whose values need no name; values of other axes follow the axis name.
 _BARE = ("op", "datatype", "distribution")
 
 
@@ -29,9 +29,9 @@ def case_name(
     ----------
     primitive : str
     axes : mapping
-        What identifies it apart from primitive, n and mode: operator, datatype, and whatever an axis of a sweep set.
+        The rest of the identity: operator, datatype, and other axes of a sweep.
     mode : str, default "batch"
-        Batch and uniform data go without a word.
+        Batch and uniform data are not mentioned.
     n : int, optional
         Put behind the name. Tables have a column for it.
     """

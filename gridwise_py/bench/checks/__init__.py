@@ -1,1 +1,1 @@
-"""Whether results are right: against numpy, within the error that floats may have."""
+"""Checks of results against numpy, within error bounds for floats."""

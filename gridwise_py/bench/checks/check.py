@@ -33,14 +33,14 @@ class Mismatch:
 def mismatch(
     primitive: Primitive, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
 ) -> Mismatch | None:
-    """Compare outputs with the primitive's numpy reference; return what is wrong, or None.
+    """Compare outputs with the primitive's numpy reference; return the first mismatch, or None.
 
     Parameters
     ----------
     primitive : Primitive
         With a method ``reference``, which returns an array, or one for each output in order.
     inputs, outputs : mapping from str to numpy.ndarray
-        What it was given and what it returned.
+        Its inputs and outputs by name.
     """
     return differences(primitive, inputs, outputs, Oracle.of(primitive).expected(inputs))
 
@@ -51,7 +51,7 @@ def differences(
     outputs: Mapping[str, np.ndarray],
     wanted: Sequence[np.ndarray],
 ) -> Mismatch | None:
-    """As `mismatch`, where it is known what must come out."""
+    """As `mismatch`, with the expected outputs given."""
     for (name, got), right in zip(outputs.items(), wanted, strict=True):
         found = _first_difference(primitive, inputs, got, right)
         if found is not None:
@@ -85,7 +85,7 @@ def _float_differences(
     bound = error_bound(primitive, inputs, expected)
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(output.astype(np.float64) - expected.astype(np.float64))
-    # What is infinite or NaN must be so in numpy, too, unless the order of combining decides it.
+    # Infinities and NaNs must agree with numpy's, unless they depend on the order of combining.
     within = np.isfinite(output) & np.isfinite(expected) & (error <= bound.error)
     lost = (~np.isfinite(output) & bound.may_overflow) | ((output == 0) & bound.may_underflow)
     return wrong & ~within & ~lost

@@ -1,4 +1,4 @@
-"""How far a right result of floats may be from numpy's."""
+"""Error bounds: how much a right result of floats may differ from numpy's."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .oracle import Oracle
 
 __all__ = ["ErrorBound", "error_bound"]
 
-# A sum's error may be this many times eps times the sum of the magnitudes that went into it, and that of an operator of
-# one's own this many times the largest deviation that noise of one ulp caused.
+# The error of a sum may be this factor times eps times the sum of the magnitudes. The error of a user's operator may be
+# this factor times the largest deviation that noise of one ulp causes.
 _FACTOR = 32
-# Results with noise: their largest deviation is by chance 32 times too small at an item once in 10^5 items or less, and
-# deviations of the items before count as well.
+# Number of results with noise. By chance, the largest deviation of an item is 32 times too small for at most one item
+# in 10^5, and deviations of earlier items also count.
 _SAMPLES = 6
 
 
 @dataclass(frozen=True)
 class ErrorBound:
-    """How far each item of a result may be from the reference.
+    """How much each item of a result may differ from the reference.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ _EXACT = ErrorBound()
 
 
 def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected: np.ndarray) -> ErrorBound:
-    """Return how far a right result may be from `expected`, the primitive's numpy reference.
+    """Return how much a right result may differ from `expected`, the primitive's numpy reference.
 
     - Integers, copies, one rounded addition, and operators whose results are all among their inputs (minimum, maximum,
       "the last that is not 0"): nothing.
@@ -54,10 +54,10 @@ def error_bound(primitive: Primitive, inputs: Mapping[str, np.ndarray], expected
     - An operator of one argument that states its ``max_ulps``: so many units in the last place of each item; where that
       is subnormal, 0 is right, too, as WGSL allows.
     - Other operators: 32 times the largest deviation of some results that are computed with noise of one ulp on
-      everything that is combined: Monte Carlo arithmetic (D. S. Parker, "Monte Carlo arithmetic", 1997). It needs
-      nothing but the numpy twin. It is an estimate, not a proof: a wrong result closer than that is not seen.
+      everything that is combined: Monte Carlo arithmetic (D. S. Parker, "Monte Carlo arithmetic", 1997). It needs only
+      the numpy twin. It is an estimate, not a proof: smaller errors go unnoticed.
 
-    A primitive with a method ``error_bound``, which takes what ``reference`` takes, says its own.
+    A primitive may have a method ``error_bound`` with the arguments of ``reference``, which is used instead.
     """
     oracle = Oracle.of(primitive)
     if oracle.own_bound is not None:
@@ -93,7 +93,7 @@ def _for_kind(found: ErrorBound, kind: str | None, expected: np.ndarray) -> Erro
 def _of_sums(x: np.ndarray) -> ErrorBound:
     """Return the bounds of all prefix sums."""
     magnitudes = np.cumsum(np.abs(x.astype(np.float64)))
-    # From an infinity on, a right result is the same one or NaN.
+    # After an infinity, a right result is the same infinity or NaN.
     bounded = np.where(np.isfinite(magnitudes), magnitudes, 0.0)
     return ErrorBound(_FACTOR * float(np.finfo(x.dtype).eps) * bounded, bounded >= float(np.finfo(x.dtype).max))
 
@@ -107,7 +107,7 @@ def _of_products(x: np.ndarray) -> ErrorBound:
         logs[~np.isfinite(logs)] = 0.0
         relative = np.expm1((np.arange(x.size) + 2.0) * np.log1p(float(limits.eps) / 2))
         error = np.where(np.isfinite(product), relative * product, 0.0) + float(limits.smallest_normal)
-    # By any grouping: what is larger than 1 multiplied alone, and what is smaller.
+    # For any grouping: the factors above 1 multiplied separately from those below.
     return ErrorBound(
         error,
         np.cumsum(np.maximum(logs, 0.0)) >= limits.maxexp - 1,
@@ -116,7 +116,7 @@ def _of_products(x: np.ndarray) -> ErrorBound:
 
 
 def _selects(op: BinOp, x: np.ndarray, expected: np.ndarray, primitive: Primitive) -> bool:
-    """Whether an operator only hands on one of its arguments: then nothing rounds."""
+    """Whether an operator always returns one of its arguments, without rounding."""
     if op.numpy in (np.minimum, np.maximum):
         return True
     word = np.dtype(f"u{x.dtype.itemsize}")
@@ -125,7 +125,7 @@ def _selects(op: BinOp, x: np.ndarray, expected: np.ndarray, primitive: Primitiv
 
 
 def _of_noise(op: BinOp, x: np.ndarray, expected: np.ndarray, primitive: Primitive) -> ErrorBound:
-    """Return the bounds of an operator about which nothing is known but its numpy twin."""
+    """Return the bounds of an operator of which only the numpy twin is known."""
     rng = np.random.default_rng(0)
     eps = float(np.finfo(x.dtype).eps)
     kind = Oracle.of(primitive).kind
@@ -151,8 +151,8 @@ def _of_noise(op: BinOp, x: np.ndarray, expected: np.ndarray, primitive: Primiti
             away = np.abs(got.astype(np.float64) - wanted)
             overflow |= ~np.isfinite(got) & np.isfinite(expected)
             deviation = np.maximum(deviation, np.where(np.isfinite(away), away, 0.0))
-        # An item's deviation can be small by chance: those before it say how large it may be, as they are where errors
-        # add up, and in proportion where they multiply.
+        # An item's deviation can be small by chance, so those of earlier items also bound it: absolutely where errors
+        # add up, relatively where they multiply.
         absolute = np.maximum.accumulate(deviation)
         relative = np.maximum.accumulate(deviation / np.abs(wanted)) * np.abs(wanted)
         widest = np.fmin(absolute, relative) + eps * np.abs(wanted)
@@ -167,7 +167,7 @@ def _of_ulps(ulps: float, expected: np.ndarray) -> ErrorBound:
 
 
 def _of_noisy_items(op: UnaryOp, x: np.ndarray, expected: np.ndarray) -> ErrorBound:
-    """Return the bounds of an operator of one argument about which nothing is known but its numpy twin."""
+    """Return the bounds of a unary operator of which only the numpy twin is known."""
     limits = np.finfo(x.dtype)
     with np.errstate(all="ignore"):
         wanted = expected.astype(np.float64)

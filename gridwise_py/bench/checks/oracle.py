@@ -1,4 +1,4 @@
-"""What a primitive says of its right results: the one place where that is asked."""
+"""The reference, error bound and operator of a primitive, for checks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Oracle"]
 
 @dataclass(frozen=True)
 class Oracle:
-    """What is known of the right results of a primitive; None where it says nothing.
+    """Information on the right results of a primitive; None for parts that it does not provide.
 
     Attributes
     ----------
     reference : callable or None
         Takes its inputs as numpy arrays by name. Returns an array, or a tuple with one for each output.
     own_bound : callable or None
-        Takes the same. Returns how far each item may be from the reference.
+        Takes the same. Returns how much each item may differ from the reference.
     op : BinOp, UnaryOp or None
         The operator that combines its items, or is applied to each.
     kind : {"inclusive", "exclusive"} or None
@@ -43,7 +43,7 @@ class Oracle:
         return cls(*(getattr(primitive, name, None) for name in names))
 
     def expected(self, inputs: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:
-        """Return what must come out, an array for each output; there must be a reference."""
+        """Return the expected outputs, one array each; there must be a reference."""
         assert self.reference is not None
         arrays = self.reference(**inputs)
         return arrays if isinstance(arrays, tuple) else (arrays,)

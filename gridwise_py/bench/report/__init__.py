@@ -1,1 +1,1 @@
-"""Results for people: tables, pictures, the page, traces."""
+"""Output for people: tables, pictures, the HTML page, traces."""

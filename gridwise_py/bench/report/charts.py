@@ -38,19 +38,19 @@ from .vega import (
 
 __all__ = ["drift_chart", "primitive_charts", "roofline_chart", "verdict_chart"]
 
-# Pixels: of a row with its name above, of a bar in it, and by how much marks lie below the middle of a row.
+# Pixels: height of a row with its name above, height of a bar, and offset of marks below the middle of a row.
 _ROW = 36
 _BAR_HEIGHT = 14
 _BELOW_NAME = 8
 _MOST_BARS = 24
 _MOST_RATIOS = 40
-# Files whose rates differ by more cannot share a linear axis.
+# If rates of files differ by more than this factor, the axis is logarithmic.
 _FAR_APART = 8.0
 _FARTHEST_RATIO = 100.0
-# How much longer an axis of bars is than the longest of them: their texts stand at their ends.
+# Length of a bar axis relative to the longest bar, with room for texts at the ends of bars.
 _ROOM_FOR_TEXT = 1.6
 _LEAST_ROOM = 1.5
-# Ticks of an axis of ratios, by how many times its end is its begin.
+# Ticks of an axis of ratios, by the quotient of its end and its begin.
 _RATIO_TICKS = (
     (1.3, (0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1, 1.15, 1.2, 1.25)),
     (3, (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 1.6, 1.8, 2, 2.5)),
@@ -83,7 +83,7 @@ def primitive_charts(
     found = []
     if any("rate" in row for row in rows):
         explained = (
-            "GB/s of bytes that had to move, with the 95 % interval of the median. An arrow: the interval goes on."
+            "GB/s of bytes that had to move, with the 95 % interval of the median. An arrow: the interval continues."
         )
         grey = " Grey: the copy kernel." if copies else ""
         found.append(("Throughput over n", explained + grey, _throughput(rows, copies, cases)))
@@ -152,7 +152,7 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
     best: dict[str, float] = {}
     for row in [*rows, *copies]:
         best[row["file"]] = max(best.get(row["file"], 0.0), row["rate"])
-    # Far apart by file, not by n: small inputs are slow on every device, and zero is worth seeing.
+    # Compares files, not n: small inputs are slow on every device, and a linear axis shows zero.
     far = max(best.values()) > _FAR_APART * min(best.values())
     rates = [row["rate"] for row in [*rows, *copies]]
     x, y = _axis_of_n([*rows, *copies]), quantity(alt.Y, "rate", "GB/s", rates, log=far)
@@ -163,7 +163,7 @@ def _throughput(rows: Sequence[Mapping[str, Any]], copies: Sequence[Mapping[str,
         grey = alt.Chart(datasets.data(copies)).encode(x=x, y=y)
         of_files = list(dict.fromkeys(row["file"] for row in rows))
         of_copy = tips(rate_text="copy", case="case", file="file", n="n", time="time")
-        # What the page filters by mode is the cases; the yardstick stays.
+        # The page's mode filter applies to cases, not to the copy kernel.
         of_line = alt.Legend(title="file", symbolType="stroke") if len(of_files) > 1 else None
         dashed = alt.StrokeDash("file:N", scale=dash(of_files), legend=of_line)
         line = grey.mark_line(color=GREY, strokeWidth=4, opacity=0.55).encode(strokeDash=dashed)
@@ -219,7 +219,7 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
         if whole is not None:
             text = gpu_text(line.document, result, whole)
             end = whole.median_ns / 1e9
-            # Kernels that overlap take longer together than the whole: the text stands right of the longer one.
+            # The sum of overlapping kernels may exceed the whole: the text is right of the longer one.
             wholes.append({**common, "end": end, "text_at": max(begin, end), "text": text})
     y = _named_rows()
     room = _ROOM_FOR_TEXT * max([row["end"] for row in [*rows, *wholes]], default=0.0)
@@ -257,12 +257,12 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
 
 
 def _named_rows(field: str = "line", *, lines: bool = False) -> Any:
-    """Return a y channel of rows whose names stand above their marks: there the longest has room on a narrow page.
+    """Return a y channel of rows with names above their marks, so that long names fit on a narrow page.
 
-    With `lines` there is one between two rows, which joins a name on the left to a mark on the right.
+    With `lines`, a line separates two rows, and links a name on the left to a mark on the right.
     """
     alt = load_altair()
-    # In the order of the data: an order that were listed would be made an expression, with the labels in it.
+    # In the order of the data: Vega would turn a listed order into an expression that contains the labels.
     axis = alt.Axis(grid=lines, tickBand="extent", labels=False, ticks=False, domain=False)
     return alt.Y(f"{field}:N", title=None, sort=None, axis=axis)
 
@@ -277,7 +277,7 @@ def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str
     found: dict[Any, dict[Mode, Summary]] = {}
     for line in lines:
         for result in line.results:
-            # Of one case in two modes; its name has no mode, as both are in it.
+            # One case in two modes, so its name has no mode.
             key = (case_name(result.primitive, result.axes), files[line.file], result.n)
             if result.timed is not None:
                 found.setdefault(key, {})[result.mode] = result.timed
@@ -355,7 +355,7 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
     judged = [row for row in comparison.rows if row.verdict is not None and row.part == "whole"]
     if not judged:
         return None
-    # The farthest from the same first: these are what is looked for.
+    # The largest differences first.
     judged.sort(key=lambda row: -abs(math.log(max(row.verdict.ratio, 1e-9))))
     rows = [
         {
@@ -403,10 +403,10 @@ def _ratio_text(ratio: float) -> str:
 
 
 def _ratio_axis(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Return a logarithmic axis on which all ratios can be told apart, however far their intervals reach."""
+    """Return a logarithmic axis that separates all ratios, even if their intervals are wide."""
     alt = load_altair()
     ratios = [1.0, *(min(max(row["ratio"], 1 / _FARTHEST_RATIO), _FARTHEST_RATIO) for row in rows)]
-    # Intervals are drawn as far as they go, or for half as much again as the ratios take.
+    # Intervals are drawn in full, or up to half the range of the ratios beyond them.
     room = max(_LEAST_ROOM, math.sqrt(max(ratios) / min(ratios)))
     low = max(min([*ratios, *(row["low"] for row in rows)]), min(ratios) / room) / 1.02
     high = min(max([*ratios, *(row["high"] for row in rows)]), max(ratios) * room) * 1.02
@@ -423,7 +423,7 @@ def _ratio_axis(rows: Sequence[Mapping[str, Any]]) -> Any:
 def drift_chart(files: Sequence[str]) -> Spec:
     """Return the chart of samples in the order in which they were taken.
 
-    The page gives it the data, case by case, and leaves out the layers, by name, for which a case has none.
+    The page sets the data of a case, and removes, by name, layers for which the case has no data.
     """
     alt, datasets = load_altair(), Datasets()
     samples = alt.Chart(alt.NamedData("samples"))

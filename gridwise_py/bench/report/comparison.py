@@ -33,7 +33,7 @@ HEADINGS = ("case", "part", "old", "new", "new / old", "interval", "verdict")
 RANK_HEADINGS = ("case", "file", "time", "times as fast", "GB/s", "of own copy", "GB/s per W")
 _STYLES = {"faster": "bold green", "slower": "bold red", "same": "", "ambiguous": "yellow"}
 _NOTHING = "–"
-#: For a file, and for a pipe that says nothing of its width.
+#: For a file, and for a pipe of unknown width.
 _FILE_WIDTH = 140
 
 
@@ -83,7 +83,7 @@ def rank_cells(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def comparison_remarks(comparison: Comparison) -> list[str]:
-    """Return what must be said below the rows: what failed first, then ambiguous rows by their causes."""
+    """Return the remarks below the rows: failures first, then ambiguous rows by cause."""
     return [_unbound(text) for text in _remarks(comparison)]
 
 
@@ -117,7 +117,7 @@ def _count(rows: Sequence[Row]) -> str:
 
 
 def _names(rows: Sequence[Row]) -> str:
-    """Return the cases of rows, with the parts where it is not the whole alone; each name holds together."""
+    """Return the cases of rows, with parts if it is not only the whole; names are not broken."""
     by_case: dict[str, list[Row]] = {}
     for row in rows:
         by_case.setdefault(row.case, []).append(row)
@@ -132,7 +132,7 @@ def _names(rows: Sequence[Row]) -> str:
 
 
 def _bound(name: str) -> str:
-    """Return a name that no line break may come into."""
+    """Return a name that cannot be broken across lines."""
     return name.replace(" ", "\N{NO-BREAK SPACE}")
 
 
@@ -176,7 +176,7 @@ def _ranks_conclusion(comparison: Comparison) -> str:
 
 
 def _as_fast(fast: Rank, slow: Rank) -> bool:
-    """Return whether two times are too close, for their uncertainties or for three digits, to call one faster."""
+    """Return whether two times are equal within their uncertainties or in three digits."""
     fast_to_ns = fast.time_ns * (1 + (fast.uncertainty or 0.0))
     slow_from_ns = slow.time_ns * (1 - (slow.uncertainty or 0.0))
     return fast_to_ns >= slow_from_ns or format_number(fast.speedup) == "1.00"
@@ -205,7 +205,7 @@ def render_rich(comparison: Comparison, console: Console) -> None:
 
 
 def _print_text(console: Console, text: str, style: str) -> None:
-    """Print a text broken between words, but within no name."""
+    """Print a text, broken between words but not inside names."""
     from rich.text import Text
 
     # Rich breaks at no-break spaces, too.
@@ -220,7 +220,7 @@ def _print_text(console: Console, text: str, style: str) -> None:
 
 
 def _tables(comparison: Comparison) -> Iterator[TextTable]:
-    """Yield the table in forms that are ever narrower: the first that fits is for a console."""
+    """Yield the table in narrower and narrower forms; the first that fits is used."""
     if comparison.ranks:
         cells = rank_cells(comparison)
         shown = [i for i in range(1, len(RANK_HEADINGS)) if any(row[i] != _NOTHING for row in cells)]
@@ -247,7 +247,7 @@ def _tables(comparison: Comparison) -> Iterator[TextTable]:
 
 
 def _terminal_cells(row: Row) -> tuple[str, ...]:
-    """Return the cells of a row; why one is not judged stands below the table."""
+    """Return the cells of a row; reasons for a missing verdict are below the table."""
     cells = row_cells(row)
     return cells if row.verdict is not None else (*cells[:-1], "not judged")
 
@@ -269,7 +269,7 @@ def _with_case_column(
 def _below_cases(
     title: str, columns: dict[int, Column], cells: Sequence[tuple[str, ...]], styles: Sequence[str]
 ) -> TextTable:
-    """Return a table in which each case has a line of its own over its rows."""
+    """Return a table in which each case is a separate line above its rows."""
     from rich.text import Text
 
     table = TextTable(list(columns.values()), title)

@@ -1,4 +1,4 @@
-"""Rich consoles that texts of others cannot steer."""
+"""Rich consoles that cleaned texts cannot control."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["make_console"]
 
 
 def make_console(**options: Any) -> Console:
-    """Return a rich console that cleans all texts; what it steers the terminal with is its own.
+    """Return a rich console that cleans all texts; only rich itself controls the terminal.
 
-    It writes to its file also in a notebook, where rich would show everything as HTML, and leave the file empty.
+    In a notebook it also writes to its file, while rich would show HTML and leave the file empty.
     """
 
     class CleanConsole(Console):
@@ -28,7 +28,7 @@ def make_console(**options: Any) -> Console:
                     yield segment
 
         def on_broken_pipe(self) -> None:
-            # Rich ends the process with 1 here, which commands use for a verdict. Called while the error is handled.
+            # Rich would exit with 1 here, which is the code of a verdict. Called while the error is handled.
             raise
 
     merged: dict[str, Any] = {"force_jupyter": False, **options}

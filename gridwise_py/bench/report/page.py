@@ -1,8 +1,8 @@
-"""A report: results files as one page that needs nothing else, and nobody's server.
+"""A report: results files as one self-contained HTML page.
 
-The page has its own content security policy: no request leaves it, and no script runs in it but the two that are
-written here, known by their hashes. Labels come from files, so they are escaped wherever they stand (Jinja2's
-autoescape in markup, its JSON in data); the policy is the second lock.
+The page has its own content security policy: it makes no requests, and runs only the two scripts that are written here,
+identified by their hashes. Labels come from files, so they are escaped everywhere (Jinja2's autoescape in markup, its
+JSON in data); the policy is a second protection.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from .vega import ALL, COLOURS, javascript, load_altair
 
 __all__ = ["PAGE_FOLDER", "Source", "read_sources", "report_html"]
 
-# On a dark page black is not seen, and the light blue better than the dark one, which most charts begin with.
+# Black is invisible on a dark page. The light blue is easier to see there than the dark one, the first colour of most
+# charts.
 _ON_DARK = {COLOURS[0]: COLOURS[5], COLOURS[5]: COLOURS[0], "#000000": "#ffffff"}
 _DARK_COLOURS = tuple(_ON_DARK.get(colour, colour) for colour in COLOURS)
 
@@ -49,10 +50,10 @@ class Source:
     Attributes
     ----------
     name : str
-        What it is called in the report; no two have the same.
+        Its unique name in the report.
     file_name : str
     content : bytes
-        As it was read.
+        The bytes of the file.
     document : Results
         What is in it.
     """
@@ -69,7 +70,7 @@ def read_sources(paths: Sequence[Path]) -> list[Source]:
     Raises
     ------
     BadResultsFile
-        With the place, if one is not what it should be.
+        If a file is not valid; the message has the place.
     """
     sources = []
     for path, name in zip(paths, _names(paths), strict=True):
@@ -79,7 +80,7 @@ def read_sources(paths: Sequence[Path]) -> list[Source]:
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """Return the names without suffix, with folders or numbers where they would be the same."""
+    """Return the names without suffix, made unique by folders or numbers."""
     names = [path.name.removesuffix(".json") for path in paths]
     if len(set(names)) < len(names):
         names = [f"{path.absolute().parent.name}/{name}" for path, name in zip(paths, names, strict=True)]
@@ -96,27 +97,27 @@ def report_html(
     Parameters
     ----------
     sources : sequence of Source
-        Those after the first are compared with it.
+        The first is compared with each of the others.
     calibration : CalibrationData, optional
         Ceilings for the files of its device, as `read_calibration` returns them.
     raw_limit_mib : float
-        Files are kept in the report, packed, while all of them take no more than this; it says which are not.
+        The largest total size of the compressed files in the report, which names the files that it leaves out.
 
     Returns
     -------
     str
-        The same for the same files.
+        Identical for identical files.
 
     Raises
     ------
     ArgumentError
-        If Altair is not installed, the limit is negative, or the calibration is of no file's device.
+        If Altair is not installed, the limit is negative, or the calibration fits the device of no file.
     """
     load_altair()
     if not raw_limit_mib >= 0:
         raise ArgumentError(f"the limit for raw files is {raw_limit_mib} MiB; it is at least 0, which leaves all out")
     if calibration is not None and not any(is_of_device(calibration, source.document) for source in sources):
-        ceilings_of(sources[0].document, calibration)  # says what differs
+        ceilings_of(sources[0].document, calibration)  # raises, and names the difference
     names = [source.name for source in sources]
     documents = [_in_order(pooled(source.document)) for source in sources]
     charts: dict[str, Any] = {}
@@ -156,12 +157,12 @@ def report_html(
 
 
 def _in_order(document: Results) -> Results:
-    """Return a document with its results in the order asked for, not the random one in which they were measured."""
+    """Return a document with its results in the order that was asked for, not the random order of measurement."""
     return replace(document, results=tuple(document.in_order()))
 
 
 def _devices(documents: Sequence[Results], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return of each file what its figures are of, in one line, and how many of its cases are right."""
+    """Return for each file its device, in one line, and the number of right cases."""
     return [
         {
             "name": name,
@@ -175,19 +176,19 @@ def _devices(documents: Sequence[Results], names: Sequence[str]) -> list[dict[st
 
 
 def _raws(sources: Sequence[Source], limit_mib: float, left_out: list[str]) -> list[dict[str, Any]]:
-    """Return the files, packed, as long as there is room."""
+    """Return the compressed files, up to the limit."""
     room = limit_mib * 2**20
     raws = []
     for source in sources:
-        # No time in it: the same files make the same report.
+        # Without a time stamp, so that identical files make identical reports.
         packed = base64.b64encode(gzip.compress(source.content, mtime=0)).decode("ascii")
         fits = len(packed) <= room
         if fits:
             room -= len(packed)
         else:
             left_out.append(
-                f"The raw file {source.file_name}: packed it takes {len(packed) / 2**20:.1f} MiB, and raw files may "
-                f"take {limit_mib:g} MiB together (--raw-limit)."
+                f"The raw file {source.file_name}: compressed it takes {len(packed) / 2**20:.1f} MiB, and raw files "
+                f"may take {limit_mib:g} MiB together (--raw-limit)."
             )
         raws.append(
             {
@@ -205,7 +206,7 @@ def _comparison(old: Source, new: Source, number: int, chart: Any, left_out: lis
     found = compare(old.document, new.document)
     made = {"old": old.name, "new": new.name, "comparable": found.comparable, "obstacles": found.obstacles}
     if not found.comparable:
-        # Of other devices, or other modes: what they have in common can still be ranked.
+        # Files of other devices or modes can still be ranked by their common cases.
         found = compare(old.document, new.document, across=True)
     made["counts"] = found.counts() if found.rows else {}
     made["regressions"] = len(found.regressions)
@@ -220,7 +221,7 @@ def _primitives(documents: Sequence[Results], names: Sequence[str], chart: Any) 
     lines = result_lines(documents, names)
     copies = yardsticks(lines)
     primitives = list(dict.fromkeys(line.primitive for line in lines))
-    # The yardstick last.
+    # The copy kernel last.
     primitives.sort(key=lambda name: name == YARDSTICK)
     found = []
     for i, primitive in enumerate(primitives):
@@ -274,10 +275,10 @@ def _environment() -> Any:
 
 
 def _script(text: str) -> tuple[Any, str]:
-    """Return a script of our own as it stands between its tags, and its hash for the policy."""
+    """Return the text of a script, and its hash for the policy."""
     from markupsafe import Markup
 
-    # Newlines as a browser reads them; and no text ends the element early.
+    # With newlines as a browser reads them, and without a text that ends the element.
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("</script", "<\\/script").replace("<!--", "<\\!--")
     digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
     return Markup(text), f"'sha256-{digest}'"

@@ -1,4 +1,4 @@
-"""What a report says in words and tables: summary, warnings, device cards, results, verdicts."""
+"""Texts and tables of a report: summary, warnings, device cards, results, verdicts."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from .table import copy_shares
 
 __all__ = ["comparison_table", "device_card", "headlines", "page_warnings", "results_table", "roofline_table"]
 
-# A table of more rows is slow to sort, and nobody reads it.
+# A longer table is slow to sort, and too long to read.
 _MOST_ROWS = 2_000
 _MOST_CASES = 40
-# Columns that stay in sight while the others scroll sideways, and their place.
+# Columns that stay visible while the others scroll sideways, and their position.
 _STAYING = {"case": "stays first", "n": "stays second"}
 
 Table = dict[str, Any]
 
 
 def _cell(text: str, value: float | None = None, kind: str = "") -> dict[str, Any]:
-    """Return a cell: its text, what it sorts by, and a word for its look."""
+    """Return a cell: its text, its sort key, and its style class."""
     return {"text": clean(text), "sort": value, "kind": kind}
 
 
@@ -63,7 +63,7 @@ def _table(
 
 
 def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table:
-    """Return the table of what matters first: of each file and primitive the fastest case at the largest n.
+    """Return the summary table: for each file and primitive, the fastest case at the largest n.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list
         shares = copy_shares(document)
         for primitive, result in _fastest(document.results).items():
             rates, share, timed = result.rates, shares[result.key], result.timed
-            # The files of a primitive below each other.
+            # Rows of one primitive are adjacent.
             rows.setdefault(primitive, []).append([
                 _cell(result.name), _cell(format_count(result.n), result.n), _cell(name),
                 _cell(timed_text(document, result), None if timed is None else timed.median_ns),
@@ -95,7 +95,7 @@ def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list
 
 
 def _fastest(results: Sequence[Result]) -> dict[str, Result]:
-    """Return by primitive the result that is right, of the largest n, and of these the fastest."""
+    """Return for each primitive the fastest right result at the largest n."""
     found: dict[str, Result] = {}
     best: dict[str, tuple[int, float]] = {}
     for result in results:
@@ -113,7 +113,7 @@ _SEVERITY = {"error": "error", "software": "important", "no GPU": "warning", "cl
 
 
 def page_warnings(documents: Sequence[Results], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what is to be said before any figure: what is wrong first, alike warnings as one.
+    """Return the warnings above all figures: errors first, similar warnings as one.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def page_warnings(documents: Sequence[Results], names: Sequence[str]) -> list[di
         said = [*_of_run(document), *remarks(document.device, document.results)]
         groups: dict[Any, list[Remark]] = {}
         for remark in said:
-            # Alike but for their figures; what failed is told one by one.
+            # Warnings that differ only in figures are merged; failures are listed one by one.
             alike = remark.text if remark.kind == "error" else re.sub(r"\d[\d.,]*", "#", remark.text)
             groups.setdefault((remark.kind, alike), []).append(remark)
         for (kind, _), group in groups.items():
@@ -165,7 +165,7 @@ def _of_run(document: Results) -> list[Remark]:
 
 
 def device_card(document: Results, name: str, file_name: str, content: bytes) -> dict[str, Any]:
-    """Return title, tags, and pairs of a name and a value, of the device of a file and of its run."""
+    """Return title, tags, and pairs of name and value for the device and the run of a file."""
     device, context = document.device, document.context
     host, git = context.host, context.git
     step, period = device.tick_step_ns, device.tick_period_ns
@@ -219,9 +219,9 @@ _NUMERIC = ("n", "GPU time", "CPU wall", "GB/s", "G items/s", "of copy", "of pea
 
 
 def results_table(documents: Sequence[Results], names: Sequence[str], left_out: list[str]) -> Table:
-    """Return the table of all pooled results: a row for the whole of each, and one for each kernel.
+    """Return the table of all pooled results: one row per result, and one per kernel.
 
-    Rows that are too many are not in it, and `left_out` says so.
+    Surplus rows are left out, with a note in `left_out`.
     """
     rows = []
     for document, name in zip(documents, names, strict=True):
@@ -265,7 +265,7 @@ def _result_rows(document: Results, name: str, result: Result, share: float | No
         [*head, _cell(kernel.name, kind="kernel"), of_gpu(kernel), *[empty] * 5, count(kernel), _cell("")]
         for kernel in result.kernels
     ]
-    # A single kernel is the whole; its row would say the same again.
+    # A single kernel is the whole; its row would repeat the result's.
     return [whole, *kernels] if len(kernels) > 1 else [whole]
 
 
@@ -277,7 +277,7 @@ def _rank_values(rank: Rank) -> tuple[float | None, ...]:
 
 
 def comparison_table(comparison: Comparison, label: str, left_out: list[str]) -> dict[str, Any]:
-    """Return what a comparison says: title, conclusion, remarks, and the table of its rows or ranks."""
+    """Return title, conclusion, remarks, and the table of rows or ranks of a comparison."""
     if comparison.ranks:
         rows = [
             [_cell(text, value) for text, value in zip(cells, _rank_values(rank), strict=True)]

@@ -15,12 +15,12 @@ from .vega import COLOURS, Spec, load_altair, vegalite_version
 __all__ = ["SUFFIXES", "WIDTH", "below", "beside", "check_picture", "still", "titled", "write_picture"]
 
 SUFFIXES = (".png", ".svg", ".pdf")
-#: Pixels across a whole picture, about: what a page or a slide shows without making letters smaller.
+#: Approximate width of a whole picture in pixels: a page or a slide shows it without scaling.
 WIDTH = 1000
-# Pixels of a PNG for each of these.
+# Pixels of a PNG per pixel of the chart.
 _PNG_SCALE = 2
 _INK, _SOFT, _LINE = "#1b1f24", "#57606a", "#d5dae0"
-# Of a letter, as a share of the size of its font: of most letters, so that lines end before the edge.
+# Width of most letters as a share of the font size, so that lines end before the edge.
 _LETTER_WIDTH = 0.55
 _TITLE_SIZE, _TEXT_SIZE = 13, 11
 _LABELS = {
@@ -43,7 +43,7 @@ _CONFIG: dict[str, Any] = {
     "range": {"category": list(COLOURS)},
     "text": {"color": _INK, "fontSize": 12},
     "tick": {"color": _INK},
-    # At the left edge of the drawing areas, which stand below each other.
+    # At the left edge of the drawing areas, which are aligned.
     "title": {"anchor": "start", "frame": "group", "color": _INK, "fontSize": _TITLE_SIZE, "subtitleColor": _SOFT,
               "subtitleFontSize": _TEXT_SIZE, "subtitlePadding": 4, "offset": 10},
 }  # fmt: skip
@@ -52,7 +52,7 @@ _SCALES = ("color", "fill", "shape", "strokeDash", "fillOpacity", "opacity")
 
 
 def check_picture(out: Path) -> None:
-    """Check that a picture of that name can be made, before the work for it is done.
+    """Check early that a picture of that name can be made.
 
     Raises
     ------
@@ -67,16 +67,16 @@ def check_picture(out: Path) -> None:
 
 
 def still(spec: Spec, width: int, height: int | None = None) -> Spec:
-    """Return a chart without what only a page can do: parameters, what depends on them, and the text under a pointer.
+    """Return a chart without interactive parts: parameters, conditions on them, and tooltips.
 
-    The rows are put where they are used, so that charts can stand side by side.
+    The rows are moved to where they are used, so that charts can be combined.
 
     Parameters
     ----------
     spec : dict
-        Of a chart function, with its ``datasets``.
+        From a chart function, with its ``datasets``.
     width, height : int
-        Of the drawing area, in pixels; the height is that of the chart where none is given.
+        Of the drawing area, in pixels; by default the height of the chart.
     """
     datasets = spec.get("datasets", {})
 
@@ -86,7 +86,7 @@ def still(spec: Spec, width: int, height: int | None = None) -> Spec:
         if not isinstance(part, dict):
             return part
         if "param" in part.get("condition", ()):
-            # As it is where nothing was chosen.
+            # The state without a selection.
             return {"value": part["condition"]["value"]}
         made = {}
         for key, value in part.items():
@@ -127,7 +127,7 @@ def _wrapped(text: str, width: int, size: int) -> list[str]:
 
 
 def write_picture(spec: Mapping[str, Any], out: Path) -> None:
-    """Write a picture, whole or not at all; the same chart makes the same PNG or SVG.
+    """Write a picture completely or not at all; the same chart makes the same PNG or SVG.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def write_picture(spec: Mapping[str, Any], out: Path) -> None:
     check_picture(out)
     import vl_convert
 
-    # No label is an address, and none is asked for.
+    # Labels are never loaded as addresses.
     given = {"vl_version": vegalite_version(), "config": _CONFIG, "allowed_base_urls": []}
     suffix = out.suffix.lower()
     if suffix == ".png":

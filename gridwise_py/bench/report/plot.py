@@ -20,10 +20,10 @@ from .vega import Spec
 
 __all__ = ["plot_results", "results_picture"]
 
-# Of drawing areas, without the labels at their axes.
+# Sizes of drawing areas, without axis labels.
 _HALF, _WHOLE, _HEIGHT = 390, 720, 220
 _PRIMITIVE_SIZE = 17
-# Letters of a name beside which no second one has room in the legend of a chart of half the width.
+# With a longer name, the legend of a half-width chart has room for one name per line only.
 _LONG_NAME = 26
 
 
@@ -35,7 +35,7 @@ def plot_results(documents: Sequence[Results], names: Sequence[str], out: str | 
     documents : sequence of Results
         As `read_results` returns them.
     names : sequence of str
-        What each is called in the legend.
+        Their names in the legend.
     out : str or Path
         ``.png``, ``.svg`` or ``.pdf``.
 
@@ -63,9 +63,9 @@ def results_picture(documents: Sequence[Results], names: Sequence[str]) -> Spec:
         raise ArgumentError(f"{', '.join(names)}: no result with a time that was right, so there is nothing to draw")
     primitives = list(dict.fromkeys(line.primitive for line in lines))
     copies = yardsticks(lines)
-    # The yardstick is a line in the others' charts; it has charts of its own only where it is alone.
+    # The copy kernel is a line in the others' charts; it has its own charts only if it is alone.
     drawn = [name for name in primitives if name != YARDSTICK] or primitives
-    # One list of rows: groups within groups are more than a PDF may have.
+    # One flat list of rows: a PDF limits nested groups.
     rows = []
     for name in drawn:
         first, *others = _rows(

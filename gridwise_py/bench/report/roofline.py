@@ -46,7 +46,7 @@ def point_cells(p: Point) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-# For a terminal: which columns are numbers, and which are left out first.
+# For a terminal: which columns hold numbers, and which are left out first.
 _PRIORITIES = {"flop/byte": 4, "predicted": 1, "of the roof": 2}
 
 

@@ -1,4 +1,4 @@
-"""Samples of a report: thinned, so that a page stays small however many were taken."""
+"""Samples of a report, thinned to keep the page small."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ..results.model import CaseKey, Result, Results
 
 __all__ = ["samples_by_case", "thinned"]
 
-# Of all cases and files together; and of one, at most and at least.
+# Limits for all cases and files together; and for one, maximum and minimum.
 _TOTAL = 60_000
 _MOST = 1_000
 _LEAST = 60
 
 
 def thinned(values: Sequence[float], most: int) -> list[int]:
-    """Return which of the values to draw: of each of `most` / 2 stretches the least and the largest.
+    """Return which values to draw: the smallest and the largest of each of `most` / 2 sections.
 
-    What lies far off is thus always drawn; the first and the last value are, too.
+    So outliers are always drawn, and so are the first and the last value.
     """
     count = len(values)
     if count <= most:
@@ -37,7 +37,7 @@ def thinned(values: Sequence[float], most: int) -> list[int]:
 
 
 def samples_by_case(sources: Sequence[Any], documents: Sequence[Results], left_out: list[str]) -> list[dict[str, Any]]:
-    """Return for each case its samples in every file, in the order in which they were taken.
+    """Return for each case its samples in all files, in the order in which they were taken.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _series(name: str, rounds: Sequence[Result], most: int) -> dict[str, Any]:
         "median_ns": float(np.median(values)) if values else None,
         "count": len(values),
         "at": kept,
-        # Six digits: a picture needs no more, and the rest would be most of the page.
+        # Six digits are enough for a picture; more would make up most of the page.
         "ns": [float(f"{values[i]:.6g}") for i in kept],
         "rounds": [int(begin) for begin in begins],
         "canary_ns": [float(f"{canaries[i]:.6g}") for i in thinned(canaries, 200)],

@@ -23,7 +23,7 @@ __all__ = ["copy_shares", "result_line", "results_table"]
 
 _STYLES = {"error": "bold red", "software": "bold yellow"}
 _MOST_WARNINGS = 5
-# Warnings are in a file in the words of the Python API.
+# Warnings in a file use the terms of the Python API.
 _CLI_WORDS = (("raise batch_trials", "raise --trials"), ("use mode 'batch'", "use --mode batch"))
 
 
@@ -33,7 +33,7 @@ def _time(series: Series | None) -> str:
 
 
 def _uncertainty(series: Series | None, step_ns: float) -> str:
-    """Return how far a median may be off; nothing where a single sample says nothing about that."""
+    """Return the uncertainty of a median; empty for a single sample."""
     summary = None if series is None else series.summary
     return "" if summary is None else format_uncertainty(summary.uncertainty(step_ns))
 
@@ -45,7 +45,7 @@ def _verdict(result: Result) -> Text:
 
 
 def result_line(result: Result) -> str:
-    """Return a result in a line, for those who wait for the table."""
+    """Return a result in one line, shown before the table."""
     measured = [series for series in (result.gpu_span, result.cpu_wall) if series is not None and series.summary]
     headline = measured[0] if measured else None
     words = [_time(headline), _uncertainty(headline, 0.0), _verdict(result).plain]
@@ -53,7 +53,7 @@ def result_line(result: Result) -> str:
 
 
 def copy_shares(document: Results) -> dict[CaseKey, float | None]:
-    """Return the rate of each case of a pooled document as a share of the yardstick's: as many items, same mode."""
+    """Return the rate of each case of a pooled document as a share of the copy kernel's (same n and mode)."""
     copies = {
         (result.n, result.mode): result.rates.gbytes_per_s
         for result in document.results
@@ -73,7 +73,7 @@ def results_table(document: Results, *, quiet: bool = False) -> RenderableType:
     ----------
     document : Results
     quiet : bool, default False
-        Whether to leave out all that is said below the table, but for what failed and what is wrong.
+        Whether to leave out all text below the table but failures and wrong results.
     """
     document = pooled(document)
     device, results = document.device, document.results
@@ -106,7 +106,7 @@ def _groups(results: Sequence[Result]) -> Iterator[list[Result]]:
 
 
 def _columns(document: Results) -> list[tuple[Column, Any, Any]]:
-    """Return the columns that have something to show: each with its cell of a case, and that of a kernel or None."""
+    """Return the columns that are not empty: each with its cell for a case, and for a kernel or None."""
     results = document.results
     shares = copy_shares(document)
     on_gpu = any(result.whole.gpu_span_ns for result in results) or not any(
@@ -164,9 +164,9 @@ def _columns(document: Results) -> list[tuple[Column, Any, Any]]:
 
 
 def _said(found: Sequence[Remark]) -> Iterator[Text]:
-    """Yield remarks as lines: what failed, then the first few warnings, then the rest."""
+    """Yield remarks as lines: failures, then the first few warnings, then the rest."""
     lines = [(remark.kind, remark.text) for remark in found if remark.kind == "error"]
-    # A warning that several cases have, each with its own figures, is one.
+    # Warnings of several cases that differ only in figures are merged.
     alike: dict[str, list[Remark]] = {}
     for remark in found:
         if remark.kind == "warning":
@@ -186,12 +186,12 @@ def _said(found: Sequence[Remark]) -> Iterator[Text]:
 
 
 def _how(document: Results, columns: Sequence[tuple[Column, Any, Any]]) -> str:
-    """Return how to read the table."""
+    """Return the legend of the table."""
     results = document.results
     text = (
         "Times: medians per trial, ± half of the 95 % interval. GB/s: each input read once, each output written once."
     )
-    # A case without samples has the number that was asked for.
+    # A case without samples has the requested number.
     batches = {result.trials for result in results if result.mode is Mode.BATCH and result.whole.series}
     if batches:
         most = max(batches)

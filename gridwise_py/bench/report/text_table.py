@@ -1,8 +1,7 @@
-"""Tables for a terminal of any width: nothing in them is ever shortened.
+"""Tables for terminals of any width, in which no text is shortened.
 
-Where a table is too wide, its prose goes below the rows, and then columns are left out, the least important first; a
-line below the table names them. Where even that is too wide, names are broken between words, and at last each cell has
-a line.
+If a table is too wide, its prose goes below the rows; then columns are left out, the least important first, and a line
+below the table names them. If it is still too wide, names are broken between words, and finally each cell gets a line.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ class Column:
     right : bool
         Whether its cells end at the same place: numbers.
     priority : int
-        0: it is always there. Of the others the one with the largest number is left out first.
+        0: never left out. Of the others, the one with the largest number is left out first.
     prose : bool
         Whether its cells are sentences, which may be broken between words.
     wraps : bool
-        Whether its cells may be broken between words in their place.
+        Whether its cells may be broken between words inside the column.
     """
 
     heading: str
@@ -60,7 +59,7 @@ class TextTable:
     Parameters
     ----------
     columns : sequence of Column
-        The first has the names of the rows.
+        The first holds the names of the rows.
     title : str
     """
 
@@ -81,7 +80,7 @@ class TextTable:
         self._rows.append(_Row((text if isinstance(text, Text) else Text(text),), "bold", False, is_heading=True))
 
     def fits(self, width: int) -> bool:
-        """Return whether all columns that are always there fit, with nothing broken but what may be."""
+        """Return whether all columns of priority 0 fit, if only breakable cells are broken."""
         least = [
             self._longest_word(i) if column.wraps else self._natural(i)
             for i, column in enumerate(self.columns)
@@ -96,7 +95,7 @@ class TextTable:
         return [row for row in self._rows if not row.is_heading]
 
     def _natural(self, i: int) -> int:
-        """Return the width at which nothing in a column is broken."""
+        """Return the width at which no cell of a column is broken."""
         return max([cell_len(self.columns[i].heading), *(row.cells[i].cell_len for row in self._full_rows)])
 
     def _longest_word(self, i: int) -> int:
@@ -104,7 +103,7 @@ class TextTable:
         return max((cell_len(word) for text in texts for word in text.split()), default=1)
 
     def _layout(self, width: int) -> tuple[dict[int, int], list[int]] | None:
-        """Return the widths of the columns that are shown, and the prose below the rows; None where nothing fits."""
+        """Return the widths of the shown columns, and the prose below the rows; None if nothing fits."""
         prose = [i for i, column in enumerate(self.columns) if column.prose]
         widths = {i: self._natural(i) for i in range(len(self.columns)) if i not in prose}
 
@@ -189,5 +188,5 @@ def _wrapped(text: Text, console: Console, width: int, indent: int = 0) -> Itera
     indent = min(indent, max(width - 1, 0))
     for line in text.wrap(console, max(width - indent, 1), overflow="fold") or [Text("")]:
         line.rstrip()
-        # Blanks that begin a name are its place in a tree; those at a break are none.
+        # Leading blanks of a name show its level in a tree; blanks at a line break do not.
         yield Text(" " * indent) + line

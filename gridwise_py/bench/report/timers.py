@@ -1,4 +1,4 @@
-"""What `gridwise timers` found, as a table and as a picture."""
+"""The results of `gridwise timers`, as a table and as a picture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXPLAINED = "Small marks are samples, large ones their medians. Dashed: the med
 
 
 def device_line(document: Mapping[str, Any]) -> str:
-    """Return what it was measured on."""
+    """Return the device, versions and date."""
     device, versions = document["device"], document["context"]["versions"]
     software = ", software on the CPU" if device["adapter_type"] == "CPU" else ""
     beside = "".join(f"; {name} {peer['version']}" for name, peer in document["peers"].items())
@@ -47,7 +47,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def _range(low_ns: float, high_ns: float) -> str:
-    """Return two times, with one unit where it is the same."""
+    """Return a range of two times; a common unit is written once."""
     low, high = format_time(low_ns), format_time(high_ns)
     return f"{low.split()[0] if low.split()[1] == high.split()[1] else low} to {high}"
 

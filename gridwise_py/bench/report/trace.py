@@ -33,9 +33,9 @@ def export_results_trace(source: str | Path, path: str | Path) -> None:
 def results_trace(source: str | Path) -> ChromeTrace:
     """Return the trace of a results file: a lane for the GPU's queue, and one for the host.
 
-    The GPU's lane is as the GPU wrote it. A results file does not say when the host did what: a sample's wait is put
-    where it ends with the sample's last kernel, submit and encode before it. What would overlap its neighbour then, is
-    left out, and counted in ``otherData``.
+    The GPU's lane has the GPU's timestamps. A results file has no times of the host's steps: a sample's wait is placed
+    to end with its last kernel, with submit and encode before it. Slices that would then overlap a neighbour are left
+    out, and counted in ``otherData``.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def results_trace(source: str | Path) -> ChromeTrace:
     Raises
     ------
     BadResultsFile
-        If the file, or the timestamps beside it, cannot be read.
+        If the file, or the second file with its timestamps, cannot be read.
     TimingUnavailable
         If it has no timestamps.
     """
@@ -102,12 +102,12 @@ class _Host:
 
     def __init__(self, trace: ChromeTrace):
         self._trace = trace
-        self._lane = trace.lane("host", "host (where it lies is approximate)")
+        self._lane = trace.lane("host", "host (position is approximate)")
         self._free_ns: int | None = None
         self.left_out = 0
 
     def add(self, name: str, sample: Sample, end_ns: int) -> None:
-        """Add submit and wait of a sample that ended then, and its encode before."""
+        """Add encode, submit and wait of a sample that ended at a given time."""
         wall_ns = sample.cpu_total_ns
         if wall_ns is None:
             return

@@ -1,7 +1,7 @@
 """Parts of charts, made with Altair: colours, axes, scales, marks.
 
-Every label is data: it is never part of an expression, of markup or of a field's name. Colours, fonts and sizes that
-depend on where a chart is shown are set there: in the page (page/report.js), or in the picture (picture.py).
+Labels are data, never part of an expression, of markup or of a field's name. The page (page/report.js) and the picture
+(picture.py) set their own colours, fonts and sizes.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Spec = dict[str, Any]
 
 # Okabe and Ito: told apart also by the colour-blind, and, in this order, mostly by lightness in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
-# Of kernels: none of them is the colour of a case. They are seen on white and on black.
+# Colours of kernels: no colour of a case is among them. They are visible on white and on black.
 KERNEL_COLOURS = ("#7b8794", "#a87b4f", "#7d9460", "#9a86b8", "#b0a14e", "#6fa3a8")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
 GREY = "#7f7f7f"
-#: What a select of the page says for all files or modes: no file can be called so.
+#: The text for all files or modes in a select of the page; no file can have this name.
 ALL = "/"
-#: How a number of seconds is written at an axis.
+#: Axis labels for seconds.
 SECONDS = (
     "datum.value == 0 ? '0 s' : datum.value < 0.9995e-6 ? format(datum.value * 1e9, '~r') + ' ns' : "
     "datum.value < 0.9995e-3 ? format(datum.value * 1e6, '~r') + ' µs' : "
@@ -39,7 +39,7 @@ SECONDS = (
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 _FILLED = (1.0, 0.0, 0.45, 0.2)
 _HEIGHT = 280
-# An interval may reach this much beyond the medians; a longer one is cut, so that it does not squeeze all others.
+# An interval may reach this much beyond the medians; a longer one is cut, so that it does not compress the rest.
 _ROOM = 1.2
 
 
@@ -68,7 +68,7 @@ def javascript() -> str:
     import vl_convert
 
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vegalite_version())
-    # Names at the top of the bundle stay in it.
+    # Top-level names of the bundle stay local.
     return f"(() => {{\n{bundle}\n}})();"
 
 
@@ -78,7 +78,7 @@ def vegalite_version() -> str:
 
 
 class Datasets:
-    """The rows that a chart shows, kept apart from Altair, which would copy and check each of them many times."""
+    """The rows of a chart, kept out of Altair, which would copy and check them many times."""
 
     def __init__(self) -> None:
         self._rows: dict[str, list[Mapping[str, Any]]] = {}
@@ -90,8 +90,8 @@ class Datasets:
         return load_altair().NamedData(name)
 
     def spec(self, chart: Any, height: Any = _HEIGHT) -> Spec:
-        """Return the specification of a chart as wide as its place in the page or picture, with the rows."""
-        # The tests hold the specifications against the schema; checking each again would take seconds.
+        """Return the specification of a chart, with its rows, as wide as its container."""
+        # The tests check the specifications against the schema; checking each again would take seconds.
         made = chart.properties(width="container", height=height).to_dict(validate=False)
         # Altair's own look; the page has its.
         made.pop("config", None)
@@ -99,13 +99,13 @@ class Datasets:
 
 
 def chosen(*names: str) -> tuple[list[Any], str]:
-    """Return parameters that the page's selects set, and the filter that they make."""
+    """Return the parameters that the page's selects set, and their filter."""
     shown = [load_altair().param(name=f"shown_{name}", value=ALL) for name in names]
     return shown, " && ".join(f"(shown_{name} == '{ALL}' || datum.{name} == shown_{name})" for name in names)
 
 
 def tips(**titles: str) -> list[Any]:
-    """Return what is shown under the pointer: titles by field."""
+    """Return the tooltip: titles by field."""
     return [load_altair().Tooltip(f"{field}:N", title=title) for field, title in titles.items()]
 
 
@@ -139,7 +139,7 @@ def quantity(
         ``alt.X`` or ``alt.Y``.
     field, title : str
     values : sequence of float
-        All that must be seen; ends of intervals need not be, see `fitted`.
+        All values that must be visible; ends of intervals need not be, see `fitted`.
     labels : str, optional
         Expression for the labels.
     log : bool, optional
@@ -200,7 +200,7 @@ def arrows(
     shapes : tuple of str
         Of the arrows below and above.
     y_offset : float
-        Pixels by which they lie below their place.
+        Pixels by which they are moved down.
     **channels
         ``x``, ``y``, ``color``, and ``tooltip``, which has the whole interval.
     """
@@ -230,7 +230,7 @@ def dash(files: Sequence[str]) -> Any:
 
 
 def _shape(i: int) -> str:
-    # Beyond eight cases the colours come again, with other shapes.
+    # After eight cases the colours repeat, with other shapes.
     return SHAPES[(i + i // len(SHAPES)) % len(SHAPES)]
 
 
@@ -256,7 +256,7 @@ def marks(
     x, y : channels
     tooltip : list
     cases : sequence of str
-        All that colours are given to, so that a case has the same in every chart.
+        All cases with colours, so that a case has the same colour in every chart.
     span : tuple of str, optional
         The fields of an interval's ends.
     joined : bool
@@ -299,7 +299,7 @@ def marks(
     points = base.mark_point(size=55, strokeWidth=1.8).encode(
         y=y,
         color=colour,
-        # Its legend joins that of the colour; one that were left out would take the colour's with it.
+        # Its legend is merged with that of the colour; removing it would remove both.
         fill=alt.Fill("case:N", scale=domain, title="case", legend=legend),
         shape=alt.Shape("case:N", scale=shapes, title="case", legend=legend),
         fillOpacity=alt.FillOpacity("file:O", scale=filled, legend=None),

@@ -1,1 +1,1 @@
-"""Results files: what is in them, how they are read, checked and written."""
+"""Results files: their data model, reader, checks and writer."""

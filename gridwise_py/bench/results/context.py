@@ -1,4 +1,4 @@
-"""What every file of measurements says first: versions, host, time, and the device with its limits."""
+"""The head of every file of measurements: versions, host, time, and the device with its limits."""
 
 from __future__ import annotations
 
@@ -58,24 +58,24 @@ def git_state(folder: Path) -> dict[str, Any] | None:
         return done.stdout.strip()
 
     try:
-        # Untracked files do not count: results are written beside the sources.
+        # Untracked files do not count: results are often written next to the sources.
         return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("status", "--porcelain", "-uno"))}
     except (OSError, subprocess.SubprocessError):
         return None
 
 
 def without_paths(words: Sequence[str]) -> list[str]:
-    """Return a command line without the folders in it, which say more of a machine than of a measurement."""
+    """Return a command line without folders, which describe the machine, not the measurement."""
     return [re.sub(r"(?:(?<==)|^)(?:[/~]|[A-Za-z]:[\\/]).*[\\/]", "", word) for word in words]
 
 
 def run_context(device: wgpu.GPUDevice) -> dict[str, Any]:
-    """Return what every file of figures must say: versions, host, time, and the device with its limits."""
+    """Return the head of a file of figures: versions, host, time, and the device with its limits."""
     described = capabilities(device).to_dict()
-    # Verdicts are reached when a primitive first asks: those that are known by now, by form of the state words.
+    # The verdicts known by now, by form of the state words; a primitive tests when it first needs one.
     verdicts = context_of(device).lookback_verdicts
     described["lookback"] = {form: asdict(verdict) for form, verdict in verdicts.items()} or None
-    # Ticks are turned into ns with what the queue says; where a calibration has checked that, it says so itself.
+    # The queue's period converts ticks into ns; a calibration states itself whether it was checked.
     source = None if described["tick_period_ns"] is None else "wgpuQueueGetTimestampPeriod"
     return {
         "context": host_context(),
@@ -99,13 +99,13 @@ def run_header(
     ----------
     device : wgpu.GPUDevice
     protocol : mapping
-        How cases are sampled: what was asked for.
+        The sampling settings that were asked for.
     seed : int
-        Of the random data and of the order of cases.
+        For the random data and the order of cases.
     command : sequence of str, optional
         The words of the command line; folders are taken out.
     floors, calibration : mapping, optional
-        What an empty pass, dispatch and submission take; ceilings of copying and computing.
+        Times of an empty pass, dispatch and submission; ceilings of copies and arithmetic.
     suite : str, optional
     """
     header = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **run_context(device)}

@@ -1,4 +1,4 @@
-"""Measurements as results: what is measured, in the form of a results file."""
+"""Converts measurements into results of a results file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["result_of", "results_document"]
 
 
 def _totals(m: Measurement, trials: int) -> list[dict[str, Any]]:
-    """Raw totals of each sample over its trials, with the stamps that they are made from."""
+    """Raw totals of each sample over its trials, with its timestamps."""
     stamps = m.ticks
 
     def host(name: str, i: int) -> float | None:
-        # A series without the invalid samples cannot be matched to the stamps.
+        # A series that lacks invalid samples cannot be matched to the timestamps.
         series = m.whole.get(name)
         matches = series is not None and len(series.samples_ns) == count
         return series.samples_ns[i] * trials if series is not None and matches else None
@@ -48,17 +48,17 @@ def _totals(m: Measurement, trials: int) -> list[dict[str, Any]]:
 
 
 def result_of(m: Measurement, *, position: int = 0, round_number: int = 0) -> Result:
-    """Return a measurement as a result, stamps inside.
+    """Return a measurement as a result that contains its timestamps.
 
     Parameters
     ----------
     m : Measurement
     position : int
-        Its place in the order in which the cases were asked for; they are measured in another.
+        Its place in the order that was asked for, which is not the order of measurement.
     round_number : int
-        Which of several visits of the case it is.
+        The number of the visit to the case.
     """
-    # In batch mode a sample is a pass of so many dispatches; in the other modes it is one.
+    # In mode batch a sample is a pass with this many dispatches; in the other modes it is one trial.
     trials = int(m.protocol.get("batch_trials") or m.protocol.get("trials", 1)) if m.mode is Mode.BATCH else 1
     span, wall = m.whole.get("gpu_span"), m.whole.get("cpu_wall")
     result = {
@@ -95,7 +95,7 @@ def result_of(m: Measurement, *, position: int = 0, round_number: int = 0) -> Re
         "ticks": None,
         "samples": _totals(m, trials),
     }
-    # Through JSON data, so that nothing is in it that a file could not hold.
+    # Through JSON data, so that it holds only values that a file can hold.
     return Result.from_json(json_data(result))
 
 
@@ -103,7 +103,7 @@ def results_document(
     device: wgpu.GPUDevice, measurements: Sequence[Measurement], *, protocol: Mapping[str, Any] | None = None,
     seed: int = 0, **header: Any,
 ) -> Results:  # fmt: skip
-    """Return measurements as a results document. Times are per trial; the totals of each sample stand beside them.
+    """Return measurements as a results document. Times are per trial; samples hold totals.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""A results document: what `gridwise bench` writes and every other command reads. docs/results-file.md describes it.
+"""A results document, written by `gridwise bench` and read by all other commands. docs/results-file.md describes it.
 
-The names of the fields are the keys of the file; `gridwise.bench.schema.json` says what each may hold. What was not
-measured is None.
+The names of the fields are the keys of the file; `gridwise.bench.schema.json` defines their values. Values that were
+not measured are None.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ class Context(Record):
     byteorder : str or None
     git : Git or None
     seed : int
-        Of the data, and of the order of cases.
+        For the data and the order of cases.
     command : tuple of str or None
         The words of the command line, without folders.
     suite : str or None
     resumed : tuple of str
-        When the earlier runs began that this one continues.
+        Start times of the earlier runs that this run continues.
     """
 
     time: str
@@ -113,7 +113,7 @@ class Speed(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationData(Record):
-    """What a device can do, as `gridwise calibrate --format json` prints it and a results file keeps it.
+    """A calibration, as `gridwise calibrate --format json` prints it and a results file contains it.
 
     Attributes
     ----------
@@ -138,13 +138,13 @@ class CalibrationData(Record):
     fma_gflops: float | None = None
 
     def of_device(self, name: str) -> Any:
-        """Return what it says of its device; None where it says nothing."""
+        """Return a value about its device; None if it has none."""
         return None if self.device is None else self.device.get(name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Device(Record):
-    """The device of a run, and what was measured of it.
+    """The device of a run, and measurements of it.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Device(Record):
     tick_period_ns, tick_step_ns : float or None
         None where there are no timestamps.
     lookback : mapping or None
-        Verdicts of the self-test of look-back.
+        Verdicts of the look-back self-test.
     tuning : mapping or None
         The shapes that `gridwise tune` chose.
     tick_period_source : str or None
@@ -191,7 +191,7 @@ class Device(Record):
 
     @property
     def title(self) -> str:
-        """The adapter, with a label where it is no GPU."""
+        """The name of the adapter, with a label if it is software."""
         return self.adapter + (" (software on the CPU)" if self.is_cpu else "")
 
 
@@ -199,7 +199,7 @@ class Device(Record):
 
 
 class CaseKey(NamedTuple):
-    """What results are joined by: two are of the same case if all of it is equal."""
+    """The key by which results are joined: two results with equal keys are of the same case."""
 
     primitive: str
     n: int
@@ -209,7 +209,7 @@ class CaseKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Kernel(Series):
-    """The times of one kernel; its name is the label in the file."""
+    """The times of one kernel; `name` is the key `label` in the file."""
 
     name: str = key("label")
     gpu_ns: float | None = field(default=None, kw_only=True)
@@ -226,7 +226,7 @@ class Whole(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Work(Record):
-    """What a primitive must do: each input read once, each output written once."""
+    """The necessary work of a primitive: each input read once, each output written once."""
 
     items: int
     read_bytes: int
@@ -241,7 +241,7 @@ class Work(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Rates(Record):
-    """Work per second by the median time, in units of 10^9, and shares of what the device reached.
+    """Work per second by the median time, in units of 10^9, and shares of the device's ceilings.
 
     Attributes
     ----------
@@ -250,7 +250,7 @@ class Rates(Record):
         The faster of copy and triad.
     share_of_peak : float or None
     share_of_fma : float or None
-        Of the multiply-adds that were measured.
+        Share of the measured multiply-adds.
     """
 
     gbytes_per_s: float | None
@@ -260,7 +260,7 @@ class Rates(Record):
     share_of_fma: float | None = None
 
     def scaled(self, factor: float) -> Rates:
-        """Return the rates of the same work at another speed; the peak is the device's and stays."""
+        """Return the rates of the same work at another speed; the peak stays, since it is the device's."""
 
         def of(rate: float | None) -> float | None:
             return None if rate is None else factor * rate
@@ -276,7 +276,7 @@ class Rates(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Observation(Record):
-    """What the driver said of the GPU at one time."""
+    """One observation of the GPU by its driver."""
 
     sm_clock_mhz: int | None = None
     memory_clock_mhz: int | None = None
@@ -303,7 +303,7 @@ class Observations(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class TicksReference(Record):
-    """Where the timestamps of a result are in the second file, and the sha256 of their content."""
+    """The place of a result's timestamps in the second file, and the sha256 of their content."""
 
     array: str
     sha256: str
@@ -343,9 +343,9 @@ class Result(Record):
     case : mapping
         The axes apart from primitive, n and mode.
     position : int
-        Place in the order in which cases were asked for.
+        Place in the order that was asked for.
     round : int
-        Which visit of the case it is.
+        The number of the visit to the case.
     correct : bool
     mismatch : str or None
         The first wrong item.
@@ -360,7 +360,7 @@ class Result(Record):
     work : Work or None
     rates : Rates
     parameters, protocol : mapping
-        The choices of the plan; how it was sampled.
+        The choices of the plan; the sampling settings.
     shaders_sha256 : tuple of str
     stop_reason : StopReason or None
     clock_moved : bool
@@ -414,7 +414,7 @@ class Result(Record):
 
     @property
     def key(self) -> CaseKey:
-        """What tells its case from others."""
+        """The key of its case."""
         return CaseKey(self.primitive, self.n, self.mode, tuple(sorted(self.axes.items())))
 
     @property
@@ -431,14 +431,14 @@ class Result(Record):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it ran, and what came out was not right."""
+        """Whether it ran and its result was wrong."""
         return self.error is None and not self.correct
 
     # ---- times
 
     @property
     def gpu_span(self) -> Series | None:
-        """The times on the GPU's clock, from the first kernel's begin to the last one's end."""
+        """The times from the begin of the first kernel to the end of the last, on the GPU's clock."""
         return self.whole.series.get("gpu_span")
 
     @property
@@ -448,12 +448,12 @@ class Result(Record):
 
     @property
     def time_ns(self) -> float | None:
-        """The median GPU span, or the CPU wall where there are no timestamps."""
+        """The median GPU span, or the CPU wall if there are no timestamps."""
         return self.whole.gpu_span_ns or self.whole.cpu_wall_ns
 
     @property
     def timed(self) -> Summary | None:
-        """The statistics that rates are made from: of the GPU span, or of the CPU wall where there is none."""
+        """The statistics that rates use: of the GPU span, or of the CPU wall if there is none."""
         for series in (self.gpu_span, self.cpu_wall):
             if series is not None and series.summary is not None and series.summary.median_ns > 0:
                 return series.summary
@@ -471,7 +471,7 @@ class Result(Record):
 
     @property
     def labelled_kernels(self) -> dict[str, Kernel]:
-        """Its kernels by a name that each has alone: a second one of the same label gets a number."""
+        """Its kernels by unique names: a second kernel with the same label gets a number."""
         found: dict[str, Kernel] = {}
         for kernel in self.kernels:
             label, count = kernel.name, 1
@@ -485,12 +485,12 @@ class Result(Record):
 
     @property
     def moved_bytes(self) -> int | None:
-        """Bytes that had to move."""
+        """Bytes that must be read or written."""
         return None if self.work is None else self.work.moved_bytes
 
     @property
     def settled_canary_ns(self) -> list[float]:
-        """The canary's times at the clock of the samples: without those of blocks that were left out."""
+        """The canary's times, without those of blocks that were left out."""
         pairs = list(zip(self.canary_ns[::2], self.canary_ns[1::2], strict=False))
         kept = settled([(CanaryTime(before), CanaryTime(after)) for before, after in pairs]).kept
         return [time for pair, keep in zip(pairs, kept, strict=True) if keep for time in pair]
@@ -516,11 +516,11 @@ class Results(Record):
     context : Context
     device : Device
     protocol : mapping
-        How cases were to be sampled.
+        The sampling settings that were asked for.
     complete : bool
-        False while a run goes on, and after one that was interrupted.
+        False during a run, and after an interrupted one.
     ticks_file : str or None
-        The file beside this one with the timestamps that are not in it.
+        The second file, with the timestamps that are not in this one.
     planned : int or None
         How many results a complete run has.
     results : tuple of Result
@@ -542,5 +542,5 @@ class Results(Record):
         return sorted(self.results, key=lambda result: (result.position, result.round))
 
     def tick_step_ns(self, result: Result) -> float:
-        """Return the step of the GPU's clock by the number of dispatches that it was spread over."""
+        """Return the step of the GPU's clock divided by the dispatches of a sample."""
         return (self.device.tick_step_ns or 0.0) / (result.trials if result.mode is Mode.BATCH else 1)

@@ -1,4 +1,4 @@
-"""Reads results files, and says where one is wrong."""
+"""Reads results files, and reports the place of an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .schema import check_document
 
 __all__ = ["content_of", "document_of", "parse", "parse_json", "read_results"]
 
-# Beyond these sums and quotients of a few numbers would leave the range of floats.
+# Beyond these, sums and quotients of a few numbers could overflow or underflow.
 _LARGEST = 1e40
 _SMALLEST = 1e-40
 
@@ -27,15 +27,15 @@ def read_results(path: str | Path) -> Results:
     Raises
     ------
     BadResultsFile
-        If it is cut off, of another tool, of another version of the schema, or has a value that cannot be; the message
-        says where.
+        If it is truncated, from another tool, of another schema version, or has an impossible value; the message says
+        where.
     """
     path = Path(path)
     return parse(content_of(path), path.name)
 
 
 def content_of(path: Path) -> bytes:
-    """Return the content of a file; raise BadResultsFile where it cannot be read."""
+    """Return the content of a file; raise BadResultsFile if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -48,19 +48,18 @@ def parse(content: bytes, name: str) -> Results:
 
 
 def document_of(data: Any, name: str) -> Results:
-    """Return JSON data as a results document; raise BadResultsFile where it is none."""
+    """Return JSON data as a results document; raise BadResultsFile if it is not one."""
     check_document(data, name)
     return Results.from_json(data)
 
 
 def parse_json(content: bytes, name: str) -> Any:
-    """Return the value of a JSON file whose numbers can be computed with.
+    """Return the value of a JSON file, whose numbers must be within the limits of results files.
 
     Raises
     ------
     BadResultsFile
-        With the line, if it is no JSON, nested too deeply, or has NaN, infinities or numbers that are none of
-        measurements.
+        With the line, if it is not JSON, is nested too deeply, or has NaN, infinities or numbers beyond the limits.
     """
     try:
         text = content.decode("utf-8")
@@ -96,7 +95,7 @@ def _parse(name: str, text: str) -> Any:
     try:
         document = json.loads(text, parse_float=number, parse_int=integer, parse_constant=constant)
     except json.JSONDecodeError as error:
-        # Whatever the parser missed, it missed it where the text ends; an open string is reported where it begins.
+        # In a truncated file the error is at the end of the text; an open string is reported where it begins.
         cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated string")
         what = "the file is empty" if not text.strip() else "the file is cut off" if cut else "this is not JSON"
         place = _place(text, error.pos)
@@ -112,5 +111,5 @@ def _parse(name: str, text: str) -> Any:
             if bad[0].strip("-") in ("NaN", "Infinity")
             else f"numbers of a results file are 0, or between {_SMALLEST:g} and {_LARGEST:g}"
         )
-        raise BadResultsFile(f"{name}: {_place(text, at)}: {word} is no number of a measurement; {why}")
+        raise BadResultsFile(f"{name}: {_place(text, at)}: {word} is not a valid number here; {why}")
     return document

@@ -1,4 +1,4 @@
-"""Rounds of a case: separate visits to it, which tables and pictures show as one, and `compare` takes as blocks."""
+"""Rounds of a case: separate visits to it. Tables and pictures pool them; `compare` takes them as blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["by_case", "pooled", "pooled_series"]
 
 
 def by_case(results: Iterable[Result]) -> dict[CaseKey, list[Result]]:
-    """Return results by case. Several of a case are rounds of it."""
+    """Return results by case; several results of a case are its rounds."""
     cases: dict[CaseKey, list[Result]] = {}
     for result in results:
         cases.setdefault(result.key, []).append(result)
@@ -39,7 +39,7 @@ def _pool(rounds: Sequence[Result]) -> Result:
     first = next((result for result in rounds if not result.correct), rounds[0])
     if not done:
         return first
-    # By label: a round of another shape or strategy may have other kernels.
+    # By label: a round with another shape or strategy may have other kernels.
     by_label: dict[str, list[Kernel]] = {}
     for result in done:
         for label, kernel in result.labelled_kernels.items():

@@ -1,4 +1,4 @@
-"""Checks JSON data against the schema of results files, and against what a schema cannot say."""
+"""Checks JSON data against the schema of results files, and for contradictions that a schema cannot express."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SCHEMA_FILE", "check_document", "check_part"]
 
 SCHEMA_FILE = Path(__file__).resolve().with_name("gridwise.bench.schema.json")
 
-# Rates are made of these, and of their intervals.
+# Rates are computed from these, and from their intervals.
 _TIMED = ("gpu_span", "cpu_wall")
 
 
@@ -27,7 +27,7 @@ def check_document(document: Any, name: str) -> None:
     def fail(where: str, problem: str) -> NoReturn:
         raise BadResultsFile(f"{name}: {where}: {problem}")
 
-    other_tool = f"this is no results file of gridwise bench, whose 'schema' is {SCHEMA!r}"
+    other_tool = f"this is not a results file of gridwise bench, whose 'schema' is {SCHEMA!r}"
     if not isinstance(document, dict):
         fail("$", f"a {type(document).__name__}, not an object: {other_tool}")
     if document.get("schema") != SCHEMA:
@@ -35,7 +35,7 @@ def check_document(document: Any, name: str) -> None:
         fail("$.schema", f"{found}: {other_tool}")
     version = document.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        fail("$.schema_version", f"{reprlib.repr(version)} is no version; this gridwise_py reads {SCHEMA_VERSION}")
+        fail("$.schema_version", f"{reprlib.repr(version)} is not a version; this gridwise_py reads {SCHEMA_VERSION}")
     if version > SCHEMA_VERSION:
         fail(
             "$.schema_version",
@@ -55,7 +55,7 @@ def check_document(document: Any, name: str) -> None:
 
 
 def _writer(document: Mapping[str, Any]) -> str:
-    """Return which gridwise_py wrote a document that may be of any form."""
+    """Return which gridwise_py wrote a document; the document may be malformed."""
     try:
         context = document["context"]
         return f"gridwise_py {context['versions']['gridwise_py']!s:.40} ({context['time']!s:.40})"
@@ -71,7 +71,7 @@ def check_part(value: Any, part: str, name: str) -> None:
 
 
 def _schema_problem(value: Any, part: str | None) -> tuple[str, str]:
-    """Return where a value is not as the schema says, and how; two empty texts where it is."""
+    """Return where and how a value violates the schema; two empty texts if it does not."""
     from jsonschema.exceptions import best_match
 
     error = best_match(_validator(part).iter_errors(value))
@@ -89,7 +89,7 @@ def _validator(part: str | None) -> Any:
 
 
 def _contradiction(document: Mapping[str, Any]) -> tuple[str, str]:
-    """Return where values contradict each other, which a schema cannot say, and how."""
+    """Return where and how values contradict each other, which a schema cannot express."""
     for i, entry in enumerate(document["results"]):
         at = f"$.results[{i}]"
         if entry["ticks"] is not None and document["ticks_file"] is None:

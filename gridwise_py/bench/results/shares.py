@@ -1,4 +1,4 @@
-"""What a run says of its device's ceilings, and which share of them each result reached."""
+"""The ceilings of a run's device, and the share of them that each result reached."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .model import CalibrationData, Device, Result, Results
 
 __all__ = ["calibrated", "peak_problem", "with_shares"]
 
-# A rate may exceed the peak by this much: each of them is measured, some seconds apart.
+# A rate may exceed the peak by this much: both are measured, some seconds apart.
 _PEAK_TOLERANCE = 0.05
-# If more of the results exceed it than this, it was no peak.
+# If a larger share of the results exceeds it, it was not the peak.
 _MOST_ABOVE_PEAK = 0.1
 
 
@@ -25,17 +25,17 @@ def calibrated(device: Device, calibration: Calibration | None) -> Device:
         return replace(device, floors=None, calibration=None)
     data = json_data(calibration.to_dict())
     floors = {f"{name}_ns": value for name, value in data.pop("floors_ns").items()}
-    # These are the device's own keys.
+    # These keys belong to the device.
     for name in ("device", "tick_period_ns", "tick_step_ns", "wait_method"):
         del data[name]
     return replace(device, floors=floors, calibration=CalibrationData.from_json(data))
 
 
 def with_shares(result: Result, calibration: Calibration | None) -> Result:
-    """Return a result with its ceiling, and the shares of it and of the multiply-adds that it reached.
+    """Return a result with its ceiling, and its shares of the ceiling and of the multiply-adds.
 
-    The ceiling is the faster of copy and triad with arrays as large as those of n items. In mode cold it is that of
-    the largest arrays, which come from memory.
+    The ceiling is the faster of copy and triad with arrays of the same size; in mode cold, with the largest arrays,
+    which exceed the caches.
     """
     if calibration is None or result.error is not None:
         none = replace(result.rates, peak_gbytes_per_s=None, share_of_peak=None, share_of_fma=None)
@@ -57,7 +57,7 @@ def with_shares(result: Result, calibration: Calibration | None) -> Result:
 
 
 def peak_problem(document: Results) -> str | None:
-    """Return why shares of the peak are not to be shown for a pooled document; None where they can be."""
+    """Return why shares of the peak must not be shown for a pooled document; None if they may."""
     if document.device.is_cpu:
         return "Of peak is left out: on a CPU, memory is as fast as the other work of the machine lets it be."
     shares = [result.rates.share_of_peak for result in document.results if result.rates.share_of_peak is not None]
@@ -65,6 +65,6 @@ def peak_problem(document: Results) -> str | None:
     if above > _MOST_ABOVE_PEAK * len(shares):
         return (
             f"Of peak is left out: {above} of {len(shares)} cases were faster than the peak that was measured before "
-            f"them, so it is none. Measure again on an idle machine."
+            f"them, so it is not the peak. Measure again on an idle machine."
         )
     return None

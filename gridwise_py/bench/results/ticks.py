@@ -1,4 +1,4 @@
-"""The timestamps of a result, in the file or beside it."""
+"""The timestamps of a result, in the results file or in the second file."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["array_sha256", "read_ticks", "ticks_path"]
 
 
 def ticks_path(path: Path) -> Path:
-    """Return where the stamps of a results file are that do not fit into it."""
+    """Return the path of the second file, with the timestamps that do not fit into a results file."""
     return path.with_name(path.name.removesuffix(".json") + ".ticks.npz")
 
 
 def array_sha256(array: np.ndarray) -> str:
-    """Return the sha256 of an array's content, the same on every machine."""
+    """Return the sha256 of an array's content, independent of the machine."""
     return hashlib.sha256(np.ascontiguousarray(array, dtype="<u8").tobytes()).hexdigest()
 
 
 def read_ticks(path: str | Path, document: Results, result: Result) -> np.ndarray | None:
-    """Return the stamps of a result: samples × kernels × (begin, end), as uint64; None where there are none.
+    """Return the timestamps of a result: samples × kernels × (begin, end), as uint64; None if there are none.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def read_ticks(path: str | Path, document: Results, result: Result) -> np.ndarra
     Raises
     ------
     BadResultsFile
-        If they are beside the file, and missing, changed or of another form there.
+        If they are in the second file, and missing, changed or malformed.
     """
     if result.ticks is None or document.ticks_file is None:
         inside = [sample.ticks for sample in result.samples if sample.ticks]
@@ -52,7 +52,7 @@ def read_ticks(path: str | Path, document: Results, result: Result) -> np.ndarra
     try:
         with np.load(beside, allow_pickle=False) as arrays:
             ticks = arrays[name]
-    except Exception as error:  # whatever a spoilt archive makes zipfile, zlib and numpy raise: they have no one base
+    except Exception as error:  # a broken archive makes zipfile, zlib and numpy raise various exceptions
         raise BadResultsFile(
             f"{beside.name}: the timestamps {name!r} of {path.name} cannot be read from it: {error}; "
             f"keep both files together"

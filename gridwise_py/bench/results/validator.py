@@ -1,4 +1,4 @@
-"""A JSON Schema validator that says what jsonschema says, without looking at every sample of a long array."""
+"""A JSON Schema validator with the results of jsonschema, which does not check every item of a long array."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["quick_validator"]
 
 
 def quick_validator(schema: Mapping[str, Any]) -> Any:
-    """Return a jsonschema validator of draft 2020-12 that checks only one of all array items of one form."""
+    """Return a jsonschema validator of draft 2020-12 that checks only one of all similar array items."""
     import jsonschema
 
     items = _ItemsCheck(sorted(set(_numbers(schema))))
@@ -29,9 +29,9 @@ def _numbers(schema: Any) -> Iterator[float]:
 
 @dataclass(frozen=True)
 class _ItemsCheck:
-    """The keyword «items»: of the items of a long array that the schema cannot tell apart it checks the first.
+    """The keyword "items": among items of a long array that the schema cannot distinguish, it checks the first.
 
-    A file has thousands of samples of one form, and jsonschema takes 0.3 ms for each.
+    A file has thousands of similar samples, and jsonschema takes 0.3 ms for each.
     """
 
     bounds: Sequence[float]
@@ -50,7 +50,7 @@ class _ItemsCheck:
                     right.add(form)
 
     def _form(self, value: Any) -> Hashable:
-        """Return all of a value that the schema sees: of a number its kind, and its place among the bounds."""
+        """Return what the schema distinguishes in a value: of a number its type, and its place among the bounds."""
         if isinstance(value, dict):
             return tuple((key, self._form(item)) for key, item in value.items())
         if isinstance(value, list):

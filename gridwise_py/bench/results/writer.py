@@ -1,8 +1,8 @@
-"""Writes a results file while a run goes on, so that an interrupted run leaves its finished cases.
+"""Writes a results file during a run, so that an interrupted run leaves its finished cases.
 
-Until the run is done they are in ``NAME.partial.json``, which is written anew, whole, after each case; then it becomes
-``NAME.json``. What stood in ``NAME.json`` before stays until then. Stamps stay inside the file up to a size, and go
-beside it then, as arrays in ``NAME.ticks.npz``. Where the file is a device or a pipe, nothing is beside it.
+During the run they are in ``NAME.partial.json``, which is rewritten after each case, and becomes ``NAME.json`` at the
+end; an old ``NAME.json`` stays until then. Timestamps are in the file up to a size; further ones are arrays in
+``NAME.ticks.npz``. For a device or a pipe there are no other files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
     "write_results",
 ]  # fmt: skip
 
-#: Stamps beyond this much text go beside the file.
+#: Timestamps beyond this much text go to the second file.
 MAX_TICKS_INSIDE_BYTES = 200_000
 
 _PARTIAL = ".partial"
@@ -32,13 +32,13 @@ _SUFFIX = ".json"
 
 
 def partial_path(path: Path) -> Path:
-    """Return where the finished cases of a run into `path` are until it is done."""
+    """Return the path of the partial file of a run that writes `path`."""
     suffix = _SUFFIX if path.name.endswith(_SUFFIX) else ""
     return path.with_name(path.name.removesuffix(suffix) + _PARTIAL + suffix)
 
 
 def final_path(path: Path) -> Path:
-    """Return where a run that is resumed from `path` ends."""
+    """Return the final path of a run that is resumed from `path`."""
     suffix = _SUFFIX if path.name.endswith(_SUFFIX) else ""
     if path.name.endswith(_PARTIAL + suffix):
         return path.with_name(path.name.removesuffix(_PARTIAL + suffix) + suffix)
@@ -46,12 +46,12 @@ def final_path(path: Path) -> Path:
 
 
 def without_link(path: Path) -> Path:
-    """Return the file that a path is or links to; a device or a pipe as it was named."""
+    """Return the target of a path, links followed; for a device or a pipe the path itself."""
     return Path(os.path.realpath(path)) if path.is_symlink() and not is_stream(path) else path
 
 
 def check_results_path(path: Path) -> None:
-    """Raise OSError unless a run can write its results to `path`, and beside it what it writes there."""
+    """Raise OSError unless a run can write `path` and its other files."""
     check_writable(path)
     path = without_link(path)
     if not is_stream(path):
@@ -60,7 +60,7 @@ def check_results_path(path: Path) -> None:
 
 
 def write_results(path: str | Path, document: Results) -> None:
-    """Write a document whole or not at all; raise OSError where it cannot be written."""
+    """Write a document completely or not at all; raise OSError if it cannot be written."""
     write_json(path, document.to_json())
 
 
@@ -70,15 +70,15 @@ class ResultsWriter:
     Parameters
     ----------
     path : Path
-        Where it is in the end.
+        The final path.
     header : Results
-        As `run_header` returns it. It may be replaced until the end.
+        As `run_header` returns it. It may be replaced until `finish`.
     planned : int
-        How many cases there will be.
+        The number of cases of a complete run.
     """
 
     def __init__(self, path: Path, header: Results, planned: int):
-        # Beside the file itself, not beside a link to it.
+        # In the folder of the file itself, not of a link to it.
         self.path = without_link(path)
         self._alone = is_stream(path)
         self.header = header
@@ -88,13 +88,13 @@ class ResultsWriter:
         self._arrays: dict[str, np.ndarray] = {}
 
     def add(self, result: Result, ticks: np.ndarray | None = None) -> None:
-        """Keep the result of a case, without writing; `ticks` are those that lie beside the file it comes from."""
+        """Keep the result of a case, without writing; `ticks` are its timestamps, if they come from a second file."""
         inside = [sample.ticks or () for sample in result.samples]
         size = len(json.dumps(inside)) if any(inside) else 0
         if ticks is None and size and not self._alone and self._inside_bytes + size > MAX_TICKS_INSIDE_BYTES:
             ticks = np.array(inside, dtype=np.uint64)
         if ticks is not None and self._alone:
-            # From a file with stamps beside it.
+            # From a file with a second file.
             pairs = zip(result.samples, ticks.tolist(), strict=True)
             result = replace(result, ticks=None, samples=tuple(replace(sample, ticks=own) for sample, own in pairs))
         elif ticks is not None:
@@ -105,11 +105,11 @@ class ResultsWriter:
             result = replace(result, ticks=reference, samples=without)
         else:
             self._inside_bytes += size
-        # As text, once: the file is written after each case, and a run can have hundreds.
+        # Converted to text once: the file is rewritten after each of maybe hundreds of cases.
         self._texts.append(json_text(result.to_json()))
 
     def save(self) -> None:
-        """Write what there is into the partial file; raise OSError where it cannot be written."""
+        """Write the results so far into the partial file; raise OSError if it cannot be written."""
         if not self._alone:
             self._write(partial_path(self.path), complete=False)
 
@@ -119,7 +119,7 @@ class ResultsWriter:
         Raises
         ------
         OSError
-            If it cannot be written. What was in it before, and the partial file, are as they were.
+            If it cannot be written. The old file and the partial file are then unchanged.
         """
         written = self._write(self.path, complete=True)
         if not self._alone:
@@ -138,8 +138,8 @@ class ResultsWriter:
         with whole_file(path) as file:
             file.write(f'{opened},\n "results": [\n{results}\n ]\n}}\n'.encode())
             if beside is not None:
-                # When all of the JSON is on the disk, and before it has its name: without room for one of the two,
-                # what both were before stays together.
+                # After all of the JSON is on disk, and before it gets its name: if the disk is full, the two old files
+                # still belong together.
                 file.flush()
                 with whole_file(beside) as arrays:
                     np.savez_compressed(arrays, **self._arrays)  # type: ignore[arg-type]

@@ -27,15 +27,15 @@ __all__ = ["BenchmarkResult", "benchmark"]
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """What a callable took, per call.
+    """Times of a callable, per call.
 
     Attributes
     ----------
     cpu_wall : Series
         From just before the call until the queue is idle again, on the CPU's clock.
     gpu_span : Series or None
-        From the first timestamp to the last of what the call returned; None where it returned nothing timed. Calls
-        whose timestamps are no time are counted in its ``invalid``.
+        From the first to the last timestamp of the timed results that the call returned; None if it returned none.
+        Calls with invalid timestamps are counted in its ``invalid``.
     n_warmup, n_iters : int
     wait_method : str
         How the library waited; see docs/timing.md.
@@ -96,21 +96,21 @@ def benchmark(
 ) -> BenchmarkResult:
     """Time a callable that submits GPU work.
 
-    Each call is bracketed: idle queue, time, call, idle queue, time. Where the call returns a `Run` that was timed
+    Each call is timed from an idle queue until the queue is idle again. If the call returns a `Run` that was timed
     on the GPU, a `TimingResult`, a submitted `TimingSession`, or several of these, its GPU span is taken, too.
 
     Parameters
     ----------
     fn : callable
-        Without arguments. What it uploads or reads back is in the wall.
+        Without arguments. Its uploads and downloads count in the CPU wall.
     n_warmup : int, default 5
         Calls before the first sample. An idle GPU needs some hundred milliseconds of work to raise its clock: use
-        `measure` for numbers that decide something.
+        `measure` for decisions.
     n_iters : int, default 50
         Samples.
     device : wgpu.GPUDevice, optional
-        Whose queue is waited for. By default that of what `fn` returns (`Run`, `Array`, `ChunkedArray`,
-        `TimingSession`, or lists, tuples and dicts of these), else the default device.
+        The device whose queue is waited for. By default the device of what `fn` returns (`Run`, `Array`,
+        `ChunkedArray`, `TimingSession`, or lists, tuples and dicts of these), else the default device.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def benchmark(
             f"gw.benchmark takes a callable, as in gw.benchmark(lambda: scan.execute(input=x)), not "
             f"{type(fn).__name__}; for a primitive there is gw.measure(primitive, input=x)"
         )
-    # What is returned tells the device, so one call always comes first; it may compile.
+    # The result tells the device, so one call always comes first; it may compile.
     returned = fn()
     device = device or _device_of(returned)
     wait_idle(device)
@@ -163,7 +163,7 @@ def benchmark(
 
 
 def _parts(returned: Any) -> Iterable[Any]:
-    """Yield what a call returned, one by one, out of lists, tuples and dicts."""
+    """Yield the objects that a call returned, also from lists, tuples and dicts."""
     if isinstance(returned, Mapping):
         returned = list(returned.values())
     if isinstance(returned, (list, tuple)):
@@ -195,7 +195,7 @@ def _device_of(returned: Any) -> wgpu.GPUDevice:
 
 
 def _timings(returned: Any) -> list[Any] | None:
-    """Return what holds timestamps among what a call returned; a Run without timing holds none."""
+    """Return the results with timestamps among those that a call returned."""
     found = [
         part
         for part in _parts(returned)
@@ -213,7 +213,7 @@ def _spans(timings: list[Any]) -> list[Span]:
 
 
 def _judged(spans: Sequence[Span], wall_ns: float) -> tuple[SampleClass, float]:
-    """Return what the timestamps of a call are worth, and the time from the first to the last."""
+    """Return the class of a call's timestamps, and the time from the first to the last."""
     if any(not (span.begin_ticks and span.end_ticks) for span in spans):
         return SampleClass.ZERO, 0.0
     if any(span.end_ticks < span.begin_ticks for span in spans):

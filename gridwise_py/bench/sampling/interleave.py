@@ -1,4 +1,4 @@
-"""Several primitives that do the same work, measured in turns: what moves the clock moves it for all of them."""
+"""Measures several primitives for the same work in turns, so that a change of the clock affects all of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def interleaved(
     mode: str = "batch",
     check: Callable[[Mapping[str, Array]], Mismatch | None] | bool = False,
 ) -> dict[str, list[Measurement]]:
-    """Measure each primitive once a round, in an order that is drawn anew each round.
+    """Measure each primitive once per round, in a new random order each round.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def interleaved(
 
 
 def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, Array]]:
-    """Return seeded inputs of `n` random items each, and all of a primitive's arguments on its device."""
+    """Return random inputs of `n` items each, and all arguments of a primitive on its device."""
     rng = np.random.default_rng(seed)
     kinds = {a.name: primitive.signature.datatype(a.name) or DATATYPES["u32"] for a in primitive.arguments}
     inputs: dict[str, np.ndarray] = {}

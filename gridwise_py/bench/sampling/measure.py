@@ -37,7 +37,7 @@ __all__ = ["measure", "measure_case"]
 _FLUSH_BYTES = 256 << 20
 _MAX_FLUSH_BYTES = 1 << 30
 _FLUSH_FACTOR = 4
-# A trial that is longer than a submission should be by less than this gets no warning: its time is an estimate.
+# A trial that exceeds the maximum of a submission by less than this factor gets no warning: its time is an estimate.
 _LONG_TRIAL = 1.05
 
 Check = bool | Callable[[dict[str, Array]], Mismatch | None]
@@ -54,7 +54,7 @@ def measure(
     case: Mapping[str, Any] | None = None,
     **arrays: Any,
 ) -> Measurement:
-    """Measure a primitive: warm it up, sample it, judge every timestamp, and check the first and the last result.
+    """Measure a primitive: warm it up, sample it, validate its timestamps, and check the first and the last result.
 
     Parameters
     ----------
@@ -63,15 +63,15 @@ def measure(
         How trials are laid out on the GPU, and in which state of the caches; see `Mode` and docs/timing.md.
     protocol : SamplingProtocol, optional
     restore : iterable of str, optional
-        Arguments whose contents are put back, untimed, before each trial, because the primitive changes them. By
-        default those inputs that share memory with an output.
+        Arguments that the primitive changes: their contents are restored, untimed, before each trial. By default the
+        inputs that share memory with an output.
     check : bool or callable, default True
-        Whether the first and the last result are compared with the primitive's numpy reference, where it has one; or
-        a function of the outputs by name that returns a `Mismatch` or None.
+        Whether the first and the last result are compared with the primitive's numpy reference, if it has one; or a
+        function that takes the outputs by name and returns a `Mismatch` or None.
     case : mapping, optional
-        What identifies the measurement beside primitive, n and mode.
+        The rest of the measurement's identity besides primitive, n and mode.
     **arrays : Array, numpy.ndarray or wgpu.GPUBuffer
-        The arguments; numpy arrays are uploaded. Those left out are the ones of the call before.
+        The arguments; numpy arrays are uploaded. Omitted arguments are those of the previous call.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def measure(
 def measure_case(
     device: wgpu.GPUDevice, case: Case, protocol: SamplingProtocol | None = None, mode: str = "hot"
 ) -> Measurement:
-    """Measure a case of a sweep on seeded random data; what goes wrong becomes `Measurement.error`."""
+    """Measure a case of a sweep on random data; a failure becomes `Measurement.error`."""
     protocol = protocol or SamplingProtocol()
     try:
         primitive = case.make(device)
@@ -118,7 +118,7 @@ def measure_case(
 
 @dataclass(frozen=True)
 class _Subject:
-    """What is measured: a primitive with its arguments, after its first run.
+    """A primitive with its arguments, after its first run, ready to be measured.
 
     Attributes
     ----------
@@ -126,12 +126,12 @@ class _Subject:
     call : BoundCall
     mode : Mode
     restored : tuple of str
-        Arguments that are put back before each trial.
+        Arguments that are restored before each trial.
     pristine : _Pristine
         Their contents.
     checker : _Checker
     cold_start_ns : float or None
-        The first run; None where nothing was compiled for it.
+        The first run; None if it compiled nothing.
     """
 
     device: wgpu.GPUDevice
@@ -173,7 +173,7 @@ def _checked_mode(mode: str, device: wgpu.GPUDevice) -> Mode:
 def _prepared(
     primitive: Primitive, arrays: Mapping[str, Any], mode: Mode, restore: Iterable[str] | None, check: Check
 ) -> _Subject:
-    """Bind a primitive, take copies of what it changes, and run it once."""
+    """Bind a primitive, copy the arguments that it changes, and run it once."""
     device = primitive.device
     pipelines = context_of(device).executor.pipelines
     uploaded = {k: asarray(v, device) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
@@ -222,7 +222,7 @@ def _sampled(unsampled: Measurement, subject: _Subject, protocol: SamplingProtoc
     warnings = unit_warnings(device) if context.has_timestamps and protocol.check_unit else []
     if mode is Mode.COLD:
         warnings += _flush_warnings(in_force["flush_bytes"], cache_bytes(device))
-    # Where the unit was not known yet, the GPU has been at work since: its clock is rising already.
+    # If the tick was checked just now, the GPU has been busy since, and its clock is rising already.
     warm = sampler.warm_up(fastest_ns, busy_s=time.perf_counter() - busy)
     samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial))
     ended = _sample(sampler, protocol, samples)
@@ -259,7 +259,7 @@ def _sampled(unsampled: Measurement, subject: _Subject, protocol: SamplingProtoc
 
 
 class _Ended(NamedTuple):
-    """How sampling ended, and what was observed of the GPU meanwhile."""
+    """How sampling ended, and the observations of the GPU."""
 
     observations: dict[str, Any]
     reason: StopReason
@@ -309,9 +309,9 @@ def _warnings(
             f"{fastest_ns * 1e-3:.1f} µs at the fastest that was seen on this device"
         )
     if not context_of(device).has_timestamps:
-        found.append("the device has no timestamp-query: times are walls on the CPU's clock")
+        found.append("the device has no timestamp-query: times are CPU walls")
     if wait_method(device) == "read_buffer":
-        found.append("waiting reads a buffer, which costs over 130 µs: walls are coarse")
+        found.append("each wait reads a buffer, which adds over 130 µs to CPU walls")
     if protocol.batch_trials is not None and mode is Mode.BATCH and sampler.batch_trials < protocol.batch_trials:
         found.append(
             f"batch_trials={protocol.batch_trials} was cut to {sampler.batch_trials}, to keep a submission below "
@@ -359,7 +359,7 @@ def _to_restore(primitive: Primitive, call: BoundCall[Any], restore: Iterable[st
 
 
 class _Pristine:
-    """Copies of arguments on the GPU, from which they are put back."""
+    """Copies of arguments on the GPU, to restore them from."""
 
     def __init__(self, device: wgpu.GPUDevice, arrays: list[Array]):
         usage = wgpu.BufferUsage
@@ -380,13 +380,13 @@ class _Pristine:
         device.queue.submit([encoder.finish()])
 
     def restore(self, encoder: wgpu.GPUCommandEncoder) -> None:
-        """Record that all of them are put back."""
+        """Record the commands that restore all of them."""
         for copy, buffer, begin in self._copies:
             encoder.copy_buffer_to_buffer(copy, 0, buffer, begin, copy.size)
 
 
 class _Checker:
-    """Compares outputs with what they must be."""
+    """Compares outputs with the expected ones."""
 
     def __init__(self, primitive: Primitive, call: BoundCall[Any], check: Check):
         self._primitive, self._outputs = primitive, call.outputs
@@ -394,11 +394,11 @@ class _Checker:
         self._first: dict[str, np.ndarray] | None = None
         self._inputs: dict[str, np.ndarray] | None = None
         if check is True and Oracle.of(primitive).reference is not None:
-            # Read back now: the first run may change them.
+            # Downloaded now: the first run may change them.
             self._inputs = {k: a.to_numpy() for k, a in call.arrays.items() if k not in call.outputs}
 
     def wrong(self) -> tuple[Mismatch, ...]:
-        """Return what is wrong by now."""
+        """Return the mismatches of the current outputs."""
         if callable(self._check):
             found = self._check(dict(self._outputs))
             return () if found is None else (found,)
@@ -406,7 +406,7 @@ class _Checker:
             return ()
         outputs = {name: array.to_numpy() for name, array in self._outputs.items()}
         if self._first is not None and all(self._first[k].tobytes() == v.tobytes() for k, v in outputs.items()):
-            return ()  # what it was the first time, which was judged then
+            return ()  # equal to the first result, which was checked then
         self._first = outputs
         found = mismatch(self._primitive, self._inputs, outputs)
         return () if found is None else (found,)

@@ -1,4 +1,4 @@
-"""What a measurement is: plain data, made by `measure`, judged by `compare`, kept in a results file."""
+"""The data of a measurement: made by `measure`, judged by `compare`, stored in a results file."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Measurement:
     n : int
         Input items.
     case : mapping
-        What identifies it beside primitive, n and mode: datatype, op, and whatever an axis of a sweep set.
+        The rest of its identity besides primitive, n and mode: datatype, op, and other axes of a sweep.
     parameters : mapping
         The choices that the plan made.
     protocol : mapping
-        How it was sampled: every number that was in force.
+        All sampling settings in force.
     kernels : tuple of Series
         One per kernel, in dispatch order.
     whole : mapping from str to Series
@@ -42,7 +42,7 @@ class Measurement:
         ``items``, ``read_bytes``, ``write_bytes``, ``flops`` of the plan's `Work`.
     shaders_sha256 : tuple of str
     cold_start_ns : float or None
-        The first call with compilation, on the CPU's clock.
+        The first call, compilation included, on the CPU's clock.
     stop_reason : StopReason or None
     clock_moved : bool
         Whether the clock moved during every block of samples, so that those here are of several clocks. Where it
@@ -50,12 +50,12 @@ class Measurement:
     canary_ns : tuple of float
         The canary's times: before and after each block, also of those that are left out.
     mismatches : tuple of Mismatch
-        What was wrong in the first or the last trial.
+        Wrong results of the first or the last trial.
     warnings : tuple of str
     observations : mapping
-        From optional observers: clocks, power, temperature, throttle reasons.
+        Of optional observers: clocks, power, temperature, throttle reasons.
     ticks : tuple
-        Raw stamps: per sample, per kernel, begin and end.
+        Raw timestamps: per sample, per kernel, begin and end.
     tick_period_ns : float or None
     error : str or None
         Why there is no measurement.
@@ -84,12 +84,12 @@ class Measurement:
 
     @property
     def correct(self) -> bool:
-        """Whether it ran, and what was checked was right."""
+        """Whether it ran, and all checked results were right."""
         return self.error is None and not self.mismatches
 
     @property
     def time_ns(self) -> float | None:
-        """What rates are made from: the median GPU span, or the CPU wall where no timestamps are valid."""
+        """The time that rates use: the median GPU span, or the CPU wall if no timestamps are valid."""
         series = self._timed_by
         return None if series is None else series.median_ns
 
@@ -103,13 +103,13 @@ class Measurement:
 
     @property
     def gbytes_per_s(self) -> float | None:
-        """Bytes that had to move, per second, in units of 10^9."""
+        """Necessary reads and writes, in 10^9 bytes per second."""
         moved = self.work.get("read_bytes", 0) + self.work.get("write_bytes", 0)
         return moved / self.time_ns if moved and self.time_ns else None
 
     @property
     def gitems_per_s(self) -> float | None:
-        """Items per second, in units of 10^9."""
+        """10^9 items per second."""
         items = self.work.get("items", 0)
         return items / self.time_ns if items and self.time_ns else None
 
@@ -136,18 +136,18 @@ class Measurement:
 
     def _verdict(self) -> str:
         if self.error is not None:
-            return clean(self.error.partition("\n")[0])  # a compiler's message goes on with the whole shader
+            return clean(self.error.partition("\n")[0])  # a compiler's message continues with the whole shader
         return "right" if self.correct else "WRONG"
 
     def _no_gpu_time(self) -> str:
-        """Say why it is not the GPU's time that is shown, where stamps were taken."""
+        """Say why the CPU wall is shown although timestamps were taken."""
         span = self.whole.get("gpu_span")
         if span is None or span is self._timed_by:
             return ""
         return f" (no GPU time is valid: {span.texts()[4] or 'no samples'})"
 
 
-#: What people call the series of `Measurement.whole`.
+#: Names for people of the series of `Measurement.whole`.
 _QUANTITIES = {
     "gpu_span": "GPU span", "gpu_sum": "sum of the kernels", "gaps": "gaps between kernels", "cpu_wall": "CPU wall",
     "submit": "submit", "encode": "encode",

@@ -1,7 +1,7 @@
-"""Optional observers: what the driver says of clocks, power, temperature and memory, beside the samples.
+"""Optional observers of clocks, power, temperature and memory, as the driver reports them.
 
-NVIDIA's is the extra ``nvidia`` (the package nvidia-ml-py). There is no thread: a look before and one after each block
-of samples, outside of every timed window. Where nothing can be observed, the answer is empty.
+NVIDIA's is the extra ``nvidia`` (the package nvidia-ml-py). It is read before and after each block of samples, never
+during timed work, and without a thread. If nothing can be observed, the result is empty.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _CLOCK_SM, _CLOCK_MEMORY, _TEMPERATURE_GPU = 1, 2, 0
 
 
 def observe(device: wgpu.GPUDevice) -> dict[str, Any]:
-    """Return what can be observed of a device's GPU now.
+    """Return the current observations of a device's GPU.
 
     Returns
     -------
     dict
         ``sm_clock_mhz``, ``memory_clock_mhz``, ``power_w``, ``temperature_c``, ``memory_used_bytes`` (of the whole GPU,
-        by whatever process), ``throttle_reasons``; without what the driver does not tell, and empty where no observer
-        knows the GPU.
+        by all processes), ``throttle_reasons``. Values that the driver does not report are left out; empty if no
+        observer supports the GPU.
     """
     observer = context_of(device).cached("observer of the GPU", lambda: _nvidia_observer(device.adapter.info))
     return observer() if observer is not None else {}
@@ -52,7 +52,7 @@ def _nvml() -> Any:
         import pynvml
 
         pynvml.nvmlInit()
-    except Exception:  # not installed, no driver, no permission: whatever it is, it is no reason not to measure
+    except Exception:  # not installed, no driver, no permission: no reason is one to stop a measurement
         return None
     return pynvml
 
@@ -69,7 +69,7 @@ def _nvidia_observer(info: Mapping[str, str]) -> Callable[[], dict[str, Any]] | 
         same = [handle for handle in handles if _text(nvml.nvmlDeviceGetName(handle)).casefold() in name.casefold()]
     except Exception:
         return None
-    # wgpu does not say which of several GPUs of one model it took: better nothing than another one's clock.
+    # wgpu does not say which of several GPUs of one model it uses: no clock is better than a wrong one.
     return functools.partial(_look, nvml, same[0]) if len(same) == 1 else None
 
 
@@ -90,7 +90,7 @@ def _look(nvml: Any, handle: Any) -> dict[str, Any]:
     for name, ask in questions.items():
         try:
             found[name] = ask()
-        except Exception:  # not every GPU tells everything
+        except Exception:  # not every GPU reports everything
             continue
     return found
 

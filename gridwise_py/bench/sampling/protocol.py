@@ -1,4 +1,4 @@
-"""How a measurement is taken: every number that is in force."""
+"""The settings of a measurement."""
 
 from __future__ import annotations
 
@@ -30,35 +30,37 @@ class SamplingProtocol:
     Parameters
     ----------
     samples : int, optional
-        Take exactly so many that are all at one clock, unless the time is up. By default there are enough when the
-        95 % interval of the median is narrow, or becomes no narrower; see `StoppingRule`.
+        Take exactly this many, all at one clock, unless the time is up. By default sampling stops when the 95 %
+        interval of the median is narrow, or becomes no narrower; see `StoppingRule`.
     relative_interval : float
-        Narrow is this share of the median, from end to end.
+        An interval is narrow if its width is at most this share of the median.
     min_samples, max_samples, plateau_samples : int
-        Fewest samples, most samples, and fewest before it is said that an interval becomes no narrower.
+        Minimum and maximum of samples, and the minimum to decide that an interval becomes no narrower.
     timeout_s : float
         Sampling ends after this time at the latest, warm-up not included.
     warmup_s, max_warmup_s, max_clock_warmup_s : float
-        The same work runs continuously for at least the first, and until its times are stationary, at most for the
-        second: an idle GPU clocks down and needs some hundred milliseconds of work to come back. While the canary is
-        slower than the fastest that was seen on the device, it goes on, at most for the third.
+        Before sampling, the same work runs continuously for at least `warmup_s`, and until its times are stationary, at
+        most for `max_warmup_s`: an idle GPU clocks down and needs some hundred milliseconds of work to come back. While
+        the canary is slower than the fastest time known for the device, the warm-up continues, at most for
+        `max_clock_warmup_s`.
     block_trials : int
-        Trials between two looks at the canary and at the rule that stops.
+        Trials between two checks of the canary and of the stopping rule.
     submission_trials : int
-        Trials of one submission, at most (cold and hot).
+        Maximum of trials in one submission (cold and hot).
     max_submission_gpu_s : float
-        GPU time of one submission, at most: watchdogs kill what is longer. A single trial may be longer.
+        Maximum GPU time of one submission, because watchdogs end longer ones. A single trial may be longer.
     batch_trials : int, optional
-        Dispatches per pass in mode batch. By default as many as make a pass 100 tick steps and 1 ms long.
+        Dispatches per pass in mode batch. By default so many that a pass takes at least 100 steps of the clock and 1
+        ms.
     flush_bytes : int, optional
         Size of the buffer that empties the caches in mode cold. By default four times the cache that `gridwise
-        calibrate` found on this device, else 256 MiB; at most what the device binds, and at least 64 KiB.
+        calibrate` found on this device, else 256 MiB; at most one binding of the device, and at least 64 KiB.
     canary_passes : int
         Runs of the canary before and after each block.
     check_unit : bool
         Whether the unit of the tick is checked, once per device and process.
     seed : int
-        Of random data, where the measurement makes them.
+        For random data that the measurement makes.
     """
 
     samples: int | None = None
@@ -80,7 +82,7 @@ class SamplingProtocol:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        # Within these a run ends some day, and its results file has numbers that can be computed with.
+        # Within these limits a run ends, and the numbers in its results file neither overflow nor underflow.
         counts = ("samples", "min_samples", "max_samples", "plateau_samples", "block_trials", "submission_trials")
         for name in (*counts, "batch_trials", "flush_bytes", "canary_passes"):
             value = getattr(self, name)
@@ -113,7 +115,7 @@ class SamplingProtocol:
             )
 
     def stopping(self) -> Stopping:
-        """Return what stops one measurement."""
+        """Return the stopping rule of one measurement."""
         rule = StoppingRule(
             relative_interval=self.relative_interval,
             timeout_s=self.timeout_s,

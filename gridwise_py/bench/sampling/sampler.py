@@ -1,4 +1,4 @@
-"""Taking samples: trials laid out in submissions, a canary around each block of them, ticks and walls as they come."""
+"""Takes raw samples: lays trials out in submissions, runs the canary around each block, reads ticks and walls."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from .protocol import SamplingProtocol
 
 __all__ = ["Block", "Sampler", "WarmUp"]
 
-_CHUNK_S = 0.004  # of warm-up work in a submission: the gaps between are short, and there are many samples of it
+_CHUNK_S = 0.004  # of warm-up work per submission: short gaps, and many samples
 _MAX_CHUNK_TRIALS = 2048
-_STATIONARY_WINDOW = 20  # latest chunks that are looked at
-_MAX_BLOCK_PAIRS = 4096  # of the pairs of queries that a device has: a block is resolved at once
-_BLOCK_S = 0.5  # a block of slow work is cut, so that the rule that stops is asked in time
+_STATIONARY_WINDOW = 20  # the latest chunks, which are checked
+_MAX_BLOCK_PAIRS = 4096  # of the pairs of queries of a device: a block is resolved at once
+_BLOCK_S = 0.5  # a block of slow work is cut, so that the stopping rule is checked in time
 
 
 @dataclass(frozen=True)
 class WarmUp:
-    """What the warm-up found.
+    """The result of a warm-up.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class WarmUp:
     trial_ns : float
         The time of a trial, at the end.
     stationary : bool
-        Whether times were, at the end.
+        Whether times were stationary at the end.
     clock_up : bool
-        Whether the canary was then as fast as the fastest known; true where none is known.
+        Whether the canary was then as fast as the fastest time known; true if none is known.
     """
 
     seconds: float
@@ -55,7 +55,7 @@ class WarmUp:
 
 @dataclass(frozen=True)
 class Block:
-    """Samples as they come.
+    """A block of raw samples.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Block:
     canaries : tuple of CanaryTime or None
         Before and after.
     previous_end_ticks : int or None
-        The last stamp of the canary before: a sample that begins before it is stale.
+        The last timestamp of the canary before the block: a sample that begins earlier is stale.
     """
 
     ticks: np.ndarray | None
@@ -91,7 +91,7 @@ class Sampler:
     mode : Mode
     protocol : SamplingProtocol
     before_trial : sequence of callables
-        Each records untimed work on the encoder that it is given: restoring inputs, flushing caches.
+        Each records untimed work on a given encoder: restoring inputs, flushing caches.
 
     Raises
     ------
@@ -164,16 +164,16 @@ class Sampler:
     # ---- warming up ----
 
     def warm_up(self, fastest_canary_ns: float | None = None, busy_s: float = 0.0) -> WarmUp:
-        """Run the same dispatches continuously until their times are stationary, and size submissions by them.
+        """Run the same dispatches continuously until their times are stationary, and derive the size of submissions.
 
         Parameters
         ----------
         fastest_canary_ns : float, optional
-            What the canary takes on this device at its best. A GPU raises its clock in steps, and stays on some of
-            them so long that times look stationary (an H200 for over 0.2 s, at less than half of its clock): where the
-            canary is slower than that, the warm-up goes on.
+            The fastest canary time known for this device. A GPU raises its clock in steps, and stays on some so long
+            that times look stationary (an H200 for over 0.2 s, at less than half of its clock). While the canary is
+            slower than the fastest, the warm-up continues.
         busy_s : float
-            For how long the GPU has been busy until now, with other work; it counts.
+            How long the GPU has been busy with other work until now, which counts as warm-up.
         """
         protocol = self._protocol
         start = time.perf_counter() - busy_s
@@ -204,7 +204,7 @@ class Sampler:
         if self._helper is None:
             return True
         with self._session() as session:
-            # Behind work that keeps the clock up. The first run of all compiles.
+            # After work that keeps the clock high. The very first run compiles.
             self._submit_chunk()
             submit(self.device, [self._canary_commands(session)], "canary")
             session.submitted()
@@ -218,7 +218,7 @@ class Sampler:
             wanted = protocol.batch_trials
             if wanted is None:
                 step_ns = (context_of(self.device).capabilities.tick_step_ns or 0) if self._helper else 0
-                # Spans of 100 steps, and a pass's own floor of some µs below a percent.
+                # Spans of at least 100 steps, so long that the overhead of a pass, some µs, is below 1 %.
                 wanted = max(1, math.ceil(max(1e6, 100 * step_ns) / trial_ns))
             self.batch_trials = min(wanted, most)
         elif self.mode is not Mode.LATENCY:
@@ -230,7 +230,7 @@ class Sampler:
     # ---- sampling ----
 
     def block(self, samples: int) -> Block:
-        """Take `samples` samples, in as many submissions as the mode wants, with the canary before and after."""
+        """Take `samples` samples, in the submissions of the mode, with the canary before and after."""
         if self._helper is None:
             return self._block(samples, None)
         with self._session() as session:
@@ -238,7 +238,7 @@ class Sampler:
 
     @contextmanager
     def _session(self) -> Iterator[TimingSession]:
-        """A session whose queries come back, whatever happens."""
+        """Yield a session whose queries are returned even after an error."""
         session = self._helper.session()
         try:
             yield session

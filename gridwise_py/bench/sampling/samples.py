@@ -1,4 +1,4 @@
-"""Blocks of samples, judged and gathered into series with statistics."""
+"""Blocks of samples, classified and collected into series with statistics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .sampler import Block
 __all__ = ["CLOCK_MOVED", "LEFT_OUT", "Samples", "make_series"]
 
 _STEPS_OF_A_SPAN = 100
-#: What the warnings say of blocks whose canaries differ, and of those that are not kept.
+#: Texts of warnings about blocks whose canaries differ, and about blocks that are left out.
 CLOCK_MOVED, LEFT_OUT = "the clock moved", "taken at another clock"
 
 
@@ -31,7 +31,7 @@ def make_series(name: str, values_ns: Sequence[float], invalid: dict[str, int] |
 
 @dataclass(frozen=True)
 class _Judged:
-    """A block of samples, judged: a row of times per series, in the order of the samples, NaN where not valid."""
+    """A classified block of samples: a row of times per series, in the order of the samples, NaN if invalid."""
 
     count: int
     canaries: tuple[CanaryTime | None, CanaryTime | None]
@@ -46,8 +46,8 @@ class _Judged:
 class Samples:
     """All samples of a measurement, as they come block by block.
 
-    Blocks that were taken at another clock than most are left out of all series, and counted there as
-    `SampleClass.OTHER_CLOCK`: it is the canary that decides, never the samples.
+    Blocks at another clock than most are left out of all series, and counted there as `SampleClass.OTHER_CLOCK`. The
+    canary decides this, not the sampled times.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class Samples:
         Of the kernels.
     mode : Mode
     batch_trials : int
-        Dispatches that a span is over; times are divided by it.
+        Dispatches in a span; times are divided by it.
     untimed_work : bool
-        Whether submissions hold work that does not count, so that walls say nothing.
+        Whether submissions contain untimed work, which makes CPU walls meaningless.
     """
 
     def __init__(self, labels: Sequence[str], mode: Mode, batch_trials: int, untimed_work: bool):
@@ -72,7 +72,7 @@ class Samples:
         self.settled = Settled(())
 
     def add(self, block: Block, period_ns: float | None) -> None:
-        """Judge the samples of a block and take them in."""
+        """Classify the samples of a block and add them."""
         per_submission = Counter(block.submissions)
         trials = [per_submission[i] * self._divide for i in range(len(block.walls_ns))]
         cpu: dict[str, list[float]] = {}
@@ -141,7 +141,7 @@ class Samples:
         return make_series(name, values, dict(sorted((+invalid).items())))
 
     def headline(self) -> list[float]:
-        """Return the valid samples by which it is decided when to stop."""
+        """Return the valid samples for the stopping rule."""
         if self._timed:
             return [x for x in self._gathered(lambda block: block.whole_ns["gpu_span"])[0] if x == x]
         return self._gathered(lambda block: block.cpu_ns.get("cpu_wall", ()))[0]
@@ -156,7 +156,7 @@ class Samples:
         )
 
     def whole(self) -> dict[str, Series]:
-        """Return the series of the whole; gaps only where there can be some."""
+        """Return the series of the whole; gaps only if there can be any."""
         names = [] if not self._timed else ["gpu_span", "gpu_sum", "gaps"][: 3 if len(self._labels) > 1 else 2]
         found = {
             name: self._series(
@@ -170,12 +170,12 @@ class Samples:
         return found
 
     def ticks(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Return the raw stamps of all samples: per sample, per kernel, begin and end."""
+        """Return the raw timestamps of all samples: per sample, per kernel, begin and end."""
         known = [block.ticks for block in self._blocks if block.ticks is not None]
         return tuple(tuple((begin, end) for begin, end in sample) for ticks in known for sample in ticks.tolist())
 
     def warnings(self, tick_step_ns: float | None) -> list[str]:
-        """Return what is to be said of the samples."""
+        """Return the warnings about the samples."""
         found = []
         if self.settled.moved:
             found.append(

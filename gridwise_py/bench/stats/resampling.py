@@ -1,4 +1,4 @@
-"""Resampling of times that may depend on their neighbours: what the intervals of medians are made from."""
+"""Resampling of times that may depend on their neighbours, for the intervals of medians."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _LEAST_RESAMPLES = 300
 def autocorrelation_time(samples_ns: Sequence[float]) -> float:
     """Return how many consecutive samples are worth one independent sample.
 
-    Integrated over Sokal's automatic window, for the series «above or below the median»: that is what the error of
-    a median depends on, and outliers do not disturb it.
+    Integrated over Sokal's automatic window, for the series "above or below the median": the error of a median depends
+    on this series, and outliers do not disturb it.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def autocorrelation_time(samples_ns: Sequence[float]) -> float:
     times = 2 * np.cumsum(correlation) - 1
     inside = np.arange(lags) < 5 * times
     window = int(np.argmin(inside)) if not inside.all() else lags - 1
-    # Below the noise of independent samples it is no dependence.
+    # Values within the noise of independent samples count as independence.
     if correlation[1] < 1.65 / math.sqrt(n):
         return 1.0
     tau = float(times[window])
@@ -76,7 +76,7 @@ def block_length(tau: float, count: int) -> int:
         return 1
     r = (tau - 1) / (tau + 1)
     length = (1.5 * count) ** (1 / 3) * (2 * r / (1 - r * r)) ** (2 / 3)
-    # Under about ten blocks, a resample can no longer vary as the samples do.
+    # With under about ten blocks, resamples vary less than the samples do.
     return int(min(max(math.ceil(length), 1), max(count // 10, 1)))
 
 
@@ -84,7 +84,7 @@ def block_length(tau: float, count: int) -> int:
 
 
 def resample(x: np.ndarray, block: int, rng: np.random.Generator, resamples: int = _RESAMPLES) -> np.ndarray:
-    """Return resamples of `x` as rows, of blocks on a circle; fewer where `x` is long."""
+    """Return resamples of `x` as rows, by a circular block bootstrap; fewer if `x` is long."""
     n = x.size
     resamples = min(resamples, max(_RESAMPLED_ITEMS // n, _LEAST_RESAMPLES))
     count = -(-n // block)
@@ -110,12 +110,12 @@ def bootstrap_medians(
         `autocorrelation_time`, where it is known.
     rng : numpy.random.Generator, optional
     resamples : int
-        Of blocks, at most.
+        The maximum for a block bootstrap.
 
     Returns
     -------
     numpy.ndarray
-        10,000 for independent samples. Of correlated samples whole blocks are drawn, and there are at most `resamples`.
+        10,000 for independent samples. For correlated samples, whole blocks are drawn, at most `resamples` times.
     """
     x = np.asarray(samples_ns, dtype=np.float64)
     rng = np.random.default_rng(0) if rng is None else rng
@@ -136,10 +136,10 @@ def bootstrap_medians(
 
 
 def widened(estimates: np.ndarray, tau: float, block: int, count: int) -> np.ndarray:
-    """Spread resampled estimates about their middle by what a block bootstrap of few blocks is known to miss.
+    """Widen the distribution of resampled estimates to correct for a block bootstrap with few blocks.
 
-    Blocks cut dependence at their ends and are few: by the first, the variance comes out too small by about
-    tau / block, and by the second the quantiles should be those of Student's t rather than the normal ones.
+    Because blocks cut dependence at their ends, the variance is too small by about tau / block. Because they are few,
+    the quantiles should be those of Student's t, not the normal ones.
     """
     degrees = max(count / max(tau, 1.0) - 1, 2.0)
     # A quantile of Student's t over the normal one, z = 1.96: 1 + (z² + 1) / 4ν + (5z⁴ + 16z² + 3) / 96ν² (Abramowitz
@@ -169,7 +169,7 @@ def interquartile_mean(rows: np.ndarray) -> np.ndarray:
 
 
 def median_interval(ordered: np.ndarray, tau: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return an interval of the median from its neighbours in rank: what a bootstrap comes to, at next to no cost.
+    """Return an interval of the median from order statistics: nearly that of a bootstrap, at almost no cost.
 
     Parameters
     ----------

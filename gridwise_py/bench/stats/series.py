@@ -1,4 +1,4 @@
-"""Times of one quantity with their statistics, and the words for what was left out and why sampling ended."""
+"""A series of times with its statistics, the classes of samples, and the reasons why sampling ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["SampleClass", "Series", "StopReason", "Summary"]
 
 
 class SampleClass(StrEnum):
-    """What a pair of timestamps is worth."""
+    """Whether a pair of timestamps is valid, and if not, why."""
 
     VALID = "valid"
     ZERO = "zero"  #: a stamp is 0: it was never written
@@ -22,7 +22,7 @@ class SampleClass(StrEnum):
     LONGER_THAN_WALL = "longer_than_wall"  #: longer than its submission took on the CPU's clock
     STALE = "stale"  #: begins before the submission before it ended
     OVERLAPPING = "overlapping"  #: begins before its neighbour in the same submission ended
-    OTHER_CLOCK = "other_clock"  #: real, but taken while the GPU's clock was not that of the other samples
+    OTHER_CLOCK = "other_clock"  #: valid, but taken at another clock of the GPU than the other samples
 
 
 class StopReason(StrEnum):
@@ -36,7 +36,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True)
 class Summary(Record):
-    """Statistics of a series of times, in ns. Outliers are in it: they are counted, not dropped.
+    """Statistics of a series of times, in ns. Outliers are included and counted.
 
     Attributes
     ----------
@@ -63,12 +63,12 @@ class Summary(Record):
     outliers: int = 0
 
     def uncertainty(self, step_ns: float = 0.0) -> float | None:
-        """Return how far the median may be off, as a share of it; None where there is only one sample.
+        """Return the uncertainty of the median, as a share of it; None if there is only one sample.
 
         Parameters
         ----------
         step_ns : float, default 0
-            The step of the clock, by the dispatches that it was spread over. A stamp is off by half of it at most.
+            The step of the clock divided by the dispatches of a sample. A timestamp is off by at most half a step.
         """
         if self.count < 2:
             return None
@@ -107,7 +107,7 @@ class Series(Record):
         return [value for value in self.samples_ns if value > 0]
 
     def texts(self) -> tuple[str, str, str, str, str]:
-        """Return the median, its uncertainty, the least, the number of samples, and how many were left out and why."""
+        """Return as texts: median, uncertainty, minimum, number of samples, and how many were left out and why."""
         left_out = ", ".join(f"{count} {kind}".replace("_", " ") for kind, count in self.invalid.items() if count)
         samples = f"{len(self.samples_ns):,}"
         if self.summary is None:

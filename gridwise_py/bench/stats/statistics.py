@@ -1,6 +1,6 @@
-"""Statistics of times: summary, when to stop, whether a warm-up is over.
+"""Statistics of times: summaries, the stopping rule, the end of a warm-up.
 
-numpy only: loading scipy.stats takes longer than a short measurement is allowed to. docs/statistics.md explains.
+numpy only: loading scipy.stats takes longer than a short measurement. docs/statistics.md explains.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ def summarize(samples_ns: Sequence[float], *, confidence: float = 0.95, seed: in
     Parameters
     ----------
     samples_ns : sequence of float
-        Valid samples, in the order in which they were taken: where neighbours depend on each other, the interval is
-        as wide as that makes it.
+        Valid samples, in the order in which they were taken: dependence between neighbours widens the interval.
     confidence : float
         Of the interval of the median.
     seed : int
@@ -59,7 +58,7 @@ def summarize(samples_ns: Sequence[float], *, confidence: float = 0.95, seed: in
     reach = _OUTLIER_RANGES * (q3 - q1)
     return Summary(
         median_ns=median,
-        ci_low_ns=max(min(low, median), 0.0),  # widened, it may reach below 0, which no time does
+        ci_low_ns=max(min(low, median), 0.0),  # after widening it may reach below 0, but times do not
         ci_high_ns=max(high, median),
         min_ns=float(x.min()),
         q1_ns=q1,
@@ -82,14 +81,14 @@ class StoppingRule:
     Attributes
     ----------
     min_samples : int
-        Until then only the timeout and `max_samples` can stop sampling.
+        With fewer samples, only the timeout and `max_samples` can stop sampling.
     max_samples : int
     timeout_s : float
     relative_interval : float
-        Enough when the 95 % interval of the median, from end to end, is no wider than this share of the median at
-        two looks in a row.
+        Sampling stops when the 95 % interval of the median, from end to end, is no wider than this share of the median
+        in two checks in a row.
     plateau_samples : int
-        No plateau is seen before: with fewer samples the width of an interval is itself too unsure.
+        The minimum for a plateau: with fewer samples the width of an interval is too uncertain.
     """
 
     min_samples: int = 50
@@ -109,8 +108,8 @@ class StoppingRule:
 class Stopping:
     """Watches one series of samples grow, and says when a rule ends it.
 
-    It looks closely only when the samples have grown by an eighth since its last look, so that asking after each
-    sample costs little: O(n log n) in all. A shorter series than before starts over.
+    It checks only when the samples have grown by an eighth since the last check, so asking after each sample costs
+    little: O(n log n) in total. If the series is shorter than before, it starts over.
 
     Parameters
     ----------
@@ -154,8 +153,8 @@ class Stopping:
         ordered = np.sort(x)
         tau = autocorrelation_time(x)
         if tau > 1:
-            # Looking often and stopping at the first narrow interval picks moments at which dependence was
-            # underestimated: take it as large as it may well be (Sokal's error of the estimate).
+            # Stopping at the first narrow interval favours moments at which the dependence was underestimated. So use
+            # the upper end of the estimate (its error is Sokal's).
             tau *= 1 + math.sqrt(2 * (10 * tau + 1) / x.size)
         low, high = median_interval(ordered, tau)
         width = (high - low) / max(float(np.median(ordered)), 1e-9)
@@ -170,9 +169,9 @@ class Stopping:
         if count < self.rule.plateau_samples or self._widths[0][0] > count / 4:
             return False
         recent = [(n, width) for n, width in self._widths if n >= count / 4]
-        if len(recent) < 3:  # samples that came in large portions: no line can be told from fewer looks
+        if len(recent) < 3:  # the samples came in large blocks: fewer checks show no slope
             return False
-        logs = np.log(np.array(recent, dtype=np.float64))  # a width of 0 has stopped before
+        logs = np.log(np.array(recent, dtype=np.float64))  # a width of 0 has ended sampling before
         slope = np.polyfit(logs[:, 0], logs[:, 1], 1)[0]
         # -0.5 is what independent samples give.
         return bool(slope > -0.1)
@@ -181,13 +180,13 @@ class Stopping:
 def is_stationary(samples_ns: Sequence[float], *, tolerance: float = 0.01) -> bool:
     """Return whether a warm-up is over: no trend, and the second half as fast as the first.
 
-    A difference counts only when it is over `tolerance` and stands out of the spread of the samples, for noise must
-    not keep a warm-up going.
+    A difference counts only if it is over `tolerance` and over the spread of the samples: noise must not prolong a
+    warm-up.
 
     Parameters
     ----------
     samples_ns : sequence of float
-        At least 8; fewer cannot show it.
+        At least 8; fewer never count as stationary.
     tolerance : float
         As a share of the median.
     """
@@ -200,7 +199,7 @@ def is_stationary(samples_ns: Sequence[float], *, tolerance: float = 0.01) -> bo
     small = tolerance * median
     if abs(float(np.median(first)) - median) > max(small, q3 - q1):
         return False
-    # A slow, steady trend hides in the spread that it makes itself; time and value then have one order.
+    # A slow, steady trend causes the spread and so hides in it; but then the values are ordered in time.
     ranks = np.argsort(np.argsort(x, kind="stable"), kind="stable")
     agreement = float(np.corrcoef(np.arange(n), ranks)[0, 1]) if x.min() != x.max() else 0.0
     third = n // 3

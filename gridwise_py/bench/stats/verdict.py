@@ -1,4 +1,4 @@
-"""Verdicts on two runs of the same thing: faster, slower, the same, or ambiguous; docs/statistics.md explains."""
+"""Verdicts on two series of times: faster, slower, same or ambiguous. docs/statistics.md explains them."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ __all__ = ["Cause", "Evidence", "Limits", "Pair", "Verdict", "VerdictKind", "dec
 
 Samples = Series | Sequence[float] | Sequence[Sequence[float]]
 
-# Fewer independent samples than this on a side decide nothing, whatever an interval says.
+# With fewer independent samples on a side there is no verdict, whatever the interval is.
 LEAST_UNITS = 5
 # A median's interval this many times as wide as that of an interquartile mean lies between two modes: 1.15 is what
 # normal noise gives.
 _BETWEEN_MODES = 1.6
-# A rank test of fewer values cannot agree once it is corrected for many rows. Where dependence is so strong that the
-# batches still hang together, the interval is widened by all that the samples drifted: see _drift.
+# With fewer values, no rank test is significant after the correction for many rows. If even the batches depend on each
+# other, the interval is widened by the drift of the samples: see _Side.drift.
 _RANKED_BATCHES = 8
 _DRIFTS = 2.0
 TESTABLE = 20
 _RESAMPLES = 500
 _PAIRS = 4000
-# An interval that reaches this many times over or below its ratio says nothing that a reader could use.
+# An interval that reaches this many times above or below its ratio is not worth showing.
 _TOO_NOISY = 2.0
-# More samples than this many times those at hand are no advice.
+# To advise taking more than this many times as many samples would be useless.
 _MOST_MORE = 100
 
 
 class VerdictKind(StrEnum):
-    """What can be said of the new run."""
+    """The verdict on the new run."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -64,7 +64,7 @@ class Cause(StrEnum):
 
     @property
     def statement(self) -> str:
-        """The cause as a clause that holds for every row with it."""
+        """The cause as a clause, the same for all rows with it."""
         return _CAUSES[self][0]
 
     @property
@@ -96,11 +96,11 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         "take more samples, or compare fewer rows at once",
     ),
     Cause.CLOCK_DIFFERS: (
-        "the canary kernel ran at another clock in NEW, and the interval is widened by that",
+        "the canary kernel ran at another clock in NEW, and the interval is widened by the difference",
         "measure both again at the same clock",
     ),
     Cause.LOAD_DIFFERS: (
-        "the canary kernel ran at another speed in NEW, and the interval is widened by that",
+        "the canary kernel ran at another speed in NEW, and the interval is widened by the difference",
         f"{_IN_ROUNDS}, on a machine with less other work",
     ),
     Cause.CLOCK_STEP: (
@@ -108,11 +108,11 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         "put more trials into a sample (--mode batch, --trials 100)",
     ),
     Cause.ROUNDS_DIFFER: (
-        "rounds of the same thing differ by more than the samples within a round",
+        "rounds of the same case differ by more than the samples within a round",
         "take more rounds of both (gridwise bench --rounds 10)",
     ),
     Cause.TIMES_WANDER: (
-        "the times wander during a run, and the interval is widened by how far",
+        "the times drift during a run, and the interval is widened by the drift",
         f"{_IN_ROUNDS}, or after a longer warm-up",
     ),
     Cause.UNTESTED: (
@@ -132,7 +132,8 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         "take more samples (gridwise bench --sampling-s 10)",
     ),
 }
-# With these the ends of a wide interval do say something: how far another clock may reach, or that it lies apart.
+# With these causes the ends of a wide interval are informative: how much another clock may explain, or that the
+# interval lies beyond the threshold.
 _TELLING = (Cause.CLOCK_DIFFERS, Cause.LOAD_DIFFERS, Cause.RANK_TEST, Cause.SINGLE_ROUND)
 
 
@@ -149,12 +150,12 @@ class Pair:
     clock_ratio : float
         The canary kernel's time in the new run by that in the old one; 1 where it is unknown.
     clock_moved : bool
-        Whether a run said that its clock moved while it sampled.
+        Whether the clock moved during every block of a run.
     on_cpu : bool
-        Whether the adapter is a CPU. Its speed goes by what else the machine does, so that single rounds cannot be
-        told to be faster or slower.
+        Whether the adapter is a CPU. Its speed depends on other work on the machine, so single rounds cannot be judged
+        faster or slower.
     same_measurement : bool
-        Whether both are one measurement, read twice.
+        Whether both sides are the same measurement.
     """
 
     old: Samples
@@ -177,7 +178,7 @@ class Evidence:
     low, high : float
         Interval of the ratio.
     same_low, same_high : float
-        The interval that decides whether both are the same: of 90 % where the other one is of 95 %.
+        The interval for the verdict `same`: of 90 % if the other one is of 95 %.
     p_value, p_corrected : float
         Of the rank test for any difference, alone and corrected for the number of rows.
     threshold, confidence : float
@@ -195,7 +196,7 @@ class Evidence:
     clock_ratio : float
         The canary kernel's time in the new run by that in the old one; 1 where it is unknown.
     step_share : float
-        By what share half a step of the clock on each side may put the ratio off.
+        The error of the ratio from half a step of the clock on each side, as a share.
     """
 
     ratio: float
@@ -220,22 +221,22 @@ class Evidence:
     step_share: float = 0.0
 
     def reaches(self, factor: float) -> bool:
-        """Return whether the interval reaches to this many times the ratio, or to its inverse."""
+        """Return whether the interval reaches this many times above or below the ratio."""
         return self.high > factor * self.ratio or self.low * factor < self.ratio
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What keeps evidence from settling something, apart from its numbers.
+    """Limits on what the evidence can prove, apart from its numbers.
 
     Attributes
     ----------
     forbids_all : Cause or None
-        No verdict holds, wherever the interval lies.
+        If set, no verdict is possible, wherever the interval lies.
     forbids_difference : Cause or None
-        Neither faster nor slower holds.
+        If set, neither faster nor slower is possible.
     widens : Cause or None
-        What most of the interval's width is from, if not from the spread of the samples.
+        The cause of most of the interval's width, if not the spread of the samples.
     same_measurement : bool
         Both sides are one measurement.
     """
@@ -254,13 +255,13 @@ class Verdict(Evidence):
     ----------
     kind : VerdictKind
     cause : Cause or None
-        Why it is ambiguous; None for a verdict that is settled.
+        Why it is ambiguous; None for any other verdict.
     reason : str
         Why it is this verdict, with the numbers.
     settle : str
-        What would settle an ambiguous one; else empty.
+        How to settle an ambiguous verdict; else empty.
     needed : int or None
-        About how many samples of each side would settle it, where that is the remedy.
+        About how many samples of each side would settle it, if that is the remedy.
     """
 
     kind: VerdictKind
@@ -296,7 +297,7 @@ def judge(
         Times in ns, in the order in which they were taken. Several sequences are blocks: separate rounds or runs of
         the same thing, and then the block is the unit.
     threshold : float
-        Differences below this share are of no interest.
+        Differences below this share are ignored.
     confidence : float
         Of the interval, at least 0.75; 1 − confidence is the level of the rank test, and of each of the two one-sided
         tests by which both are the same.
@@ -381,11 +382,11 @@ class _Side:
         return sum(u.size for u in self.units)
 
     def drift(self) -> float:
-        """Return how far off dependence may put the middle, as a logarithm; 0 where enough samples are independent."""
+        """Return the possible error due to dependence, as a logarithm; 0 with enough independent samples."""
         spread = math.log(self.x.max() / self.x.min())
         if self.tau > 1 and self.count / (2 * self.tau) < _RANKED_BATCHES:
             return _DRIFTS * spread
-        # So few show no dependence, whatever there is: runs must then lie apart as a whole.
+        # So few samples cannot show dependence: the runs must then lie apart as a whole.
         return spread / 2 if self.count < TESTABLE else 0.0
 
     def estimates(self, statistic: str, rng: np.random.Generator) -> np.ndarray:
@@ -440,7 +441,7 @@ def _pooled(old: Sequence[float], new: Sequence[float]) -> tuple[float, int]:
 def _between_blocks(old: _Side, new: _Side, confidences: np.ndarray) -> np.ndarray:
     """Half the widths of intervals of the log ratio that take each block as one value; 0 without blocks.
 
-    Two runs of the same thing differ by more than samples within a run show: other clocks, other addresses.
+    Runs of the same code differ by more than the samples within a run: other clocks, other memory addresses.
     """
     from scipy.special import stdtrit
 
@@ -476,14 +477,14 @@ def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Gener
     """Return the evidence of a pair, and what limits it."""
     old, new = _Side.of(pair.old, "old"), _Side.of(pair.new, "new")
     statistic = "median"
-    # The second is that of two one-sided tests at the level of the first: what equivalence is judged by.
+    # The second is for equivalence: two one-sided tests, each at the level of the first.
     confidences = np.array([confidence, 2 * confidence - 1])
     centre, low, high = _interval(old, new, statistic, confidences, rng)
     limit = math.log1p(threshold)
     if max(-low[0], high[0]) > limit:
         smooth = _interval(old, new, "interquartile mean", confidences, rng)
         if low[0] > limit or high[0] < -limit:
-            # The median of two modes may by chance lie well inside either: the middle half must have moved, too.
+            # With two modes, the median may by chance lie inside either: the interquartile means must differ, too.
             low, high = np.minimum(low, smooth[1]), np.maximum(high, smooth[2])
         elif high[0] - low[0] > _BETWEEN_MODES * (smooth[2][0] - smooth[1][0]):
             statistic, (centre, low, high) = "interquartile mean", smooth
@@ -494,7 +495,7 @@ def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Gener
     old_ns, new_ns = old.value("median"), new.value("median")
     # A median of whole steps may be half a step off, on each side.
     step = pair.tick_step_ns / 2 * (1 / old_ns + 1 / new_ns)
-    # A kernel may follow the clock fully, partly or not at all, as it is bound by arithmetic or by memory.
+    # A kernel's time depends on the clock fully (arithmetic), partly, or not at all (memory).
     clock = math.log(pair.clock_ratio)
     low, high = low - step - max(clock, 0.0), high + step - min(clock, 0.0)
     width = float(high[0] - low[0])
@@ -521,7 +522,7 @@ def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Gener
     )
     p_value = _rank_test(old, new)
     if pair.same_measurement:
-        # What a time is to itself is known without any statistics.
+        # Equal times need no statistics.
         centre, low, high, p_value = 0.0, np.zeros(2), np.zeros(2), 1.0
     logs = (centre, low[0], high[0], low[1], high[1])
     ratio, below, above, same_low, same_high = (math.exp(min(max(float(value), -700.0), 700.0)) for value in logs)
@@ -554,7 +555,7 @@ def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Gener
 
 
 def decide(evidence: Evidence, limits: Limits) -> Verdict:
-    """Return the verdict that the evidence allows, with its true reason."""
+    """Return the verdict that the evidence allows, with its reason."""
     e, over = evidence, 1 + evidence.threshold
     low, high = _shown(e.low, over), _shown(e.high, over)
     cleared = VerdictKind.SLOWER if e.low > over else VerdictKind.FASTER if e.high < 1 / over else None
@@ -601,14 +602,14 @@ def _ambiguous(evidence: Evidence, cause: Cause, reason: str, needed: int | None
 
 
 def _why_wide(e: Evidence) -> tuple[Cause, int | None]:
-    """Return why an interval that nothing widened reaches over the threshold, and the samples that it takes."""
+    """Return why an interval that was not widened reaches over the threshold, and how many samples are needed."""
     centre, limit = math.log(e.ratio), math.log1p(e.threshold)
     margin = abs(abs(centre) - limit)
     half = max(math.log(e.high) - centre, centre - math.log(e.low))
     factor = (half / margin) ** 2 if margin else math.inf
     if factor <= _MOST_MORE and not e.reaches(_TOO_NOISY):
         return Cause.WIDE_INTERVAL, math.ceil(max(factor, 1.2) * max(e.old_count, e.new_count))
-    # Wider than the threshold, it would be ambiguous whatever the difference is.
+    # An interval wider than the threshold is ambiguous for any difference.
     return (Cause.NOISE if half > limit else Cause.NEAR_THRESHOLD), None
 
 

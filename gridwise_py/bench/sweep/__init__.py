@@ -1,1 +1,1 @@
-"""Many cases in a run: axes, suites, budgets, isolation, resuming; and tuning, which measures many shapes."""
+"""Runs of many cases: axes, suites, time budgets, isolation, resuming; also tuning."""

@@ -1,7 +1,7 @@
-"""Axes of a sweep: the words behind ``-a``, as ``n[pow2]=[16:28:2]`` or ``datatype=u32,f32``.
+"""Axes of a sweep: the arguments of ``-a``, such as ``n[pow2]=[16:28:2]`` or ``datatype=u32,f32``.
 
-An axis is ``NAME[MODIFIER]=VALUES``. Values are a list (``u32,f32``, also in brackets) or a range with both ends in it
-(``[first:last:step]``, step 1 where it is left out). The modifiers ``pow2`` and ``pow10`` make exponents of them.
+An axis is ``NAME[MODIFIER]=VALUES``. Values are a list (``u32,f32``, also in brackets) or a range that includes both
+ends (``[first:last:step]``, by default step 1). With the modifiers ``pow2`` and ``pow10``, values are exponents.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..cases.mode import MODES
 
 __all__ = ["AXES", "Axis", "axis_hint", "collect_axes", "parse_axis", "parse_count", "points"]
 
-#: Names that an axis can have, and the words that it takes; None: counts.
+#: Names of axes, and their possible values; None: counts.
 AXES: Mapping[str, tuple[str, ...] | None] = {
     "n": None,
     "datatype": tuple(STORAGE_DATATYPES),
@@ -32,13 +32,13 @@ _LARGEST_COUNT = 1 << 64
 
 
 def _error(text: str, position: int, problem: str) -> ArgumentError:
-    """Return an error that shows where in the text of an axis it is."""
+    """Return an error that shows its place in the text of an axis."""
     return ArgumentError(f"axis, column {position + 1}: {problem}\n  {text}\n  {' ' * position}^")
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A name and the values that it goes through, in order, each once."""
+    """A name and its values, in order, without duplicates."""
 
     name: str
     values: tuple[int, ...] | tuple[str, ...]
@@ -76,7 +76,7 @@ def parse_axis(text: str) -> Axis:
     Raises
     ------
     ArgumentError
-        With the column where it cannot be understood.
+        If it cannot be parsed; the message has the column.
     """
     head = re.match(r"\s*(\w*)(?:\[(\w*)\])?\s*", text)
     assert head is not None
@@ -142,7 +142,7 @@ def _count(text: str, at: int, word: str, base: int | None) -> int:
 
 
 def axis_hint(text: str) -> str | None:
-    """Return what an axis means that can be read, where something else was probably meant; else None.
+    """Return a hint about an axis that is valid, but probably means something else; else None.
 
     A range of small counts, as ``n=[12:24]``, looks like one of exponents.
     """
@@ -156,14 +156,14 @@ def axis_hint(text: str) -> str | None:
 
 
 def collect_axes(texts: Iterable[str], short: Mapping[str, str | None], defaults: Mapping[str, str]) -> dict[str, Axis]:
-    """Return all axes, from the words of ``-a``, the short options, and defaults for the rest.
+    """Return all axes, from the arguments of ``-a``, the short options, and defaults for the rest.
 
     Parameters
     ----------
     texts : iterable of str
         Behind ``-a``.
     short : mapping from str to str or None
-        What ``--n``, ``--datatype``, … were given; None where they were not.
+        Values of ``--n``, ``--datatype``, …; None if not given.
     defaults : mapping from str to str
 
     Raises

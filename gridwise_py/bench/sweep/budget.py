@@ -1,8 +1,8 @@
-"""How long a run will take, and how large its cases may be to end in time. No GPU in here: times are told.
+"""Estimates how long a run takes, and how large its cases may be to end in time. Uses no GPU: times are passed in.
 
-A GPU measures the usual sizes in seconds. On a CPU adapter they take minutes: there the first look is made at the
-largest n at which everything is expected to end within a budget. What an item costs is told by the copy kernel, which
-is timed first; what compiling costs, by the cases that were measured so far.
+A GPU measures the usual sizes in seconds, a CPU adapter in minutes. For a CPU adapter, a run without --n uses the
+largest n at which all cases are expected to end within a budget. The copy kernel, timed first, gives the cost per item;
+the cases measured so far give the cost of compiling.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from .suite import Job
 
 __all__ = ["CHOICES_OF_N", "CostModel", "Schedule", "choose_n"]
 
-#: What is tried, the largest first: far apart, so that a machine with other load chooses the same again.
+#: Candidates, the largest first: far apart, so that a machine under other load chooses the same n again.
 CHOICES_OF_N = tuple(1 << exponent for exponent in range(24, 9, -2))
 
-# The time of an item by that of the copy kernel, as measured on lavapipe.
+# Time per item relative to the copy kernel, as measured on lavapipe.
 _ITEM_COST: Mapping[str, float] = {
     "copy": 1.0, "vector_add": 1.2, "reduce": 0.9, "scan": 2.8, "sort": 200.0, "sort_pairs": 300.0, "argsort": 300.0,
 }  # fmt: skip
 _MATMUL_COST = 0.1  # of each of the n³ multiply-adds
 _WIDE = ("u64", "i64", "f64")
 _WIDE_COST = 2.5
-# Compiling and first use, on a CPU adapter whose driver knows nothing yet.
+# Compiling and first use, on a CPU adapter with a cold driver cache.
 _COMPILE_S: Mapping[str, float] = {"sort": 6.0, "sort_pairs": 6.0, "argsort": 6.0, "reduce": 0.8, "scan": 1.2}
 _COMPILE_OTHERS_S = 0.4
 _COMPILE_GPU_S = 0.3
-# Canaries, the first look at the clock; and of each item, making, uploading and checking it on the CPU.
+# Fixed cost: canaries and the first check of the clock. Per item: making, uploading and checking it on the CPU.
 _CASE_S = 0.2
 _HOST_ITEM_S = 5e-8
 _PROCESS_S = 3.0
-# Of the budget, for what comes before the first case and after the last.
+# Share of the budget for the time before the first case and after the last.
 _AROUND_S = 5.0
-# Estimates may be short by so much: with cold caches a sort compiled for 5 to 20 s on the same machine.
+# Estimates may be too short by this factor: with cold caches, a sort compiled for 5 to 20 s on the same machine.
 _RESERVE = 0.75
 
 
 class CostModel:
-    """What a case costs, from what is known so far.
+    """A model of the time of a case, from the times measured so far.
 
     Attributes
     ----------
     protocol : SamplingProtocol
     copy_item_ns : float or None
-        The time of the copy kernel per item; None where trials are too short to count: on a GPU.
+        The time of the copy kernel per item; None on a GPU, where trials are too short to count.
     isolated : bool
-        Whether each case has a process, which finds the device and makes its pipelines again.
+        Whether each case has its own process, which requests the device and makes its pipelines again.
     """
 
     def __init__(self, protocol: SamplingProtocol, copy_item_ns: float | None = None, isolated: bool = False):
@@ -73,39 +73,39 @@ class CostModel:
         return cost * (_WIDE_COST if case.datatype in _WIDE else 1.0) * self.copy_item_ns * 1e-9
 
     def compile_s(self, job: Job) -> float:
-        """Return what compiling its kernels takes; nothing where it was done before."""
+        """Return the time of compiling its kernels; 0 if that was done before."""
         if not self.isolated and (job.case.primitive, job.case.datatype) in self._compiled:
             return 0.0
         if self.copy_item_ns is None:
             return _COMPILE_GPU_S
         actual, expected = self._compile_scale
-        # Never less than usual: a driver that has kept the kernels of some cases may still have to compile others.
+        # Never less than the default: a driver that has cached the kernels of some cases may still compile others.
         return _COMPILE_S.get(job.case.primitive, _COMPILE_OTHERS_S) * max(1.0, actual / expected)
 
     def run_s(self, job: Job) -> float:
-        """Return what warming up and sampling take."""
-        # Of a primitive that was not measured yet, what all others tell of the machine.
+        """Return the time of warm-up and sampling."""
+        # For a primitive that was not measured yet, scaled by the ratio for all others.
         known = [self._run_scale[job.case.primitive]] if job.case.primitive in self._run_scale else []
         known = known or list(self._run_scale.values()) or [(1.0, 1.0)]
         return self._expected_run_s(job) * sum(actual for actual, _ in known) / sum(expected for _, expected in known)
 
     def case_s(self, job: Job) -> float:
-        """Return what a case takes in all."""
+        """Return the total time of a case."""
         return self.compile_s(job) + self.run_s(job)
 
     def _expected_run_s(self, job: Job) -> float:
         trial_s, protocol = self.trial_s(job), self.protocol
-        # Times are looked at after two submissions, three times at least; or until the longest warm-up is over.
+        # The warm-up checks times after two submissions, at least three times, or until its limit.
         warmup_s = max(protocol.warmup_s, min(6 * trial_s, protocol.max_warmup_s + 2 * trial_s))
         batch = protocol.batch_trials if job.mode is Mode.BATCH and protocol.batch_trials else 1
         sample_s = trial_s * min(batch, max(1.0, protocol.max_submission_gpu_s / trial_s)) if trial_s else 0.0
-        # Sampling ends after a whole block, which other work goes before.
+        # Sampling ends after a whole block, which untimed work precedes.
         process_s = _PROCESS_S if self.isolated else 0.0
         host_s = _CASE_S + _HOST_ITEM_S * array_items(job.case.primitive, job.case.n)
         return process_s + host_s + 3 * trial_s + warmup_s + max(protocol.timeout_s, sample_s + trial_s)
 
     def learn(self, job: Job, seconds: float, compile_s: float | None) -> None:
-        """Take in what a case took in all, and what compiling was of it."""
+        """Update the model with the total time of a case, and its compile time."""
         if compile_s is not None:
             actual, expected = self._compile_scale
             known_s = _COMPILE_S.get(job.case.primitive, _COMPILE_OTHERS_S)
@@ -117,7 +117,7 @@ class CostModel:
 
 
 def choose_n(jobs_at: Callable[[int], Sequence[Job]], model: CostModel, budget_s: float) -> int:
-    """Return the largest n at which all jobs are expected to end within a budget; the smallest where none fits.
+    """Return the largest n at which all jobs are expected to end within a budget; the smallest if none fits.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def choose_n(jobs_at: Callable[[int], Sequence[Job]], model: CostModel, budget_s
 
 
 def _total_s(jobs: Sequence[Job], model: CostModel) -> float:
-    """Return what jobs take, each pair of primitive and datatype compiled once."""
+    """Return the time of jobs, where each pair of primitive and datatype is compiled once."""
     seen: set[tuple[str, str]] = set()
     total_s = 0.0
     for job in jobs:
@@ -145,7 +145,7 @@ def _total_s(jobs: Sequence[Job], model: CostModel) -> float:
 
 
 def _urgent_first(jobs: Sequence[Job], model: CostModel) -> list[Job]:
-    """Return jobs so that what is left out at the end is missed least."""
+    """Return jobs in an order in which the last ones are the least important."""
     seen: dict[tuple[int, str], int] = {}
     variants: dict[Job, int] = {}
     for job in sorted(jobs, key=lambda job: job.position):
@@ -155,19 +155,19 @@ def _urgent_first(jobs: Sequence[Job], model: CostModel) -> list[Job]:
 
 
 class Schedule:
-    """Which job comes next, what it takes, and what is left.
+    """The order of the jobs, their expected times, and the time left.
 
     Parameters
     ----------
     jobs : sequence of Job
     model : CostModel
     clock : callable
-        Seconds; it may begin anywhere.
+        Returns seconds, from any origin.
     begin_s : float
         When the run began, by that clock.
     budget_s : float, optional
-        All has to end in this time: one case of each primitive goes first, the cheap ones before the others, and a
-        case that would end later is measured at a smaller n, or left out.
+        The run must end in this time. One case of each primitive goes first, cheap ones before others. A case that
+        would end later is measured at a smaller n, or left out.
     """
 
     def __init__(
@@ -194,15 +194,15 @@ class Schedule:
         return self._clock() - self._case_begin_s
 
     def compile_s(self, job: Job) -> float:
-        """Return how much of a job compiling is expected to be."""
+        """Return the expected compile time of a job."""
         return self._model.compile_s(job)
 
     def left_s(self, jobs: Sequence[Job]) -> float:
-        """Return what jobs that are still to come take."""
+        """Return the time of the remaining jobs."""
         return _total_s(jobs, self._model)
 
     def fitted(self, job: Job) -> Job | None:
-        """Return a job as it is, or at the largest smaller n that ends in time; None where none does."""
+        """Return a job as it is, or at the largest smaller n that ends in time; None if none does."""
         if self.budget_s is None:
             return job
         room_s = self.budget_s - _AROUND_S / 2 - self.elapsed_s

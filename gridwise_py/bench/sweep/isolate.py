@@ -1,4 +1,4 @@
-"""Measures one case, here or in a process that it has alone: a case that crashes its process then ends nothing else.
+"""Measures one case, here or in a separate process, so that a crash affects only this case.
 
 The parent calls `measure_isolated`. The child is ``python -m gridwise_py.bench.sweep.isolate OUT``. It gets the case as
 JSON on its standard input, and writes the result to OUT.
@@ -29,7 +29,7 @@ from .suite import Job
 
 __all__ = ["CHILD_TIMEOUT_S", "IsolationError", "measure_isolated", "measure_job"]
 
-#: A case that takes longer hangs.
+#: A case that takes longer counts as hanging.
 CHILD_TIMEOUT_S = 600.0
 
 
@@ -44,7 +44,7 @@ class IsolationError(Exception):
 
 
 def child_command(out: Path) -> list[str]:
-    """Return what starts the child."""
+    """Return the command line of the child."""
     return [sys.executable, "-m", "gridwise_py.bench.sweep.isolate", str(out)]
 
 
@@ -54,7 +54,7 @@ def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProt
     Raises
     ------
     IsolationError
-        If the child died or hung; the message says how, and what it last said.
+        If the child died or hung; the message says how, with the last lines of its output.
     """
     request = {
         "adapter": adapter,

@@ -1,4 +1,4 @@
-"""Runs the jobs of a benchmark on one adapter, keeps what is finished, and goes on after a failure."""
+"""Runs the jobs of a benchmark on one adapter, keeps finished cases, and continues after a failure."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ from .suite import Job
 
 __all__ = ["Request", "RunProgress", "UnwrittenResults", "run_jobs"]
 
-# After these a device may be broken, and would fail all cases to come. By name: what measures may have caught it.
+# After these errors a device may be broken, and would fail all later cases. By name, because `measure` may have caught
+# them.
 _DEVICE_ERRORS = ("Device", "GPU")
 _SAME_DEVICE = ("adapter", "adapter_type", "backend", "driver", "subgroup_size", "tick_period_ns")
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a run does, on whichever adapter.
+    """The settings of a run, for any adapter.
 
     Attributes
     ----------
@@ -54,11 +55,11 @@ class Request:
         The words of the command line, for the file.
     suite : str or None
     isolate : bool
-        Each job in a process of its own.
+        Run each job in a separate process.
     jobs_at : callable, optional
-        Returns the jobs at another n. Given where nobody asked for an n: on a CPU adapter `choose_n` chooses one then.
+        Returns the jobs at another n. Given if the user gave no n; then `choose_n` chooses one on a CPU adapter.
     budget_s : float
-        In which time a run should end whose n is chosen.
+        The time in which a run with a chosen n should end.
     """
 
     jobs: Sequence[Job]
@@ -71,25 +72,25 @@ class Request:
 
 
 class RunProgress:
-    """Is told what a run does, and does nothing with it."""
+    """Receives the progress of a run, and ignores it; a base class."""
 
     def step(self, text: str) -> None:
-        """Something other than a case comes next."""
+        """A step other than a case begins."""
 
     def planned(self, schedule: Schedule, adapter: str, chosen_n: int | None) -> None:
-        """What will be done is known; `chosen_n` is None where the n was not chosen by the budget."""
+        """The plan of the run is known; `chosen_n` is None if the budget did not choose n."""
 
     def kept(self, job: Job) -> None:
-        """A case is in the file to resume from, and not measured again."""
+        """A case is in the file to resume from, so it is not measured again."""
 
     def began(self, job: Job, to_come: Sequence[Job]) -> None:
-        """A case begins; `to_come` are those behind it."""
+        """A case begins; `to_come` are the later ones."""
 
     def finished(self, job: Job, result: Result) -> None:
         """A case is done."""
 
     def left_out(self, job: Job) -> None:
-        """A case is not measured, as it would end after the budget."""
+        """A case is left out, because it would end after the budget."""
 
 
 class UnwrittenResults(Exception):
@@ -131,7 +132,7 @@ def run_jobs(
     adapter : int, str or None
         As `request_device` takes it.
     json_path : Path, optional
-        The results file. Finished cases are beside it until the run is done.
+        The results file. Until the run is done, its partial file has the finished cases.
     resume_from : Path, optional
         A results file, whose finished cases are kept and not measured again.
     progress : RunProgress, optional
@@ -141,8 +142,8 @@ def run_jobs(
     ArgumentError
         If the file to resume from is of another device, protocol or version.
     UnwrittenResults
-        If the results file could not be written at the end. A full disk in between stops nothing: all that is finished
-        is written again after the next case.
+        If the results file could not be written at the end. A full disk during the run does not stop it: all finished
+        cases are written again after the next case.
     """
     progress = progress or RunProgress()
     begin_s = time.perf_counter()
@@ -190,14 +191,14 @@ def run_jobs(
         except IsolationError as error:
             result = _failed(job, protocol, str(error))
         except Exception as error:
-            # Whatever one case does, the others are measured.
+            # A failure of one case does not stop the others.
             result = _failed(job, protocol, f"{type(error).__name__}: {error}"[:2000])
         if not request.isolate and (result.error or "").startswith(_DEVICE_ERRORS):
             device = request_device(adapter)
         schedule.finished(job, None if result.cold_start_ns is None else result.cold_start_ns * 1e-9)
         progress.finished(job, result)
         if not is_calibrated:
-            # Not before the first case: someone waits for a first figure.
+            # Not before the first case, so that the first figure comes early.
             progress.step("measuring what the device can do")
             calibration, is_calibrated = _calibration(device, todo), True
             header = replace(header, device=calibrated(header.device, calibration))
@@ -220,7 +221,7 @@ def run_jobs(
 def _schedule(
     device: wgpu.GPUDevice, request: Request, resumed_n: int | None, begin_s: float
 ) -> tuple[Schedule, int | None]:
-    """Return what is measured, in which order, and the n if it was chosen here."""
+    """Return the schedule of the jobs, and the n if it was chosen here."""
     on_cpu = context_of(device).capabilities.is_cpu
     model = CostModel(request.protocol, copy_item_ns(device) if on_cpu else None, request.isolate)
     if not on_cpu or request.jobs_at is None:
@@ -230,7 +231,7 @@ def _schedule(
 
 
 def _calibration(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | None:
-    """Measure floors and ceilings for jobs; a device that cannot do so is no reason not to measure them."""
+    """Measure floors and ceilings for jobs; None if the device cannot, which does not stop the run."""
     sizes = {
         array_items(job.case.primitive, job.case.n) * as_datatype(job.case.datatype, STORAGE_DATATYPES).itemsize_bytes
         for job in jobs
@@ -258,14 +259,14 @@ class _Kept:
         _need_same(path, "commit", _part(then.git, ["commit"]), _part(now.git, ["commit"]))
         finished = [result for result in document.results if result.error is None]
         self.results = {_job_key(result): replace(result, ticks=None) for result in finished}
-        # Only those that lie beside the file; the others are in the results.
+        # Only those in the second file; the others are in the results.
         self.ticks = {
             _job_key(result): None if result.ticks is None else read_ticks(path, document, result)
             for result in finished
         }  # fmt: skip
-        #: That of the run; cases that did not fit a budget are smaller.
+        #: The n of the run; cases that did not fit a budget are smaller.
         self.n = max((r.n for r in finished if r.primitive != YARDSTICK or len(finished) == 1), default=None)
-        #: When the runs began that the new one continues.
+        #: Start times of the runs that the new run continues.
         self.resumed = (*then.resumed, then.time)
 
 

@@ -1,4 +1,4 @@
-"""Which cases a run has, and in which order: sweeps over axes, suites in TOML files, and shuffling."""
+"""The cases of a run and their order: sweeps over axes, suites in TOML files, shuffling."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ __all__ = [
     "with_n",
 ]
 
-#: What runs where nothing is named: one of each kind.
+#: The default primitives: one of each kind.
 DEFAULT_PRIMITIVES = ("vector_add", "reduce", "scan", "sort")
 
-#: In a suite: every primitive that no other sweep of it names.
+#: In a suite: all primitives that none of its other sweeps names.
 _OTHERS = "*"
 
 DEFAULT_AXES: Mapping[str, str] = {
@@ -49,16 +49,16 @@ DEFAULT_AXES: Mapping[str, str] = {
 }
 
 
-# All of them are kept in memory, and so are their results.
+# All jobs and their results are kept in memory.
 _MOST_JOBS = 1_000_000
 
-#: How `gridwise bench` samples, where neither an option nor a suite says otherwise.
+#: The sampling settings of `gridwise bench`, unless an option or a suite changes them.
 BENCH_PROTOCOL = SamplingProtocol(timeout_s=1.0, batch_trials=10)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A case in a mode, its place in the order in which they were asked for, and which of the rounds it is in."""
+    """A case in a mode, with its place in the order that was asked for, and its round."""
 
     case: Case
     mode: Mode
@@ -71,7 +71,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Primitives, and the axes that each of them goes through."""
+    """Primitives, and the axes for each of them."""
 
     primitives: tuple[str, ...]
     axes: Mapping[str, Axis]
@@ -79,7 +79,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Suite:
-    """What a suite's file says."""
+    """The content of a suite's file."""
 
     name: str
     sweeps: tuple[Sweep, ...]
@@ -88,7 +88,7 @@ class Suite:
 
 
 def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
-    """Return the jobs of sweeps, each once, the copy kernel of as many items first at each n and mode."""
+    """Return the jobs of sweeps without duplicates; at each n and mode, the copy kernel of that size comes first."""
     wanted: dict[tuple[Case, Mode], None] = {}
     for sweep in sweeps:
         outer = {name: sweep.axes[name] for name in ("n", "mode")}
@@ -106,17 +106,17 @@ def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
 
 
 def _within(axes: Mapping[str, Axis], primitive: str) -> Mapping[str, Axis]:
-    """Return the axes without the datatypes that a primitive lacks; with all where it lacks all, so that it says so."""
+    """Return the axes without the datatypes that a primitive lacks; with all if it lacks all, so that it raises."""
     known = REGISTRY[primitive].datatypes
     values = tuple(name for name in axes["datatype"].values if name in known)
     return {**axes, "datatype": replace(axes["datatype"], values=values)} if values else axes
 
 
 def in_rounds(jobs: Sequence[Job], rounds: int, seed: int | None) -> list[Job]:
-    """Return all jobs, round after round, each round in a random order of its own; as given where `seed` is None.
+    """Return all jobs, round after round, each round in its own random order; as given if `seed` is None.
 
-    A drift of the machine over the run (heat, neighbours) falls on all cases alike then, not on the last ones. With
-    several rounds each case is visited at several times, and what differs between visits is seen, too.
+    Then a drift of the machine during the run (heat, other work) affects all cases alike, not only the last ones.
+    Several rounds also show the differences between visits to a case.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def with_n(sweeps: Iterable[Sweep], n: int) -> tuple[Sweep, ...]:
 
 
 def need_datatypes(sweeps: Iterable[Sweep]) -> None:
-    """Refuse a primitive that has none of the datatypes asked for, before anything is measured.
+    """Refuse a primitive that has none of the requested datatypes, before anything is measured.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def need_datatypes(sweeps: Iterable[Sweep]) -> None:
 
 
 def narrowed(sweeps: Iterable[Sweep], axes: Mapping[str, Axis], primitives: Sequence[str]) -> tuple[Sweep, ...]:
-    """Return sweeps with some axes replaced, of some primitives only (of all that they have where none is named)."""
+    """Return sweeps with some axes replaced, restricted to some primitives (all if none is named)."""
     found = []
     for sweep in sweeps:
         chosen = tuple(name for name in sweep.primitives if not primitives or name in primitives)
@@ -195,7 +195,7 @@ def load_suite(name: str) -> Suite:
     Raises
     ------
     ArgumentError
-        If there is none, or it cannot be understood; the message has the file and the place.
+        If it does not exist or is malformed; the message has the file and the place.
     """
     is_path = name.endswith(".toml") or "/" in name or "\\" in name
     path = Path(name) if is_path else _suite_folder() / f"{name}.toml"
@@ -250,7 +250,7 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
             sweeps.append(Sweep(tuple(primitives), collect_axes(axes, {}, DEFAULT_AXES)))
         except ArgumentError as error:
             raise ArgumentError(f"suite {path.name}: {where}.axes: {error}") from error
-    named = {YARDSTICK, *(name for sweep in sweeps for name in sweep.primitives)}  # the yardstick runs in any case
+    named = {YARDSTICK, *(name for sweep in sweeps for name in sweep.primitives)}  # the copy kernel always runs
     others = tuple(name for name in REGISTRY if name not in named)
     sweeps = [replace(sweep, primitives=others) if sweep.primitives == (_OTHERS,) else sweep for sweep in sweeps]
     return Suite(path.stem, tuple(sweeps), str(content.get("description", "")), protocol)

@@ -1,10 +1,9 @@
 """The microsecond lie, reproduced: one job, five timers, with warm-up and without.
 
-Each sample is one job with one timer. Timers take turns, so that a machine that slows down slows all of them. A sample
-without warm-up has a device of its own, and the GPU was idle before it. One with warm-up follows right after the same
-work: a round begins with a warm-up, and then one sample follows the other. Another library that does the same job (a
-peer) gets its own warm-up and round after each of ours. It is loaded when all samples without warm-up are taken: its
-context would keep the GPU from idling.
+Each sample is one job with one timer. Timers take turns, so that a slow phase of the machine affects all of them. A
+sample without warm-up has its own device, on an idle GPU. With warm-up, a round begins with the same work, and its
+samples follow without a pause. Another library that does the same job (a peer) gets its own warm-up and round after
+each of ours. It is loaded after all samples without warm-up, because its context would keep the GPU from idling.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ class Timer:
     clock : str or None
         Function of the module `time`, in seconds; None for the GPU's own clock.
     waits : bool
-        Whether it reads the clock only when the GPU is done.
+        Whether it waits for the GPU before it reads the clock.
     what : str
-        What it really measures.
+        The quantity that it really measures.
     """
 
     name: str
@@ -54,12 +53,12 @@ class Timer:
 
 
 TIMERS = (
-    Timer("submit only", "perf_counter", False, "the CPU handing the job to the driver; the GPU has hardly begun"),
-    Timer("GPU timestamps", None, True, "the GPU, between the two places where it was stamped"),
-    Timer("perf_counter + wait", "perf_counter", True, "a caller's wait: submission, GPU, and the way back"),
-    Timer("time.time + wait", "time", True, "the same by a clock that may be set while it runs"),
-    Timer("process_time + wait", "process_time", True, "the CPU at work for this process, in all of its threads: "
-          "not a wait that sleeps, and not the GPU; on a software adapter, all threads that play the GPU"),
+    Timer("submit only", "perf_counter", False, "the CPU's time to hand over the job; the GPU has hardly begun"),
+    Timer("GPU timestamps", None, True, "the GPU's time between the two timestamps"),
+    Timer("perf_counter + wait", "perf_counter", True, "a caller's wait: submission, GPU, and the return to Python"),
+    Timer("time.time + wait", "time", True, "the same, by a clock that can be set meanwhile"),
+    Timer("process_time + wait", "process_time", True, "CPU time of all threads of this process: "
+          "no sleeping wait and no GPU; on a software adapter, also the threads that act as the GPU"),
 )  # fmt: skip
 
 
@@ -73,7 +72,7 @@ class Workload:
     n : int
         Items of each vector, f32.
     transfers : bool
-        Whether memory is made, vectors are uploaded, and the sum is downloaded, all of it inside the time.
+        Whether the time includes creating memory, uploading the vectors and downloading the sum.
     """
 
     name: str
@@ -95,11 +94,11 @@ class Peer(Protocol):
     name : str
         Of the library.
     described : mapping
-        Its version, as ``version``, and what else the file of figures should say of it.
+        Its version, as ``version``, and other facts for the file of figures.
     timers : mapping from str to callable
-        Each runs the job once, with an idle GPU before it, and returns nanoseconds.
+        Each runs the job once on an idle GPU, and returns nanoseconds.
     explained : mapping from str to str
-        By timer: what it really measures.
+        By timer: the quantity that it really measures.
     """
 
     @property
@@ -115,7 +114,7 @@ class Peer(Protocol):
         """Run the job and wait for it: its warm-up."""
 
 
-#: Loads a library, and returns what makes a peer of a workload and its data.
+#: Loads a library, and returns a function that makes a peer from a workload and its data.
 LoadPeer = Callable[[], Callable[[Workload, Sequence[np.ndarray]], Peer]]
 
 
@@ -135,7 +134,7 @@ class _Job:
         synchronize(device)
 
     def sample_ns(self, timer: Timer) -> float:
-        """Run the job once, with an idle queue before it, and return what the timer says."""
+        """Run the job once, from an idle queue, and return the timer's time."""
         start, end = (Event(self.device), Event(self.device)) if timer.clock is None else (None, None)
         clock = getattr(time, f"{timer.clock}_ns") if timer.clock else None
         run = self._transfers if self._workload.transfers else self._prepared(start, end)
@@ -156,7 +155,7 @@ class _Job:
         return float(after - before)
 
     def _prepared(self, start: Event | None, end: Event | None) -> Callable[..., None]:
-        """Encode the job; what is timed is its submission, and the wait."""
+        """Encode the job, so that only its submission and the wait are timed."""
         encoder = self.device.create_command_encoder(label="gridwise timers")
         if start is not None:
             start.record(encoder)
@@ -173,7 +172,7 @@ class _Job:
         return run
 
     def _transfers(self, start: Event | None, end: Event | None, waits: bool) -> None:
-        """Make the memory, upload, add, download; without a wait, all up to the download."""
+        """Create memory, upload, add, download; for a timer without a wait, all before the download."""
         if start is not None:
             start.record()
         arrays = {name: asarray(values, self.device) for name, values in zip("ab", self._data, strict=True)}
@@ -213,8 +212,8 @@ def run_timers(
     repeats, cold_repeats : int
         Samples of each timer with and without warm-up.
     warmup_s : float
-        The same work, right before the first round of samples with warm-up; later rounds get a tenth of it. In a round
-        each sample follows the one before, which did the same work.
+        Warm-up time before the first round of samples with warm-up; later rounds get a tenth of it. In a round, samples
+        follow without a pause.
     idle_s : float
         Pause before each sample without warm-up, in which a GPU lowers its clock.
     workloads : sequence of Workload
@@ -223,10 +222,10 @@ def run_timers(
     load_peer : callable, optional
         Loads another library, whose timers are compared, too (benchmarks/peers/torch_timers.py).
     progress : callable
-        Is told what comes next.
+        Called with the name of the next step.
     keep : callable
-        Is given what there is so far, as this returns it but with ``complete`` false: after each sample without
-        warm-up, and after each round of those with.
+        Called with the data so far (``complete`` is false) after each sample without warm-up, and after each round with
+        warm-up.
 
     Returns
     -------
@@ -266,7 +265,7 @@ def run_timers(
         return {**document, "complete": complete, "workloads": entries}
 
     for workload, vectors, rows in zip(workloads, data, samples, strict=True):
-        # Made from the adapter that is known: looking for one again takes longer than making a device.
+        # Made from the known adapter: searching again takes longer than making a device.
         for name, sample_ns in _cold(device.adapter, workload, vectors, cold_repeats, idle_s, progress):
             _put(rows, name, "cold", sample_ns)
             keep(so_far())
@@ -285,7 +284,7 @@ def run_timers(
         for i in range(repeats):
             for name, sample_ns in _warm(job, peer, warmup_s if i == 0 else warmup_s / 10):
                 _put(rows, name, "warm", sample_ns)
-            # Writing a file lets the GPU idle, but the next round has a warm-up of its own.
+            # The GPU idles while a file is written, but the next round has its own warm-up.
             keep(so_far())
         job.check()
     return so_far(complete=True)
@@ -313,7 +312,8 @@ def _cold(
             job = _Job(request_device(adapter), workload, data)
             time.sleep(idle_s)
             yield timer.name, job.sample_ns(timer)
-            # Devices are in reference cycles. Dozens of them with their memory would pile up, and go in someone's time.
+            # Devices are in reference cycles: dozens, with their memory, would pile up and be freed during a timed
+            # sample.
             del job
             gc.collect()
 

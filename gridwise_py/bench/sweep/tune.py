@@ -1,4 +1,4 @@
-"""Searches for the fastest shapes of kernels on an adapter, and keeps them for it: `gridwise tune`."""
+"""Finds the fastest kernel shapes for an adapter, and stores them: `gridwise tune`."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _MAKERS: Mapping[str, Callable[..., Primitive]] = {
     "scan_lookback": lambda device, **options: Scan(device, "u32", strategy="lookback", **options),
 }
 
-#: What is searched, by the names in tuning/shapes.py.
+#: The kernels that are tuned, by the names in tuning/shapes.py.
 TUNED_KERNELS = tuple(_MAKERS)
 
-# Where a row of the table ends far up, few items are what it is for.
+# A row of the table with a high end is meant for few items.
 _SMALL_ITEMS = 1 << 20
 _LARGE_ITEMS = 1 << 26
 _LARGE_ITEMS_CPU = 1 << 22
@@ -47,15 +47,15 @@ _PROTOCOL = SamplingProtocol(
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate that was measured.
+    """A measured candidate.
 
     Attributes
     ----------
     shape : Shape
     time_ns : float or None
-        Median of all rounds; None where the result was wrong.
+        Median of all rounds; None if the result was wrong.
     ratio : float or None
-        Of its time to that of the table's shape, as judged; None for the table's own and for wrong ones.
+        Its time divided by that of the table's shape; None for the table's shape and for wrong results.
     verdict : str
         ``"default"``, ``"faster"``, ``"slower"``, ``"same"``, ``"ambiguous"`` or ``"wrong"``.
     """
@@ -68,7 +68,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was found for one row of the table.
+    """The result for one row of the table.
 
     Attributes
     ----------
@@ -90,12 +90,12 @@ class Choice:
 
     @property
     def changed(self) -> bool:
-        """Whether another shape than the table's won."""
+        """Whether a shape other than the table's won."""
         return self.winner != self.trials[0].shape
 
     @property
     def ratio(self) -> float:
-        """Time of the winner by that of the table's shape."""
+        """Time of the winner divided by that of the table's shape."""
         return next((t.ratio for t in self.trials if t.shape == self.winner and t.ratio is not None), 1.0)
 
 
@@ -108,25 +108,25 @@ def tune(
     max_items: int | None = None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> tuple[Choice, ...]:
-    """Search the fastest shapes on a device and keep them for its adapter and driver.
+    """Find the fastest shapes on a device and store them for its adapter and driver.
 
-    Every candidate of `tuning.candidates_for` is checked against numpy and measured in turns with the table's own
-    shape. One replaces it only where it is judged faster by more than 2 %: `judge_all`, with the rounds as units.
-    Primitives that are made from then on use the winners.
+    Every candidate of `tuning.candidates_for` is checked against numpy and measured in turns with the table's shape. It
+    replaces that shape only if `judge_all`, with the rounds as units, judges it faster by more than 2 %. Primitives
+    that are made afterwards use the winners.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     kernels : iterable of str, optional
-        Of `TUNED_KERNELS`; by default all. What is kept of others stays.
+        Of `TUNED_KERNELS`; by default all. Stored results of other kernels stay.
     rounds : int, default 5
-        Measurements of each candidate; three at least are needed to tell a difference from chance.
+        Measurements of each candidate; fewer than three cannot tell a difference from chance.
     protocol : SamplingProtocol
         Of one measurement.
     max_items : int, optional
-        By default 2^26, or 2^22 on a CPU adapter, or what the device binds.
+        By default 2^26, or 2^22 on a CPU adapter; at most one binding.
     progress : callable
-        Called with what comes next.
+        Called with the name of the next step.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def tune(
 
 
 def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, shape: Shape) -> Primitive:
-    """Return the primitive that a kernel is measured by, in one shape for every length."""
+    """Return the primitive to measure a kernel with, in one shape for all lengths."""
     return _MAKERS[kernel](device, tuning=tuning_of(kernel, shape), capabilities=plain)
 
 
@@ -178,7 +178,7 @@ def _name(shape: Shape) -> str:
 
 
 def _judge(shapes: list[Shape], found: list[list[Measurement]], tick_step_ns: float) -> list[Trial]:
-    """Judge all against the first."""
+    """Judge all shapes against the first."""
     good = [bool(rounds) and all(m.correct for m in rounds) for rounds in found]
     if not good[0]:
         wrong = [str(m.error or m.mismatches[0]) for m in found[0] if not m.correct]
@@ -198,7 +198,7 @@ def _judge(shapes: list[Shape], found: list[list[Measurement]], tick_step_ns: fl
 
 
 def _keep(device: wgpu.GPUDevice, choices: list[Choice]) -> None:
-    """Write the winners beside what is kept of other kernels, and use them on this device."""
+    """Store the winners with the stored results of other kernels, and use them on this device."""
     key = device_key(device)
     before: dict[str, Any] = cache.load(TUNING_KIND, key, TUNING_FORMAT) or {}
     searched = {choice.kernel for choice in choices}
