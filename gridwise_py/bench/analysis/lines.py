@@ -57,7 +57,7 @@ def result_lines(documents: Sequence[Results], names: Sequence[str]) -> list[Lin
             if result.correct and result.timed is not None:
                 variants = found.setdefault(result.primitive, {})
                 variants.setdefault((result.mode, result.key.axes), {}).setdefault(number, []).append(result)
-    lines = []
+    lines: list[Line] = []
     for primitive, variants in found.items():
         # Numbers are of the primitive: the copy kernel is a reference in grey, and takes no colour from the others.
         for i, files in enumerate(variants.values()):

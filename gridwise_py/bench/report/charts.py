@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...display.quantities import format_count, format_number, format_percent, format_time
 from ...display.terminal import clean
@@ -36,7 +36,10 @@ from .vega import (
     tips,
 )
 
-__all__ = ["drift_chart", "primitive_charts", "roofline_chart", "verdict_chart"]
+__all__ = ["Chart", "drift_chart", "primitive_charts", "roofline_chart", "verdict_chart"]
+
+#: Title, explanation and specification.
+Chart: TypeAlias = tuple[str, str, Spec]
 
 # Pixels: of a row with its name above, of a bar in it, and by how much marks lie below the middle of a row.
 _ROW = 36
@@ -65,7 +68,7 @@ _VERDICTS = {"faster": "#009E73", "same": GREY, "ambiguous": "#E69F00", "slower"
 
 def primitive_charts(
     primitive: str, lines: Sequence[Line], yardsticks: Sequence[Line], files: Sequence[str]
-) -> list[tuple[str, str, Spec]]:
+) -> list[Chart]:
     """Return title, explanation and specification of each chart of a primitive.
 
     Parameters
@@ -80,7 +83,7 @@ def primitive_charts(
     """
     rows, copies = _rows(lines, files), _rows(yardsticks if primitive != YARDSTICK else (), files)
     cases = list(dict.fromkeys(row["case"] for row in rows))
-    found = []
+    found: list[Chart] = []
     if any("rate" in row for row in rows):
         explained = (
             "GB/s of bytes that had to move, with the 95 % interval of the median. An arrow: the interval goes on."
@@ -115,7 +118,7 @@ def _rows(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str, Any]]:
 def _row(line: Line, result: Result, files: Sequence[str], place: float) -> dict[str, Any]:
     timed, moved = result.timed, result.moved_bytes
     assert timed is not None, "a line has no results without times"
-    row = {
+    row: dict[str, Any] = {
         "at": result.n * place,
         "items": result.n,
         "n": format_count(result.n),
@@ -199,13 +202,15 @@ def _cpu_against_gpu(rows: Sequence[Mapping[str, Any]], cases: Sequence[str]) ->
     return datasets.spec(alt.layer(diagonal, *points).add_params(*params))
 
 
-def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spec]:
+def _kernels(lines: Sequence[Line], files: Sequence[str]) -> Chart:
     """Stacked bars of the kernels at the n that most lines have, the largest of these; a mark where the whole ends."""
     alt, datasets = load_altair(), Datasets()
     ns = [result.n for line in lines for result in line.results]
     largest = max(set(ns), key=lambda n: (ns.count(n), n))
     bars = [(line, result) for line in lines for result in line.results if result.n == largest]
-    rows, wholes, named = [], [], []
+    rows: list[dict[str, Any]] = []
+    wholes: list[dict[str, Any]] = []
+    named: list[dict[str, Any]] = []
     for line, result in bars[:_MOST_BARS]:
         begin = 0.0
         common = {"line": clean(line.name), "file": files[line.file], "mode": result.mode.value}
@@ -281,11 +286,11 @@ def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str
             key = (case_name(result.primitive, result.axes), files[line.file], result.n)
             if result.timed is not None:
                 found.setdefault(key, {})[result.mode] = result.timed
-    rows = []
+    rows: list[dict[str, Any]] = []
     for (case, file, n), modes in found.items():
         if {Mode.COLD, Mode.HOT} <= modes.keys():
             cold, hot = modes[Mode.COLD], modes[Mode.HOT]
-            row = {"at": n, "items": n, "n": format_count(n), "case": clean(case), "file": file}
+            row: dict[str, Any] = {"at": n, "items": n, "n": format_count(n), "case": clean(case), "file": file}
             row |= {
                 "ratio": cold.median_ns / hot.median_ns,
                 "text": format_number(cold.median_ns / hot.median_ns),
@@ -320,11 +325,11 @@ def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
     intensities = [p.intensity for p in shown] + ([ceilings.ridge] if ceilings.ridge else [])
     ends = [min(intensities) / 4, max(intensities) * 8]
     corner = [ceilings.ridge] if ceilings.ridge and ends[0] < ceilings.ridge < ends[1] else []
-    roof = [
+    roof: list[dict[str, Any]] = [
         {"flop_per_byte": at, "gflops": min(at * ceilings.memory_gbytes_per_s, ceilings.fma_gflops or float("inf"))}
         for at in (ends[0], *corner, ends[1])
     ]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "case": clean(p.name), "n": format_count(p.n), "flop_per_byte": p.intensity, "gflops": p.gflops, "file": "",
             "measured": format_time(p.measured_ns), "predicted": f"{format_time(p.predicted_ns)} ({p.bound})",
@@ -352,21 +357,21 @@ def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
 def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
     """Return the ratios of the whole primitives with their intervals, and how many are left out; None without any."""
     alt, datasets = load_altair(), Datasets()
-    judged = [row for row in comparison.rows if row.verdict is not None and row.part == "whole"]
+    judged = [(row, row.verdict) for row in comparison.rows if row.verdict is not None and row.part == "whole"]
     if not judged:
         return None
     # The farthest from the same first: these are what is looked for.
-    judged.sort(key=lambda row: -abs(math.log(max(row.verdict.ratio, 1e-9))))
-    rows = [
+    judged.sort(key=lambda one: -abs(math.log(max(one[1].ratio, 1e-9))))
+    rows: list[dict[str, Any]] = [
         {
             "case": clean(row.case if row.name == "gpu_span" else f"{row.case}, {row.name}"),
-            "ratio": row.verdict.ratio, "low": row.verdict.low, "high": row.verdict.high,
-            "verdict": row.verdict.kind.value, "text": _ratio_text(row.verdict.ratio),
-            "interval": f"{_ratio_text(row.verdict.low)} to {_ratio_text(row.verdict.high)}",
-            "old": format_time(row.verdict.old_ns), "new": format_time(row.verdict.new_ns),
-            "why": clean(row.verdict.reason),
+            "ratio": verdict.ratio, "low": verdict.low, "high": verdict.high,
+            "verdict": verdict.kind.value, "text": _ratio_text(verdict.ratio),
+            "interval": f"{_ratio_text(verdict.low)} to {_ratio_text(verdict.high)}",
+            "old": format_time(verdict.old_ns), "new": format_time(verdict.new_ns),
+            "why": clean(verdict.reason),
         }
-        for row in judged[:_MOST_RATIOS]
+        for row, verdict in judged[:_MOST_RATIOS]
     ]  # fmt: skip
     y = _named_rows("case", lines=True)
     x = _ratio_axis(rows)

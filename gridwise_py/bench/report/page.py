@@ -71,7 +71,7 @@ def read_sources(paths: Sequence[Path]) -> list[Source]:
     BadResultsFile
         With the place, if one is not what it should be.
     """
-    sources = []
+    sources: list[Source] = []
     for path, name in zip(paths, _names(paths), strict=True):
         content = content_of(path)
         sources.append(Source(clean(name), clean(path.name), content, parse(content, path.name)))
@@ -177,7 +177,7 @@ def _devices(documents: Sequence[Results], names: Sequence[str]) -> list[dict[st
 def _raws(sources: Sequence[Source], limit_mib: float, left_out: list[str]) -> list[dict[str, Any]]:
     """Return the files, packed, as long as there is room."""
     room = limit_mib * 2**20
-    raws = []
+    raws: list[dict[str, Any]] = []
     for source in sources:
         # No time in it: the same files make the same report.
         packed = base64.b64encode(gzip.compress(source.content, mtime=0)).decode("ascii")
@@ -203,7 +203,9 @@ def _raws(sources: Sequence[Source], limit_mib: float, left_out: list[str]) -> l
 
 def _comparison(old: Source, new: Source, number: int, chart: Any, left_out: list[str]) -> dict[str, Any]:
     found = compare(old.document, new.document)
-    made = {"old": old.name, "new": new.name, "comparable": found.comparable, "obstacles": found.obstacles}
+    made: dict[str, Any] = {
+        "old": old.name, "new": new.name, "comparable": found.comparable, "obstacles": found.obstacles,
+    }  # fmt: skip
     if not found.comparable:
         # Of other devices, or other modes: what they have in common can still be ranked.
         found = compare(old.document, new.document, across=True)
@@ -222,7 +224,7 @@ def _primitives(documents: Sequence[Results], names: Sequence[str], chart: Any) 
     primitives = list(dict.fromkeys(line.primitive for line in lines))
     # The yardstick last.
     primitives.sort(key=lambda name: name == YARDSTICK)
-    found = []
+    found: list[dict[str, Any]] = []
     for i, primitive in enumerate(primitives):
         own = [line for line in lines if line.primitive == primitive]
         made = [

@@ -67,9 +67,12 @@ def samples_by_case(sources: Sequence[Any], documents: Sequence[Results], left_o
         for source, document in zip(sources, documents, strict=True)
         for result in document.results
     }
-    cases, drawn, taken = [], 0, 0
+    cases: list[dict[str, Any]] = []
+    drawn = taken = 0
     for key, files in found.items():
-        series = [{**_series(name, rounds, most), "median": medians[name, key]} for name, rounds in files.items()]
+        series: list[dict[str, Any]] = [
+            {**_series(name, rounds, most), "median": medians[name, key]} for name, rounds in files.items()
+        ]
         drawn += sum(len(one["ns"]) for one in series)
         taken += sum(one["count"] for one in series)
         first = next(iter(files.values()))[0]

@@ -34,7 +34,7 @@ def device_line(document: Mapping[str, Any]) -> str:
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
-    cells = []
+    cells: list[str] = []
     for how in _HOWS:
         found = row[how]
         if found is None:
@@ -116,7 +116,8 @@ def timers_chart(workload: Mapping[str, Any]) -> Spec:
     """Return the chart of one job: each sample of each timer, and the medians."""
     alt, datasets = load_altair(), Datasets()
     names = [row["timer"] for row in workload["timers"]]
-    samples, medians = [], []
+    samples: list[dict[str, Any]] = []
+    medians: list[dict[str, Any]] = []
     for row in workload["timers"]:
         for how, text in _HOWS.items():
             if row[how] is None:

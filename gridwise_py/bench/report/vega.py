@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 from ...display.quantities import format_count
@@ -53,7 +54,8 @@ def load_altair() -> Any:
     """
     try:
         import altair
-        import vl_convert  # noqa: F401 (needed for the bundle, and better missed now)
+
+        import_module("vl_convert")  # needed for the bundle, and better missed now
     except ImportError as error:
         raise ArgumentError(
             "reports and pictures need altair and vl-convert-python, of the extra 'bench': "
@@ -175,7 +177,8 @@ def fitted(
         Those of `cut` have ``cut_at`` (where the scale ends) and ``beyond`` (``"above"`` or ``"below"``).
     """
     bottom, top = value["scale"]["domain"]
-    shown, cut = [], []
+    shown: list[dict[str, Any]] = []
+    cut: list[dict[str, Any]] = []
     for row in rows:
         ends = {f"{field}_drawn": min(max(row[field], bottom), top) for field in span}
         shown.append({**row, **ends})
@@ -204,7 +207,7 @@ def arrows(
     **channels
         ``x``, ``y``, ``color``, and ``tooltip``, which has the whole interval.
     """
-    layers = []
+    layers: list[Any] = []
     for beyond, shape in zip(("below", "above"), shapes, strict=True):
         rows = [row for row in cut if row["beyond"] == beyond]
         if rows:
@@ -276,7 +279,7 @@ def marks(
         rows, cut = fitted(rows, y, span)
     base = alt.Chart(datasets.data(rows)).encode(x=x, opacity=alt.condition(pick, alt.value(1.0), alt.value(0.1)))
     colour = alt.Color("case:N", scale=domain, title="case", legend=legend)
-    layers = []
+    layers: list[Any] = []
     if joined:
         of_files = alt.Legend(title="file", symbolType="stroke") if len(files) > 1 else None
         layers.append(
