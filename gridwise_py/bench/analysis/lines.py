@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...display.quantities import format_time, format_uncertainty
 from ..cases.case import YARDSTICK
@@ -51,7 +50,7 @@ class Line:
 def result_lines(documents: Sequence[Results], names: Sequence[str]) -> list[Line]:
     """Return the lines of pooled documents, in the order asked for: of all results that are right and have a time."""
     # By primitive, then by what else tells cases apart, then by file: each in the order in which it first comes.
-    found: dict[str, dict[Any, dict[int, list[Result]]]] = {}
+    found: dict[str, dict[tuple[Mode, tuple[tuple[str, str], ...]], dict[int, list[Result]]]] = {}
     for number, document in enumerate(documents):
         for result in document.in_order():
             if result.correct and result.timed is not None:

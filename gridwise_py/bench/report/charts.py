@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...display.quantities import format_count, format_number, format_percent, format_time
 from ...display.terminal import clean
@@ -28,6 +28,7 @@ from .vega import (
     arrows,
     chosen,
     dash,
+    ends_of,
     fitted,
     load_altair,
     marks,
@@ -35,6 +36,9 @@ from .vega import (
     quantity,
     tips,
 )
+
+if TYPE_CHECKING:
+    import altair
 
 __all__ = ["Chart", "drift_chart", "primitive_charts", "roofline_chart", "verdict_chart"]
 
@@ -142,7 +146,7 @@ def _row(line: Line, result: Result, files: Sequence[str], place: float) -> dict
     return row
 
 
-def _axis_of_n(rows: Sequence[Mapping[str, Any]]) -> Any:
+def _axis_of_n(rows: Sequence[Mapping[str, Any]]) -> altair.X:
     return n_axis(sorted({row["items"] for row in rows}))
 
 
@@ -261,7 +265,7 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> Chart:
     return "Kernels against the whole", explained, made
 
 
-def _named_rows(field: str = "line", *, lines: bool = False) -> Any:
+def _named_rows(field: str = "line", *, lines: bool = False) -> altair.Y:
     """Return a y channel of rows whose names stand above their marks: there the longest has room on a narrow page.
 
     With `lines` there is one between two rows, which joins a name on the left to a mark on the right.
@@ -272,14 +276,14 @@ def _named_rows(field: str = "line", *, lines: bool = False) -> Any:
     return alt.Y(f"{field}:N", title=None, sort=None, axis=axis)
 
 
-def _names(base: Any, field: str) -> Any:
+def _names(base: altair.Chart, field: str) -> altair.Chart:
     """Return the layer with the names of rows."""
     alt = load_altair()
     return base.mark_text(align="left", dx=1, dy=_BELOW_NAME - 16).encode(x=alt.value(0), text=f"{field}:N")
 
 
 def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str, Any]]:
-    found: dict[Any, dict[Mode, Summary]] = {}
+    found: dict[tuple[str, str, int], dict[Mode, Summary]] = {}
     for line in lines:
         for result in line.results:
             # Of one case in two modes; its name has no mode, as both are in it.
@@ -376,7 +380,7 @@ def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
     y = _named_rows("case", lines=True)
     x = _ratio_axis(rows)
     rows, cut = fitted(rows, x, ("low", "high"))
-    bottom, top = x["scale"]["domain"]
+    bottom, top = ends_of(x)
     rows = [{**row, "ratio_drawn": min(max(row["ratio"], bottom), top)} for row in rows]
     verdicts = alt.Scale(domain=list(_VERDICTS), range=list(_VERDICTS.values()))
     shapes = alt.Scale(domain=list(_VERDICTS), range=list(SHAPES[:4]))
@@ -407,7 +411,7 @@ def _ratio_text(ratio: float) -> str:
     return f"{ratio:.3f}" if ratio < 10 else format_number(ratio)
 
 
-def _ratio_axis(rows: Sequence[Mapping[str, Any]]) -> Any:
+def _ratio_axis(rows: Sequence[Mapping[str, Any]]) -> altair.X:
     """Return a logarithmic axis on which all ratios can be told apart, however far their intervals reach."""
     alt = load_altair()
     ratios = [1.0, *(min(max(row["ratio"], 1 / _FARTHEST_RATIO), _FARTHEST_RATIO) for row in rows)]

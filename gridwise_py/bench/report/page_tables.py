@@ -132,7 +132,7 @@ def page_warnings(documents: Sequence[Results], names: Sequence[str]) -> list[di
     found: list[dict[str, Any]] = []
     for document, name in zip(documents, names, strict=True):
         said = [*_of_run(document), *remarks(document.device, document.results)]
-        groups: dict[Any, list[Remark]] = {}
+        groups: dict[tuple[str, str], list[Remark]] = {}
         for remark in said:
             # Alike but for their figures; what failed is told one by one.
             alike = remark.text if remark.kind == "error" else re.sub(r"\d[\d.,]*", "#", remark.text)

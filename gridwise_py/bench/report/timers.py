@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...display.quantities import format_count, format_time
@@ -63,7 +63,7 @@ def timers_table(document: Mapping[str, Any]) -> Group:
         for how, first in (("cold", 2), ("warm", 0))
         for heading, priority in ((_HOWS[how], first), (f"{how}: least to most", first + 1))
     ]
-    parts: list[Any] = [Text(device_line(document))]
+    parts: list[RenderableType] = [Text(device_line(document))]
     for workload in document["workloads"]:
         columns = [Column("timer"), *headings, Column("what it really measured", prose=True)]
         table = TextTable(columns, f"{_title(workload)}; medians")

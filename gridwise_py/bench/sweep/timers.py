@@ -329,7 +329,7 @@ def _warm(job: _Job, peer: Peer | None, warmup_s: float) -> Iterator[tuple[str, 
             yield name, sample_ns()
 
 
-def _warm_up(call: Callable[[], Any], seconds: float) -> None:
+def _warm_up(call: Callable[[], object], seconds: float) -> None:
     deadline = time.perf_counter() + seconds
     call()
     while time.perf_counter() < deadline:
