@@ -9,7 +9,7 @@ from .. import settings
 from ..storage import cache
 from .shapes import KERNELS, shape_of, tuning_of
 
-__all__ = ["TUNING_FORMAT", "TUNING_KIND", "Findings", "load_tuning"]
+__all__ = ["TUNING_FORMAT", "TUNING_KIND", "Findings", "findings_of", "load_tuning"]
 
 TUNING_KIND = "tuning"
 TUNING_FORMAT = 2  # of the file; files of format 1 are ignored
@@ -25,9 +25,11 @@ def load_tuning(key: Mapping[str, str]) -> Findings | None:
         return None
     data = cache.load(TUNING_KIND, key, TUNING_FORMAT)
     kernels = data.get("shapes") if data is not None else None
-    if not isinstance(kernels, dict):
-        return None
-    by_kernel = cast(dict[str, Any], kernels)
+    return findings_of(cast(dict[str, Any], kernels)) if isinstance(kernels, dict) else None
+
+
+def findings_of(by_kernel: Mapping[str, Any]) -> Findings | None:
+    """Return the findings of a file, without kernels that are unknown or spoilt; None where none is left."""
     findings = {kernel: _rows(kernel, rows) for kernel, rows in by_kernel.items() if kernel in KERNELS}
     return {kernel: rows for kernel, rows in findings.items() if rows} or None
 

@@ -221,6 +221,16 @@ def test_the_fastest_wins_and_is_kept_and_used(fresh_device, folder, timed):
     assert load_tuning(device_key(fresh_device)) is None
 
 
+@pytest.mark.parametrize("rows", [5, [], [[None, shape_data("a", 2, 8)]]], ids=str)
+def test_spoilt_findings_of_another_kernel_are_not_used_after_a_search(fresh_device, folder, timed, rows):
+    _keep({"scan": rows}, device_key(fresh_device))
+    timed(1.0, 0.7)
+    tune(fresh_device, ["reduce"], max_items=1000)
+    assert set(gw.capabilities(fresh_device).tuning) == {"reduce"}
+    scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
+    assert scan.plan(gw.Layout.separate(input=1000, output=1000)).parameters["shape"] == "default"
+
+
 def test_noise_and_wrong_results_do_not_win(fresh_device, folder, timed):
     timed(1.0, 0.995, 0.5, wrong=(2,))
     (choice, *_) = tune(fresh_device, ["elementwise"], max_items=1000)

@@ -237,7 +237,8 @@ _SAME_CONDITIONS = "measure both under the same conditions, or rank them with --
 
 def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[str]]:
     """Return the obstacles to a comparison, each with its remedy, and those that `force` overrides."""
-    firm, soft = [], []
+    firm: list[tuple[str, str]] = []
+    soft: list[str] = []
     if old.device.is_cpu != new.device.is_cpu:
         text = f"{old.device.title} against {new.device.title}: a CPU and a GPU are never compared"
         firm.append((text, "rank them with --across"))
@@ -295,7 +296,7 @@ def _rows(
     ]
     rows: list[Row] = []
     pairs: list[Pair | None] = []
-    broken = []
+    broken: list[str] = []
     for key in before:
         if key not in after:
             continue
@@ -303,28 +304,36 @@ def _rows(
         failed = [[result for result in results[key] if result.error] for results in (before, after)]
         if failed[1] and not failed[0]:
             broken.append(f"{case}: {failed[1][0].error}")
-        rounds = [
+        old_rounds, new_rounds = (
             [result for result in results[key] if not result.error and result.correct] for results in (before, after)
-        ]
-        if not all(rounds):
+        )
+        if not old_rounds or not new_rounds:
             notes.append(f"{case}: not judged, because a side failed or is wrong")
             continue
-        moved = any(result.clock_moved for result in [*rounds[0], *rounds[1]])
-        clock_ratio = _clock_ratio(*rounds)
-        for part in _parts(*rounds, case, notes):
-            steps = [
+        moved = any(result.clock_moved for result in [*old_rounds, *new_rounds])
+        clock_ratio = _clock_ratio(old_rounds, new_rounds)
+        for part in _parts(old_rounds, new_rounds, case, notes):
+            old_step_ns, new_step_ns = (
                 0.0 if part.name == "cpu_wall" else document.tick_step_ns(side[0])
-                for document, side in zip((old, new), rounds, strict=True)
-            ]
-            blocks = [part.blocks(side) for side in rounds]
-            unsure = [part.uncertainty(side, step) for side, step in zip(rounds, steps, strict=True)]
-            rows.append(Row(case, part.part, part.name, None, "", False, *unsure))
-            pair = Pair(*blocks, max(steps), clock_ratio, moved, new.device.is_cpu) if all(blocks) else None
-            pairs.append(pair)
+                for document, side in ((old, old_rounds), (new, new_rounds))
+            )
+            rows.append(
+                Row(
+                    case, part.part, part.name, None,
+                    old_uncertainty=part.uncertainty(old_rounds, old_step_ns),
+                    new_uncertainty=part.uncertainty(new_rounds, new_step_ns),
+                )
+            )  # fmt: skip
+            old_blocks, new_blocks = part.blocks(old_rounds), part.blocks(new_rounds)
+            step_ns = max(old_step_ns, new_step_ns)
+            measured = bool(old_blocks and new_blocks)
+            pairs.append(
+                Pair(old_blocks, new_blocks, step_ns, clock_ratio, moved, new.device.is_cpu) if measured else None
+            )
     judged = [pair for pair in pairs if pair is not None]
     same = bool(judged) and all(pair.old == pair.new for pair in judged)
     verdicts = iter(judge_all([replace(pair, same_measurement=same) for pair in judged], threshold=threshold))
-    done = []
+    done: list[Row] = []
     for row, pair in zip(rows, pairs, strict=True):
         verdict = None if pair is None else next(verdicts)
         past = verdict is not None and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + gate
@@ -375,7 +384,7 @@ def _clock_ratio(old: list[Result], new: list[Result]) -> float:
 def _ranks(files: Mapping[str, Results]) -> list[Rank]:
     """Rank the files by case; a case of several rounds counts with its fastest."""
     by_file = {file: _fastest(document) for file, document in files.items()}
-    ranks = []
+    ranks: list[Rank] = []
     for key in next(iter(by_file.values())):
         if not all(key in results for results in by_file.values()):
             continue

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...display.quantities import format_time, format_uncertainty
 from ..cases.case import YARDSTICK
@@ -51,13 +50,13 @@ class Line:
 def result_lines(documents: Sequence[Results], names: Sequence[str]) -> list[Line]:
     """Return the lines of pooled documents, in the order asked for: of all results that are right and have a time."""
     # By primitive, then by the rest of the case, then by file, each in the order of first appearance.
-    found: dict[str, dict[Any, dict[int, list[Result]]]] = {}
+    found: dict[str, dict[tuple[Mode, tuple[tuple[str, str], ...]], dict[int, list[Result]]]] = {}
     for number, document in enumerate(documents):
         for result in document.in_order():
             if result.correct and result.timed is not None:
                 variants = found.setdefault(result.primitive, {})
                 variants.setdefault((result.mode, result.key.axes), {}).setdefault(number, []).append(result)
-    lines = []
+    lines: list[Line] = []
     for primitive, variants in found.items():
         # Numbers count within a primitive: the copy kernel is grey, and uses up no colour.
         for i, files in enumerate(variants.values()):

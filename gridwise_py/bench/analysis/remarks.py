@@ -51,9 +51,10 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
     device : Device
     results : sequence of Result
     """
-    found = []
+    found: list[Remark] = []
     by_warning: dict[str, list[str]] = {}
-    moved, left_out = [], []
+    moved: list[str] = []
+    left_out: list[str] = []
     for result in results:
         where = result.name_with_n
         problem = result.error or result.mismatch
@@ -88,9 +89,10 @@ def remarks(device: Device, results: Sequence[Result]) -> list[Remark]:
 
 def _trials(results: Sequence[Result]) -> list[Remark]:
     """Return remarks on the number of trials per sample."""
-    found = []
+    found: list[Remark] = []
     by_count: dict[tuple[int, int], list[str]] = {}
-    long, single = [], []
+    long: list[str] = []
+    single: list[str] = []
     for result in results:
         where = result.name_with_n
         cuts = [(int(cut[1]), int(cut[2])) for warning in result.warnings if (cut := _CUT.match(warning))]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -57,8 +58,10 @@ class Ceilings:
 
     def copy_gbytes_per_s(self, moved_bytes: float) -> float:
         """Return the speed of a copy of that size, caches and launch included, between those measured."""
-        sizes, speeds = zip(*self.copies, strict=True)
-        return float(np.exp(np.interp(np.log(moved_bytes), np.log(sizes), np.log(speeds))))
+        sizes = np.array([size for size, _ in self.copies], dtype=np.float64)
+        speeds = np.array([speed for _, speed in self.copies], dtype=np.float64)
+        at: float = np.interp(float(np.log(moved_bytes)), np.log(sizes), np.log(speeds))
+        return float(np.exp(at))
 
 
 @dataclass(frozen=True)
@@ -110,13 +113,14 @@ def read_calibration(path: str | Path) -> CalibrationData:
     """
     path = Path(path)
     data = parse_json(content_of(path), path.name)
-    known = isinstance(data, dict) and {"copy", "fma_gflops", "floors_ns", "device"} <= set(data)
-    if not known or not isinstance(data["device"], dict):
+    content = cast(dict[str, Any], data) if isinstance(data, dict) else {}
+    known = {"copy", "fma_gflops", "floors_ns", "device"} <= content.keys()
+    if not known or not isinstance(content["device"], dict):
         raise BadResultsFile(
             f"{path.name} is not a calibration; make one with: gridwise calibrate --format json > {path.name}"
         )
-    check_part(data, "calibration", path.name)
-    return CalibrationData.from_json(data)
+    check_part(content, "calibration", path.name)
+    return CalibrationData.from_json(content)
 
 
 def ceilings_of(document: Results, calibration: CalibrationData | None = None) -> Ceilings:

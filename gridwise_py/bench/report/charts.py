@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...display.quantities import format_count, format_number, format_percent, format_time
 from ...display.terminal import clean
@@ -28,6 +28,7 @@ from .vega import (
     arrows,
     chosen,
     dash,
+    ends_of,
     fitted,
     load_altair,
     marks,
@@ -36,7 +37,13 @@ from .vega import (
     tips,
 )
 
-__all__ = ["drift_chart", "primitive_charts", "roofline_chart", "verdict_chart"]
+if TYPE_CHECKING:
+    import altair
+
+__all__ = ["Chart", "drift_chart", "primitive_charts", "roofline_chart", "verdict_chart"]
+
+#: Title, explanation and specification.
+Chart: TypeAlias = tuple[str, str, Spec]
 
 # Pixels: height of a row with its name above, height of a bar, and offset of marks below the middle of a row.
 _ROW = 36
@@ -65,7 +72,7 @@ _VERDICTS = {"faster": "#009E73", "same": GREY, "ambiguous": "#E69F00", "slower"
 
 def primitive_charts(
     primitive: str, lines: Sequence[Line], yardsticks: Sequence[Line], files: Sequence[str]
-) -> list[tuple[str, str, Spec]]:
+) -> list[Chart]:
     """Return title, explanation and specification of each chart of a primitive.
 
     Parameters
@@ -80,7 +87,7 @@ def primitive_charts(
     """
     rows, copies = _rows(lines, files), _rows(yardsticks if primitive != YARDSTICK else (), files)
     cases = list(dict.fromkeys(row["case"] for row in rows))
-    found = []
+    found: list[Chart] = []
     if any("rate" in row for row in rows):
         explained = (
             "GB/s of bytes that had to move, with the 95 % interval of the median. An arrow: the interval continues."
@@ -115,7 +122,7 @@ def _rows(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str, Any]]:
 def _row(line: Line, result: Result, files: Sequence[str], place: float) -> dict[str, Any]:
     timed, moved = result.timed, result.moved_bytes
     assert timed is not None, "a line has no results without times"
-    row = {
+    row: dict[str, Any] = {
         "at": result.n * place,
         "items": result.n,
         "n": format_count(result.n),
@@ -139,7 +146,7 @@ def _row(line: Line, result: Result, files: Sequence[str], place: float) -> dict
     return row
 
 
-def _axis_of_n(rows: Sequence[Mapping[str, Any]]) -> Any:
+def _axis_of_n(rows: Sequence[Mapping[str, Any]]) -> altair.X:
     return n_axis(sorted({row["items"] for row in rows}))
 
 
@@ -199,13 +206,15 @@ def _cpu_against_gpu(rows: Sequence[Mapping[str, Any]], cases: Sequence[str]) ->
     return datasets.spec(alt.layer(diagonal, *points).add_params(*params))
 
 
-def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spec]:
+def _kernels(lines: Sequence[Line], files: Sequence[str]) -> Chart:
     """Stacked bars of the kernels at the n that most lines have, the largest of these; a mark where the whole ends."""
     alt, datasets = load_altair(), Datasets()
     ns = [result.n for line in lines for result in line.results]
     largest = max(set(ns), key=lambda n: (ns.count(n), n))
     bars = [(line, result) for line in lines for result in line.results if result.n == largest]
-    rows, wholes, named = [], [], []
+    rows: list[dict[str, Any]] = []
+    wholes: list[dict[str, Any]] = []
+    named: list[dict[str, Any]] = []
     for line, result in bars[:_MOST_BARS]:
         begin = 0.0
         common = {"line": clean(line.name), "file": files[line.file], "mode": result.mode.value}
@@ -256,7 +265,7 @@ def _kernels(lines: Sequence[Line], files: Sequence[str]) -> tuple[str, str, Spe
     return "Kernels against the whole", explained, made
 
 
-def _named_rows(field: str = "line", *, lines: bool = False) -> Any:
+def _named_rows(field: str = "line", *, lines: bool = False) -> altair.Y:
     """Return a y channel of rows with names above their marks, so that long names fit on a narrow page.
 
     With `lines`, a line separates two rows, and links a name on the left to a mark on the right.
@@ -267,25 +276,25 @@ def _named_rows(field: str = "line", *, lines: bool = False) -> Any:
     return alt.Y(f"{field}:N", title=None, sort=None, axis=axis)
 
 
-def _names(base: Any, field: str) -> Any:
+def _names(base: altair.Chart, field: str) -> altair.Chart:
     """Return the layer with the names of rows."""
     alt = load_altair()
     return base.mark_text(align="left", dx=1, dy=_BELOW_NAME - 16).encode(x=alt.value(0), text=f"{field}:N")
 
 
 def _cold_over_hot(lines: Sequence[Line], files: Sequence[str]) -> list[dict[str, Any]]:
-    found: dict[Any, dict[Mode, Summary]] = {}
+    found: dict[tuple[str, str, int], dict[Mode, Summary]] = {}
     for line in lines:
         for result in line.results:
             # One case in two modes, so its name has no mode.
             key = (case_name(result.primitive, result.axes), files[line.file], result.n)
             if result.timed is not None:
                 found.setdefault(key, {})[result.mode] = result.timed
-    rows = []
+    rows: list[dict[str, Any]] = []
     for (case, file, n), modes in found.items():
         if {Mode.COLD, Mode.HOT} <= modes.keys():
             cold, hot = modes[Mode.COLD], modes[Mode.HOT]
-            row = {"at": n, "items": n, "n": format_count(n), "case": clean(case), "file": file}
+            row: dict[str, Any] = {"at": n, "items": n, "n": format_count(n), "case": clean(case), "file": file}
             row |= {
                 "ratio": cold.median_ns / hot.median_ns,
                 "text": format_number(cold.median_ns / hot.median_ns),
@@ -320,11 +329,11 @@ def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
     intensities = [p.intensity for p in shown] + ([ceilings.ridge] if ceilings.ridge else [])
     ends = [min(intensities) / 4, max(intensities) * 8]
     corner = [ceilings.ridge] if ceilings.ridge and ends[0] < ceilings.ridge < ends[1] else []
-    roof = [
+    roof: list[dict[str, Any]] = [
         {"flop_per_byte": at, "gflops": min(at * ceilings.memory_gbytes_per_s, ceilings.fma_gflops or float("inf"))}
         for at in (ends[0], *corner, ends[1])
     ]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "case": clean(p.name), "n": format_count(p.n), "flop_per_byte": p.intensity, "gflops": p.gflops, "file": "",
             "measured": format_time(p.measured_ns), "predicted": f"{format_time(p.predicted_ns)} ({p.bound})",
@@ -352,26 +361,26 @@ def roofline_chart(ceilings: Ceilings, found: Sequence[Point]) -> Spec | None:
 def verdict_chart(comparison: Comparison) -> tuple[Spec, int] | None:
     """Return the ratios of the whole primitives with their intervals, and how many are left out; None without any."""
     alt, datasets = load_altair(), Datasets()
-    judged = [row for row in comparison.rows if row.verdict is not None and row.part == "whole"]
+    judged = [(row, row.verdict) for row in comparison.rows if row.verdict is not None and row.part == "whole"]
     if not judged:
         return None
     # The largest differences first.
-    judged.sort(key=lambda row: -abs(math.log(max(row.verdict.ratio, 1e-9))))
-    rows = [
+    judged.sort(key=lambda one: -abs(math.log(max(one[1].ratio, 1e-9))))
+    rows: list[dict[str, Any]] = [
         {
             "case": clean(row.case if row.name == "gpu_span" else f"{row.case}, {row.name}"),
-            "ratio": row.verdict.ratio, "low": row.verdict.low, "high": row.verdict.high,
-            "verdict": row.verdict.kind.value, "text": _ratio_text(row.verdict.ratio),
-            "interval": f"{_ratio_text(row.verdict.low)} to {_ratio_text(row.verdict.high)}",
-            "old": format_time(row.verdict.old_ns), "new": format_time(row.verdict.new_ns),
-            "why": clean(row.verdict.reason),
+            "ratio": verdict.ratio, "low": verdict.low, "high": verdict.high,
+            "verdict": verdict.kind.value, "text": _ratio_text(verdict.ratio),
+            "interval": f"{_ratio_text(verdict.low)} to {_ratio_text(verdict.high)}",
+            "old": format_time(verdict.old_ns), "new": format_time(verdict.new_ns),
+            "why": clean(verdict.reason),
         }
-        for row in judged[:_MOST_RATIOS]
+        for row, verdict in judged[:_MOST_RATIOS]
     ]  # fmt: skip
     y = _named_rows("case", lines=True)
     x = _ratio_axis(rows)
     rows, cut = fitted(rows, x, ("low", "high"))
-    bottom, top = x["scale"]["domain"]
+    bottom, top = ends_of(x)
     rows = [{**row, "ratio_drawn": min(max(row["ratio"], bottom), top)} for row in rows]
     verdicts = alt.Scale(domain=list(_VERDICTS), range=list(_VERDICTS.values()))
     shapes = alt.Scale(domain=list(_VERDICTS), range=list(SHAPES[:4]))
@@ -402,7 +411,7 @@ def _ratio_text(ratio: float) -> str:
     return f"{ratio:.3f}" if ratio < 10 else format_number(ratio)
 
 
-def _ratio_axis(rows: Sequence[Mapping[str, Any]]) -> Any:
+def _ratio_axis(rows: Sequence[Mapping[str, Any]]) -> altair.X:
     """Return a logarithmic axis that separates all ratios, even if their intervals are wide."""
     alt = load_altair()
     ratios = [1.0, *(min(max(row["ratio"], 1 / _FARTHEST_RATIO), _FARTHEST_RATIO) for row in rows)]

@@ -99,13 +99,13 @@ def _remarks(comparison: Comparison) -> list[str]:
     for note in dict.fromkeys(row.note for row in c.rows if row.verdict is None):
         rows = [row for row in c.rows if row.verdict is None and row.note == note]
         remarks.append(f"{_count(rows)} not judged: {note}: {_names(rows)}")
-    judged = [row for row in c.rows if row.verdict is not None]
+    judged = [(row, row.verdict) for row in c.rows if row.verdict is not None]
     for cause in Cause:
-        rows = [row for row in judged if row.verdict.cause is cause]
+        rows = [row for row, verdict in judged if verdict.cause is cause]
         if rows:
             advice = f"To settle {'it' if len(rows) == 1 else 'them'}, {cause.remedy}"
             remarks.append(f"{_count(rows)} ambiguous: {cause.statement}. {advice}: {_names(rows)}")
-    smooth = [row for row in judged if row.verdict.statistic != "median"]
+    smooth = [row for row, verdict in judged if verdict.statistic != "median"]
     if smooth:
         text = "the times have two modes with the median between them, so that interquartile means are judged (*)"
         remarks.append(f"{_count(smooth)}: {text}: {_names(smooth)}")
@@ -121,7 +121,7 @@ def _names(rows: Sequence[Row]) -> str:
     by_case: dict[str, list[Row]] = {}
     for row in rows:
         by_case.setdefault(row.case, []).append(row)
-    names = []
+    names: list[str] = []
     for case, of_case in by_case.items():
         more = [row.name for row in of_case] if [row.name for row in of_case] != ["gpu_span"] else []
         needed = [row.verdict.needed for row in of_case if row.verdict is not None and row.verdict.needed]
@@ -164,7 +164,7 @@ def _ranks_conclusion(comparison: Comparison) -> str:
     first = [rank for rank in comparison.ranks if rank.rank == 1]
     slowest = {rank.case: rank for rank in comparison.ranks if rank.rank > 1}
     equal = [rank for rank in first if rank.case in slowest and _as_fast(rank, slowest[rank.case])]
-    parts = []
+    parts: list[str] = []
     for file in ("NEW", "OLD"):
         speedups = sorted(rank.speedup for rank in first if rank.file == file and rank not in equal)
         if speedups:

@@ -11,11 +11,11 @@ import base64
 import gzip
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..._version import __version__
 from ...display.terminal import clean
@@ -31,7 +31,11 @@ from .charts import drift_chart, primitive_charts, roofline_chart, verdict_chart
 from .page_tables import comparison_table, device_card, headlines, page_warnings, results_table, roofline_table
 from .roofline import ceilings_text
 from .samples import samples_by_case
-from .vega import ALL, COLOURS, javascript, load_altair
+from .vega import ALL, COLOURS, Spec, javascript, load_altair
+
+if TYPE_CHECKING:
+    import jinja2
+    from markupsafe import Markup
 
 __all__ = ["PAGE_FOLDER", "Source", "read_sources", "report_html"]
 
@@ -39,6 +43,9 @@ __all__ = ["PAGE_FOLDER", "Source", "read_sources", "report_html"]
 # charts.
 _ON_DARK = {COLOURS[0]: COLOURS[5], COLOURS[5]: COLOURS[0], "#000000": "#ffffff"}
 _DARK_COLOURS = tuple(_ON_DARK.get(colour, colour) for colour in COLOURS)
+
+#: Takes the name of a place in the page and the chart for it, and returns the name.
+AddChart: TypeAlias = Callable[[str, Spec], str]
 
 PAGE_FOLDER = Path(__file__).resolve().parent / "assets"
 
@@ -72,7 +79,7 @@ def read_sources(paths: Sequence[Path]) -> list[Source]:
     BadResultsFile
         If a file is not valid; the message has the place.
     """
-    sources = []
+    sources: list[Source] = []
     for path, name in zip(paths, _names(paths), strict=True):
         content = content_of(path)
         sources.append(Source(clean(name), clean(path.name), content, parse(content, path.name)))
@@ -120,10 +127,10 @@ def report_html(
         ceilings_of(sources[0].document, calibration)  # raises, and names the difference
     names = [source.name for source in sources]
     documents = [_in_order(pooled(source.document)) for source in sources]
-    charts: dict[str, Any] = {}
+    charts: dict[str, Spec] = {}
     left_out: list[str] = []
 
-    def chart(identifier: str, made: Any) -> str:
+    def chart(identifier: str, made: Spec) -> str:
         charts[identifier] = made
         return identifier
 
@@ -178,7 +185,7 @@ def _devices(documents: Sequence[Results], names: Sequence[str]) -> list[dict[st
 def _raws(sources: Sequence[Source], limit_mib: float, left_out: list[str]) -> list[dict[str, Any]]:
     """Return the compressed files, up to the limit."""
     room = limit_mib * 2**20
-    raws = []
+    raws: list[dict[str, Any]] = []
     for source in sources:
         # Without a time stamp, so that identical files make identical reports.
         packed = base64.b64encode(gzip.compress(source.content, mtime=0)).decode("ascii")
@@ -202,9 +209,11 @@ def _raws(sources: Sequence[Source], limit_mib: float, left_out: list[str]) -> l
     return raws
 
 
-def _comparison(old: Source, new: Source, number: int, chart: Any, left_out: list[str]) -> dict[str, Any]:
+def _comparison(old: Source, new: Source, number: int, chart: AddChart, left_out: list[str]) -> dict[str, Any]:
     found = compare(old.document, new.document)
-    made = {"old": old.name, "new": new.name, "comparable": found.comparable, "obstacles": found.obstacles}
+    made: dict[str, Any] = {
+        "old": old.name, "new": new.name, "comparable": found.comparable, "obstacles": found.obstacles,
+    }  # fmt: skip
     if not found.comparable:
         # Files of other devices or modes can still be ranked by their common cases.
         found = compare(old.document, new.document, across=True)
@@ -217,13 +226,13 @@ def _comparison(old: Source, new: Source, number: int, chart: Any, left_out: lis
     return made | comparison_table(found, f"The comparison of {old.name} and {new.name}", left_out)
 
 
-def _primitives(documents: Sequence[Results], names: Sequence[str], chart: Any) -> list[dict[str, Any]]:
+def _primitives(documents: Sequence[Results], names: Sequence[str], chart: AddChart) -> list[dict[str, Any]]:
     lines = result_lines(documents, names)
     copies = yardsticks(lines)
     primitives = list(dict.fromkeys(line.primitive for line in lines))
     # The copy kernel last.
     primitives.sort(key=lambda name: name == YARDSTICK)
-    found = []
+    found: list[dict[str, Any]] = []
     for i, primitive in enumerate(primitives):
         own = [line for line in lines if line.primitive == primitive]
         made = [
@@ -239,7 +248,7 @@ def _roofline(
     document: Results,
     number: int,
     calibration: CalibrationData | None,
-    chart: Any,
+    chart: AddChart,
     left_out: list[str],
 ) -> dict[str, Any]:
     given = calibration if calibration is not None and is_of_device(calibration, document) else None
@@ -262,7 +271,7 @@ def _roofline(
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Any:
+def _environment() -> jinja2.Environment:
     import jinja2
 
     return jinja2.Environment(
@@ -274,7 +283,7 @@ def _environment() -> Any:
     )
 
 
-def _script(text: str) -> tuple[Any, str]:
+def _script(text: str) -> tuple[Markup, str]:
     """Return the text of a script, and its hash for the policy."""
     from markupsafe import Markup
 

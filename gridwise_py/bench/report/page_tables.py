@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...display.quantities import format_count, format_number, format_percent, format_time
 from ...display.terminal import clean
@@ -36,16 +36,18 @@ _MOST_CASES = 40
 # Columns that stay visible while the others scroll sideways, and their position.
 _STAYING = {"case": "stays first", "n": "stays second"}
 
-Table = dict[str, Any]
+Cell: TypeAlias = dict[str, Any]
+Row: TypeAlias = list[Cell]
+Table: TypeAlias = dict[str, Any]
 
 
-def _cell(text: str, value: float | None = None, kind: str = "") -> dict[str, Any]:
+def _cell(text: str, value: float | None = None, kind: str = "") -> Cell:
     """Return a cell: its text, its sort key, and its style class."""
     return {"text": clean(text), "sort": value, "kind": kind}
 
 
 def _table(
-    columns: Iterable[str], numeric: Iterable[str], rows: Sequence[Any], label: str, left_out: list[str]
+    columns: Iterable[str], numeric: Iterable[str], rows: Sequence[Row], label: str, left_out: list[str]
 ) -> Table:
     if len(rows) > _MOST_ROWS:
         left_out.append(f"{label}: {len(rows) - _MOST_ROWS:,} of {len(rows):,} rows.")
@@ -73,7 +75,7 @@ def headlines(documents: Sequence[Results], names: Sequence[str], left_out: list
     left_out : list of str
         Takes what was left out.
     """
-    rows: dict[str, list[list[dict[str, Any]]]] = {}
+    rows: dict[str, list[Row]] = {}
     for document, name in zip(documents, names, strict=True):
         shares = copy_shares(document)
         for primitive, result in _fastest(document.results).items():
@@ -127,10 +129,10 @@ def page_warnings(documents: Sequence[Results], names: Sequence[str]) -> list[di
         ``severity`` (``"error"``, ``"important"``, ``"warning"``, ``"note"``), ``file``, ``text``, ``cases``, ``more``
         (how many cases are not in the list).
     """
-    found = []
+    found: list[dict[str, Any]] = []
     for document, name in zip(documents, names, strict=True):
         said = [*_of_run(document), *remarks(document.device, document.results)]
-        groups: dict[Any, list[Remark]] = {}
+        groups: dict[tuple[str, str], list[Remark]] = {}
         for remark in said:
             # Warnings that differ only in figures are merged; failures are listed one by one.
             alike = remark.text if remark.kind == "error" else re.sub(r"\d[\d.,]*", "#", remark.text)
@@ -152,7 +154,7 @@ def page_warnings(documents: Sequence[Results], names: Sequence[str]) -> list[di
 
 
 def _of_run(document: Results) -> list[Remark]:
-    found = []
+    found: list[Remark] = []
     if not document.complete:
         of = f" of {document.planned}" if document.planned else ""
         found.append(Remark("warning", f"The run was interrupted: {len(document.results)}{of} cases are here."))
@@ -173,7 +175,7 @@ def device_card(document: Results, name: str, file_name: str, content: bytes) ->
     if period is not None and device.tick_period_source:
         tick += f" ({device.tick_period_source})"
     calibration = device.calibration
-    peaks = []
+    peaks: list[str] = []
     if calibration is not None and calibration.copy:
         peaks.append(f"copy {format_number(max(speed.gbytes_per_s for speed in calibration.copy))} GB/s")
     if calibration is not None and calibration.fma_gflops:
@@ -223,7 +225,7 @@ def results_table(documents: Sequence[Results], names: Sequence[str], left_out: 
 
     Surplus rows are left out, with a note in `left_out`.
     """
-    rows = []
+    rows: list[Row] = []
     for document, name in zip(documents, names, strict=True):
         shares = copy_shares(document)
         for result in document.results:
@@ -235,15 +237,15 @@ def results_table(documents: Sequence[Results], names: Sequence[str], left_out: 
     return _table(columns, _NUMERIC, rows, "The table of results", left_out)
 
 
-def _result_rows(document: Results, name: str, result: Result, share: float | None) -> list[list[dict[str, Any]]]:
+def _result_rows(document: Results, name: str, result: Result, share: float | None) -> list[Row]:
     head = [_cell(result.name), _cell(format_count(result.n), result.n), _cell(name)]
     empty = _cell("–")
 
-    def of_gpu(series: Series | None) -> dict[str, Any]:
+    def of_gpu(series: Series | None) -> Cell:
         summary = None if series is None else series.summary
         return empty if summary is None else _cell(gpu_text(document, result, summary), summary.median_ns)
 
-    def count(series: Series | None) -> dict[str, Any]:
+    def count(series: Series | None) -> Cell:
         summary = None if series is None else series.summary
         return empty if summary is None else _cell(f"{summary.count:,}", summary.count)
 
@@ -278,6 +280,7 @@ def _rank_values(rank: Rank) -> tuple[float | None, ...]:
 
 def comparison_table(comparison: Comparison, label: str, left_out: list[str]) -> dict[str, Any]:
     """Return title, conclusion, remarks, and the table of rows or ranks of a comparison."""
+    rows: list[Row]
     if comparison.ranks:
         rows = [
             [_cell(text, value) for text, value in zip(cells, _rank_values(rank), strict=True)]
@@ -304,7 +307,7 @@ def comparison_table(comparison: Comparison, label: str, left_out: list[str]) ->
 
 def roofline_table(found: Sequence[Point], label: str, left_out: list[str]) -> Table:
     """Return the table of predicted and measured times."""
-    rows = []
+    rows: list[Row] = []
     for p in found:
         values = (None, p.n, p.intensity, p.predicted_ns, p.measured_ns, p.share, None, None)
         rows.append([_cell(text, value) for text, value in zip(point_cells(p), values, strict=True)])

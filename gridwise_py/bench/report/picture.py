@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from ...display.terminal import clean
 from ...errors import ArgumentError
@@ -82,13 +82,14 @@ def still(spec: Spec, width: int, height: int | None = None) -> Spec:
 
     def fixed(part: Any) -> Any:
         if isinstance(part, list):
-            return [fixed(one) for one in part]
-        if not isinstance(part, dict):
-            return part
+            return [fixed(one) for one in cast(list[Any], part)]
+        return fixed_object(cast(Spec, part)) if isinstance(part, dict) else part
+
+    def fixed_object(part: Spec) -> Spec:
         if "param" in part.get("condition", ()):
             # The state without a selection.
             return {"value": part["condition"]["value"]}
-        made = {}
+        made: Spec = {}
         for key, value in part.items():
             if key == "data":
                 made[key] = {"values": datasets[value["name"]]} if "name" in value else value
@@ -98,7 +99,7 @@ def still(spec: Spec, width: int, height: int | None = None) -> Spec:
                 made[key] = fixed(value)
         return made
 
-    return {**fixed(spec), "width": width} | ({} if height is None else {"height": height})
+    return {**fixed_object(spec), "width": width} | ({} if height is None else {"height": height})
 
 
 def beside(charts: Sequence[Spec], *, shared: bool = False) -> Spec:
@@ -126,6 +127,14 @@ def _wrapped(text: str, width: int, size: int) -> list[str]:
     return textwrap.wrap(clean(text), max(20, int(width / (_LETTER_WIDTH * size))), subsequent_indent="  ")
 
 
+class _Options(TypedDict):
+    """What vl-convert is told of every picture."""
+
+    vl_version: str
+    config: dict[str, Any]
+    allowed_base_urls: list[str]
+
+
 def write_picture(spec: Mapping[str, Any], out: Path) -> None:
     """Write a picture completely or not at all; the same chart makes the same PNG or SVG.
 
@@ -140,7 +149,7 @@ def write_picture(spec: Mapping[str, Any], out: Path) -> None:
     import vl_convert
 
     # Labels are never loaded as addresses.
-    given = {"vl_version": vegalite_version(), "config": _CONFIG, "allowed_base_urls": []}
+    given: _Options = {"vl_version": vegalite_version(), "config": _CONFIG, "allowed_base_urls": []}
     suffix = out.suffix.lower()
     if suffix == ".png":
         content = vl_convert.vegalite_to_png(dict(spec), scale=_PNG_SCALE, **given)

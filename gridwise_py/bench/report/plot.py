@@ -14,7 +14,7 @@ from ..analysis.lines import result_lines, yardsticks
 from ..cases.case import YARDSTICK
 from ..results.model import Results
 from ..results.rounds import pooled
-from .charts import primitive_charts
+from .charts import Chart, primitive_charts
 from .picture import below, beside, check_picture, still, titled, write_picture
 from .vega import Spec
 
@@ -66,7 +66,7 @@ def results_picture(documents: Sequence[Results], names: Sequence[str]) -> Spec:
     # The copy kernel is a line in the others' charts; it has its own charts only if it is alone.
     drawn = [name for name in primitives if name != YARDSTICK] or primitives
     # One flat list of rows: a PDF limits nested groups.
-    rows = []
+    rows: list[Spec] = []
     for name in drawn:
         first, *others = _rows(
             primitive_charts(name, [line for line in lines if line.primitive == name], copies, names)
@@ -76,7 +76,7 @@ def results_picture(documents: Sequence[Results], names: Sequence[str]) -> Spec:
     return titled(below(rows), _titles(documents, names)) | {"config": {"legend": {"columns": columns}}}
 
 
-def _rows(charts: Sequence[tuple[str, str, Spec]]) -> list[Spec]:
+def _rows(charts: Sequence[Chart]) -> list[Spec]:
     """Return the charts of a primitive: those over n side by side, with one legend; bars across the whole width."""
     by_title = {title: (title, text, spec) for title, text, spec in charts}
     over_n = [by_title[title] for title in ("Throughput over n", "Time over n") if title in by_title]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ...display.terminal import clean
 from ..analysis.lines import timed_text
 from ..results.model import CaseKey, Result, Results
 
-__all__ = ["samples_by_case", "thinned"]
+__all__ = ["NamedDocument", "samples_by_case", "thinned"]
 
 # Limits for all cases and files together; and for one, maximum and minimum.
 _TOTAL = 60_000
@@ -36,12 +36,23 @@ def thinned(values: Sequence[float], most: int) -> list[int]:
     return sorted(kept)
 
 
-def samples_by_case(sources: Sequence[Any], documents: Sequence[Results], left_out: list[str]) -> list[dict[str, Any]]:
+class NamedDocument(Protocol):
+    """A results document with a name that no other has."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def document(self) -> Results: ...
+
+
+def samples_by_case(
+    sources: Sequence[NamedDocument], documents: Sequence[Results], left_out: list[str]
+) -> list[dict[str, Any]]:
     """Return for each case its samples in all files, in the order in which they were taken.
 
     Parameters
     ----------
-    sources : sequence of Source
+    sources : sequence of NamedDocument
     documents : sequence of Results
         What is in them, pooled: medians of all rounds.
     left_out : list of str
@@ -67,9 +78,12 @@ def samples_by_case(sources: Sequence[Any], documents: Sequence[Results], left_o
         for source, document in zip(sources, documents, strict=True)
         for result in document.results
     }
-    cases, drawn, taken = [], 0, 0
+    cases: list[dict[str, Any]] = []
+    drawn = taken = 0
     for key, files in found.items():
-        series = [{**_series(name, rounds, most), "median": medians[name, key]} for name, rounds in files.items()]
+        series: list[dict[str, Any]] = [
+            {**_series(name, rounds, most), "median": medians[name, key]} for name, rounds in files.items()
+        ]
         drawn += sum(len(one["ns"]) for one in series)
         taken += sum(one["count"] for one in series)
         first = next(iter(files.values()))[0]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -13,7 +13,7 @@ from ...display.quantities import format_count, format_number, format_percent, f
 from ..analysis.remarks import Remark, listed, remarks
 from ..cases.case import YARDSTICK, array_items
 from ..cases.mode import Mode
-from ..results.model import CaseKey, Result, Results
+from ..results.model import CaseKey, Kernel, Result, Results
 from ..results.rounds import pooled
 from ..results.shares import peak_problem
 from ..stats.series import Series
@@ -105,7 +105,11 @@ def _groups(results: Sequence[Result]) -> Iterator[list[Result]]:
         yield sorted(group, key=lambda result: result.n)
 
 
-def _columns(document: Results) -> list[tuple[Column, Any, Any]]:
+#: A column, its cell of a case, and that of a kernel of the case, or None where a kernel has none.
+_Cells: TypeAlias = tuple[Column, Callable[[Result], str | Text], Callable[[Kernel, Result], str | Text] | None]
+
+
+def _columns(document: Results) -> list[_Cells]:
     """Return the columns that are not empty: each with its cell for a case, and for a kernel or None."""
     results = document.results
     shares = copy_shares(document)
@@ -116,7 +120,7 @@ def _columns(document: Results) -> list[tuple[Column, Any, Any]]:
     def headline(result: Result) -> Series | None:
         return result.gpu_span if on_gpu else result.cpu_wall
 
-    columns: list[tuple[Column, Any, Any]] = [
+    columns: list[_Cells] = [
         (
             Column("primitive, kernel"),
             lambda result: Text(result.name, style="bold"),
@@ -142,7 +146,7 @@ def _columns(document: Results) -> list[tuple[Column, Any, Any]]:
                 None,
             )
         )
-    columns += [
+    rates: list[_Cells] = [
         (Column("GB/s", right=True, priority=2), lambda result: format_number(result.rates.gbytes_per_s), None),
         (
             Column("G items/s", right=True, priority=5),
@@ -151,6 +155,7 @@ def _columns(document: Results) -> list[tuple[Column, Any, Any]]:
         ),
         (Column("of copy", right=True, priority=4), lambda result: format_percent(shares[result.key]), None),
     ]
+    columns += rates
     peaks = any(result.rates.share_of_peak is not None for result in results)
     if peaks and peak_problem(document) is None:
         columns.append(
@@ -185,7 +190,7 @@ def _said(found: Sequence[Remark]) -> Iterator[Text]:
         yield Text(text, style=_STYLES.get(kind, "yellow"))
 
 
-def _how(document: Results, columns: Sequence[tuple[Column, Any, Any]]) -> str:
+def _how(document: Results, columns: Sequence[_Cells]) -> str:
     """Return the legend of the table."""
     results = document.results
     text = (

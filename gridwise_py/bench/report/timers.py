@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...display.quantities import format_count, format_time
@@ -34,7 +34,7 @@ def device_line(document: Mapping[str, Any]) -> str:
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
-    cells = []
+    cells: list[str] = []
     for how in _HOWS:
         found = row[how]
         if found is None:
@@ -63,7 +63,7 @@ def timers_table(document: Mapping[str, Any]) -> Group:
         for how, first in (("cold", 2), ("warm", 0))
         for heading, priority in ((_HOWS[how], first), (f"{how}: least to most", first + 1))
     ]
-    parts: list[Any] = [Text(device_line(document))]
+    parts: list[RenderableType] = [Text(device_line(document))]
     for workload in document["workloads"]:
         columns = [Column("timer"), *headings, Column("what it really measured", prose=True)]
         table = TextTable(columns, f"{_title(workload)}; medians")
@@ -116,7 +116,8 @@ def timers_chart(workload: Mapping[str, Any]) -> Spec:
     """Return the chart of one job: each sample of each timer, and the medians."""
     alt, datasets = load_altair(), Datasets()
     names = [row["timer"] for row in workload["timers"]]
-    samples, medians = [], []
+    samples: list[dict[str, Any]] = []
+    medians: list[dict[str, Any]] = []
     for row in workload["timers"]:
         for how, text in _HOWS.items():
             if row[how] is None:

@@ -49,12 +49,12 @@ def results_trace(source: str | Path) -> ChromeTrace:
         If it has no timestamps.
     """
     document = read_results(source)
-    stamped = []
+    stamped: list[tuple[Result, np.ndarray, float]] = []
     for result in document.results:
         ticks = read_ticks(source, document, result)
         if ticks is not None and result.tick_period_ns:
-            stamped.append((result, ticks))
-    valid = [ticks[(ticks[..., 0] > 0) & (ticks[..., 1] >= ticks[..., 0])] for _, ticks in stamped]
+            stamped.append((result, ticks, result.tick_period_ns))
+    valid = [ticks[(ticks[..., 0] > 0) & (ticks[..., 1] >= ticks[..., 0])] for _, ticks, _ in stamped]
     if not any(found.size for found in valid):
         raise TimingUnavailable(f"{Path(source).name} has no timestamps; a device without timestamp-query takes none")
     first = min(int(found.min()) for found in valid if found.size)
@@ -65,8 +65,8 @@ def results_trace(source: str | Path) -> ChromeTrace:
     trace = ChromeTrace(0, metadata)
     host = _Host(trace)
     pieces: list[GpuSlice] = []
-    period_ns = stamped[0][0].tick_period_ns
-    for result, ticks in sorted(stamped, key=lambda pair: int(pair[1].max())):
+    period_ns = stamped[0][2]
+    for result, ticks, _ in sorted(stamped, key=lambda one: int(one[1].max())):
         args = _args(result)
         for number, (sample, stamps) in enumerate(zip(result.samples, ticks, strict=True)):
             ends = _add_sample(pieces, result, stamps, {**args, "sample": number})

@@ -9,17 +9,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, cast
 
 from ...display.quantities import format_count
 from ...errors import ArgumentError
 
 __all__ = [
     "ALL", "COLOURS", "GREY", "KERNEL_COLOURS", "SECONDS", "SHAPES", "Datasets", "Spec", "again", "arrows", "chosen",
-    "dash", "fitted", "javascript", "load_altair", "marks", "n_axis", "quantity", "tips", "vegalite_version",
+    "dash", "ends_of", "fitted", "javascript", "load_altair", "marks", "n_axis", "quantity", "tips", "vegalite_version",
 ]  # fmt: skip
 
-Spec = dict[str, Any]
+if TYPE_CHECKING:
+    import altair
+
+#: An axis of numbers.
+Channel = TypeVar("Channel", "altair.X", "altair.Y")
+
+Spec: TypeAlias = dict[str, Any]
 
 # Okabe and Ito: told apart also by the colour-blind, and, in this order, mostly by lightness in print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
@@ -43,7 +50,7 @@ _HEIGHT = 280
 _ROOM = 1.2
 
 
-def load_altair() -> Any:
+def load_altair():  # a module as a type has no name: it is inferred
     """Return altair.
 
     Raises
@@ -53,7 +60,8 @@ def load_altair() -> Any:
     """
     try:
         import altair
-        import vl_convert  # noqa: F401 (needed for the bundle, and better missed now)
+
+        import_module("vl_convert")  # needed for the bundle, and better missed now
     except ImportError as error:
         raise ArgumentError(
             "reports and pictures need altair and vl-convert-python, of the extra 'bench': "
@@ -83,13 +91,13 @@ class Datasets:
     def __init__(self) -> None:
         self._rows: dict[str, list[Mapping[str, Any]]] = {}
 
-    def data(self, rows: Sequence[Mapping[str, Any]]) -> Any:
+    def data(self, rows: Sequence[Mapping[str, Any]]) -> altair.NamedData:
         """Return rows as Altair takes them."""
         name = f"rows{len(self._rows)}"
         self._rows[name] = list(rows)
         return load_altair().NamedData(name)
 
-    def spec(self, chart: Any, height: Any = _HEIGHT) -> Spec:
+    def spec(self, chart: altair.LayerChart, height: int = _HEIGHT) -> Spec:
         """Return the specification of a chart, with its rows, as wide as its container."""
         # The tests check the specifications against the schema; checking each again would take seconds.
         made = chart.properties(width="container", height=height).to_dict(validate=False)
@@ -98,23 +106,30 @@ class Datasets:
         return {**made, "datasets": self._rows}
 
 
-def chosen(*names: str) -> tuple[list[Any], str]:
+def chosen(*names: str) -> tuple[list[altair.Parameter], str]:
     """Return the parameters that the page's selects set, and their filter."""
     shown = [load_altair().param(name=f"shown_{name}", value=ALL) for name in names]
     return shown, " && ".join(f"(shown_{name} == '{ALL}' || datum.{name} == shown_{name})" for name in names)
 
 
-def tips(**titles: str) -> list[Any]:
+def tips(**titles: str) -> list[altair.Tooltip]:
     """Return the tooltip: titles by field."""
     return [load_altair().Tooltip(f"{field}:N", title=title) for field, title in titles.items()]
 
 
-def again(channel: Any, field: str) -> Any:
+def again(channel: Channel, field: str) -> Channel:
     """Return a channel with another field at the same scale, axis and title."""
-    return type(channel)(f"{field}:Q", scale=channel["scale"], axis=channel["axis"], title=channel["title"])
+    given = cast(Mapping[str, Any], channel)  # what it was made with; Altair's type of it has holes
+    return type(channel)(f"{field}:Q", scale=given["scale"], axis=given["axis"], title=given["title"])
 
 
-def n_axis(ns: Sequence[int]) -> Any:
+def ends_of(channel: altair.X | altair.Y) -> tuple[float, float]:
+    """Return the ends of the scale of a channel."""
+    bottom, top = cast(Mapping[str, Any], channel)["scale"]["domain"]
+    return bottom, top
+
+
+def n_axis(ns: Sequence[int]) -> altair.X:
     """Return the axis of n, in ascending order, logarithmic to base 2."""
     alt = load_altair()
     powers = [n for n in ns if n & (n - 1) == 0] or list(ns)
@@ -128,9 +143,20 @@ def n_axis(ns: Sequence[int]) -> Any:
     )
 
 
+class _AxisOptions(TypedDict, total=False):
+    labelOverlap: Literal["greedy"]
+    labelExpr: str
+
+
 def quantity(
-    channel: Any, field: str, title: str, values: Sequence[float], *, labels: str | None = None, log: bool | None = None
-) -> Any:
+    channel: type[Channel],
+    field: str,
+    title: str,
+    values: Sequence[float],
+    *,
+    labels: str | None = None,
+    log: bool | None = None,
+) -> Channel:
     """Return a channel whose scale begins at zero, or is logarithmic where the values are far apart.
 
     Parameters
@@ -147,7 +173,9 @@ def quantity(
     """
     alt = load_altair()
     known = [value for value in values if value > 0]
-    axis = {"labelOverlap": "greedy"} | ({} if labels is None else {"labelExpr": labels})
+    axis = _AxisOptions(labelOverlap="greedy")
+    if labels is not None:
+        axis["labelExpr"] = labels
     if known and (log or (log is None and max(known) > 10 * min(known))):
         ends = [min(known) / _ROOM, max(known) * _ROOM]
         scale = alt.Scale(type="log", nice=False, domain=ends)
@@ -157,7 +185,7 @@ def quantity(
 
 
 def fitted(
-    rows: Sequence[Mapping[str, Any]], value: Any, span: tuple[str, str]
+    rows: Sequence[Mapping[str, Any]], value: altair.X | altair.Y, span: tuple[str, str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return rows with intervals cut at the ends of a channel's scale, and a row for each end that was cut.
 
@@ -174,8 +202,9 @@ def fitted(
     rows, cut : list of dict
         Those of `cut` have ``cut_at`` (where the scale ends) and ``beyond`` (``"above"`` or ``"below"``).
     """
-    bottom, top = value["scale"]["domain"]
-    shown, cut = [], []
+    bottom, top = ends_of(value)
+    shown: list[dict[str, Any]] = []
+    cut: list[dict[str, Any]] = []
     for row in rows:
         ends = {f"{field}_drawn": min(max(row[field], bottom), top) for field in span}
         shown.append({**row, **ends})
@@ -189,7 +218,7 @@ def fitted(
 def arrows(
     datasets: Datasets, cut: Sequence[Mapping[str, Any]], shapes: tuple[str, str], *, y_offset: float = 0.0,
     **channels: Any,
-) -> list[Any]:  # fmt: skip
+) -> list[altair.Chart]:  # fmt: skip
     """Return layers of arrows where intervals run out of the picture.
 
     Parameters
@@ -204,7 +233,7 @@ def arrows(
     **channels
         ``x``, ``y``, ``color``, and ``tooltip``, which has the whole interval.
     """
-    layers = []
+    layers: list[altair.Chart] = []
     for beyond, shape in zip(("below", "above"), shapes, strict=True):
         rows = [row for row in cut if row["beyond"] == beyond]
         if rows:
@@ -224,7 +253,7 @@ def _decades(low: float, high: float) -> list[float]:
     return ticks[:: math.ceil(len(ticks) / 7)]
 
 
-def dash(files: Sequence[str]) -> Any:
+def dash(files: Sequence[str]) -> altair.Scale:
     """Return the scale of dashes by file."""
     return load_altair().Scale(domain=list(files), range=[_DASHES[i % len(_DASHES)] for i in range(len(files))])
 
@@ -237,14 +266,14 @@ def _shape(i: int) -> str:
 def marks(
     datasets: Datasets,
     rows: Sequence[Mapping[str, Any]],
-    x: Any,
-    y: Any,
-    tooltip: Any,
+    x: altair.X,
+    y: altair.Y,
+    tooltip: Sequence[altair.Tooltip],
     *,
     cases: Sequence[str],
     span: tuple[str, str] | None = None,
     joined: bool = True,
-) -> list[Any]:
+) -> list[altair.Chart]:
     """Return layers: lines, intervals, points. Colour and shape are the case, dashes and filling are the file.
 
     Parameters
@@ -276,7 +305,7 @@ def marks(
         rows, cut = fitted(rows, y, span)
     base = alt.Chart(datasets.data(rows)).encode(x=x, opacity=alt.condition(pick, alt.value(1.0), alt.value(0.1)))
     colour = alt.Color("case:N", scale=domain, title="case", legend=legend)
-    layers = []
+    layers: list[altair.Chart] = []
     if joined:
         of_files = alt.Legend(title="file", symbolType="stroke") if len(files) > 1 else None
         layers.append(

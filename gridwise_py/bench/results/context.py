@@ -108,7 +108,7 @@ def run_header(
         Times of an empty pass, dispatch and submission; ceilings of copies and arithmetic.
     suite : str, optional
     """
-    header = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **run_context(device)}
+    header: dict[str, Any] = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **run_context(device)}
     header["context"] |= {
         "seed": seed,
         "command": None if command is None else without_paths(command),

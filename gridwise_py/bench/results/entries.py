@@ -29,7 +29,7 @@ def _totals(m: Measurement, trials: int) -> list[dict[str, Any]]:
 
     wall = m.whole.get("cpu_wall")
     count = len(stamps) or (len(wall.samples_ns) if wall is not None else 0)
-    samples = []
+    samples: list[dict[str, Any]] = []
     for i in range(count):
         pairs = stamps[i] if stamps else ()
         valid = bool(pairs) and all(begin and end >= begin for begin, end in pairs)

@@ -80,7 +80,7 @@ def _pooled_kernel(rounds: Sequence[Kernel]) -> Kernel:
 def pooled_series(rounds: Sequence[Series]) -> Series:
     """Return one series with the samples of all rounds."""
     samples = tuple(value for series in rounds for value in series.samples_ns)
-    invalid = dict(sum((Counter(series.invalid) for series in rounds), Counter()))
+    invalid = dict(sum((Counter(series.invalid) for series in rounds), Counter[str]()))
     if not samples:
         return Series(rounds[0].name, (), None, invalid)
     summary = summarize(samples)

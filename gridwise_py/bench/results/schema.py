@@ -7,11 +7,11 @@ import reprlib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from ...errors import BadResultsFile
 from .model import SCHEMA, SCHEMA_VERSION
-from .validator import quick_validator
+from .validator import Validator, first_error, quick_validator
 
 __all__ = ["SCHEMA_FILE", "check_document", "check_part"]
 
@@ -30,10 +30,11 @@ def check_document(document: Any, name: str) -> None:
     other_tool = f"this is not a results file of gridwise bench, whose 'schema' is {SCHEMA!r}"
     if not isinstance(document, dict):
         fail("$", f"a {type(document).__name__}, not an object: {other_tool}")
+    document = cast(dict[str, Any], document)
     if document.get("schema") != SCHEMA:
         found = repr(document["schema"])[:40] if "schema" in document else "missing"
         fail("$.schema", f"{found}: {other_tool}")
-    version = document.get("schema_version")
+    version: Any = document.get("schema_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         fail("$.schema_version", f"{reprlib.repr(version)} is not a version; this gridwise_py reads {SCHEMA_VERSION}")
     if version > SCHEMA_VERSION:
@@ -72,16 +73,14 @@ def check_part(value: Any, part: str, name: str) -> None:
 
 def _schema_problem(value: Any, part: str | None) -> tuple[str, str]:
     """Return where and how a value violates the schema; two empty texts if it does not."""
-    from jsonschema.exceptions import best_match
-
-    error = best_match(_validator(part).iter_errors(value))
+    error = first_error(_validator(part), value)
     if error is None:
         return "", ""
     return error.json_path, error.message if len(error.message) < 200 else f"{error.message[:200]}…"
 
 
 @lru_cache(maxsize=4)
-def _validator(part: str | None) -> Any:
+def _validator(part: str | None) -> Validator:
     schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
     if part is not None:
         schema = {"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]}
@@ -100,7 +99,8 @@ def _contradiction(document: Mapping[str, Any]) -> tuple[str, str]:
             found = " and ".join(map(str, sorted(counts)))
             return f"{at}.samples", f"samples have timestamps of {found} kernels, but there are {kernels} kernels"
         for name in _TIMED:
-            summary = (entry["whole"]["series"].get(name) or {}).get("summary")
+            series: Mapping[str, Any] | None = entry["whole"]["series"].get(name)
+            summary = None if series is None else series.get("summary")
             if summary and summary["ci_low_ns"] > summary["ci_high_ns"]:
                 return f"{at}.whole.series.{name}.summary", "the interval ends before it begins"
     return "", ""

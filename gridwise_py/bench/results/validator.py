@@ -5,23 +5,47 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-__all__ = ["quick_validator"]
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
+__all__ = ["Validator", "first_error", "quick_validator"]
 
 
-def quick_validator(schema: Mapping[str, Any]) -> Any:
+class Validator(Protocol):
+    """What is called of a jsonschema validator, whose own annotations leave most types out."""
+
+    def iter_errors(self, instance: Any) -> Iterator[ValidationError]: ...
+    def descend(self, instance: Any, schema: Any, path: Any = None) -> Iterator[ValidationError]: ...
+    def is_type(self, instance: Any, type: str) -> bool: ...
+
+
+def quick_validator(schema: Mapping[str, Any]) -> Validator:
     """Return a jsonschema validator of draft 2020-12 that checks only one of all similar array items."""
-    import jsonschema
+    from jsonschema import validators
 
     items = _ItemsCheck(sorted(set(_numbers(schema))))
-    return jsonschema.validators.extend(jsonschema.Draft202012Validator, {"items": items})(schema)
+    # `extend` has no types in typeshed.
+    extended = cast(Any, validators).extend(validators.Draft202012Validator, {"items": items})
+    return cast(Validator, extended(schema))
+
+
+def first_error(validator: Validator, value: Any) -> ValidationError | None:
+    """Return the error of a value that says most; None where there is none."""
+    from jsonschema import exceptions
+
+    # `best_match` has no type of its result in typeshed.
+    return cast(Any, exceptions).best_match(validator.iter_errors(value))
 
 
 def _numbers(schema: Any) -> Iterator[float]:
     """Yield all numbers that a schema names: the bounds that it compares values with."""
-    if isinstance(schema, dict | list):
-        for part in schema.values() if isinstance(schema, dict) else schema:
+    if isinstance(schema, Mapping):
+        for part in cast(Mapping[str, Any], schema).values():
+            yield from _numbers(part)
+    elif isinstance(schema, list):
+        for part in cast(list[Any], schema):
             yield from _numbers(part)
     elif isinstance(schema, int | float) and not isinstance(schema, bool):
         yield schema
@@ -37,7 +61,7 @@ class _ItemsCheck:
     bounds: Sequence[float]
     long_array: int = 30
 
-    def __call__(self, validator: Any, items: Any, array: Any, schema: Any) -> Iterator[Any]:
+    def __call__(self, validator: Validator, items: Any, array: Any, schema: Any) -> Iterator[ValidationError]:
         if not validator.is_type(array, "array"):
             return
         right: set[Hashable] = set()
@@ -52,10 +76,11 @@ class _ItemsCheck:
     def _form(self, value: Any) -> Hashable:
         """Return what the schema distinguishes in a value: of a number its type, and its place among the bounds."""
         if isinstance(value, dict):
-            return tuple((key, self._form(item)) for key, item in value.items())
+            return tuple((key, self._form(item)) for key, item in cast(dict[str, Any], value).items())
         if isinstance(value, list):
-            return len(value), frozenset(map(self._form, value))
+            array = cast(list[Any], value)
+            return len(array), frozenset(map(self._form, array))
         if isinstance(value, bool) or not isinstance(value, int | float):
-            return type(value), value
+            return cast(type, type(value)), value
         is_whole = isinstance(value, int) or value.is_integer()
         return is_whole, bisect_left(self.bounds, value), bisect_right(self.bounds, value)

@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ...errors import ArgumentError
 from ...types.datatype import STORAGE_DATATYPES
@@ -36,12 +37,16 @@ def _error(text: str, position: int, problem: str) -> ArgumentError:
     return ArgumentError(f"axis, column {position + 1}: {problem}\n  {text}\n  {' ' * position}^")
 
 
+#: Counts of the axis n, words of every other.
+Values: TypeAlias = tuple[int, ...] | tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Axis:
     """A name and its values, in order, without duplicates."""
 
     name: str
-    values: tuple[int, ...] | tuple[str, ...]
+    values: Values
 
 
 def parse_count(word: str) -> int | None:
@@ -96,7 +101,7 @@ def parse_axis(text: str) -> Axis:
     return Axis(name, values)
 
 
-def _values(text: str, start: int, known: tuple[str, ...] | None, base: int | None) -> tuple:
+def _values(text: str, start: int, known: tuple[str, ...] | None, base: int | None) -> Values:
     body = text[start:]
     bracket = re.fullmatch(r"(\s*\[)(.*?)(\]\s*)", body)
     if bracket:

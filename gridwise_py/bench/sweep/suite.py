@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ...errors import ArgumentError
 from ...primitives import REGISTRY
@@ -84,7 +84,7 @@ class Suite:
     name: str
     sweeps: tuple[Sweep, ...]
     description: str = ""
-    protocol: Mapping[str, Any] = field(default_factory=dict)
+    protocol: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
@@ -161,7 +161,7 @@ def need_datatypes(sweeps: Iterable[Sweep]) -> None:
 
 def narrowed(sweeps: Iterable[Sweep], axes: Mapping[str, Axis], primitives: Sequence[str]) -> tuple[Sweep, ...]:
     """Return sweeps with some axes replaced, restricted to some primitives (all if none is named)."""
-    found = []
+    found: list[Sweep] = []
     for sweep in sweeps:
         chosen = tuple(name for name in sweep.primitives if not primitives or name in primitives)
         if chosen:
@@ -221,8 +221,17 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
 
     for key in content:
         need(key in ("description", "protocol", "sweep"), key, "unknown; there are description, protocol, sweep")
-    protocol = content.get("protocol", {})
-    need(isinstance(protocol, dict), "protocol", "must be a table, [protocol]")
+
+    def table_of(value: object, where: str, problem: str) -> dict[str, Any]:
+        need(isinstance(value, dict), where, problem)
+        return cast(dict[str, Any], value)
+
+    def texts_of(value: object, where: str) -> list[str]:
+        texts = isinstance(value, list) and all(isinstance(word, str) for word in cast(list[object], value))
+        need(texts, where, "must be a list of texts")
+        return cast(list[str], value)
+
+    protocol = table_of(content.get("protocol", {}), "protocol", "must be a table, [protocol]")
     known = [f.name for f in fields(SamplingProtocol)]
     for key, value in protocol.items():
         need(key in known, f"protocol.{key}", f"unknown; there are {', '.join(known)}")
@@ -230,22 +239,20 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
             SamplingProtocol(**{key: value})
         except ArgumentError as error:
             raise ArgumentError(f"suite {path.name}: protocol.{key}: {error}") from error
-    tables = content.get("sweep", [])
-    need(isinstance(tables, list) and bool(tables), "sweep", "there must be at least one table, [[sweep]]")
-    sweeps = []
-    for i, table in enumerate(tables):
+    given = content.get("sweep")
+    tables = cast(list[object], given) if isinstance(given, list) else []
+    need(bool(tables), "sweep", "there must be at least one table, [[sweep]]")
+    sweeps: list[Sweep] = []
+    for i, value in enumerate(tables):
         where = f"sweep[{i}]"
-        need(isinstance(table, dict), where, "must be a table, [[sweep]]")
+        table = table_of(value, where, "must be a table, [[sweep]]")
         for key in table:
             need(key in ("primitives", "axes"), f"{where}.{key}", "unknown; there are primitives, axes")
-        primitives = table.get("primitives", list(DEFAULT_PRIMITIVES))
-        axes = table.get("axes", [])
-        for key, words in (("primitives", primitives), ("axes", axes)):
-            texts = isinstance(words, list) and all(isinstance(word, str) for word in words)
-            need(texts, f"{where}.{key}", "must be a list of texts")
+        primitives = texts_of(table.get("primitives", list(DEFAULT_PRIMITIVES)), f"{where}.primitives")
+        axes = texts_of(table.get("axes", []), f"{where}.axes")
         for name in primitives:
-            known = name in REGISTRY or primitives == [_OTHERS]
-            need(known, f"{where}.primitives", f"{name!r} is not one of {', '.join(REGISTRY)}")
+            is_known = name in REGISTRY or primitives == [_OTHERS]
+            need(is_known, f"{where}.primitives", f"{name!r} is not one of {', '.join(REGISTRY)}")
         try:
             sweeps.append(Sweep(tuple(primitives), collect_axes(axes, {}, DEFAULT_AXES)))
         except ArgumentError as error:

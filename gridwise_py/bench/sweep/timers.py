@@ -159,7 +159,7 @@ class _Job:
         encoder = self.device.create_command_encoder(label="gridwise timers")
         if start is not None:
             start.record(encoder)
-        self._add.record(encoder, **self._arrays)
+        self._add.record(encoder, a=self._arrays["a"], b=self._arrays["b"], output=self._arrays["output"])
         if end is not None:
             end.record(encoder)
         commands = [encoder.finish()]
@@ -176,7 +176,7 @@ class _Job:
         if start is not None:
             start.record()
         arrays = {name: asarray(values, self.device) for name, values in zip("ab", self._data, strict=True)}
-        output = self._add.execute(**arrays).output
+        output = self._add.execute(a=arrays["a"], b=arrays["b"]).output
         if waits:
             self._result = output.to_numpy()
         if end is not None:
@@ -329,7 +329,7 @@ def _warm(job: _Job, peer: Peer | None, warmup_s: float) -> Iterator[tuple[str, 
             yield name, sample_ns()
 
 
-def _warm_up(call: Callable[[], Any], seconds: float) -> None:
+def _warm_up(call: Callable[[], object], seconds: float) -> None:
     deadline = time.perf_counter() + seconds
     call()
     while time.perf_counter() < deadline:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import wgpu
@@ -16,7 +16,7 @@ from ...runtime.context import context_of
 from ...runtime.device import device_key
 from ...storage import cache
 from ...tuning.shapes import Shape, candidates_for, shapes_for, tuning_of
-from ...tuning.store import TUNING_FORMAT, TUNING_KIND
+from ...tuning.store import TUNING_FORMAT, TUNING_KIND, findings_of
 from ...types.capabilities import Capabilities
 from ..sampling.interleave import checker, interleaved, random_arguments, samples_ns
 from ..sampling.measurement import Measurement
@@ -25,11 +25,19 @@ from ..stats.verdict import Pair, VerdictKind, judge_all
 
 __all__ = ["TUNED_KERNELS", "Choice", "Trial", "make_for", "tune"]
 
-_MAKERS: Mapping[str, Callable[..., Primitive]] = {
-    "elementwise": lambda device, **options: VectorAdd(device, "u32", **options),
-    "reduce": lambda device, **options: Reduce(device, "u32", **options),
-    "scan": lambda device, **options: Scan(device, "u32", strategy="reduce_then_scan", **options),
-    "scan_lookback": lambda device, **options: Scan(device, "u32", strategy="lookback", **options),
+#: Makes a primitive on a device, with a tuning of its kernel, for the capabilities without findings.
+_Maker: TypeAlias = Callable[[wgpu.GPUDevice, Any, Capabilities], Primitive]
+
+
+def _scan(strategy: Literal["reduce_then_scan", "lookback"]) -> _Maker:
+    return lambda device, tuning, plain: Scan(device, "u32", strategy=strategy, tuning=tuning, capabilities=plain)
+
+
+_MAKERS: Mapping[str, _Maker] = {
+    "elementwise": lambda device, tuning, plain: VectorAdd(device, "u32", tuning=tuning, capabilities=plain),
+    "reduce": lambda device, tuning, plain: Reduce(device, "u32", tuning=tuning, capabilities=plain),
+    "scan": _scan("reduce_then_scan"),
+    "scan_lookback": _scan("lookback"),
 }
 
 #: The kernels that are tuned, by the names in tuning/shapes.py.
@@ -142,7 +150,7 @@ def tune(
     if max_items is None:
         max_items = _LARGE_ITEMS_CPU if measured.is_cpu else _LARGE_ITEMS
     max_items = max(1, min(max_items, measured.limits["max-storage-buffer-binding-size"] // 4))
-    choices = []
+    choices: list[Choice] = []
     for kernel in kernels:
         for up_to, shape in shapes_for(kernel, plain).rows:
             n = max_items if up_to is None else min(up_to, _SMALL_ITEMS, max_items)
@@ -153,7 +161,7 @@ def tune(
 
 def make_for(kernel: str, device: wgpu.GPUDevice, plain: Capabilities, shape: Shape) -> Primitive:
     """Return the primitive to measure a kernel with, in one shape for all lengths."""
-    return _MAKERS[kernel](device, tuning=tuning_of(kernel, shape), capabilities=plain)
+    return _MAKERS[kernel](device, tuning_of(kernel, shape), plain)
 
 
 def _choose(
@@ -188,7 +196,7 @@ def _judge(shapes: list[Shape], found: list[list[Measurement]], tick_step_ns: fl
     steps = [tick_step_ns / (m.protocol.get("batch_trials") or 1) for m in (rounds[0] for rounds in found)]
     pairs = [Pair(blocks[0], blocks[i], max(steps[0], steps[i])) for i in rivals]
     verdicts = dict(zip(rivals, judge_all(pairs, threshold=_THRESHOLD), strict=True))
-    trials = []
+    trials: list[Trial] = []
     for i, shape in enumerate(shapes):
         time_ns = float(np.median(np.concatenate(blocks[i]))) if good[i] else None
         verdict = verdicts.get(i)
@@ -202,14 +210,17 @@ def _keep(device: wgpu.GPUDevice, choices: list[Choice]) -> None:
     key = device_key(device)
     before: dict[str, Any] = cache.load(TUNING_KIND, key, TUNING_FORMAT) or {}
     searched = {choice.kernel for choice in choices}
-    kept = before.get("shapes") if isinstance(before.get("shapes"), dict) else {}
-    shapes = {kernel: rows for kernel, rows in kept.items() if kernel not in searched}
+    kept = before.get("shapes")
+    by_kernel = cast(dict[str, Any], kept) if isinstance(kept, dict) else {}
+    shapes: dict[str, Any] = {kernel: rows for kernel, rows in by_kernel.items() if kernel not in searched}
     for kernel in sorted(searched):
         mine = [choice for choice in choices if choice.kernel == kernel]
         if any(choice.changed for choice in mine):
             shapes[kernel] = [[choice.up_to, tuning_of(kernel, choice.winner).to_dict()] for choice in mine]
-    reported = before.get("choices") if isinstance(before.get("choices"), list) else []
-    report = [c for c in reported if isinstance(c, dict) and c.get("kernel") not in searched]
+    reported = before.get("choices")
+    entries = cast(list[object], reported) if isinstance(reported, list) else []
+    earlier = [cast(dict[str, Any], entry) for entry in entries if isinstance(entry, dict)]
+    report = [entry for entry in earlier if entry.get("kernel") not in searched]
     report += [asdict(choice) | {"changed": choice.changed, "ratio": choice.ratio} for choice in choices]
     cache.save(TUNING_KIND, key, TUNING_FORMAT, {"shapes": shapes, "choices": report})
-    context_of(device).use_tuning(shapes or None)
+    context_of(device).use_tuning(findings_of(shapes))
