@@ -249,7 +249,7 @@ def test_the_canary_computes_what_it_says(device):
     for _ in range(512 * 8):
         x = x * np.uint32(747796405)
         x ^= x >> np.uint32(15)
-    np.testing.assert_array_equal(gw.Array(bound._own[0], "u32").to_numpy(), x)
+    np.testing.assert_array_equal(gw.Array(bound.own_buffers[0], "u32").to_numpy(), x)
 
 
 @pytest.mark.parametrize("size_bytes", [16, 4096, 1 << 20, (1 << 20) + 48])
@@ -539,7 +539,7 @@ def test_benchmark_waits_for_the_queue_of_what_is_returned(device, fresh_device,
     waited = set()
     module = sys.modules["gridwise_py.bench.sampling.benchmark"]
     real = module.bracket
-    monkeypatch.setattr(module, "_default", [device])
+    monkeypatch.setattr(module, "default_device_if_made", lambda: device)
     monkeypatch.setattr(module, "bracket", lambda d, submit: (waited.add(d), real(d, submit))[1])
     for fn in (
         lambda: gw.cumsum(x),
@@ -560,7 +560,7 @@ def test_benchmark_waits_for_the_queue_of_what_is_returned(device, fresh_device,
 
 
 def test_benchmark_must_know_whose_queue_to_wait_for(device, monkeypatch):
-    monkeypatch.setattr("gridwise_py.bench.sampling.benchmark._default", [])
+    monkeypatch.setattr("gridwise_py.bench.sampling.benchmark.default_device_if_made", lambda: None)
     with pytest.raises(gw.ArgumentError, match="device="):
         gw.benchmark(lambda: None)
     assert gw.benchmark(lambda: None, n_iters=2, device=device).cpu_wall.summary.count == 2

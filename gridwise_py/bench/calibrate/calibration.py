@@ -71,8 +71,8 @@ class Calibration:
     tick_period_ns: float
     tick_step_ns: float | None
     tick_check: TickCheck
-    floors_ns: Mapping[str, float | None] = field(default_factory=dict)
-    synchronising_ns: Mapping[str, float | None] = field(default_factory=dict)
+    floors_ns: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
+    synchronising_ns: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
     wait_method: str = ""
     copy: tuple[Mapping[str, float], ...] = ()
     triad: tuple[Mapping[str, float], ...] = ()
@@ -86,7 +86,7 @@ class Calibration:
 
     def peak_gbytes_per_s(self, array_bytes: int | None) -> float | None:
         """Return the faster of copy and triad with arrays of about this size; None means the largest."""
-        speeds = []
+        speeds: list[float] = []
         for points in (self.copy, self.triad):
             if points:
                 largest = max(point["array_bytes"] for point in points)
@@ -330,11 +330,13 @@ def calibrate_run(device: wgpu.GPUDevice, arrays_bytes: Iterable[int], *, cold: 
         return None
     on_cpu = context.capabilities.is_cpu
     largest = min(_MAX_RUN_ARRAY_BYTES_CPU if on_cpu else _MAX_ARRAY_BYTES, _largest_array_bytes(device))
-    wanted = [*arrays_bytes, *([_MAX_RUN_ARRAY_BYTES_CPU if on_cpu else _MEMORY_ARRAY_BYTES] if cold else [])]
+    wanted = list(arrays_bytes)
+    if cold:
+        wanted.append(_MAX_RUN_ARRAY_BYTES_CPU if on_cpu else _MEMORY_ARRAY_BYTES)
     sizes = sorted({min(max(size // 4 * 4, 4), largest) for size in wanted if size})
     if len(sizes) > _MAX_RUN_SIZES:
         places = np.linspace(0, len(sizes) - 1, _MAX_RUN_SIZES).round().astype(int)
-        sizes = [sizes[place] for place in places]
+        sizes = [sizes[int(place)] for place in places]
     known = _known(device)
     probes.keep_busy(device, _BUSY_S)
     check = tick_check_of(device)

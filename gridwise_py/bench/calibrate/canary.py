@@ -86,12 +86,12 @@ def settled(pairs: Sequence[tuple[CanaryTime | None, CanaryTime | None]]) -> Set
     pairs : sequence of (CanaryTime or None, CanaryTime or None)
         Before and after each block of samples.
     """
-    known = [before is not None and after is not None for before, after in pairs]
-    if not all(known) or not pairs:
+    known = [(before, after) for before, after in pairs if before is not None and after is not None]
+    if len(known) < len(pairs) or not pairs:
         return Settled((True,) * len(pairs))
-    before, after = np.array([[a.median_ns, b.median_ns] for a, b in pairs]).T
+    before, after = np.array([[a.median_ns, b.median_ns] for a, b in known]).T
     # One error for all: that of one canary is itself unsure, from so few runs.
-    error = float(np.median([canary.error_ns for pair in pairs for canary in pair]))
+    error = float(np.median([canary.error_ns for pair in known for canary in pair]))
     steady = ~_differ(before, after, error)
     if not steady.any():
         return Settled((True,) * len(pairs), moved=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -237,8 +237,9 @@ class Sampler:
             return self._block(samples, session)
 
     @contextmanager
-    def _session(self) -> Iterator[TimingSession]:
+    def _session(self) -> Generator[TimingSession]:
         """A session whose queries come back, whatever happens."""
+        assert self._helper is not None, "without timestamps there is no session"
         session = self._helper.session()
         try:
             yield session
@@ -249,6 +250,7 @@ class Sampler:
             raise
 
     def _canary_time(self, stamps: np.ndarray) -> CanaryTime | None:
+        assert self._helper is not None, "without timestamps there are no stamps"
         return canary_time(stamps, self._helper.tick_period_ns, context_of(self.device).capabilities.tick_step_ns)
 
     def _block(self, samples: int, session: TimingSession | None) -> Block:
