@@ -19,7 +19,10 @@ from gridwise_py.bench.sampling import sampler as sampling
 from gridwise_py.bench.sampling.measure import measure_case
 from gridwise_py.bench.sampling.sampler import Sampler
 from gridwise_py.bench.stats.series import StopReason
+from gridwise_py.planning.signature import Argument
+from gridwise_py.primitives.base import Primitive
 from gridwise_py.runtime.context import context_of
+from helpers.cases import FULL
 
 X = np.random.default_rng(7).integers(0, 1000, 20_011, dtype=np.uint32)
 
@@ -475,6 +478,17 @@ def test_cases(timed, device):
         m = measure_case(device, Case.build(primitive, 1000, "f32", "add"), _protocol(samples=2), "hot")
         assert m.correct, m
         assert (m.primitive, m.n, m.case["datatype"]) == (primitive, 1000, "f32")
+
+
+def test_an_argument_of_any_datatype_has_that_of_the_case():
+    class Anything(Primitive):
+        arguments = (Argument("input", datatype=None), Argument("output", is_output=True, datatype=None, length=1))
+
+        def plan(self, layout):
+            raise NotImplementedError
+
+    inputs = Case("copy", 10, "f32").inputs(Anything(None, capabilities=FULL), seed=0)
+    assert {name: (x.size, x.dtype) for name, x in inputs.items()} == {"input": (10, np.float32)}
 
 
 def test_a_case_that_fails_is_a_measurement_with_an_error(device):

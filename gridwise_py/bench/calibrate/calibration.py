@@ -6,9 +6,9 @@ Floors are shown beside times and never subtracted from them: a fitted intercept
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import wgpu
@@ -129,15 +129,25 @@ def _tick_check(data: Mapping[str, Any]) -> TickCheck:
     return TickCheck(cache.positive(data["span_ns"]), cache.positive(data["wall_ns"]))
 
 
-def _load(key: Mapping[str, str]) -> dict[str, Any]:
+class _Known(TypedDict, total=False):
+    """The facts about a device that this process knows; those that are missing were not found yet."""
+
+    canary_ns: float
+    fma_gflops: float | None
+    tick_check: TickCheck
+    calibration: Calibration
+
+
+def _load(key: Mapping[str, str]) -> _Known:
     """Return what is kept for a device; nothing where the file is missing, broken, or of something else."""
     data = cache.load("calibration", key, _FORMAT)
-    kept: dict[str, Any] = {}
+    kept: _Known = {}
     try:
         if data is not None:
-            for name in ("canary_ns", "fma_gflops"):
-                if data.get(name) is not None:
-                    kept[name] = cache.positive(data[name])
+            if data.get("canary_ns") is not None:
+                kept["canary_ns"] = cache.positive(data["canary_ns"])
+            if data.get("fma_gflops") is not None:
+                kept["fma_gflops"] = cache.positive(data["fma_gflops"])
             if data.get("tick_check") is not None:
                 kept["tick_check"] = _tick_check(data["tick_check"])
             if data.get("calibration") is not None:
@@ -147,7 +157,7 @@ def _load(key: Mapping[str, str]) -> dict[str, Any]:
     return kept
 
 
-def _save(key: Mapping[str, str], kept: Mapping[str, Any]) -> None:
+def _save(key: Mapping[str, str], kept: _Known) -> None:
     """Keep it, whole or not at all; a folder that cannot be written costs only time.
 
     A check of the tick that is not well may be an accident of a busy machine: another process tries again.
@@ -162,7 +172,7 @@ def _save(key: Mapping[str, str], kept: Mapping[str, Any]) -> None:
     cache.save("calibration", key, _FORMAT, content)
 
 
-def _known(device: wgpu.GPUDevice) -> dict[str, Any]:
+def _known(device: wgpu.GPUDevice) -> _Known:
     """Return what this process knows of a device, from the file at first."""
     return context_of(device).cached("calibration", lambda: _load(device_key(device)))
 
@@ -286,7 +296,7 @@ def _made(
     check: TickCheck,
     floors: Mapping[str, float | None],
     synchronising: Mapping[str, float | None],
-    speeds: Mapping[str, Any],
+    speeds: Mapping[str, Sequence[Mapping[str, float]]],
     gflops: float | None,
 ) -> Calibration:
     context = context_of(device)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["CLOCK_TOLERANCE", "CanaryTime", "Settled", "canary_time", "clock_log_ratio", "is_slower", "settled"]
 
@@ -51,7 +52,7 @@ class Settled:
     canary: CanaryTime | None = None
 
 
-def canary_time(ticks: np.ndarray, period_ns: float, step_ns: float | None = None) -> CanaryTime | None:
+def canary_time(ticks: NDArray[np.uint64], period_ns: float, step_ns: float | None = None) -> CanaryTime | None:
     """Return the canary's time from the stamps of several runs, shape (runs, 2); None where none is valid."""
     begins, ends = (column.astype(np.uint64) for column in np.asarray(ticks).reshape(-1, 2).T)
     valid = (begins != 0) & (ends > begins)
@@ -63,9 +64,11 @@ def canary_time(ticks: np.ndarray, period_ns: float, step_ns: float | None = Non
     return CanaryTime(median, max(_MEDIAN_ERROR * deviation / math.sqrt(times.size), (step_ns or period_ns) / 2))
 
 
-def _differ(a_ns: np.ndarray | float, b_ns: np.ndarray | float, error_ns: float) -> np.ndarray:
+def _differ(
+    a_ns: NDArray[np.float64] | float, b_ns: NDArray[np.float64] | float, error_ns: float
+) -> NDArray[np.bool_]:
     least = np.minimum(a_ns, b_ns)
-    return np.abs(np.subtract(a_ns, b_ns)) > CLOCK_TOLERANCE * least + _ERRORS * math.sqrt(2) * error_ns
+    return np.asarray(np.abs(np.subtract(a_ns, b_ns)) > CLOCK_TOLERANCE * least + _ERRORS * math.sqrt(2) * error_ns)
 
 
 def is_slower(canary: CanaryTime, fastest_ns: float | None) -> bool:

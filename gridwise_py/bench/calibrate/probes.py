@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import wgpu
+from numpy.typing import NDArray
 
 from ...backend.wgpu_native import wait_idle
 from ...primitives import Copy
@@ -77,7 +78,9 @@ class TickCheck:
         return 0.8 <= self.ratio <= 1.02
 
 
-def _stamps(device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1) -> tuple[np.ndarray, float]:
+def _stamps(
+    device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1
+) -> tuple[NDArray[np.uint64], float]:
     """Run passes in one submission; return their ticks, shape (passes, kernels, 2), and the wall in ns."""
     session = context_of(device).timing_helper.session()
     encoder = device.create_command_encoder()
@@ -91,7 +94,7 @@ def _stamps(device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: i
 
 def _timed(
     device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1
-) -> tuple[np.ndarray, np.ndarray, float]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Run passes in one submission; return their valid lengths and the gaps between them in ns, and the wall."""
     ticks, wall_ns = _stamps(device, bound, passes, trials)
     period_ns = context_of(device).timing_helper.tick_period_ns
@@ -102,7 +105,7 @@ def _timed(
     return lengths[~np.isnan(lengths)], gaps, wall_ns
 
 
-def _median(values: Sequence[float] | np.ndarray) -> float | None:
+def _median(values: Sequence[float] | NDArray[np.float64]) -> float | None:
     return float(np.median(values)) if len(values) else None
 
 
@@ -281,12 +284,12 @@ def _pass_ns(device: wgpu.GPUDevice, bound: BoundPlan) -> float | None:
     return None if not ns else ns / trials
 
 
-def cache_knee_bytes(copies: Sequence[dict[str, float]]) -> int | None:
+def cache_knee_bytes(copies: Sequence[Mapping[str, float]]) -> int | None:
     """Estimate the last-level cache from copy speeds by size: what a copy touches where it has left the cache.
 
     Parameters
     ----------
-    copies : sequence of dict
+    copies : sequence of mapping
         With ``moved_bytes`` and ``gbytes_per_s``, ascending in size.
 
     Returns

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import wgpu
+from numpy.typing import NDArray
 
 from ...backend.wgpu_native import submit, wait_idle
 from ...errors import ArgumentError
@@ -71,7 +72,7 @@ class Block:
         The last stamp of the canary before: a sample that begins before it is stale.
     """
 
-    ticks: np.ndarray | None
+    ticks: NDArray[np.uint64] | None
     submissions: tuple[int, ...]
     walls_ns: tuple[float, ...]
     submits_ns: tuple[float, ...]
@@ -249,7 +250,7 @@ class Sampler:
                 session.abandon()
             raise
 
-    def _canary_time(self, stamps: np.ndarray) -> CanaryTime | None:
+    def _canary_time(self, stamps: NDArray[np.uint64]) -> CanaryTime | None:
         assert self._helper is not None, "without timestamps there are no stamps"
         return canary_time(stamps, self._helper.tick_period_ns, context_of(self.device).capabilities.tick_step_ns)
 

@@ -38,7 +38,7 @@ class _Judged:
     count: int
     canaries: tuple[CanaryTime | None, CanaryTime | None]
     cpu_ns: dict[str, list[float]]
-    ticks: np.ndarray | None = None
+    ticks: NDArray[np.uint64] | None = None
     kernels_ns: tuple[NDArray[np.float64], ...] = ()
     whole_ns: dict[str, NDArray[np.float64]] = field(default_factory=dict[str, NDArray[np.float64]])
     kernels_invalid: tuple[dict[str, int], ...] = ()
