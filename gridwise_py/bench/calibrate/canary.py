@@ -64,9 +64,7 @@ def canary_time(ticks: NDArray[np.uint64], period_ns: float, step_ns: float | No
     return CanaryTime(median, max(_MEDIAN_ERROR * deviation / math.sqrt(times.size), (step_ns or period_ns) / 2))
 
 
-def _differ(
-    a_ns: NDArray[np.float64] | float, b_ns: NDArray[np.float64] | float, error_ns: float
-) -> NDArray[np.bool_]:
+def _differ(a_ns: NDArray[np.float64] | float, b_ns: NDArray[np.float64] | float, error_ns: float) -> NDArray[np.bool_]:
     least = np.minimum(a_ns, b_ns)
     return np.asarray(np.abs(np.subtract(a_ns, b_ns)) > CLOCK_TOLERANCE * least + _ERRORS * math.sqrt(2) * error_ns)
 
