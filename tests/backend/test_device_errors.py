@@ -13,6 +13,7 @@ import gridwise_py as gw
 from gridwise_py.backend import device_errors as trouble
 from gridwise_py.runtime import device as device_module
 from gridwise_py.runtime.context import context_of
+from helpers.strategies import quick_first
 
 X = np.arange(10_000, dtype=np.uint32)
 PREFIX = np.cumsum(X, dtype=np.uint32)
@@ -53,7 +54,7 @@ def lost(fresh_device, wgpu_errors):
     wgpu_errors.clear()  # the loss is logged sooner or later
 
 
-@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("use", quick_first(list(USES)[:5], list(USES)))
 def test_a_lost_device(device, lost, use):
     made, kept = lost
     for _ in range(2):

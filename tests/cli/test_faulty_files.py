@@ -140,6 +140,7 @@ REFUSED = {
 }  # fmt: skip
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("command", READERS.values(), ids=list(READERS))
 @pytest.mark.parametrize(("change", "place"), REFUSED.values(), ids=list(REFUSED))
 def test_a_file_that_cannot_be_computed_with_is_refused_with_the_place(run, change, place, command):
@@ -177,6 +178,7 @@ ACCEPTED = {
 }
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("command", READERS.values(), ids=list(READERS))
 @pytest.mark.parametrize("change", ACCEPTED.values(), ids=list(ACCEPTED))
 def test_a_file_that_is_odd_is_shown_or_refused(run, change, command):

@@ -81,6 +81,7 @@ def test_emulated_subgroups_of_other_sizes(device, form, size):
     check(device, f"emulated-{size}", "affine", "i32", form, "exclusive", workgroup_size=32, blocks=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [4, 16, 32, 64, 128])
 def test_sorts_with_emulated_subgroups(device, size):
     check_sort(device, f"emulated-{size}", 3000, parts=2)
