@@ -64,6 +64,11 @@ class OnGpu(ABC):
 
     @property
     @abstractmethod
+    def device(self) -> wgpu.GPUDevice:
+        """The device that it is on."""
+
+    @property
+    @abstractmethod
     def size(self) -> int:
         """Number of items."""
 

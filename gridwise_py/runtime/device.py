@@ -32,6 +32,7 @@ from ..types.capabilities import Capabilities
 __all__ = [
     "AdapterDescription",
     "default_device",
+    "default_device_if_made",
     "device_key",
     "hold_clock",
     "list_adapters",
@@ -305,6 +306,11 @@ def default_device() -> wgpu.GPUDevice:
         if not _default or is_lost(_default[0]):
             _default[:] = [request_device()]
         return _default[0]
+
+
+def default_device_if_made() -> wgpu.GPUDevice | None:
+    """Return the default device; None where nobody has asked for it yet."""
+    return _default[0] if _default else None
 
 
 def device_key(device: wgpu.GPUDevice) -> dict[str, str]:

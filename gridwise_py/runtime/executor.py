@@ -72,7 +72,7 @@ class _Transfer:
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
-    __slots__ = ("__weakref__", "_own", "labels", "plan", "raw", "steps", "title")
+    __slots__ = ("__weakref__", "labels", "own_buffers", "plan", "raw", "steps", "title")
 
     def __init__(
         self,
@@ -84,7 +84,8 @@ class BoundPlan:
         self.plan: Plan = plan
         #: The dispatches for the C functions; None where there is more than dispatches, or no such functions.
         self.raw: RawCommands | None = raw
-        self._own = own  # kept alive
+        #: Those that are not a caller's: scratch, parameters and constants.
+        self.own_buffers: tuple[wgpu.GPUBuffer, ...] = own
         self.steps: list[_Dispatch | _Transfer] = steps
         self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, _Dispatch))
         self.title: str = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages

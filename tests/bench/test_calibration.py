@@ -148,7 +148,7 @@ def test_the_fma_kernel_never_stores(device):
     encoder = device.create_command_encoder()
     bound.encode(encoder)
     device.queue.submit([encoder.finish()])
-    assert not gw.Array(bound._own[0], "u32").to_numpy().any()
+    assert not gw.Array(bound.own_buffers[0], "u32").to_numpy().any()
 
 
 # ---- what is made of them

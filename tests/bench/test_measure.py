@@ -19,7 +19,10 @@ from gridwise_py.bench.sampling import sampler as sampling
 from gridwise_py.bench.sampling.measure import measure_case
 from gridwise_py.bench.sampling.sampler import Sampler
 from gridwise_py.bench.stats.series import StopReason
+from gridwise_py.planning.signature import Argument
+from gridwise_py.primitives.base import Primitive
 from gridwise_py.runtime.context import context_of
+from helpers.cases import FULL
 
 X = np.random.default_rng(7).integers(0, 1000, 20_011, dtype=np.uint32)
 
@@ -249,7 +252,7 @@ def test_the_canary_computes_what_it_says(device):
     for _ in range(512 * 8):
         x = x * np.uint32(747796405)
         x ^= x >> np.uint32(15)
-    np.testing.assert_array_equal(gw.Array(bound._own[0], "u32").to_numpy(), x)
+    np.testing.assert_array_equal(gw.Array(bound.own_buffers[0], "u32").to_numpy(), x)
 
 
 @pytest.mark.parametrize("size_bytes", [16, 4096, 1 << 20, (1 << 20) + 48])
@@ -477,6 +480,17 @@ def test_cases(timed, device):
         assert (m.primitive, m.n, m.case["datatype"]) == (primitive, 1000, "f32")
 
 
+def test_an_argument_of_any_datatype_has_that_of_the_case():
+    class Anything(Primitive):
+        arguments = (Argument("input", datatype=None), Argument("output", is_output=True, datatype=None, length=1))
+
+        def plan(self, layout):
+            raise NotImplementedError
+
+    inputs = Case("copy", 10, "f32").inputs(Anything(None, capabilities=FULL), seed=0)
+    assert {name: (x.size, x.dtype) for name, x in inputs.items()} == {"input": (10, np.float32)}
+
+
 def test_a_case_that_fails_is_a_measurement_with_an_error(device):
     m = measure_case(device, Case("scan", 1 << 40, "u32", "add"), _protocol(), "hot")
     assert m.error
@@ -539,7 +553,7 @@ def test_benchmark_waits_for_the_queue_of_what_is_returned(device, fresh_device,
     waited = set()
     module = sys.modules["gridwise_py.bench.sampling.benchmark"]
     real = module.bracket
-    monkeypatch.setattr(module, "_default", [device])
+    monkeypatch.setattr(module, "default_device_if_made", lambda: device)
     monkeypatch.setattr(module, "bracket", lambda d, submit: (waited.add(d), real(d, submit))[1])
     for fn in (
         lambda: gw.cumsum(x),
@@ -560,7 +574,7 @@ def test_benchmark_waits_for_the_queue_of_what_is_returned(device, fresh_device,
 
 
 def test_benchmark_must_know_whose_queue_to_wait_for(device, monkeypatch):
-    monkeypatch.setattr("gridwise_py.bench.sampling.benchmark._default", [])
+    monkeypatch.setattr("gridwise_py.bench.sampling.benchmark.default_device_if_made", lambda: None)
     with pytest.raises(gw.ArgumentError, match="device="):
         gw.benchmark(lambda: None)
     assert gw.benchmark(lambda: None, n_iters=2, device=device).cpu_wall.summary.count == 2

@@ -269,7 +269,7 @@ def test_a_plan_that_goes_leaves_nothing_on_a_buffer_that_lives_on(fresh_device,
     monkeypatch.setattr(executor, "_MAX_PLANS", 1)
     scan = gw.Scan(fresh_device)
     x, y = gw.asarray(X, fresh_device), gw.empty(X.size, "u32", fresh_device)
-    gone = [weakref.ref(buffer) for buffer in scan.bind(input=x, output=y).bound_plan._own]
+    gone = [weakref.ref(buffer) for buffer in scan.bind(input=x, output=y).bound_plan.own_buffers]
     assert gone
     scan.release()
     if goes == "by clear":

@@ -1,7 +1,7 @@
 """JSON objects as frozen dataclasses: what is read is written again as it was."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import pytest
@@ -20,7 +20,7 @@ class Colour(StrEnum):
 class Leaf(Record):
     """Has a name that is its key in a mapping."""
 
-    name: str = key(None)
+    name: str = field(metadata=key(None))
     colour: Colour
 
 
@@ -36,7 +36,7 @@ class Tree(Record):
     """Has one field of each kind."""
 
     height_m: float | None
-    class_: str = key("class", default="plant")
+    class_: str = field(default="plant", metadata=key("class"))
     leaves: Mapping[str, Leaf] | None = None
     rings: tuple[tuple[int, int], ...] = ()
     twigs: tuple[Twig, ...] | None = None

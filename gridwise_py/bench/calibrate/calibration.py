@@ -6,9 +6,9 @@ Floors are shown with times and never subtracted from them: a fitted intercept c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import wgpu
@@ -71,8 +71,8 @@ class Calibration:
     tick_period_ns: float
     tick_step_ns: float | None
     tick_check: TickCheck
-    floors_ns: Mapping[str, float | None] = field(default_factory=dict)
-    synchronising_ns: Mapping[str, float | None] = field(default_factory=dict)
+    floors_ns: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
+    synchronising_ns: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
     wait_method: str = ""
     copy: tuple[Mapping[str, float], ...] = ()
     triad: tuple[Mapping[str, float], ...] = ()
@@ -86,7 +86,7 @@ class Calibration:
 
     def peak_gbytes_per_s(self, array_bytes: int | None) -> float | None:
         """Return the faster of copy and triad with arrays of about this size; None means the largest."""
-        speeds = []
+        speeds: list[float] = []
         for points in (self.copy, self.triad):
             if points:
                 largest = max(point["array_bytes"] for point in points)
@@ -129,15 +129,25 @@ def _tick_check(data: Mapping[str, Any]) -> TickCheck:
     return TickCheck(cache.positive(data["span_ns"]), cache.positive(data["wall_ns"]))
 
 
-def _load(key: Mapping[str, str]) -> dict[str, Any]:
+class _Known(TypedDict, total=False):
+    """The facts about a device that this process knows; those that are missing were not found yet."""
+
+    canary_ns: float
+    fma_gflops: float | None
+    tick_check: TickCheck
+    calibration: Calibration
+
+
+def _load(key: Mapping[str, str]) -> _Known:
     """Return the stored calibration of a device; empty if the file is missing, broken, or for another key."""
     data = cache.load("calibration", key, _FORMAT)
-    kept: dict[str, Any] = {}
+    kept: _Known = {}
     try:
         if data is not None:
-            for name in ("canary_ns", "fma_gflops"):
-                if data.get(name) is not None:
-                    kept[name] = cache.positive(data[name])
+            if data.get("canary_ns") is not None:
+                kept["canary_ns"] = cache.positive(data["canary_ns"])
+            if data.get("fma_gflops") is not None:
+                kept["fma_gflops"] = cache.positive(data["fma_gflops"])
             if data.get("tick_check") is not None:
                 kept["tick_check"] = _tick_check(data["tick_check"])
             if data.get("calibration") is not None:
@@ -147,7 +157,7 @@ def _load(key: Mapping[str, str]) -> dict[str, Any]:
     return kept
 
 
-def _save(key: Mapping[str, str], kept: Mapping[str, Any]) -> None:
+def _save(key: Mapping[str, str], kept: _Known) -> None:
     """Store a calibration completely or not at all; an unwritable folder costs only time.
 
     A failed check of the tick is not stored, so another process tries again: the machine may have been busy.
@@ -162,7 +172,7 @@ def _save(key: Mapping[str, str], kept: Mapping[str, Any]) -> None:
     cache.save("calibration", key, _FORMAT, content)
 
 
-def _known(device: wgpu.GPUDevice) -> dict[str, Any]:
+def _known(device: wgpu.GPUDevice) -> _Known:
     """Return the calibration that this process knows, at first from the file."""
     return context_of(device).cached("calibration", lambda: _load(device_key(device)))
 
@@ -286,7 +296,7 @@ def _made(
     check: TickCheck,
     floors: Mapping[str, float | None],
     synchronising: Mapping[str, float | None],
-    speeds: Mapping[str, Any],
+    speeds: Mapping[str, Sequence[Mapping[str, float]]],
     gflops: float | None,
 ) -> Calibration:
     context = context_of(device)
@@ -330,11 +340,13 @@ def calibrate_run(device: wgpu.GPUDevice, arrays_bytes: Iterable[int], *, cold: 
         return None
     on_cpu = context.capabilities.is_cpu
     largest = min(_MAX_RUN_ARRAY_BYTES_CPU if on_cpu else _MAX_ARRAY_BYTES, _largest_array_bytes(device))
-    wanted = [*arrays_bytes, *([_MAX_RUN_ARRAY_BYTES_CPU if on_cpu else _MEMORY_ARRAY_BYTES] if cold else [])]
+    wanted = list(arrays_bytes)
+    if cold:
+        wanted.append(_MAX_RUN_ARRAY_BYTES_CPU if on_cpu else _MEMORY_ARRAY_BYTES)
     sizes = sorted({min(max(size // 4 * 4, 4), largest) for size in wanted if size})
     if len(sizes) > _MAX_RUN_SIZES:
         places = np.linspace(0, len(sizes) - 1, _MAX_RUN_SIZES).round().astype(int)
-        sizes = [sizes[place] for place in places]
+        sizes = [sizes[int(place)] for place in places]
     known = _known(device)
     probes.keep_busy(device, _BUSY_S)
     check = tick_check_of(device)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["CLOCK_TOLERANCE", "CanaryTime", "Settled", "canary_time", "clock_log_ratio", "is_slower", "settled"]
 
@@ -51,7 +52,7 @@ class Settled:
     canary: CanaryTime | None = None
 
 
-def canary_time(ticks: np.ndarray, period_ns: float, step_ns: float | None = None) -> CanaryTime | None:
+def canary_time(ticks: NDArray[np.uint64], period_ns: float, step_ns: float | None = None) -> CanaryTime | None:
     """Return the canary's time from the timestamps of several runs, shape (runs, 2); None if none is valid."""
     begins, ends = (column.astype(np.uint64) for column in np.asarray(ticks).reshape(-1, 2).T)
     valid = (begins != 0) & (ends > begins)
@@ -63,9 +64,9 @@ def canary_time(ticks: np.ndarray, period_ns: float, step_ns: float | None = Non
     return CanaryTime(median, max(_MEDIAN_ERROR * deviation / math.sqrt(times.size), (step_ns or period_ns) / 2))
 
 
-def _differ(a_ns: np.ndarray | float, b_ns: np.ndarray | float, error_ns: float) -> np.ndarray:
+def _differ(a_ns: NDArray[np.float64] | float, b_ns: NDArray[np.float64] | float, error_ns: float) -> NDArray[np.bool_]:
     least = np.minimum(a_ns, b_ns)
-    return np.abs(np.subtract(a_ns, b_ns)) > CLOCK_TOLERANCE * least + _ERRORS * math.sqrt(2) * error_ns
+    return np.asarray(np.abs(np.subtract(a_ns, b_ns)) > CLOCK_TOLERANCE * least + _ERRORS * math.sqrt(2) * error_ns)
 
 
 def is_slower(canary: CanaryTime, fastest_ns: float | None) -> bool:
@@ -86,12 +87,12 @@ def settled(pairs: Sequence[tuple[CanaryTime | None, CanaryTime | None]]) -> Set
     pairs : sequence of (CanaryTime or None, CanaryTime or None)
         Before and after each block of samples.
     """
-    known = [before is not None and after is not None for before, after in pairs]
-    if not all(known) or not pairs:
+    known = [(before, after) for before, after in pairs if before is not None and after is not None]
+    if len(known) < len(pairs) or not pairs:
         return Settled((True,) * len(pairs))
-    before, after = np.array([[a.median_ns, b.median_ns] for a, b in pairs]).T
+    before, after = np.array([[a.median_ns, b.median_ns] for a, b in known]).T
     # One error for all: with so few runs, that of a single canary is uncertain.
-    error = float(np.median([canary.error_ns for pair in pairs for canary in pair]))
+    error = float(np.median([canary.error_ns for pair in known for canary in pair]))
     steady = ~_differ(before, after, error)
     if not steady.any():
         return Settled((True,) * len(pairs), moved=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..stats.series import SampleClass
 
@@ -39,10 +40,10 @@ class Classified:
     classes: tuple[tuple[SampleClass, ...], ...]
     span_classes: tuple[SampleClass, ...]
     sum_classes: tuple[SampleClass, ...]
-    kernels_ns: np.ndarray
-    span_ns: np.ndarray
-    sum_ns: np.ndarray
-    gaps_ns: np.ndarray
+    kernels_ns: NDArray[np.float64]
+    span_ns: NDArray[np.float64]
+    sum_ns: NDArray[np.float64]
+    gaps_ns: NDArray[np.float64]
     last_end_ticks: int | None
 
     def invalid(self, kernel: int) -> dict[str, int]:
@@ -57,7 +58,7 @@ def count_invalid(classes: Sequence[SampleClass]) -> dict[str, int]:
 
 
 def classify(
-    ticks: np.ndarray | Sequence[Any],
+    ticks: NDArray[np.uint64] | Sequence[Any],
     period_ns: float,
     submissions: Sequence[int],
     walls_ns: Sequence[float],
@@ -152,7 +153,7 @@ def _judge(
     return SampleClass.EQUAL if begin == end else SampleClass.VALID
 
 
-def tick_step_ns(ticks: np.ndarray | Sequence[Any], period_ns: float) -> float | None:
+def tick_step_ns(ticks: NDArray[np.uint64] | Sequence[Any], period_ns: float) -> float | None:
     """Return the largest step, in ns, that divides all differences between timestamps; None without any."""
     stamps = np.unique(np.asarray(ticks, dtype=np.uint64))
     differences = np.diff(stamps[stamps != 0])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import wgpu
+from numpy.typing import NDArray
 
 from ...backend.wgpu_native import wait_idle
 from ...primitives import Copy
@@ -77,7 +78,9 @@ class TickCheck:
         return 0.8 <= self.ratio <= 1.02
 
 
-def _stamps(device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1) -> tuple[np.ndarray, float]:
+def _stamps(
+    device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1
+) -> tuple[NDArray[np.uint64], float]:
     """Run passes in one submission; return their ticks, shape (passes, kernels, 2), and the wall in ns."""
     session = context_of(device).timing_helper.session()
     encoder = device.create_command_encoder()
@@ -91,7 +94,7 @@ def _stamps(device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: i
 
 def _timed(
     device: wgpu.GPUDevice, bound: BoundPlan, passes: int = 1, trials: int = 1
-) -> tuple[np.ndarray, np.ndarray, float]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Run passes in one submission; return their valid lengths and the gaps between them in ns, and the wall."""
     ticks, wall_ns = _stamps(device, bound, passes, trials)
     period_ns = context_of(device).timing_helper.tick_period_ns
@@ -102,7 +105,7 @@ def _timed(
     return lengths[~np.isnan(lengths)], gaps, wall_ns
 
 
-def _median(values: Sequence[float] | np.ndarray) -> float | None:
+def _median(values: Sequence[float] | NDArray[np.float64]) -> float | None:
     return float(np.median(values)) if len(values) else None
 
 
@@ -132,16 +135,30 @@ def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCh
             break
         trials *= 2
     trials = max(1, int(np.ceil(trials * seconds * 1e9 / (t2 - t0))))
+<<<<<<< ours
     for _ in range(4):  # another process may take the CPU before the second reading of the clock
+||||||| base
+    for _ in range(4):  # another process may take the CPU between the end of the work and the second look at the clock
+=======
+    attempts = 4  # another process may take the CPU between the end of the work and the second look at the clock
+    while True:
+>>>>>>> theirs
         ticks, wall = _stamps(device, bound, trials=trials)
         begin, end = (int(tick) for tick in ticks[0, 0])
         # Not compared with the wall, unlike all other spans: this comparison is the result.
         check = TickCheck((end - begin) * context_of(device).timing_helper.tick_period_ns, wall)
+<<<<<<< ours
         if wall < 0.9e9 * seconds:  # the clock was still rising when the size of the work was chosen
+||||||| base
+        if wall < 0.9e9 * seconds:  # the clock was still rising when the work was sized
+=======
+        too_short = wall < 0.9e9 * seconds  # the clock was still rising when the work was sized
+        attempts -= 1
+        if not attempts or (check.ok and not too_short):
+            return check
+        if too_short:
+>>>>>>> theirs
             trials = int(np.ceil(1.1e9 * trials * seconds / wall))
-        elif check.ok:
-            break
-    return check
 
 
 def floors_ns(device: wgpu.GPUDevice) -> dict[str, float | None]:
@@ -164,7 +181,7 @@ def floors_ns(device: wgpu.GPUDevice) -> dict[str, float | None]:
 
 def _submissions(device: wgpu.GPUDevice, bound: BoundPlan, count: int = 50) -> list[tuple[int, int]]:
     """Return the times of submitting and of waiting, for submissions of one pass each."""
-    found = []
+    found: list[tuple[int, int]] = []
     for _ in range(count):
         encoder = device.create_command_encoder()
         bound.encode(encoder)
@@ -179,10 +196,10 @@ def synchronising_ns(device: wgpu.GPUDevice, count: int = 50) -> dict[str, float
     nothing = bind_nothing(device)
     submissions = _submissions(device, nothing, count)
     out = np.empty(1, dtype=np.uint32)
-    context, (buffer,) = context_of(device), nothing._own
+    context, (buffer,) = context_of(device), nothing.own_buffers
 
     def times(call: Callable[[], object]) -> list[int]:
-        found = []
+        found: list[int] = []
         for _ in range(count):
             wait_idle(device)
             begin = time.perf_counter_ns()
@@ -250,7 +267,7 @@ def copy_item_ns(device: wgpu.GPUDevice, items: int = 1 << 20) -> float:
     The arrays exceed the first-level caches, so that larger arrays are not much slower per item.
     """
     call = Copy(device, "u32").bind(input=asarray(np.zeros(items, dtype=np.uint32), device))
-    times = []
+    times: list[float] = []
     for _ in range(4):  # the first compiles
         encoder = device.create_command_encoder()
         call.bound_plan.encode(encoder, trials=2)
@@ -279,12 +296,12 @@ def _pass_ns(device: wgpu.GPUDevice, bound: BoundPlan) -> float | None:
     return None if not ns else ns / trials
 
 
-def cache_knee_bytes(copies: Sequence[dict[str, float]]) -> int | None:
+def cache_knee_bytes(copies: Sequence[Mapping[str, float]]) -> int | None:
     """Estimate the size of the last-level cache: the bytes that a copy touches when its speed drops.
 
     Parameters
     ----------
-    copies : sequence of dict
+    copies : sequence of mapping
         With ``moved_bytes`` and ``gbytes_per_s``, ascending in size.
 
     Returns

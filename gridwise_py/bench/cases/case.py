@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import wgpu
@@ -16,6 +17,7 @@ from ...primitives.base import Primitive
 from ...primitives.operator import OperatorPrimitive
 from ...primitives.sort import SortPrimitive
 from ...runtime.bound_call import BoundCall
+from ...types.datatype import as_datatype
 from ...types.operators import Multiply, as_binop
 from .distributions import UNIFORM, random_items
 from .names import case_name
@@ -53,9 +55,10 @@ class Case:
         """Make the primitive."""
         cls = REGISTRY[self.primitive]
         options, _ = cls.at_size(self.n)
+        make = cast(Callable[..., Primitive], cls)  # what is registered takes a datatype, unlike its base class
         if self.op is None:
-            return cls(device, self.datatype, **options)
-        return cls(device, self.datatype, as_binop(self.op), **options)
+            return make(device, self.datatype, **options)
+        return make(device, self.datatype, as_binop(self.op), **options)
 
     def inputs(self, primitive: Primitive, seed: int) -> dict[str, np.ndarray]:
         """Return random data for it, the same for the same seed.
@@ -68,7 +71,8 @@ class Case:
         rng = np.random.default_rng([seed, self.n])
         found: dict[str, np.ndarray] = {}
         for argument, length in primitive.at_size(self.n)[1].items():
-            dtype = primitive.signature.datatype(argument).dtype
+            # An argument of any datatype has that of the case.
+            dtype = (primitive.signature.datatype(argument) or as_datatype(self.datatype)).dtype
             size_bytes, limit = length * dtype.itemsize, primitive.capabilities.limits["max-buffer-size"]
             if size_bytes > limit:
                 raise LimitError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
-__all__ = ["MODES", "Mode"]
+__all__ = ["MODES", "Mode", "ModeLike"]
 
 
 class Mode(StrEnum):
@@ -15,5 +16,8 @@ class Mode(StrEnum):
     BATCH = "batch"  #: all trials of a kernel in one pass: only a mean, for kernels near the step of the clock
     LATENCY = "latency"  #: a submission per trial: what a single call costs its caller
 
+
+#: A mode, or its name.
+ModeLike: TypeAlias = Mode | Literal["hot", "cold", "batch", "latency"]
 
 MODES = tuple(mode.value for mode in Mode)

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ...primitives.base import Primitive
+from ...types.datatype import Datatype
 from ...types.operators import BinOp
 from ...types.unary_operators import UnaryOp
 
@@ -27,6 +28,8 @@ class Oracle:
         Takes the same. Returns how much each item may differ from the reference.
     op : BinOp, UnaryOp or None
         The operator that combines its items, or is applied to each.
+    datatype : Datatype or None
+        Of its items.
     kind : {"inclusive", "exclusive"} or None
         Of a scan. Without it a result of an operator is one item.
     """
@@ -34,12 +37,13 @@ class Oracle:
     reference: Callable[..., np.ndarray | tuple[np.ndarray, ...]] | None
     own_bound: Callable[..., np.ndarray] | None
     op: BinOp | UnaryOp | None
+    datatype: Datatype | None
     kind: Literal["inclusive", "exclusive"] | None
 
     @classmethod
     def of(cls, primitive: Primitive) -> Oracle:
         """Return that of a primitive."""
-        names = ("reference", "error_bound", "op", "kind")
+        names = ("reference", "error_bound", "op", "datatype", "kind")
         return cls(*(getattr(primitive, name, None) for name in names))
 
     def expected(self, inputs: Mapping[str, np.ndarray]) -> tuple[np.ndarray, ...]:

@@ -211,7 +211,7 @@ class CaseKey(NamedTuple):
 class Kernel(Series):
     """The times of one kernel; `name` is the key `label` in the file."""
 
-    name: str = key("label")
+    name: str = field(metadata=key("label"))
     gpu_ns: float | None = field(default=None, kw_only=True)
 
 

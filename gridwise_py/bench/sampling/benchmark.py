@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import wgpu
 
@@ -14,15 +14,19 @@ from ...display.html_table import html_table
 from ...display.quantities import format_time
 from ...errors import ArgumentError, DatatypeError
 from ...runtime.array import OnGpu
-from ...runtime.device import _default
+from ...runtime.chunked_array import Items
+from ...runtime.device import default_device_if_made
 from ...runtime.run import Run, bracket
 from ...timing.queries import TimingSession
 from ...timing.result import Span, TimingResult
 from ..calibrate.classify import WALL_SLACK
-from ..stats.series import SampleClass, Series
+from ..stats.series import SampleClass, Series, Summary
 from .samples import make_series
 
 __all__ = ["BenchmarkResult", "benchmark"]
+
+# What holds timestamps.
+Timed: TypeAlias = Run[Items] | TimingResult | TimingSession
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,11 @@ class BenchmarkResult:
     wait_method: str
 
     @property
-    def _headline(self) -> Any:
-        series = self.gpu_span if self.gpu_span is not None and self.gpu_span.summary is not None else self.cpu_wall
-        return series.summary
+    def _headline(self) -> Summary:
+        if self.gpu_span is not None and self.gpu_span.summary is not None:
+            return self.gpu_span.summary
+        assert self.cpu_wall.summary is not None, "each call has a wall"
+        return self.cpu_wall.summary
 
     @property
     def mean_ns(self) -> float:
@@ -71,8 +77,8 @@ class BenchmarkResult:
         used = self._headline
         clock = "CPU wall" if used is self.cpu_wall.summary else "GPU span"
         calls = f"{self.n_iters}" if used.count == self.n_iters else f"{used.count} of {self.n_iters}"
-        invalid = {} if self.gpu_span is None else self.gpu_span.invalid
-        classes = ", ".join(f"{count} {name}" for name, count in invalid.items())
+        invalid = self.gpu_span.invalid.items() if self.gpu_span is not None else ()
+        classes = ", ".join(f"{count} {name}" for name, count in invalid)
         discarded = f"; invalid GPU spans: {classes}" if classes else ""
         return (
             f"BenchmarkResult({clock} of {calls} calls: median {format_time(self.median_ns)}, mean "
@@ -80,7 +86,7 @@ class BenchmarkResult:
         )
 
     def _repr_html_(self) -> str:
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for name, series in (("GPU span", self.gpu_span), ("CPU wall", self.cpu_wall)):
             s = None if series is None else series.summary
             times = (None,) * 4 if s is None else (s.median_ns, s.mean_ns, s.std_ns, s.min_ns)
@@ -136,7 +142,7 @@ def benchmark(
     for _ in range(n_warmup - 1):
         fn()
     walls: list[float] = []
-    results: list[Any] = []
+    results: list[list[Timed] | None] = []
     for _ in range(n_iters):
         kept: list[Any] = []
         before, _, after = bracket(device, lambda kept=kept: kept.append(fn()))
@@ -162,23 +168,23 @@ def benchmark(
     )
 
 
-def _parts(returned: Any) -> Iterable[Any]:
+def _parts(returned: object) -> Iterable[object]:
     """Yield the objects that a call returned, also from lists, tuples and dicts."""
     if isinstance(returned, Mapping):
-        returned = list(returned.values())
+        returned = list(cast(Mapping[object, object], returned).values())
     if isinstance(returned, (list, tuple)):
-        for part in returned:
+        for part in cast(Sequence[object], returned):
             yield from _parts(part)
     else:
         yield returned
 
 
-def _device_of(returned: Any) -> wgpu.GPUDevice:
+def _device_of(returned: object) -> wgpu.GPUDevice:
     found: dict[int, wgpu.GPUDevice] = {}
     for part in _parts(returned):
-        part = next(iter(part.outputs.values()), None) if isinstance(part, Run) else part
-        if isinstance(part, (OnGpu, TimingSession)):
-            found[id(part.device)] = part.device
+        of = next(iter(cast(Run[Items], part).outputs.values()), None) if isinstance(part, Run) else part
+        if isinstance(of, (OnGpu, TimingSession)):
+            found[id(of.device)] = of.device
     if len(found) > 1:
         raise ArgumentError(
             f"it cannot be told whose queue to wait for: the callable returned results of {len(found)} devices; give "
@@ -186,29 +192,35 @@ def _device_of(returned: Any) -> wgpu.GPUDevice:
         )
     if found:
         return next(iter(found.values()))
-    if _default:
-        return _default[0]
+    default = default_device_if_made()
+    if default is not None:
+        return default
     raise ArgumentError(
         f"it cannot be told whose queue to wait for: the callable returned {type(returned).__name__}, and no default "
         f"device was made; give device=, or return the Run"
     )
 
 
-def _timings(returned: Any) -> list[Any] | None:
+def _timings(returned: object) -> list[Timed] | None:
     """Return the results with timestamps among those that a call returned."""
-    found = [
-        part
-        for part in _parts(returned)
-        if isinstance(part, (TimingResult, TimingSession)) or (isinstance(part, Run) and part._measurement is not None)
-    ]
+    found: list[Timed] = []
+    for part in _parts(returned):
+        if isinstance(part, Run):
+            run = cast(Run[Items], part)
+            if run.measurement is not None:
+                found.append(run)
+        elif isinstance(part, (TimingResult, TimingSession)):
+            found.append(part)
     return found or None
 
 
-def _spans(timings: list[Any]) -> list[Span]:
+def _spans(timings: Iterable[Timed]) -> list[Span]:
     spans: list[Span] = []
     for part in timings:
-        part = part.get_timing_result() if isinstance(part, Run) else part
-        spans += part.spans() if isinstance(part, TimingSession) else part.spans
+        if isinstance(part, TimingSession):
+            spans += part.spans()
+        else:
+            spans += part.get_timing_result().spans if isinstance(part, Run) else part.spans
     return spans
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ...primitives.base import Primitive
 from ...runtime.array import Array, asarray, empty
 from ...types.datatype import DATATYPES
 from ..cases.distributions import UNIFORM, random_items
+from ..cases.mode import ModeLike
 from ..checks.check import Mismatch, differences
 from ..checks.oracle import Oracle
 from .measure import measure
@@ -27,7 +28,7 @@ def interleaved(
     *,
     rounds: int,
     protocol: SamplingProtocol,
-    mode: str = "batch",
+    mode: ModeLike = "batch",
     check: Callable[[Mapping[str, Array]], Mismatch | None] | bool = False,
 ) -> dict[str, list[Measurement]]:
     """Measure each primitive once per round, in a new random order each round.
@@ -53,6 +54,7 @@ def interleaved(
     """
     if rounds < 1:
         raise ArgumentError(f"rounds is {rounds!r}, but must be at least 1")
+    given = cast(Mapping[str, Any], arrays)
     rng = np.random.default_rng(protocol.seed)
     found: dict[str, list[Measurement]] = {name: [] for name in primitives}
     for round_number in range(rounds):
@@ -61,7 +63,7 @@ def interleaved(
             if taken and not taken[0].correct:
                 continue
             wanted = check if round_number == 0 else False
-            taken.append(measure(primitives[name], mode=mode, protocol=protocol, check=wanted, **arrays))
+            taken.append(measure(primitives[name], mode=mode, protocol=protocol, check=wanted, **given))
     return found
 
 

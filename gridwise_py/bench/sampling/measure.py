@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import wgpu
@@ -18,11 +18,12 @@ from ...runtime.array import Array, asarray
 from ...runtime.bound_call import BoundCall
 from ...runtime.chunked_array import parts
 from ...runtime.context import context_of
+from ...runtime.executor import BoundPlan
 from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
 from ..calibrate.canary import is_slower
 from ..calibrate.kernels import bind_flush
 from ..cases.case import Case
-from ..cases.mode import MODES, Mode
+from ..cases.mode import MODES, Mode, ModeLike
 from ..checks.check import Mismatch, mismatch
 from ..checks.oracle import Oracle
 from ..stats.series import StopReason
@@ -40,14 +41,14 @@ _FLUSH_FACTOR = 4
 # A trial that exceeds the maximum of a submission by less than this factor gets no warning: its time is an estimate.
 _LONG_TRIAL = 1.05
 
-Check = bool | Callable[[dict[str, Array]], Mismatch | None]
+Check: TypeAlias = bool | Callable[[dict[str, Array]], Mismatch | None]
 
 
 def measure(
     primitive: Primitive,
     /,
     *,
-    mode: Mode | Literal["hot", "cold", "batch", "latency"] = "hot",
+    mode: ModeLike = "hot",
     protocol: SamplingProtocol | None = None,
     restore: Iterable[str] | None = None,
     check: Check = True,
@@ -103,8 +104,8 @@ def measure_case(
     protocol = protocol or SamplingProtocol()
     try:
         primitive = case.make(device)
-        inputs = case.inputs(primitive, protocol.seed)
-        measured = measure(primitive, mode=mode, protocol=protocol, case=case.axes, **inputs)
+        inputs = cast(dict[str, Any], case.inputs(primitive, protocol.seed))
+        measured = measure(primitive, mode=cast(ModeLike, mode), protocol=protocol, case=case.axes, **inputs)
         return replace(measured, primitive=case.primitive, n=case.n)
     except (GridwiseError, wgpu.GPUError, MemoryError) as error:
         return Measurement(
@@ -194,7 +195,7 @@ def _prepared(
     return _Subject(device, call, mode, restored, pristine, checker, cold_start_ns)
 
 
-def _first_run(device: wgpu.GPUDevice, bound: Any) -> int:
+def _first_run(device: wgpu.GPUDevice, bound: BoundPlan) -> int:
     begin = time.perf_counter_ns()
     encoder = device.create_command_encoder()
     bound.encode(encoder)
@@ -297,13 +298,13 @@ def _warnings(
     warm: WarmUp,
     fastest_ns: float | None,
 ) -> list[str]:
-    found = []
+    found: list[str] = []
     mode = sampler.mode
     capabilities = context_of(device).capabilities
     if not warm.stationary:
         found.append(f"times were not stationary after {warm.seconds:.2f} s of warm-up")
     canary = samples.settled.canary
-    if canary is not None and is_slower(canary, fastest_ns):
+    if canary is not None and fastest_ns is not None and is_slower(canary, fastest_ns):
         found.append(
             f"the clock was below its best: the canary kernel took {canary.median_ns * 1e-3:.1f} µs, and "
             f"{fastest_ns * 1e-3:.1f} µs at the fastest that was seen on this device"
@@ -363,7 +364,8 @@ class _Pristine:
 
     def __init__(self, device: wgpu.GPUDevice, arrays: list[Array]):
         usage = wgpu.BufferUsage
-        self._copies = []
+        #: Copies, the buffers that they are of, and where in these they begin, in bytes.
+        self._copies: list[tuple[wgpu.GPUBuffer, wgpu.GPUBuffer, int]] = []
         encoder = device.create_command_encoder()
         for array in arrays:
             if not array.nbytes:

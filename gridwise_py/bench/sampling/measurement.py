@@ -64,12 +64,12 @@ class Measurement:
     primitive: str
     mode: Mode
     n: int
-    case: Mapping[str, Any] = field(default_factory=dict)
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    protocol: Mapping[str, Any] = field(default_factory=dict)
+    case: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    protocol: Mapping[str, Any] = field(default_factory=dict[str, Any])
     kernels: tuple[Series, ...] = ()
-    whole: Mapping[str, Series] = field(default_factory=dict)
-    work: Mapping[str, int] = field(default_factory=dict)
+    whole: Mapping[str, Series] = field(default_factory=dict[str, Series])
+    work: Mapping[str, int] = field(default_factory=dict[str, int])
     shaders_sha256: tuple[str, ...] = ()
     cold_start_ns: float | None = None
     stop_reason: StopReason | None = None
@@ -77,7 +77,7 @@ class Measurement:
     canary_ns: tuple[float, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
     warnings: tuple[str, ...] = ()
-    observations: Mapping[str, Any] = field(default_factory=dict)
+    observations: Mapping[str, Any] = field(default_factory=dict[str, Any])
     ticks: tuple[tuple[tuple[int, int], ...], ...] = ()
     tick_period_ns: float | None = None
     error: str | None = None

@@ -7,6 +7,7 @@ during timed work, and without a thread. If nothing can be observed, the result 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -49,8 +50,7 @@ def observe(device: wgpu.GPUDevice) -> dict[str, Any]:
 def _nvml() -> Any:
     """Return the module pynvml, initialised once per process, or None."""
     try:
-        import pynvml
-
+        pynvml: Any = importlib.import_module("pynvml")  # of an extra, so that a type checker need not have it
         pynvml.nvmlInit()
     except Exception:  # not installed, no driver, no permission: no reason is one to stop a measurement
         return None
@@ -86,7 +86,7 @@ def _look(nvml: Any, handle: Any) -> dict[str, Any]:
         "memory_used_bytes": lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used),
         "throttle_reasons": lambda: _reasons(int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))),
     }
-    found = {}
+    found: dict[str, Any] = {}
     for name, ask in questions.items():
         try:
             found[name] = ask()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import wgpu
+from numpy.typing import NDArray
 
 from ...backend.wgpu_native import submit, wait_idle
 from ...errors import ArgumentError
@@ -71,7 +72,7 @@ class Block:
         The last timestamp of the canary before the block: a sample that begins earlier is stale.
     """
 
-    ticks: np.ndarray | None
+    ticks: NDArray[np.uint64] | None
     submissions: tuple[int, ...]
     walls_ns: tuple[float, ...]
     submits_ns: tuple[float, ...]
@@ -237,8 +238,9 @@ class Sampler:
             return self._block(samples, session)
 
     @contextmanager
-    def _session(self) -> Iterator[TimingSession]:
+    def _session(self) -> Generator[TimingSession]:
         """Yield a session whose queries are returned even after an error."""
+        assert self._helper is not None, "without timestamps there is no session"
         session = self._helper.session()
         try:
             yield session
@@ -248,7 +250,8 @@ class Sampler:
                 session.abandon()
             raise
 
-    def _canary_time(self, stamps: np.ndarray) -> CanaryTime | None:
+    def _canary_time(self, stamps: NDArray[np.uint64]) -> CanaryTime | None:
+        assert self._helper is not None, "without timestamps there are no stamps"
         return canary_time(stamps, self._helper.tick_period_ns, context_of(self.device).capabilities.tick_step_ns)
 
     def _block(self, samples: int, session: TimingSession | None) -> Block:

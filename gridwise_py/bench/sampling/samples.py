@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..calibrate.canary import CLOCK_TOLERANCE, CanaryTime, Settled, settled
 from ..calibrate.classify import classify, count_invalid
 from ..cases.mode import Mode
+from ..stats.resampling import Times
 from ..stats.series import SampleClass, Series
 from ..stats.statistics import summarize
 from .sampler import Block
@@ -22,10 +24,10 @@ _STEPS_OF_A_SPAN = 100
 CLOCK_MOVED, LEFT_OUT = "the clock moved", "taken at another clock"
 
 
-def make_series(name: str, values_ns: Sequence[float], invalid: dict[str, int] | None = None) -> Series:
+def make_series(name: str, values_ns: Times, invalid: dict[str, int] | None = None) -> Series:
     """Return a series with its statistics; NaN is left out."""
     x = np.asarray(values_ns, dtype=np.float64)
-    valid = x[~np.isnan(x)].tolist()
+    valid: list[float] = x[~np.isnan(x)].tolist()
     return Series(name, tuple(valid), summarize(valid) if valid else None, invalid or {})
 
 
@@ -36,11 +38,11 @@ class _Judged:
     count: int
     canaries: tuple[CanaryTime | None, CanaryTime | None]
     cpu_ns: dict[str, list[float]]
-    ticks: np.ndarray | None = None
-    kernels_ns: np.ndarray | None = None  # kernels × samples
-    whole_ns: dict[str, np.ndarray] = field(default_factory=dict)
+    ticks: NDArray[np.uint64] | None = None
+    kernels_ns: tuple[NDArray[np.float64], ...] = ()
+    whole_ns: dict[str, NDArray[np.float64]] = field(default_factory=dict[str, NDArray[np.float64]])
     kernels_invalid: tuple[dict[str, int], ...] = ()
-    whole_invalid: dict[str, dict[str, int]] = field(default_factory=dict)
+    whole_invalid: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
 
 
 class Samples:
@@ -69,7 +71,7 @@ class Samples:
         self._last_end: int | None = None
         self._timed = False
         #: Which blocks are kept, and at which clock.
-        self.settled = Settled(())
+        self.settled: Settled = Settled(())
 
     def add(self, block: Block, period_ns: float | None) -> None:
         """Classify the samples of a block and add them."""
@@ -90,7 +92,7 @@ class Samples:
             judged = replace(
                 judged,
                 ticks=block.ticks,
-                kernels_ns=found.kernels_ns.T / self._divide,
+                kernels_ns=tuple(found.kernels_ns.T / self._divide),
                 whole_ns={
                     "gpu_span": found.span_ns / self._divide,
                     "gpu_sum": found.sum_ns / self._divide,
@@ -100,7 +102,7 @@ class Samples:
                 whole_invalid={"gpu_span": count_invalid(found.span_classes), "gpu_sum": sums, "gaps": sums},
             )
         self._blocks.append(judged)
-        self.settled: Settled = settled([b.canaries for b in self._blocks])
+        self.settled = settled([b.canaries for b in self._blocks])
 
     @property
     def count(self) -> int:
@@ -117,7 +119,7 @@ class Samples:
         """The canary before and after each block."""
         return [canary for block in self._blocks for canary in block.canaries if canary is not None]
 
-    def _gathered(self, of: Callable[[_Judged], Sequence[float]]) -> tuple[list[float], int]:
+    def _gathered(self, of: Callable[[_Judged], Times]) -> tuple[list[float], int]:
         """Return the samples of one series, and how many valid ones were left out."""
         values: list[float] = []
         left_out = 0
@@ -132,11 +134,11 @@ class Samples:
     def _series(
         self,
         name: str,
-        of: Callable[[_Judged], Sequence[float]],
+        of: Callable[[_Judged], Times],
         invalid_of: Callable[[_Judged], Mapping[str, int]] = lambda block: {},
     ) -> Series:
         values, left_out = self._gathered(of)
-        invalid = sum((Counter(invalid_of(block)) for block in self._blocks), Counter())
+        invalid = sum((Counter(invalid_of(block)) for block in self._blocks), Counter[str]())
         invalid[SampleClass.OTHER_CLOCK.value] += left_out
         return make_series(name, values, dict(sorted((+invalid).items())))
 
@@ -176,7 +178,7 @@ class Samples:
 
     def warnings(self, tick_step_ns: float | None) -> list[str]:
         """Return the warnings about the samples."""
-        found = []
+        found: list[str] = []
         if self.settled.moved:
             found.append(
                 f"{CLOCK_MOVED}: before and after each block of samples the canary kernel took times that differ by "
@@ -191,7 +193,7 @@ class Samples:
         if not self._timed:
             return found
         kernels = self.kernels()
-        discarded = sum((Counter(kernel.invalid) for kernel in kernels), Counter())
+        discarded = sum((Counter(kernel.invalid) for kernel in kernels), Counter[str]())
         del discarded[SampleClass.OTHER_CLOCK.value]
         if discarded:
             classes = ", ".join(f"{count} {name}" for name, count in sorted(discarded.items()))

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = [
+    "Times",
     "autocorrelation_time",
     "block_length",
     "bootstrap_medians",
@@ -17,6 +20,9 @@ __all__ = [
     "resample",
     "widened",
 ]
+
+#: Times in their order.
+Times: TypeAlias = Sequence[float] | NDArray[np.float64]
 
 _RESAMPLES = 1000
 _FAST_RESAMPLES = 10_000
@@ -28,7 +34,7 @@ _LEAST_RESAMPLES = 300
 # ---- dependence between samples
 
 
-def autocorrelation_time(samples_ns: Sequence[float]) -> float:
+def autocorrelation_time(samples_ns: Times) -> float:
     """Return how many consecutive samples are worth one independent sample.
 
     Integrated over Sokal's automatic window, for the series "above or below the median": the error of a median depends
@@ -83,7 +89,9 @@ def block_length(tau: float, count: int) -> int:
 # ---- bootstrap
 
 
-def resample(x: np.ndarray, block: int, rng: np.random.Generator, resamples: int = _RESAMPLES) -> np.ndarray:
+def resample(
+    x: NDArray[np.float64], block: int, rng: np.random.Generator, resamples: int = _RESAMPLES
+) -> NDArray[np.float64]:
     """Return resamples of `x` as rows, by a circular block bootstrap; fewer if `x` is long."""
     n = x.size
     resamples = min(resamples, max(_RESAMPLED_ITEMS // n, _LEAST_RESAMPLES))
@@ -95,12 +103,12 @@ def resample(x: np.ndarray, block: int, rng: np.random.Generator, resamples: int
 
 
 def bootstrap_medians(
-    samples_ns: Sequence[float],
+    samples_ns: Times,
     *,
     tau: float | None = None,
     rng: np.random.Generator | None = None,
     resamples: int = _RESAMPLES,
-) -> np.ndarray:
+) -> NDArray[np.float64]:
     """Return medians of resamples, for percentiles.
 
     Parameters
@@ -135,7 +143,7 @@ def bootstrap_medians(
     return (first + ordered[np.minimum((above * n).astype(np.intp), n - 1)]) / 2
 
 
-def widened(estimates: np.ndarray, tau: float, block: int, count: int) -> np.ndarray:
+def widened(estimates: NDArray[np.float64], tau: float, block: int, count: int) -> NDArray[np.float64]:
     """Widen the distribution of resampled estimates to correct for a block bootstrap with few blocks.
 
     Because blocks cut dependence at their ends, the variance is too small by about tau / block. Because they are few,
@@ -150,7 +158,7 @@ def widened(estimates: np.ndarray, tau: float, block: int, count: int) -> np.nda
     return middle + factor * (estimates - middle)
 
 
-def _row_medians(rows: np.ndarray) -> np.ndarray:
+def _row_medians(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     n = rows.shape[1]
     middle = n // 2
     if n % 2:
@@ -159,7 +167,7 @@ def _row_medians(rows: np.ndarray) -> np.ndarray:
     return (parted[:, :middle].max(axis=1) + parted[:, middle]) / 2
 
 
-def interquartile_mean(rows: np.ndarray) -> np.ndarray:
+def interquartile_mean(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean of the middle half of each row: nearly a median, but smooth between two modes."""
     quarter = rows.shape[-1] // 4
     if not quarter:
@@ -168,7 +176,7 @@ def interquartile_mean(rows: np.ndarray) -> np.ndarray:
     return parted[..., quarter : rows.shape[-1] - quarter].mean(axis=-1)
 
 
-def median_interval(ordered: np.ndarray, tau: float, confidence: float = 0.95) -> tuple[float, float]:
+def median_interval(ordered: NDArray[np.float64], tau: float, confidence: float = 0.95) -> tuple[float, float]:
     """Return an interval of the median from order statistics: nearly that of a bootstrap, at almost no cost.
 
     Parameters

@@ -91,10 +91,10 @@ class Series(Record):
         How many samples of each `SampleClass` were discarded.
     """
 
-    name: str = key(None)
+    name: str = field(metadata=key(None))
     samples_ns: tuple[float, ...]
     summary: Summary | None
-    invalid: Mapping[str, int] = field(default_factory=dict)
+    invalid: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def median_ns(self) -> float | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import ArgumentError
 from .resampling import autocorrelation_time, bootstrap_medians, median_interval
@@ -20,7 +21,7 @@ __all__ = ["Stopping", "StoppingRule", "is_stationary", "summarize"]
 _OUTLIER_RANGES = 1.5
 
 
-def _checked(samples_ns: Sequence[float]) -> np.ndarray:
+def _checked(samples_ns: Sequence[float]) -> NDArray[np.float64]:
     x = np.asarray(samples_ns, dtype=np.float64)
     if x.ndim != 1 or not x.size:
         raise ArgumentError(f"samples of shape {x.shape} were given; statistics need one row of at least one sample")
@@ -149,7 +150,7 @@ class Stopping:
             return StopReason.COUNT
         return StopReason.TIMEOUT if elapsed_s >= self.rule.timeout_s else None
 
-    def _look(self, x: np.ndarray) -> StopReason | None:
+    def _look(self, x: NDArray[np.float64]) -> StopReason | None:
         ordered = np.sort(x)
         tau = autocorrelation_time(x)
         if tau > 1:

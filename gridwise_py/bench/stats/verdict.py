@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import ArgumentError
 from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
@@ -15,7 +17,7 @@ from .series import Series
 
 __all__ = ["Cause", "Evidence", "Limits", "Pair", "Verdict", "VerdictKind", "decide", "judge", "judge_all"]
 
-Samples = Series | Sequence[float] | Sequence[Sequence[float]]
+Samples: TypeAlias = Series | Sequence[float] | Sequence[Sequence[float]]
 
 # With fewer independent samples on a side there is no verdict, whatever the interval is.
 LEAST_UNITS = 5
@@ -329,8 +331,6 @@ def judge_all(
     list of Verdict
         In the order of the pairs.
     """
-    from scipy.stats import false_discovery_control
-
     if not 0 < threshold < 1:
         raise ArgumentError(f"threshold is {threshold!r}; it is a share between 0 and 1: 0.02 for 2 %")
     if not 0.75 <= confidence < 1:
@@ -338,14 +338,14 @@ def judge_all(
     found = [_weigh(pair, threshold, confidence, np.random.default_rng([seed, i])) for i, pair in enumerate(pairs)]
     if not found:
         return []
-    corrected = false_discovery_control([evidence.p_value for evidence, _ in found])
-    return [decide(replace(e, p_corrected=float(p)), limits) for (e, limits), p in zip(found, corrected, strict=True)]
+    corrected = _corrected([evidence.p_value for evidence, _ in found])
+    return [decide(replace(e, p_corrected=p), limits) for (e, limits), p in zip(found, corrected, strict=True)]
 
 
 # ---- evidence
 
 
-def _blocks(samples: Samples, side: str) -> list[np.ndarray]:
+def _blocks(samples: Samples, side: str) -> list[NDArray[np.float64]]:
     values = samples.samples_ns if isinstance(samples, Series) else samples
     nested = len(values) > 0 and not np.isscalar(values[0])
     blocks = [np.asarray(block, dtype=np.float64) for block in (values if nested else [values])]
@@ -360,10 +360,10 @@ def _blocks(samples: Samples, side: str) -> list[np.ndarray]:
 
 @dataclass(frozen=True)
 class _Side:
-    blocks: list[np.ndarray]
-    x: np.ndarray
+    blocks: list[NDArray[np.float64]]
+    x: NDArray[np.float64]
     tau: float
-    units: list[np.ndarray]  # nearly independent values: per block, medians of batches
+    units: list[NDArray[np.float64]]  # nearly independent values: per block, medians of batches
 
     @classmethod
     def of(cls, samples: Samples, side: str) -> _Side:
@@ -389,7 +389,7 @@ class _Side:
         # So few samples cannot show dependence: the runs must then lie apart as a whole.
         return spread / 2 if self.count < TESTABLE else 0.0
 
-    def estimates(self, statistic: str, rng: np.random.Generator) -> np.ndarray:
+    def estimates(self, statistic: str, rng: np.random.Generator) -> NDArray[np.float64]:
         """Resampled logarithms of the statistic."""
         if statistic == "median":
             return np.log(
@@ -405,7 +405,7 @@ class _Side:
         return float(np.median(self.x) if statistic == "median" else interquartile_mean(self.x))
 
 
-def _batch_medians(x: np.ndarray, tau: float) -> np.ndarray:
+def _batch_medians(x: NDArray[np.float64], tau: float) -> NDArray[np.float64]:
     """Medians of consecutive batches, long enough that neighbours hardly depend on each other."""
     if tau <= 1:
         return x
@@ -414,8 +414,8 @@ def _batch_medians(x: np.ndarray, tau: float) -> np.ndarray:
 
 
 def _interval(
-    old: _Side, new: _Side, statistic: str, confidences: np.ndarray, rng: np.random.Generator
-) -> tuple[float, np.ndarray, np.ndarray]:
+    old: _Side, new: _Side, statistic: str, confidences: NDArray[np.float64], rng: np.random.Generator
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """Return the log ratio, and the ends of its interval for each confidence."""
     centre = math.log(new.value(statistic) / old.value(statistic))
     spread = rng.choice(new.estimates(statistic, rng), _PAIRS) - rng.choice(old.estimates(statistic, rng), _PAIRS)
@@ -438,7 +438,7 @@ def _pooled(old: Sequence[float], new: Sequence[float]) -> tuple[float, int]:
     return math.sqrt(squares / degrees * (1 / len(old) + 1 / len(new))), degrees
 
 
-def _between_blocks(old: _Side, new: _Side, confidences: np.ndarray) -> np.ndarray:
+def _between_blocks(old: _Side, new: _Side, confidences: NDArray[np.float64]) -> NDArray[np.float64]:
     """Half the widths of intervals of the log ratio that take each block as one value; 0 without blocks.
 
     Runs of the same code differ by more than the samples within a run: other clocks, other memory addresses.
@@ -452,19 +452,30 @@ def _between_blocks(old: _Side, new: _Side, confidences: np.ndarray) -> np.ndarr
     return stdtrit(degrees, (1 + confidences) / 2) * error
 
 
+def _scipy_stats() -> Any:
+    """Return scipy.stats, which has no types; loaded when it is needed, since that takes long."""
+    from scipy import stats
+
+    return stats
+
+
+def _corrected(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for the number of tests (Benjamini and Hochberg)."""
+    return [float(p) for p in _scipy_stats().false_discovery_control(p_values)]
+
+
 def _rank_test(old: _Side, new: _Side) -> float:
     from scipy.special import stdtr
-    from scipy.stats import mannwhitneyu, rankdata
 
     a, b = np.concatenate(old.units), np.concatenate(new.units)
     if min(a.min(), b.min()) == max(a.max(), b.max()):
         return 1.0
-    p = float(mannwhitneyu(a, b).pvalue)
+    p = float(_scipy_stats().mannwhitneyu(a, b).pvalue)
     if len(old.units) + len(new.units) < 3:
         return p
     # Blocks are the units: a t test on the mean rank of each (Conover and Iman), for ranks of three blocks have no
     # small p.
-    ranks = rankdata(np.concatenate([a, b]))
+    ranks = np.asarray(_scipy_stats().rankdata(np.concatenate([a, b])), dtype=np.float64)
     means = [float(r.mean()) for r in np.split(ranks, np.cumsum([u.size for u in [*old.units, *new.units]])[:-1])]
     split = len(old.units)
     error, degrees = _pooled(means[:split], means[split:])
