@@ -15,22 +15,12 @@ _KEY = "json key"
 _LEFT_OUT = "left out"
 
 
-<<<<<<< ours
-def key(name: str | None, **options: Any) -> Any:
-    """Return a dataclass field with another name in JSON; None if it is the object's key in a mapping."""
-    return field(metadata={_KEY: name}, **options)
-||||||| base
-def key(name: str | None, **options: Any) -> Any:
-    """Return a dataclass field that has another name in JSON; None where it is the object's key in a mapping."""
-    return field(metadata={_KEY: name}, **options)
-=======
 def key(name: str | None) -> Mapping[str, str | None]:
     """Return the metadata of a dataclass field that has another name in JSON.
 
     The name is None where it is the object's key in a mapping.
     """
     return {_KEY: name}
->>>>>>> theirs
 
 
 def left_out(default: Any = None) -> Any:

@@ -135,29 +135,17 @@ def check_tick(device: wgpu.GPUDevice, seconds: float = _TICK_CHECK_S) -> TickCh
             break
         trials *= 2
     trials = max(1, int(np.ceil(trials * seconds * 1e9 / (t2 - t0))))
-<<<<<<< ours
-    for _ in range(4):  # another process may take the CPU before the second reading of the clock
-||||||| base
-    for _ in range(4):  # another process may take the CPU between the end of the work and the second look at the clock
-=======
-    attempts = 4  # another process may take the CPU between the end of the work and the second look at the clock
+    attempts = 4  # another process may take the CPU before the second reading of the clock
     while True:
->>>>>>> theirs
         ticks, wall = _stamps(device, bound, trials=trials)
         begin, end = (int(tick) for tick in ticks[0, 0])
         # Not compared with the wall, unlike all other spans: this comparison is the result.
         check = TickCheck((end - begin) * context_of(device).timing_helper.tick_period_ns, wall)
-<<<<<<< ours
-        if wall < 0.9e9 * seconds:  # the clock was still rising when the size of the work was chosen
-||||||| base
-        if wall < 0.9e9 * seconds:  # the clock was still rising when the work was sized
-=======
-        too_short = wall < 0.9e9 * seconds  # the clock was still rising when the work was sized
+        too_short = wall < 0.9e9 * seconds  # the clock was still rising when the size of the work was chosen
         attempts -= 1
         if not attempts or (check.ok and not too_short):
             return check
         if too_short:
->>>>>>> theirs
             trials = int(np.ceil(1.1e9 * trials * seconds / wall))
 
 

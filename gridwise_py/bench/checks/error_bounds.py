@@ -124,20 +124,8 @@ def _of_products(x: np.ndarray) -> ErrorBound:
     )
 
 
-<<<<<<< ours
-def _selects(op: BinOp, x: np.ndarray, expected: np.ndarray, primitive: Primitive) -> bool:
-    """Whether an operator always returns one of its arguments, without rounding."""
-    if op.numpy in (np.minimum, np.maximum):
-        return True
-||||||| base
-def _selects(op: BinOp, x: np.ndarray, expected: np.ndarray, primitive: Primitive) -> bool:
-    """Whether an operator only hands on one of its arguments: then nothing rounds."""
-    if op.numpy in (np.minimum, np.maximum):
-        return True
-=======
 def _selects(x: np.ndarray, expected: np.ndarray, identity: np.ndarray) -> bool:
-    """Whether an operator only hands on one of its arguments, as it seems: then nothing rounds."""
->>>>>>> theirs
+    """Whether an operator always returns one of its arguments, as it seems: then nothing rounds."""
     word = np.dtype(f"u{x.dtype.itemsize}")
     return bool(np.isin(expected.view(word), np.concatenate([x, identity]).view(word)).all())
 
