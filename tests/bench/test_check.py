@@ -47,6 +47,7 @@ def _run(primitive, x):
 
 
 @pytest.mark.thin(1)
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("make", MAKE)
 @pytest.mark.parametrize("name", CASES)
 def test_right_results_are_right(device, name, make):

@@ -312,6 +312,7 @@ def test_the_page_has_the_figures_of_the_files():
     assert "| submit only |" in script.BLOCK.search(text)[3]
 
 
+@pytest.mark.slow
 def test_the_table_of_a_page(document):
     text = timers_markdown(document)
     assert text.count("| submit only |") == 2

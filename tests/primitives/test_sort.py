@@ -427,6 +427,7 @@ def test_few_keys_have_tiles_of_their_own():
     assert len(wished.siblings) < len(plan(10241).siblings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "items", "parts"),
     # Texts of many items and parts take up to 20 seconds to compile.

@@ -370,6 +370,7 @@ def test_sort_in_segments(device, datatype, strategy):
         assert_same(run.output.to_numpy(), np.sort(keys, kind="stable"))
 
 
+@pytest.mark.slow
 def test_sort_in_place_pairs_and_positions_in_segments(device):
     keys, values = _keys("i32", 9001), np.arange(9001, dtype=np.uint64)
     caps = _limited(device, 4 * 9001 // 2 + 1040)
@@ -392,6 +393,7 @@ def test_sort_in_place_pairs_and_positions_in_segments(device):
     assert_same(run.outputs["output_values"].to_numpy(), values[order])
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize(("datatype", "m", "n", "k"), [("f32", 65, 50, 33), ("f32", 64, 64, 64), ("f16", 65, 50, 33)])
 def test_matmul_in_segments(device, datatype, m, n, k):
     rng = np.random.default_rng(5)

@@ -77,6 +77,7 @@ class _Overwriting:
         before.copy_from(np.array([99], view.dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.gpu
 def test_a_soak_goes_on_where_it_was_and_tells_of_wrong_answers(tmp_path, monkeypatch):
     path = tmp_path / "soak.json"

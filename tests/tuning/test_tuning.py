@@ -274,6 +274,7 @@ def test_a_wrong_candidate_is_found_by_its_result(fresh_device, folder, monkeypa
         assert verdicts[128] != "wrong"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", TUNED_KERNELS)
 def test_every_candidate_gives_right_results_on_this_adapter(device, kernel):
     plain = dataclasses.replace(gw.capabilities(device), tuning=None)
