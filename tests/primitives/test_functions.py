@@ -260,5 +260,5 @@ def test_an_array_of_one_dimension_but_no_shape_is_asked_for(device):
     assert "one dimension" in _refusal(lambda: gw.empty((10,), device=device))
     assert gw.empty(10, dtype="f32", device=device).datatype.name == "f32"
     assert gw.empty(10, device=device).datatype.name == "u32"
-    assert "two names" in _refusal(lambda: gw.empty(10, "u32", device, dtype="f32"))
+    assert "the same option" in _refusal(lambda: gw.empty(10, "u32", device, dtype="f32"))
     assert "give dtype=" in _refusal(lambda: gw.asarray([1, 2], device), gw.DatatypeError)
