@@ -284,6 +284,7 @@ def test_a_call_without_memory_leaves_what_was_bound(fresh_device, monkeypatch):
     np.testing.assert_array_equal(output.to_numpy(), PREFIX)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit on memory is Linux's")
 def test_no_memory_for_real(device):
     """In a process that may have only some memory more than it has."""

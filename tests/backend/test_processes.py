@@ -156,6 +156,7 @@ assert scan.execute().output.to_numpy()[-1] == X.sum()
     assert _python(code).splitlines() == ["returned None", "status 0"]
 
 
+@pytest.mark.slow
 def test_a_fork_before_the_first_use_makes_its_own_device(device):
     """Importing is no use of a GPU. Both of them work then, at the same time."""
     code = """

@@ -544,6 +544,7 @@ def _shown(comparison, width):
     return console.file.getvalue()
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
 @pytest.mark.parametrize("name", ["plain", "all kinds", "across", "not comparable"])
 def test_no_width_shortens_anything(name, width):

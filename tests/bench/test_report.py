@@ -169,6 +169,7 @@ def test_the_verdicts_are_those_of_compare(two_files):
     assert "slower" in {cell[0].split(",")[0] for cell in two_files.column("Verdicts", "verdict")}
 
 
+@pytest.mark.slow
 def test_files_that_cannot_be_compared_are_ranked_and_it_says_why():
     other = sweep(device={**DEVICE, "adapter": "another"})
     page = Page(report_html([source("a", sweep()), source("b", other)]))
@@ -526,6 +527,7 @@ def test_labels_cannot_change_the_structure_of_the_page(wild_html):
     assert len(wild.scripts) == len(tame.scripts)
 
 
+@pytest.mark.slow
 def test_labels_come_through_as_they_are_in_data_and_text(wild_html):
     page = Page(wild_html)
     data = json.dumps(page.shared(), ensure_ascii=False)

@@ -282,6 +282,7 @@ def test_a_broken_device_is_replaced(monkeypatch, device):
 # ---- a process of its own
 
 
+@pytest.mark.slow
 def test_isolated_cases_are_measured_as_others(device):
     job = Job(Case("copy", 1000, "u32"), Mode.BATCH, 4)
     entry = isolate.measure_isolated(None, job, SHORT)

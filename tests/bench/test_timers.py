@@ -130,6 +130,7 @@ def test_what_there_is_can_be_kept_at_any_time(device, require, tmp_path):
     assert {**seen[-1], "complete": True} == last
 
 
+@pytest.mark.slow
 def test_a_round_is_warmed_up_once_for_each_side(monkeypatch, device, require):
     """The samples of a round follow each other; a pause or a warm-up between two would be another measurement."""
     require("timestamp-query")
@@ -234,6 +235,7 @@ def test_the_picture(document, tmp_path):
         plot_timers(document, tmp_path / "a.gif")
 
 
+@pytest.mark.slow
 def test_the_command(device, require, tmp_path):
     require("timestamp-query")
     from click.testing import CliRunner

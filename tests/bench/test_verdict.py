@@ -62,6 +62,7 @@ def test_a_slow_down_of_5_percent_is_found(kind, count):
     assert found[AMBIGUOUS] <= _few(0.1, count), found
 
 
+@pytest.mark.thin(1)
 @counts
 @pytest.mark.parametrize("kind", NOISES)
 @pytest.mark.parametrize("ratio", [1.0, 1.05])
@@ -91,6 +92,7 @@ def test_the_same_is_what_two_one_sided_tests_say():
     assert judge(*_pair(1.0, n=100, sd=0.02), threshold=max(1 / v.same_low, v.same_high) - 1.001).kind is AMBIGUOUS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [5, 10, 30])
 def test_few_samples_do_not_make_false_verdicts(n):
     rng = np.random.default_rng(404)

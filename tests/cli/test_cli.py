@@ -219,6 +219,7 @@ def test_files_that_cannot_be_resumed_are_2(device, tmp_path):
     assert path.read_text() == '{"schema": "gridwise.bench", "schema_version": 99}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["info"], ["bench", "copy"], ["bench", "copy", "--adapter", "all"]], ids=" ".join)
 def test_no_adapter_is_5(words):
     environment = os.environ | {"VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent"}

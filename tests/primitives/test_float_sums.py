@@ -188,6 +188,7 @@ def test_in_place(device):
                 _assert_bits(array[1:].to_numpy(), x[1:n], "the other items stay")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checks", ["0", "1"])
 def test_checked_and_trusted_modules(fresh_device, monkeypatch, checks):
     monkeypatch.setenv("GRIDWISE_SHADER_CHECKS", checks)
@@ -243,6 +244,7 @@ def test_the_kind_of_adapter_its_subgroups_and_its_tuning_change_nothing(device)
         _assert_bits(got, compensated_scan_twin(x, "inclusive"), str(change))
 
 
+@pytest.mark.slow
 def test_an_operator_of_ones_own(device):
     """Its order is fixed, too; this one does not commute."""
     x = exact_items("affine", "f32", 3 * TILE + 5)

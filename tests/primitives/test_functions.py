@@ -74,6 +74,7 @@ def test_scan_and_reduce_take_any_operator(device, op, kind):
     assert_same(np.array([got]), reduce_reference(op, x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ["add", "min", "max", "multiply"])
 def test_operators_by_name(device, op):
     x = exact_items(op, "i32", 100)

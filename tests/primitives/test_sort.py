@@ -121,6 +121,7 @@ def test_blocks_of_several_tiles_and_more_blocks_than_invocations(device, adapte
     assert (run.plan.parameters["tiles"], run.plan.parameters["blocks"]) == (tiles, blocks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", FACTORS["strategy"])
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("datatype", ["f16", "f32", "f64"])
@@ -254,6 +255,7 @@ def test_distributions(device, name, strategy):
 # ---- forward progress, epochs, repetition ----
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize(("stall_every", "parts"), [(1, 2), (2, 1), (7, 2)])
 def test_a_tile_that_never_posts_is_counted_again(device, kind, stall_every, parts):
@@ -269,6 +271,7 @@ def test_a_histogram_that_waits_in_vain_counts_all(device, require):
     check(device, primitive, keys_of("u32", 16_130))
 
 
+@pytest.mark.slow
 def test_what_a_stalled_tile_posted_in_an_earlier_pass_is_not_taken_for_this_one(device):
     primitive = make(device, strategy="onesweep", items=1, stall_every=3, spin_limit=8)
     for seed in range(2):
@@ -447,6 +450,7 @@ def test_the_shapes_of_gpus(device, require, kind, items, parts):
         check(device, primitive, keys_of("u32", n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["native", "none"])
 def test_a_number_of_rows_that_is_no_power_of_two(device, require, mode):
     """What a device with workgroups of 512 and 16 KiB of their memory gets."""
@@ -557,6 +561,7 @@ def test_functions_take_arrays_and_give_arrays(device):
 # ---- anything ----
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_any_keys(device, data):

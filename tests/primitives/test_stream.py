@@ -87,6 +87,7 @@ def test_nothing_at_all(device):
         gw.stream(gw.Reduce(device, "f32", gw.Min), [np.empty(0, dtype=np.float32)])
 
 
+@pytest.mark.slow
 def test_minus_zero_and_nan(device):
     chunks = [np.array([-0.0, -0.0], np.float32), np.array([-0.0], np.float32), np.array([np.nan, 1], np.float32)]
     for op in (gw.Add, gw.Min, gw.Max):

@@ -146,6 +146,7 @@ SCAN_FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "options", "subgroups"),
     [
@@ -243,6 +244,7 @@ def test_a_variant_that_no_longer_applies_says_so(device):
 # ---- soak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "strategy"),
     [("scan", "lookback"), ("scan", "reduce_then_scan"), ("sort", "onesweep"), ("sort", "reduce_then_scan")],

@@ -136,6 +136,7 @@ def test_the_suites_find_the_primitive_of_the_tutorial(device, tutorial):
     assert re.search(r"^\d+ passed", run.stdout, re.MULTILINE), run.stdout
 
 
+@pytest.mark.slow
 def test_benchmarks_take_the_primitive_of_the_tutorial(device, tutorial):
     code = (
         "import gridwise_py as gw\n"

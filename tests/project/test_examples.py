@@ -92,7 +92,7 @@ def test_all_examples_are_here():
 
 
 #: One of each kind; the others run with `make test-all`.
-QUICK = ("own_kernel.py", "own_operator.py", "prebuilt_sequence.py", "time_a_scan.py")
+QUICK = ("own_kernel.py", "time_a_scan.py")
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,7 @@ def test_no_items(device):
         gw.min(nothing)
 
 
+@pytest.mark.slow
 def test_one_shot_functions(device):
     x = exact_items("add", "u32", N, 1)
     data = _chunked(device, x, LENGTHS)
@@ -295,6 +296,7 @@ def test_sorts_of_pairs_in_chunks_that_differ(device):
     assert_same(beside, np.full(beside.size, 7, np.uint32))
 
 
+@pytest.mark.slow
 def test_chunks_of_a_sort_that_are_larger_than_a_binding_or_a_buffer(device):
     """A chunk has segments, and temporary memory beyond the largest buffer lies in several."""
     caps = gw.capabilities(device)
@@ -347,6 +349,7 @@ def test_chunks_that_are_reached_anywhere_have_fewer_than_2_to_the_32_items(devi
             matmul.plan(layout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("datatype", ["f32", pytest.param("f16", marks=pytest.mark.slow)])
 def test_products_of_chunks(device, datatype):
     rng = np.random.default_rng(5)
@@ -417,6 +420,7 @@ def test_chunks_that_share_a_buffer_with_an_output(device):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [0, 1])
 def test_chunks_of_which_one_shares_a_buffer_with_halves_of_words_that_are_written(device, shared):
     """That one is written by atomics, the other is not, whichever comes first."""

@@ -308,6 +308,7 @@ def test_reading_many_events_costs_one_submission(timed, monkeypatch):
     assert len(count) == 1
 
 
+@pytest.mark.slow
 def test_dropped_events_give_their_queries_back(timed):
     helper = gw.timing_helper(timed)
     encoders = []

@@ -24,6 +24,7 @@ def _found(job, *places):
     return report["found"]
 
 
+@pytest.mark.slow
 def test_an_interrupt_anywhere_in_a_download(device):
     """Between mapping and unmapping the staging buffer it once ended the process at the next call."""
     assert _found("to_numpy") == {}

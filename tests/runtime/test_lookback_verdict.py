@@ -235,6 +235,7 @@ def test_a_cpu_adapter_must_be_tested_and_takes_tickets():
     assert _strategy(CPU, strategy="lookback") == ("lookback", True)
 
 
+@pytest.mark.slow
 def test_the_device_is_asked_once_and_only_where_it_matters(device, monkeypatch):
     asked = []
     monkeypatch.setattr(lookback, "lookback_verdict", lambda device, state: asked.append(state) or UNSAFE[1])
