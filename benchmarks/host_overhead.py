@@ -3,12 +3,14 @@
 Usage: python benchmarks/host_overhead.py [--json FILE]
 
 Both sides use the same pipelines and bind groups, made beforehand; the hand-written side has them in local variables.
-The two are interleaved call by call, and the queue is idle before each. Timed are the calls alone, and then the calls
-with the wait for their end, which is the latency of a small job.
+The ways are interleaved call by call, and the queue is idle before each. Timed are the calls alone, and then the calls
+with the wait for their end, which is the latency of a small job. "new output" is a call that makes its output. The last
+line has the time of each of many calls with one wait, as in a loop.
 """
 
 from __future__ import annotations
 
+import copy
 import gc
 import statistics
 import time
@@ -25,6 +27,8 @@ from gridwise_py.bench.results.context import run_context
 from gridwise_py.storage.json_files import write_json
 
 N = 1 << 10
+LOOP = 500  # calls before one wait
+LOOPS = 20
 
 
 def hand_written(device: wgpu.GPUDevice, primitive: gw.Primitive) -> Callable[[], None]:
@@ -64,6 +68,20 @@ def measure(
     return {name: statistics.median(times) for name, times in samples.items()}
 
 
+def in_a_loop(device: wgpu.GPUDevice, functions: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Return the time of each of many calls with one wait at the end, in ns, medians of loops that take turns."""
+    samples: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(LOOPS):
+        for name, function in functions.items():
+            wait_idle(device)
+            begin = time.perf_counter_ns()
+            for _ in range(LOOP):
+                function()
+            wait_idle(device)
+            samples[name].append((time.perf_counter_ns() - begin) / LOOP)
+    return {name: statistics.median(times) for name, times in samples.items()}
+
+
 @click.command()
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--rounds", default=500, show_default=True)
@@ -86,14 +104,17 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
     }
     rows = []
     print(f"{gw.capabilities(device).adapter}; n = {N}; median CPU time of a call, µs")
-    print(f"{'':26} {'by hand':>9} {'execute()':>10} {'ratio':>6} {'execute(arrays)':>16} {'ratio':>6}")
+    heads = f"{'by hand':>9} {'execute()':>10} {'ratio':>6} {'execute(arrays)':>16} {'ratio':>6} {'new output':>11}"
+    print(f"{'':26} {heads}")
     for with_wait in (False, True):
         for name, (primitive, arrays) in cases.items():
             primitive.execute(**arrays)
+            maker = copy.copy(primitive)  # its last call is another one
             functions = {
                 "by_hand": hand_written(device, primitive),
                 "execute": primitive.execute,
                 "execute_arrays": lambda p=primitive, a=arrays: p.execute(**a),
+                "new_output": lambda p=maker, a=arrays: p.execute(**{**a, "output": None}),
             }
             medians = measure(device, functions, rounds, with_wait=with_wait)
             row = {
@@ -105,13 +126,22 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
                 "ratio_execute_arrays": medians["execute_arrays"] / medians["by_hand"],
             }
             rows.append(row)
-            hand, bare, named = (medians[key] / 1e3 for key in functions)
+            hand, bare, named, new = (medians[key] / 1e3 for key in functions)
             print(
                 f"{name:20} {'wait' if with_wait else '':5} {hand:9.1f} {bare:10.1f} {row['ratio_execute']:6.2f} "
-                f"{named:16.1f} {row['ratio_execute_arrays']:6.2f}"
+                f"{named:16.1f} {row['ratio_execute_arrays']:6.2f} {new:11.1f}"
             )
+    primitive, arrays = cases["scan"]
+    primitive.execute(**arrays)
+    loop = in_a_loop(device, {"by_hand": hand_written(device, primitive), "execute": primitive.execute})
+    print(
+        f"scan, {LOOP} calls and one wait, each: by hand {loop['by_hand'] / 1e3:.1f}, "
+        f"execute() {loop['execute'] / 1e3:.1f}, ratio {loop['execute'] / loop['by_hand']:.2f}"
+    )
     if json_path is not None:
-        write_json(json_path, {**run_context(device), "rounds": rounds, "results": rows})
+        write_json(
+            json_path, {**run_context(device), "rounds": rounds, "results": rows, "loop_calls": LOOP, "loop_ns": loop}
+        )
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ attribute of the primitive replaced by its value. Calls are checked against the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -115,7 +116,7 @@ class Argument:
             datatype = getattr(primitive, datatype)
         if isinstance(length, Product):
             length = Product(length.attributes, tuple(getattr(primitive, name) for name in length.attributes))
-        if not getattr(primitive, "overwrite_input", False):
+        if not primitive.overwrite_input:
             replaces = None
         return replace(self, datatype=datatype, length=length, replaces=replaces)
 
@@ -165,15 +166,15 @@ class Signature:
                     )
         return signature
 
-    @property
-    def inputs(self) -> list[str]:
+    @functools.cached_property
+    def inputs(self) -> tuple[str, ...]:
         """Names of the inputs, in order."""
-        return [name for name, argument in self.arguments.items() if not argument.is_output]
+        return tuple(name for name, argument in self.arguments.items() if not argument.is_output)
 
-    @property
-    def outputs(self) -> list[str]:
+    @functools.cached_property
+    def outputs(self) -> tuple[str, ...]:
         """Names of the outputs, in order."""
-        return [name for name, argument in self.arguments.items() if argument.is_output]
+        return tuple(name for name, argument in self.arguments.items() if argument.is_output)
 
     def datatype(self, name: str) -> Datatype | None:
         """Return the datatype that an argument must have; None for any."""

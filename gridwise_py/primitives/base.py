@@ -13,7 +13,6 @@ import wgpu
 
 from .. import settings
 from ..backend.fork_guard import check_process, in_thread
-from ..backend.wgpu_native import wait_idle
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.layout import Layout
@@ -28,6 +27,7 @@ from ..runtime.bound_call import (
     check_in_place,
     check_trials,
     timing_result,
+    to_the_end,
 )
 from ..runtime.chunked_array import Items, check_usable
 from ..runtime.context import context_of
@@ -64,6 +64,8 @@ class Primitive(ABC):
     datatypes: ClassVar[Mapping[str, Datatype]] = DATATYPES
     #: The arguments of ``execute``, in order. A constructor may set other rules for the same names.
     arguments: tuple[Argument, ...] = ()
+    #: Whether an output that `Argument.replaces` an input is that input, where the caller gives none.
+    overwrite_input: bool = False
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
         self._context = context_of(device) if device is not None else None
@@ -329,12 +331,9 @@ class Primitive(ABC):
     async def _execute_async(
         self, arrays: Mapping[str, Any], enable_gpu_timing: bool, enable_cpu_timing: bool, trials: int
     ) -> Run[Any]:
-        def run() -> Run[Any]:
-            result = self._execute(arrays, None, enable_gpu_timing, enable_cpu_timing, trials)
-            wait_idle(self.device)
-            return result
-
-        return await in_thread(run)
+        return await to_the_end(
+            self.device, lambda: self._execute(arrays, None, enable_gpu_timing, enable_cpu_timing, trials)
+        )
 
     def get_timing_result(self) -> TimingResult:
         """Return the times of the last timed call; see `Run.get_timing_result`."""

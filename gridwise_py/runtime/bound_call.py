@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Generic
 
@@ -26,6 +27,7 @@ from .run import Measurement, Run, record_marked, submit, submit_blocking
 
 __all__ = [
     "ASYNC_REMEDIES", "BoundCall", "check_encoder_option", "check_in_place", "check_trials", "timing_result",
+    "to_the_end",
 ]  # fmt: skip
 
 #: Options that ``execute_async`` lacks, and the remedy.
@@ -193,15 +195,12 @@ class BoundCall(Generic[ItemsT]):
         self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False, trials: int = 1
     ) -> Run[ItemsT]:
         """Like `execute`, without blocking the event loop; returns when the work is done."""
-
-        def run() -> Run[ItemsT]:
-            result = self.execute(
+        return await to_the_end(
+            self.device,
+            lambda: self.execute(
                 enable_gpu_timing=enable_gpu_timing, enable_cpu_timing=enable_cpu_timing, trials=trials
-            )
-            wait_idle(self.device)
-            return result
-
-        return await in_thread(run)
+            ),
+        )
 
     @explained()
     def record(
@@ -254,7 +253,7 @@ class BoundCall(Generic[ItemsT]):
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         try:
             if encoder is not None:
-                watch_submission(encoder, self._named_notes, context.device)
+                watch_submission(encoder, self._named_notes, self._device)
                 record_marked(bound, encoder, trials, session)
             elif self._launch_blocking:
                 submit_blocking(self._device, bound, trials, session, cpu)
@@ -290,6 +289,17 @@ class BoundCall(Generic[ItemsT]):
 
     def __repr__(self) -> str:
         return f"BoundCall({self.name}, {'released' if self._parsed is None else self.shapes()})"
+
+
+async def to_the_end(device: wgpu.GPUDevice, execute: Callable[[], Run[ItemsT]]) -> Run[ItemsT]:
+    """Execute in a thread, wait there until the queue is idle, and return the run."""
+
+    def run() -> Run[ItemsT]:
+        result = execute()
+        wait_idle(device)
+        return result
+
+    return await in_thread(run)
 
 
 def timing_result(name: str, measurement: Measurement | None) -> TimingResult:

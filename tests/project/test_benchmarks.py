@@ -297,6 +297,22 @@ def test_arrays_are_compared_on_the_gpu(device, datatype):
         differences.mismatch(got[:5], expected)
 
 
+# ---- the clock
+
+
+def test_the_clock_is_measured_before_while_and_after_it_is_held(device, tmp_path, monkeypatch):
+    script = _script("hold_clock")
+    monkeypatch.setattr(script, "CALLS", 3)
+    monkeypatch.setattr(script, "WARM_UP_CALLS", 1)
+    monkeypatch.setattr(script, "FALL_S", 0.01)
+    path = tmp_path / "clock.json"
+    done = CliRunner().invoke(script.main, ["--json", str(path)])
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert [row["rest_s"] for row in rows] == list(script.RESTS_S)
+    assert all(row[key] > 0 for row in rows for key in ("before_ns", "held_ns", "after_ns", "hold_ns"))
+
+
 # ---- the tables of docs/benchmarks.md
 
 
