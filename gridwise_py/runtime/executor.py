@@ -186,9 +186,9 @@ class _PlanInstance:
 
     def __init__(self, executor: Executor, plan: Plan):
         self.plan = plan
-        self.pipelines = [executor.pipelines.find(plan, kernel) for kernel in plan.kernels]
+        self.pipelines = executor.pipelines.get(plan, plan.kernels)
         # Kept for plans of other lengths.
-        self._siblings = [executor.pipelines.find(plan, kernel) for kernel in plan.siblings]
+        self._siblings = executor.pipelines.compile_ahead(plan, plan.siblings)
         self.own = {
             spec.name: executor.make_buffer(f"{plan.primitive} {spec.name}", spec)
             for spec in plan.buffers
@@ -275,8 +275,19 @@ class Executor:
         ShaderError
             If a text does not compile.
         """
-        with self._lock, device_errors(f"{plan.primitive}, compiling"):
-            return [self.pipelines.find(plan, kernel) for kernel in plan.kernels]
+        with device_errors(f"{plan.primitive}, compiling", self.device):
+            return self.pipelines.get(plan, plan.kernels)
+
+    def _compiled_before(self, plan: Plan) -> list[Pipeline]:
+        """Compile a new plan's pipelines outside of the lock: other threads bind plans that are ready meanwhile."""
+        if plan in self._plans:
+            return []
+        try:
+            return self.pipelines.get(plan, plan.kernels)
+        except wgpu.GPUError as error:
+            if not lacks_memory(error):
+                raise
+        return []  # to be compiled under the lock, where there is a way to make room
 
     def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
         """Return `plan` on the given buffers, making what is missing.
@@ -295,6 +306,8 @@ class Executor:
             If wgpu refuses a buffer, such as one that was destroyed before this library saw it.
         """
         key = tuple((name, r.buffer.uid, r.offset_bytes, r.size_bytes) for name, r in sorted(arguments.items()))
+        with device_errors(f"{plan.primitive}, binding", self.device):
+            _kept = self._compiled_before(plan)
         with self._lock, device_errors(f"{plan.primitive}, binding", self.device):
             instance = self._plans.get(plan)
             if instance is None:
