@@ -22,7 +22,7 @@ from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.submission_marks import read_words
 from ..backend.timeout import set_timeout_s
-from ..backend.wgpu_native import create_shader_module, look_types_up, submit, tick_period_ns
+from ..backend.wgpu_native import create_shader_module, parse_types_alone, submit, tick_period_ns
 from ..display.html_table import html_table
 from ..errors import AdapterError
 from ..timing.queries import TimingHelper
@@ -129,9 +129,11 @@ def _without_wayland() -> Generator[None]:
 def _adapters(include_opengl: bool) -> list[wgpu.GPUAdapter]:
     check_process()
     note_gpu_use()
+    import wgpu.backends.auto  # what the search would do; it takes as long as the import of this package
+
+    parse_types_alone()
     with _without_wayland():
         adapters = wgpu.gpu.enumerate_adapters_sync()
-    look_types_up()
     # OpenGL shows the same hardware again, without subgroups and with worse timestamps.
     visible = [a for a in adapters if include_opengl or a.info["backend_type"] != "OpenGL"]
     return sorted(visible, key=_type_rank)
