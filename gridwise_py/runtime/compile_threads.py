@@ -41,7 +41,7 @@ class Task(Generic[Made]):
         Whether it was made, or failed.
     """
 
-    __slots__ = ("__weakref__", "_claim", "_error", "_latch", "_make", "_made", "done")
+    __slots__ = ("__weakref__", "_claim", "_error", "_latch", "_made", "_make", "done")
 
     def __init__(self, make: Callable[[], Made]):
         self._make: Callable[[], Made] | None = make
