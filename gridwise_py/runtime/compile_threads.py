@@ -108,9 +108,11 @@ class CompileThreads:
         self._tasks_ahead: set[weakref.ref[Task[object]]] = set()  # not done yet
         self._working: set[Task[object]] = set()  # on what is needed
         self._last_needed_s = 0.0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer in the middle may need the threads, too
         self._threads: list[threading.Thread] = []
         self._threads_ahead: list[threading.Thread] = []
+        # As the threads themselves say: an interrupt may come between the start of one and its place in a list.
+        self._alive: set[threading.Thread] = set()
         self._ending = False
 
     def need(self, tasks: Iterable[Task[object]]) -> None:
@@ -154,6 +156,7 @@ class CompileThreads:
         return bool(threads) and not self._ending and not sys.is_finalizing()
 
     def _work(self) -> None:
+        self._alive.add(threading.current_thread())
         while (task := self._needed.get()) is not None:
             if self._ending:
                 continue
@@ -162,8 +165,10 @@ class CompileThreads:
             self._last_needed_s = time.monotonic()
             self._working.discard(task)
             del task  # a thread that waits for work must not keep what it has made
+        self._needed.put(None)  # for the next thread
 
     def _work_ahead(self) -> None:
+        self._alive.add(threading.current_thread())
         while (reference := self._ahead.get()) is not None:
             while not self._ending and not self._is_quiet():
                 time.sleep(_LOOK_AGAIN_S)
@@ -172,6 +177,7 @@ class CompileThreads:
                 task.run()
                 self._tasks_ahead.discard(reference)
             del task
+        self._ahead.put(None)
 
     def _is_quiet(self) -> bool:
         waiting = self._working or self._needed.qsize()
@@ -182,10 +188,9 @@ class CompileThreads:
         if inherited():  # the threads are those of the parent
             return
         self._ending = True
-        for work, threads in ((self._needed, self._threads), (self._ahead, self._threads_ahead)):
-            for _ in threads:
-                work.put(None)
-        for thread in self._threads + self._threads_ahead:
+        self._needed.put(None)
+        self._ahead.put(None)
+        for thread in tuple(self._alive):
             thread.join()
 
 

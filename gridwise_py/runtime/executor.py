@@ -186,9 +186,9 @@ class _PlanInstance:
 
     def __init__(self, executor: Executor, plan: Plan):
         self.plan = plan
-        self.pipelines = executor.pipelines.get(plan, plan.kernels)
+        self.pipelines = executor.pipelines.get(plan)
         # Kept for plans of other lengths.
-        self._siblings = executor.pipelines.compile_ahead(plan, plan.siblings)
+        self._siblings = executor.pipelines.get_siblings_ahead(plan)
         self.own = {
             spec.name: executor.make_buffer(f"{plan.primitive} {spec.name}", spec)
             for spec in plan.buffers
@@ -267,23 +267,23 @@ class Executor:
                 total -= self._forget(other)
         return instance
 
-    def pipelines_of(self, plan: Plan) -> list[Pipeline]:
-        """Return the pipelines of a plan, compiling what is missing. They are kept for as long as the caller does.
+    def pipelines_of(self, *plans: Plan) -> list[Pipeline]:
+        """Return the pipelines of plans, compiling what is missing. They are kept for as long as the caller does.
 
         Raises
         ------
         ShaderError
             If a text does not compile.
         """
-        with device_errors(f"{plan.primitive}, compiling", self.device):
-            return self.pipelines.get(plan, plan.kernels)
+        with device_errors(f"{plans[0].primitive}, compiling", self.device):
+            return self.pipelines.get(*plans)
 
     def _compiled_before(self, plan: Plan) -> list[Pipeline]:
         """Compile a new plan's pipelines outside of the lock: other threads bind plans that are ready meanwhile."""
         if plan in self._plans:
             return []
         try:
-            return self.pipelines.get(plan, plan.kernels)
+            return self.pipelines.get(plan)
         except wgpu.GPUError as error:
             if not lacks_memory(error):
                 raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 from weakref import WeakValueDictionary
@@ -89,31 +88,34 @@ class PipelineCache:
         """How many modules are kept."""
         return len(self._modules)
 
-    def get(self, plan: Plan, kernels: Sequence[Kernel]) -> list[Pipeline]:
-        """Return the pipelines of kernels; those that are missing are compiled side by side.
+    def get(self, *plans: Plan) -> list[Pipeline]:
+        """Return the pipelines of plans, kernel by kernel; those that are missing are compiled side by side.
 
         They are kept for as long as the caller keeps them.
 
         Raises
         ------
         ShaderError
-            If a text does not compile. The first one in the order of the kernels counts.
+            If a text does not compile; the first one in the order of the kernels.
         """
-        asked = [self._ask(_Order.of(plan, kernel), plan, kernel)[0] for kernel in kernels]
+        asked = [self._ask(plan, kernel)[0] for plan in plans for kernel in plan.kernels]
         compile_threads().need(item for item in asked if isinstance(item, Task))
         return [item.result() if isinstance(item, Task) else item for item in asked]
 
-    def compile_ahead(self, plan: Plan, kernels: Sequence[Kernel]) -> list[Pipeline | Task[Pipeline]]:
-        """Have pipelines compiled when nothing else is needed, for as long as the caller keeps what this returns.
+    def get_siblings_ahead(self, plan: Plan) -> list[Pipeline | Task[Pipeline]]:
+        """Have the pipelines of a plan's siblings compiled when nothing is needed; return them, or what becomes them.
+
+        They are kept for as long as the caller keeps this, and not compiled if the caller drops it before.
 
         Errors are raised when a pipeline is needed.
         """
-        asked = [self._ask(_Order.of(plan, kernel), plan, kernel) for kernel in kernels]
+        asked = [self._ask(plan, kernel) for kernel in plan.siblings]
         compile_threads().make_ahead(item for item, is_new in asked if is_new and isinstance(item, Task))
         return [item for item, _ in asked]
 
-    def _ask(self, order: _Order, plan: Plan, kernel: Kernel) -> tuple[Pipeline | Task[Pipeline], bool]:
+    def _ask(self, plan: Plan, kernel: Kernel) -> tuple[Pipeline | Task[Pipeline], bool]:
         """Return a pipeline or the task that compiles it, and whether the task is new."""
+        order = _Order.of(plan, kernel)
         with self._lock:
             item = self._pipelines.get(order) or self._tasks.get(order)
             if item is not None:
