@@ -257,7 +257,7 @@ def test_a_device_that_is_destroyed_while_it_compiles(at_once, wgpu_errors, dela
 # ---- the end of the process
 
 _AT_THE_END = """
-import os, signal, sys, threading
+import atexit, os, signal, sys, threading
 import gridwise_py as gw
 from gridwise_py.runtime import compile_threads as module
 from gridwise_py.runtime.context import context_of
@@ -270,10 +270,11 @@ begun, compiled = threading.Event(), PipelineCache._compiled
 def noting(cache, device, order, *rest):
     if threading.current_thread() is not threading.main_thread() and armed:
         begun.set()
-    pipeline = compiled(cache, device, order, *rest)
-    if armed:
-        print("ended", flush=True)
-    return pipeline
+    try:
+        return compiled(cache, device, order, *rest)
+    finally:
+        if armed:
+            print("ended", flush=True)
 
 armed = False
 PipelineCache._compiled = noting
@@ -296,7 +297,7 @@ assert begun.wait(60)
         ("device.destroy(); raise RuntimeError('an error of the user')", 1),
         pytest.param("raise KeyboardInterrupt", -2, marks=pytest.mark.skipif(os.name != "posix", reason="signals")),
         pytest.param(
-            "pid = os.fork()\nif pid == 0:\n    signal.alarm(20)\n    sys.exit(0)\nsys.exit(os.waitpid(pid, 0)[1])",
+            "pid = os.fork()\nif pid == 0:\n    signal.alarm(20)\n    atexit._run_exitfuncs()\n    os._exit(0)\nsys.exit(os.waitpid(pid, 0)[1])",
             0,
             marks=pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
         ),
@@ -420,7 +421,7 @@ def test_mistakes_are_refused_before_anything_is_compiled(fresh_device, device):
     ]:
         with pytest.raises(gw.ArgumentError, match=message):
             gw.warm_up(*arguments, **options)
-    with pytest.raises(gw.DatatypeError, match="f16"):
+    with pytest.raises(gw.DatatypeError, match="float16"):
         gw.warm_up(fresh_device, "sum", datatype="f16")
     with pytest.raises(gw.DatatypeError, match="complex64"):
         gw.warm_up(fresh_device, "sum", datatype=np.complex64)
