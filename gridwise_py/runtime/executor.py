@@ -210,7 +210,9 @@ class Executor:
         self._device_reference = weakref.ref(device)
         self._observer = observer
         self._lock = threading.RLock()
-        self._plans: OrderedDict[Plan, _PlanInstance] = OrderedDict()
+        # The least recently used first. Not an OrderedDict: to go through one hashes each plan again, and an interrupt in
+        # there becomes a KeyError.
+        self._plans: dict[Plan, _PlanInstance] = {}
         self.pipelines: PipelineCache = PipelineCache(device)
 
     @property
@@ -313,7 +315,7 @@ class Executor:
             if instance is None:
                 instance = self._add(plan)
             else:
-                self._plans.move_to_end(plan)
+                self._plans[plan] = self._plans.pop(plan)
             binding = instance.bindings.get(key)
             if binding is None:
                 bound = self._make_binding(instance, arguments)
