@@ -96,6 +96,9 @@ sys.stdout.flush()
 def _child(cache: Path, *, driver_cache: bool, **options: Any) -> dict[str, Any]:
     """Run a process, and return what it printed, with the time that it took to end."""
     environment = dict(os.environ, GRIDWISE_CACHE_DIR=str(cache), PYTHONPATH=str(ROOT))
+    # Modules come as bytecode, as from an installed package.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment["PYTHONPYCACHEPREFIX"] = str(cache.parent / "bytecode")
     if not driver_cache:
         environment |= {"__GL_SHADER_DISK_CACHE": "0", "MESA_SHADER_CACHE_DISABLE": "true"}
     command = [sys.executable, "-c", CHILD, json.dumps(options)]

@@ -210,8 +210,8 @@ class Executor:
         self._device_reference = weakref.ref(device)
         self._observer = observer
         self._lock = threading.RLock()
-        # The least recently used first. Not an OrderedDict: to go through one hashes each plan again, and an interrupt in
-        # there becomes a KeyError.
+        # The least recently used first. Not an OrderedDict: going through one hashes each plan again, and an interrupt
+        # in there becomes a KeyError.
         self._plans: dict[Plan, _PlanInstance] = {}
         self.pipelines: PipelineCache = PipelineCache(device)
 
