@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..backend.fork_guard import inherited
 from .transfers import usable_cpus
@@ -103,10 +103,10 @@ class CompileThreads:
     def __init__(self, cpus: int):
         self._most = max(1, min(_THREADS, cpus))
         self._most_ahead = max(1, self._most // 2)
-        self._needed: queue.SimpleQueue[Task[object] | None] = queue.SimpleQueue()
-        self._ahead: queue.SimpleQueue[weakref.ref[Task[object]] | None] = queue.SimpleQueue()
-        self._tasks_ahead: set[weakref.ref[Task[object]]] = set()  # not done yet
-        self._working: set[Task[object]] = set()  # on what is needed
+        self._needed: queue.SimpleQueue[Task[Any] | None] = queue.SimpleQueue()
+        self._ahead: queue.SimpleQueue[weakref.ref[Task[Any]] | None] = queue.SimpleQueue()
+        self._tasks_ahead: set[weakref.ref[Task[Any]]] = set()  # not done yet
+        self._working: set[Task[Any]] = set()  # on what is needed
         self._last_needed_s = 0.0
         self._lock = threading.RLock()  # a finalizer in the middle may need the threads, too
         self._threads: list[threading.Thread] = []
@@ -115,7 +115,7 @@ class CompileThreads:
         self._alive: set[threading.Thread] = set()
         self._ending = False
 
-    def need(self, tasks: Iterable[Task[object]]) -> None:
+    def need(self, tasks: Iterable[Task[Any]]) -> None:
         """Have tasks made side by side, before everything ahead; those that are made ahead already go on."""
         for task in tasks:
             if task.done:
@@ -127,7 +127,7 @@ class CompileThreads:
             else:
                 task.run()
 
-    def make_ahead(self, tasks: Iterable[Task[object]]) -> None:
+    def make_ahead(self, tasks: Iterable[Task[Any]]) -> None:
         """Have tasks made when nothing is needed; a task that nobody keeps meanwhile is not made."""
         for task in tasks:
             reference = weakref.ref(task, self._tasks_ahead.discard)

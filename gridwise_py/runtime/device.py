@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
 import os
 import sys
@@ -129,8 +130,7 @@ def _without_wayland() -> Generator[None]:
 def _adapters(include_opengl: bool) -> list[wgpu.GPUAdapter]:
     check_process()
     note_gpu_use()
-    import wgpu.backends.auto  # what the search would do; it takes as long as the import of this package
-
+    importlib.import_module("wgpu.backends.auto")  # as the search would do
     parse_types_alone()
     with _without_wayland():
         adapters = wgpu.gpu.enumerate_adapters_sync()
