@@ -12,14 +12,17 @@ import weakref
 
 import numpy as np
 import pytest
+import wgpu
 
 import gridwise_py as gw
 from gridwise_py.planning.plan import Shader
 from gridwise_py.runtime import compile_threads as threads_module
+from gridwise_py.runtime import pipelines
 from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import Executor
 from gridwise_py.runtime.pipelines import PipelineCache
+from gridwise_py.runtime.run import bracket
 from helpers.strategies import shape_data
 
 LONG_S = 60.0
@@ -112,9 +115,8 @@ def test_a_call_waits_for_the_pipeline_that_compiles_already(reduce, compilation
 
 def test_what_a_call_needs_is_compiled_side_by_side(fresh_device, monkeypatch):
     """The kernels of a scan in three steps: no compilation ends before another has begun."""
-    monkeypatch.setattr(threads_module, "compile_threads", None)  # whoever asks the module for it
     own = threads_module.CompileThreads(cpus=2)
-    monkeypatch.setattr("gridwise_py.runtime.pipelines.compile_threads", lambda: own)
+    monkeypatch.setattr(pipelines, "compile_threads", lambda: own)
     scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
     plan = scan.plan(gw.Layout.separate(input=X.size, output=X.size))
     assert len(plan.kernels) > 1
@@ -130,6 +132,27 @@ def test_what_a_call_needs_is_compiled_side_by_side(fresh_device, monkeypatch):
     monkeypatch.setattr(PipelineCache, "_compiled", meet)
     assert len(Executor(fresh_device).pipelines_of(plan)) == len(plan.kernels)
     assert not meeting.broken
+    own._end()
+
+
+def test_the_module_of_pipelines_that_compile_side_by_side_is_made_once(fresh_device, monkeypatch):
+    plan = gw.Copy(fresh_device).plan(gw.Layout.separate(input=64, output=64))
+    kernels = [dataclasses.replace(plan.kernels[0], constants={"WORKGROUP_SIZE": size}) for size in (32, 64)]
+    made, create = [], pipelines.create_shader_module
+
+    def slow(device, **options):
+        made.append(options["label"])
+        time.sleep(0.05)
+        return create(device, **options)
+
+    monkeypatch.setattr(pipelines, "create_shader_module", slow)
+    own = threads_module.CompileThreads(cpus=2)
+    monkeypatch.setattr(pipelines, "compile_threads", lambda: own)
+    found = Executor(fresh_device).pipelines_of(dataclasses.replace(plan, steps=tuple(kernels)))
+    assert len(found) == 2
+    assert found[0].module is found[1].module
+    assert len(made) == 1
+    own._end()
 
 
 def test_what_was_compiled_for_a_plan_that_is_gone_is_gone(reduce):
@@ -190,6 +213,24 @@ def test_an_error_ahead_is_raised_where_the_pipeline_is_needed(fresh_device):
         with pytest.raises(gw.ShaderError, match="does not compile"):
             executor.pipelines_of(broken)
     assert len(ahead) == len(plan.siblings) + 1
+
+
+def test_what_failed_ahead_is_tried_again_where_it_is_needed(reduce, monkeypatch):
+    """The device may have been short of memory."""
+    compiled, failed = PipelineCache._compiled, []
+
+    def failing_once(cache, device, order, *rest):
+        if dict(order.constants)["WORKGROUP_SIZE"] == 128 and not failed:
+            failed.append(1)
+            raise wgpu.GPUOutOfMemoryError("not enough memory left")
+        return compiled(cache, device, order, *rest)
+
+    monkeypatch.setattr(PipelineCache, "_compiled", failing_once)
+    x = gw.asarray(X, reduce.device)
+    reduce.execute(input=x[:5])
+    compile_threads().finish()
+    assert failed
+    assert reduce.execute(input=x).output.to_numpy()[0] == X.sum()
 
 
 def test_an_error_comes_to_the_caller_of_that_text_alone(fresh_device):
@@ -319,13 +360,24 @@ def test_the_process_ends_well_while_something_compiles(device, end, status):
 # ---- times
 
 
-def test_a_timed_call_has_nothing_compile_beneath_it(reduce, compilations, monkeypatch):
+@pytest.mark.parametrize("clock", ["gpu", "cpu"])
+def test_a_timed_call_has_nothing_compile_beneath_it(reduce, compilations, monkeypatch, require, clock):
+    if clock == "gpu":
+        require("timestamp-query")
     monkeypatch.setattr(threads_module, "_QUIET_S", 1e9)
     x = gw.asarray(X, reduce.device)
     reduce.execute(input=x[:5])
     assert compilations.begun == [64]
-    reduce.execute(input=x[:5], enable_cpu_timing=True).get_timing_result()
+    reduce.execute(input=x[:5], **{f"enable_{clock}_timing": True})
     assert compilations.ended == [64, 128]
+
+
+def test_whatever_the_cpu_times_has_nothing_compile_beneath_it(reduce, compilations, monkeypatch):
+    monkeypatch.setattr(threads_module, "_QUIET_S", 1e9)
+    reduce.execute(input=gw.asarray(X[:5], reduce.device))
+    before = []
+    bracket(reduce.device, lambda: before.extend(compilations.ended))
+    assert before == [64, 128]
 
 
 def test_a_measurement_has_nothing_compile_beneath_it(reduce, compilations, monkeypatch, steady_clock):
@@ -346,14 +398,14 @@ def test_a_measurement_has_nothing_compile_beneath_it(reduce, compilations, monk
 
 
 def test_after_a_warm_up_calls_compile_nothing(fresh_device):
-    pipelines = context_of(fresh_device).executor.pipelines
+    cache = context_of(fresh_device).executor.pipelines
     compiled = gw.warm_up(fresh_device, "sum", "cumsum", datatype="u32")
-    assert compiled == pipelines.compiled > 0
+    assert compiled == cache.compiled > 0
     for n in (1, 1000, X.size):
         assert gw.sum(X[:n], device=fresh_device) == X[:n].sum()
         np.testing.assert_array_equal(gw.cumsum(X[:n], device=fresh_device), np.cumsum(X[:n], dtype=np.uint32))
-    assert pipelines.compiled == compiled
-    assert not [task for task in pipelines._tasks.values() if not task.done]
+    assert cache.compiled == compiled
+    assert not [task for task in cache._tasks.values() if not task.done]
     assert gw.warm_up(fresh_device, "sum", "cumsum") == 0
 
 
