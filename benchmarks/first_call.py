@@ -95,7 +95,8 @@ sys.stdout.flush()
 
 def _child(cache: Path, *, driver_cache: bool, **options: Any) -> dict[str, Any]:
     """Run a process, and return what it printed, with the time that it took to end."""
-    environment = dict(os.environ, GRIDWISE_CACHE_DIR=str(cache), PYTHONPATH=str(ROOT))
+    paths = filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))
+    environment = dict(os.environ, GRIDWISE_CACHE_DIR=str(cache), PYTHONPATH=os.pathsep.join(paths))
     # Modules come as bytecode, as from an installed package.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment["PYTHONPYCACHEPREFIX"] = str(cache.parent / "bytecode")
