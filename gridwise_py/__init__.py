@@ -73,6 +73,7 @@ from .primitives import *  # noqa: F403
 from .profiling.profile import Profile, profile
 from .profiling.report import KeyAverage, KeyAverages
 from .runtime.array import Array, asarray, empty, empty_like
+from .runtime.batch import batch
 from .runtime.bound_call import BoundCall
 from .runtime.chunked_array import ChunkedArray
 from .runtime.context import capabilities, timing_helper
@@ -174,6 +175,7 @@ __all__ = [
     "add",
     "argsort",
     "asarray",
+    "batch",
     "benchmark",
     "capabilities",
     "cumsum",

@@ -10,13 +10,16 @@ covers all of them. If wgpu-py is organised differently, `raw_commands` returns 
 
 from __future__ import annotations
 
+import copy
 import functools
-from collections.abc import Sequence
+import operator
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import wgpu
 
-__all__ = ["RawCommands", "RawDispatch", "raw_commands"]
+__all__ = ["RawCommands", "RawDispatch", "joined", "prepared_submission", "raw_commands", "record_together"]
 
 
 class RawDispatch(NamedTuple):
@@ -141,15 +144,26 @@ class RawCommands:
             native.raise_captured(_CAPTURE)
 
     def _pass(self, encoder: Any, trials: int) -> None:
+        self._pass_of(encoder, ((self, trials),))
+
+    def _pass_of(self, encoder: Any, commands: Iterable[tuple[RawCommands, int]]) -> None:
+        """Encode several in one pass, which has this one's label; wgpu orders the dispatches of a pass."""
         native = self._native
-        dispatch, null = native.dispatch, native.null
+        set_pipeline, set_group, dispatch, null = native.set_pipeline, native.set_group, native.dispatch, native.null
         compute = native.begin_pass(encoder, self._descriptor)
         try:
-            for pipeline, group, x, y, z in self._dispatches:
-                native.set_pipeline(compute, pipeline)
-                native.set_group(compute, 0, group, 0, null)
-                for _ in range(trials):
-                    dispatch(compute, x, y, z)
+            last_pipeline = last_group = None
+            for one, trials in commands:
+                for pipeline, group, x, y, z in one._dispatches:
+                    if pipeline is not last_pipeline:
+                        set_pipeline(compute, pipeline)
+                        set_group(compute, 0, group, 0, null)
+                        last_pipeline, last_group = pipeline, group
+                    elif group is not last_group:
+                        set_group(compute, 0, group, 0, null)
+                        last_group = group
+                    for _ in range(trials):
+                        dispatch(compute, x, y, z)
             native.end_pass(compute)
         finally:
             native.release_pass(compute)
@@ -164,3 +178,58 @@ def raw_commands(device: wgpu.GPUDevice, dispatches: Sequence[RawDispatch]) -> R
         return RawCommands(native, device, dispatches)
     except AttributeError:
         return None
+
+
+def joined(commands: Sequence[tuple[RawCommands, int]]) -> RawCommands:
+    """Return several as one, in order, each dispatch as often as the number says."""
+    first = commands[0][0]
+    result = copy.copy(first)
+    result._kept = [dispatch for one, _ in commands for dispatch in one._kept]
+    result._dispatches = [d for one, trials in commands for d in one._dispatches for _ in range(trials)]
+    return result
+
+
+def record_together(encoder: wgpu.GPUCommandEncoder, commands: Sequence[tuple[RawCommands, int]]) -> bool:
+    """Record several in one pass, each dispatch as often as the number says; return False as `RawCommands.record`."""
+    first = commands[0][0]
+    native = first._native
+    if type(encoder) is not native.encoder_type:
+        return False
+    native.capture(_CAPTURE)
+    try:
+        first._pass_of(encoder._internal, commands)
+    finally:
+        native.raise_captured(_CAPTURE)
+    return True
+
+
+def prepared_submission(
+    device: wgpu.GPUDevice,
+    commands: wgpu.GPUCommandBuffer,
+    is_wanted: Callable[[], bool],
+    afterwards: Callable[[], object],
+) -> Callable[[], bool] | None:
+    """Return what submits commands and calls `afterwards`, or neither, wherever an interrupt arrives.
+
+    Python looks for signals between its own instructions; here C code makes both calls, one after the other. So
+    `afterwards` must be a function in C, such as a `functools.partial` of one. If `is_wanted` says no at the last
+    moment, nothing is done, and the result is False. None where wgpu-py has no such functions.
+    """
+    native = _native()
+    if native is None:
+        return None
+    handles = native.ffi.new("WGPUCommandBuffer[1]", [commands._internal])
+    calls = (functools.partial(native.submit, device.queue._internal, 1, handles), afterwards)
+    run, queue = map(operator.call, calls), deque[object](maxlen=0)
+
+    def submit() -> bool:
+        native.capture(_CAPTURE)
+        try:
+            if not is_wanted():
+                return False
+            queue.extend(run)
+        finally:
+            native.raise_captured(_CAPTURE)
+        return True
+
+    return submit

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from numbers import Integral
+from threading import get_ident
 from typing import Any, Generic
 
 import wgpu
@@ -18,6 +19,7 @@ from ..planning.plan import Plan
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from .arguments import ParsedCall
+from .batch import CallRecorder, ReservedSpans
 from .chunked_array import Items, ItemsT, check_usable, parts
 from .context import DeviceContext
 from .encoders import check_encoder, check_session, watch_submission
@@ -243,6 +245,10 @@ class BoundCall(Generic[ItemsT]):
     ) -> Run[Any]:
         """As `execute`, with options that were checked; `stack_level` leads a warning to the caller's line."""
         context, bound = self._context, self._bound_plan
+        if context.recorders and encoder is None:
+            recorder = context.recorders.get(get_ident())
+            if recorder is not None and recorder.takes(self.name, observer, enable_cpu_timing, self._launch_blocking):
+                return self._hold_back(recorder, enable_gpu_timing, trials, stack_level)
         session = None
         if enable_gpu_timing or (observer is not None and observer.times_kernels(encoder)):
             if context.has_timestamps:
@@ -272,6 +278,23 @@ class BoundCall(Generic[ItemsT]):
         if measurement is not None:
             self._last_timed = measurement
         return Run(bound.plan, self.outputs, encoder, measurement)
+
+    def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int, stack_level: int) -> Run[Any]:
+        """Give the call to a batch or a capture."""
+        bound, parsed, context = self._bound_plan, self.parsed, self._context
+        if not enable_gpu_timing:
+            recorder.add(self.name, bound, trials, parsed)
+            return Run(bound.plan, parsed.outputs, None, None)
+        session = None
+        if context.has_timestamps:
+            session = context.timing_helper.session()
+            spans = ReservedSpans(session, bound.labels)
+            recorder.add(self.name, bound, trials, parsed, spans)
+        else:
+            context.warn_no_timestamps(stacklevel=stack_level + 1)
+            recorder.add(self.name, bound, trials, parsed)
+        self._last_timed = measurement = Measurement(bound.plan, session, int(trials), {})
+        return Run(bound.plan, parsed.outputs, None, measurement)
 
     def get_timing_result(self) -> TimingResult:
         """Return the times of the last timed run; see `Run.get_timing_result`."""

@@ -51,6 +51,8 @@ class DeviceContext:
         self._kept: dict[Hashable, Any] = {}
         self.transfers: Transfers = Transfers()
         self.observer: Observer | None = None  # while one is open
+        #: By the number of a thread, what takes its calls instead of the queue: a batch, or a capture.
+        self.recorders: dict[int, Any] = state_of(device).recorders
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
         #: an event can tell it while later work, of other threads too, is under way.
         self.events_recorded: int = 0

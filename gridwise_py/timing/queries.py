@@ -20,6 +20,7 @@ import numpy as np
 import wgpu
 
 from ..backend.device_errors import device_errors
+from ..backend.device_state import submit_pending
 from ..backend.fork_guard import check_process
 from ..backend.submission_marks import Mark, look, mark_of, read_words
 from ..backend.wgpu_native import tick_period_ns, wait_idle, write_timestamp
@@ -175,6 +176,7 @@ class TimingHelper:
         Waits for all submitted work. Called automatically when no query is free.
         """
         check_process()
+        submit_pending(self.device)
         with self._lock:
             look(self.device, [lease.mark for lease in self._leases if lease.mark is not None])
             owners = [owner for lease in self._leases if (owner := lease.owner()) is not None and not owner.is_read]
@@ -304,6 +306,8 @@ class TimingSession:
 
     def is_submitted(self) -> bool:
         """Whether the passes have been submitted, as far as is known without waiting for their end."""
+        if not self._submitted:
+            submit_pending(self._helper.device)
         if not self._submitted and self._mark is not None:
             look(self._helper.device, [self._mark])
             self._submitted = self._mark.seen
@@ -321,8 +325,13 @@ class TimingSession:
 
     def abandon(self) -> None:
         """Free the queries; the passes were never submitted and never will be."""
-        lease, self._lease, self._labels = self._lease, _Lease(self), []
+        lease = self._lease
+        self.lose()
         self._helper._end(lease)
+
+    def lose(self) -> None:
+        """As `abandon`, without a lock: the queries are free, and noticed to be when some are missing."""
+        self._lease, self._labels, self._submitted = _Lease(self), [], False
 
     def ticks(self) -> np.ndarray:
         """Return begin and end of each span, in ticks.

@@ -1,0 +1,242 @@
+"""Batches: calls that are held back and submitted together, in order, before anybody can tell."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+import threading
+import weakref
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import wgpu
+
+from ..backend.device_errors import check_not_lost, device_error
+from ..backend.device_state import Recorder, state_of, submit_pending
+from ..backend.fork_guard import inherited
+from ..backend.raw_commands import RawCommands, prepared_submission, record_together
+from ..backend.timeout import note_submission
+from ..backend.wgpu_native import guard_order, submit_is_wgpus
+from ..timing.queries import TimingSession
+from .context import DeviceContext, context_of
+from .device import default_device
+from .observer import Observer
+
+__all__ = ["BatchRecorder", "Encodable", "PendingCall", "batch"]
+
+#: A batch submits early when the calls of a thread that are held back cost so much: a dispatch costs 1, and so does
+#: each MiB that is moved. So the GPU starts while Python goes on, and outputs that nobody holds any more are freed.
+MOST_PENDING = 64
+_NAMES_SHOWN = 3
+
+
+class Encodable(Protocol):
+    """Commands on real buffers, such as a bound plan."""
+
+    @property
+    def raw(self) -> RawCommands | None: ...
+    @property
+    def cost(self) -> int:
+        """How much of a batch it is, see `MOST_PENDING`."""
+        ...
+
+    def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: Any = None) -> None: ...
+
+
+class ReservedSpans:
+    """The timestamps of a call's passes, reserved when the call is made: to reserve may have to wait for the GPU."""
+
+    __slots__ = ("_spans", "session")
+
+    def __init__(self, session: TimingSession, labels: Sequence[str]):
+        self.session: TimingSession = session
+        self._spans = [session.span(label) for label in labels]
+
+    def timing(self) -> _SpansInOrder:
+        return _SpansInOrder(self._spans)
+
+
+class _SpansInOrder:
+    """Gives reserved spans to the passes, in the place of a session."""
+
+    def __init__(self, spans: Sequence[dict[str, object]]):
+        self._spans = iter(spans)
+
+    def span(self, _label: str) -> dict[str, object]:
+        return next(self._spans)
+
+
+class PendingCall(NamedTuple):
+    """A call of a batch that is not submitted yet."""
+
+    name: str
+    commands: Encodable
+    trials: int
+    arrays: object  # keeps the arguments
+    spans: ReservedSpans | None
+
+
+class CallRecorder(Recorder, Protocol):
+    """Takes the calls of a thread: a batch, or a capture."""
+
+    def takes(self, name: str, observer: Observer | None, enable_cpu_timing: bool, launch_blocking: bool) -> bool:
+        """Whether a call with these options goes to the recorder, and not to the queue."""
+        ...
+
+    def add(
+        self, name: str, commands: Encodable, trials: int, arrays: object, spans: ReservedSpans | None = None
+    ) -> None:
+        """Take a call."""
+        ...
+
+
+class BatchRecorder:
+    """Takes the calls of one thread inside of a batch."""
+
+    __slots__ = ("_cost", "_device", "_pending")
+
+    def __init__(self, device: wgpu.GPUDevice):
+        self._device = device
+        self._pending = state_of(device).pending
+        self._cost = 0
+
+    def before_queue_use(self, doing: str) -> None:
+        """A batch allows everything."""
+
+    def takes(self, name: str, observer: Observer | None, enable_cpu_timing: bool, launch_blocking: bool) -> bool:
+        """Whether a call with these options can be held back."""
+        return observer is None and not enable_cpu_timing and not launch_blocking
+
+    def add(
+        self, name: str, commands: Encodable, trials: int, arrays: object, spans: ReservedSpans | None = None
+    ) -> None:
+        """Hold a call back. It is made as soon as this returns, or raises what the submission of others raises."""
+        self._pending.append((name, commands, trials, arrays, spans))
+        self._cost += commands.cost * trials
+        if self._cost >= MOST_PENDING:
+            self._cost = 0
+            submit_pending(self._device)
+
+
+def _title(calls: Sequence[PendingCall]) -> str:
+    """Return what messages call a submission of a batch."""
+    names = [call[0] for call in calls[:_NAMES_SHOWN]]
+    more = len(calls) - len(names)
+    return f"batch of {len(calls)} ({', '.join(names)}{f' and {more} more' if more else ''})"
+
+
+def _encode(device: wgpu.GPUDevice, calls: Sequence[PendingCall]) -> wgpu.GPUCommandBuffer:
+    """Encode calls in order, in one pass as far as neighbours are dispatches only and are not timed."""
+    encoder = device.create_command_encoder(label="gridwise batch")
+    together: list[tuple[RawCommands, int]] = []
+    for _, commands, trials, _, spans in calls:
+        raw = commands.raw
+        if raw is not None and spans is None:
+            together.append((raw, trials))
+            continue
+        if together:
+            record_together(encoder, together)
+            together.clear()
+        commands.encode(encoder, trials=trials, timing=None if spans is None else spans.timing())
+    if together:
+        record_together(encoder, together)
+    return encoder.finish()
+
+
+def _flush(reference: weakref.ref[wgpu.GPUDevice]) -> None:
+    """Submit all calls that are held back.
+
+    An entry leaves the list at the moment of its submission, so an interrupt neither loses a call nor repeats one.
+    After an error all are gone: what failed once would fail again.
+    """
+    device = reference()
+    assert device is not None, "calls are held back for a device that is gone"
+    state = state_of(device)
+    pending = state.pending
+    with state.end.lock:  # whoever submits meanwhile waits for it
+        while pending:
+            calls = pending[:]
+            title = _title(calls)
+            try:
+                if _submit(device, pending, calls, title):
+                    return
+            except Exception as error:
+                _give_up(pending, calls)
+                if isinstance(error, wgpu.GPUError):
+                    raise device_error(error, title) from error
+                raise
+
+
+def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[PendingCall], title: str) -> bool:
+    """Submit calls, the first that are pending; return False if somebody else has meanwhile."""
+    if state_of(device).end.reached:
+        check_not_lost(device, title)
+    commands = _encode(device, calls)
+    forget = functools.partial(operator.delitem, pending, slice(0, len(calls)))
+    for call in calls:
+        if call[4] is not None:
+            call[4].session.submitted()  # before it is: whoever reads it submits what is pending first
+
+    def is_pending() -> bool:
+        # A finalizer or a signal handler, which run anywhere in this thread, may have used the queue.
+        return bool(pending) and pending[0] is calls[0]
+
+    note_submission(device, title)
+    submit = prepared_submission(device, commands, is_pending, forget) if submit_is_wgpus(device) else None
+    if submit is not None:
+        return submit()
+    if not is_pending():
+        return False
+    forget()  # somebody watches submissions, in Python: an interrupt in there may lose the calls
+    device.queue.submit([commands])
+    return True
+
+
+def _give_up(pending: list[PendingCall], calls: list[PendingCall]) -> None:
+    """Forget calls that cannot be submitted."""
+    if pending and pending[0] is calls[0]:
+        del pending[: len(calls)]
+    for call in calls:
+        if call[4] is not None:
+            call[4].session.lose()
+
+
+def prepare(context: DeviceContext, device: wgpu.GPUDevice) -> None:
+    """Make a device ready to hold calls back, or to capture them."""
+    state = state_of(device)
+    if state.flush is None:
+        guard_order(device)
+        state.flush = functools.partial(_flush, weakref.ref(device))
+
+
+@contextlib.contextmanager
+def recording(context: DeviceContext, recorder: Any) -> Generator[None]:
+    """Have a recorder take the calls of this thread."""
+    thread, recorders = threading.get_ident(), context.recorders
+    before = recorders.get(thread)
+    recorders[thread] = recorder
+    try:
+        yield
+    finally:
+        if before is None:
+            recorders.pop(thread, None)
+        else:
+            recorders[thread] = before
+
+
+@contextlib.contextmanager
+def batch(device: wgpu.GPUDevice | None = None) -> Generator[None]:
+    """Submit the calls inside of a ``with`` block together, which costs the CPU a fraction of separate submissions."""
+    device = device if device is not None else default_device()
+    context = context_of(device)
+    if threading.get_ident() in context.recorders:  # inside of another one, or of a capture
+        yield
+        return
+    prepare(context, device)
+    try:
+        with recording(context, BatchRecorder(device)):
+            yield
+    finally:
+        if not inherited():  # the calls belong to the parent process
+            submit_pending(device)
