@@ -80,6 +80,7 @@ from .runtime.context import capabilities, timing_helper
 from .runtime.device import AdapterDescription, default_device, hold_clock, list_adapters, request_device
 from .runtime.event import Event, synchronize
 from .runtime.run import Run
+from .runtime.sequence import Sequence, SequenceRun, capture
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
@@ -159,6 +160,8 @@ __all__ = [
     "SameAs",
     "SamplingProtocol",
     "ScanTuning",
+    "Sequence",
+    "SequenceRun",
     "ShaderError",
     "Signature",
     "SortTuning",
@@ -178,6 +181,7 @@ __all__ = [
     "batch",
     "benchmark",
     "capabilities",
+    "capture",
     "cumsum",
     "default_device",
     "empty",

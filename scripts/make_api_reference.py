@@ -33,7 +33,7 @@ AREAS = {
     "Arrays": "asarray empty empty_like Array ChunkedArray Datatype DATATYPES STORAGE_DATATYPES",
     "One-shot functions": f"add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul {FUNCTIONS} stream",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
-    "Primitives": f"{CLASSES} Kernel Primitive Run BoundCall",
+    "Primitives": f"{CLASSES} Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning SortTuning MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",

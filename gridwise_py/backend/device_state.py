@@ -18,7 +18,15 @@ import wgpu
 
 from .fork_guard import inherited
 
-__all__ = ["DeviceEnd", "DeviceState", "Recorder", "before_queue_use", "state_of", "submit_pending"]
+__all__ = [
+    "DeviceEnd",
+    "DeviceState",
+    "Recorder",
+    "before_queue_use",
+    "check_queue_use",
+    "state_of",
+    "submit_pending",
+]
 
 _ATTRIBUTE = "_gridwise"
 _SUBMISSIONS_KEPT = 8
@@ -170,16 +178,22 @@ def submit_pending(device: wgpu.GPUDevice) -> None:
         state.flush()
 
 
+def check_queue_use(device: wgpu.GPUDevice, doing: str) -> None:
+    """Raise if the thread may not use the queue, because it captures its calls."""
+    recorders = state_of(device).recorders
+    recorder = recorders.get(threading.get_ident()) if recorders else None
+    if recorder is not None:
+        recorder.before_queue_use(doing)
+
+
 def before_queue_use(device: wgpu.GPUDevice, doing: str) -> None:
-    """Submit what batches hold back; raise if the thread may not use the queue, because it captures its calls.
+    """Do `check_queue_use`, and submit what batches hold back.
 
     Everything that submits, waits, or asks what the GPU has done calls this first. So nobody sees that calls are held
     back.
     """
     state = state_of(device)
     if state.recorders:
-        recorder = state.recorders.get(threading.get_ident())
-        if recorder is not None:
-            recorder.before_queue_use(doing)
+        check_queue_use(device, doing)
     if state.pending:
         submit_pending(device)

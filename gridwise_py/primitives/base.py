@@ -156,7 +156,9 @@ class Primitive(ABC):
         with self._plans_lock:
             plan = self._plans.get(key)
         if plan is None:
-            self._check_on_device()
+            assert self._context is not None, "a primitive with a device has its context"
+            with self._context.at_once():
+                self._check_on_device()
             plan = self._plan_with(layout, values)
             check_bindings(plan, self.capabilities)
             with self._plans_lock:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import operator
 import threading
 import weakref
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import wgpu
@@ -15,33 +16,21 @@ import wgpu
 from ..backend.device_errors import check_not_lost, device_error
 from ..backend.device_state import Recorder, state_of, submit_pending
 from ..backend.fork_guard import inherited
-from ..backend.raw_commands import RawCommands, prepared_submission, record_together
+from ..backend.raw_commands import prepared_submission, record_together
 from ..backend.timeout import note_submission
 from ..backend.wgpu_native import guard_order, submit_is_wgpus
 from ..timing.queries import TimingSession
 from .context import DeviceContext, context_of
 from .device import default_device
+from .encodable import Encodable, Spans
 from .observer import Observer
 
-__all__ = ["BatchRecorder", "Encodable", "PendingCall", "batch"]
+__all__ = ["CallRecorder", "ReservedSpans", "batch", "encode_in_order", "prepare", "recording"]
 
 #: A batch submits early when the calls of a thread that are held back cost so much: a dispatch costs 1, and so does
 #: each MiB that is moved. So the GPU starts while Python goes on, and outputs that nobody holds any more are freed.
 MOST_PENDING = 64
 _NAMES_SHOWN = 3
-
-
-class Encodable(Protocol):
-    """Commands on real buffers, such as a bound plan."""
-
-    @property
-    def raw(self) -> RawCommands | None: ...
-    @property
-    def cost(self) -> int:
-        """How much of a batch it is, see `MOST_PENDING`."""
-        ...
-
-    def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: Any = None) -> None: ...
 
 
 class ReservedSpans:
@@ -80,7 +69,14 @@ class PendingCall(NamedTuple):
 class CallRecorder(Recorder, Protocol):
     """Takes the calls of a thread: a batch, or a capture."""
 
-    def takes(self, name: str, observer: Observer | None, enable_cpu_timing: bool, launch_blocking: bool) -> bool:
+    def takes(
+        self,
+        name: str,
+        observer: Observer | None,
+        enable_gpu_timing: bool,
+        enable_cpu_timing: bool,
+        launch_blocking: bool,
+    ) -> bool:
         """Whether a call with these options goes to the recorder, and not to the queue."""
         ...
 
@@ -104,7 +100,14 @@ class BatchRecorder:
     def before_queue_use(self, doing: str) -> None:
         """A batch allows everything."""
 
-    def takes(self, name: str, observer: Observer | None, enable_cpu_timing: bool, launch_blocking: bool) -> bool:
+    def takes(
+        self,
+        name: str,
+        observer: Observer | None,
+        enable_gpu_timing: bool,
+        enable_cpu_timing: bool,
+        launch_blocking: bool,
+    ) -> bool:
         """Whether a call with these options can be held back."""
         return observer is None and not enable_cpu_timing and not launch_blocking
 
@@ -126,21 +129,25 @@ def _title(calls: Sequence[PendingCall]) -> str:
     return f"batch of {len(calls)} ({', '.join(names)}{f' and {more} more' if more else ''})"
 
 
-def _encode(device: wgpu.GPUDevice, calls: Sequence[PendingCall]) -> wgpu.GPUCommandBuffer:
-    """Encode calls in order, in one pass as far as neighbours are dispatches only and are not timed."""
-    encoder = device.create_command_encoder(label="gridwise batch")
-    together: list[tuple[RawCommands, int]] = []
-    for _, commands, trials, _, spans in calls:
-        raw = commands.raw
-        if raw is not None and spans is None:
-            together.append((raw, trials))
+def encode_in_order(encoder: wgpu.GPUCommandEncoder, calls: Iterable[tuple[Encodable, int, Spans | None]]) -> None:
+    """Encode commands in order, in one pass as far as neighbours are dispatches only and are not timed.
+
+    Of each call there are its commands, how often each dispatch is encoded, and its timestamps.
+    """
+    for in_one_pass, group in itertools.groupby(calls, lambda call: call[2] is None and call[0].raw is not None):
+        together = [(commands, trials, spans) for commands, trials, spans in group]
+        if in_one_pass and record_together(encoder, [(commands.raw, trials) for commands, trials, _ in together]):
             continue
-        if together:
-            record_together(encoder, together)
-            together.clear()
-        commands.encode(encoder, trials=trials, timing=None if spans is None else spans.timing())
-    if together:
-        record_together(encoder, together)
+        for commands, trials, spans in together:
+            commands.encode(encoder, trials=trials, timing=spans)
+
+
+def _encode(device: wgpu.GPUDevice, calls: Sequence[PendingCall]) -> wgpu.GPUCommandBuffer:
+    encoder = device.create_command_encoder(label="gridwise batch")
+    encode_in_order(
+        encoder,
+        [(commands, trials, None if spans is None else spans.timing()) for _, commands, trials, _, spans in calls],
+    )
     return encoder.finish()
 
 
@@ -202,7 +209,7 @@ def _give_up(pending: list[PendingCall], calls: list[PendingCall]) -> None:
             call[4].session.lose()
 
 
-def prepare(context: DeviceContext, device: wgpu.GPUDevice) -> None:
+def prepare(device: wgpu.GPUDevice) -> None:
     """Make a device ready to hold calls back, or to capture them."""
     state = state_of(device)
     if state.flush is None:
@@ -233,7 +240,7 @@ def batch(device: wgpu.GPUDevice | None = None) -> Generator[None]:
     if threading.get_ident() in context.recorders:  # inside of another one, or of a capture
         yield
         return
-    prepare(context, device)
+    prepare(device)
     try:
         with recording(context, BatchRecorder(device)):
             yield

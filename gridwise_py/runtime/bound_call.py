@@ -247,7 +247,9 @@ class BoundCall(Generic[ItemsT]):
         context, bound = self._context, self._bound_plan
         if context.recorders and encoder is None:
             recorder = context.recorders.get(get_ident())
-            if recorder is not None and recorder.takes(self.name, observer, enable_cpu_timing, self._launch_blocking):
+            if recorder is not None and recorder.takes(
+                self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
+            ):
                 return self._hold_back(recorder, enable_gpu_timing, trials, stack_level)
         session = None
         if enable_gpu_timing or (observer is not None and observer.times_kernels(encoder)):
@@ -255,7 +257,6 @@ class BoundCall(Generic[ItemsT]):
                 session = context.timing_helper.session()
             else:
                 context.warn_no_timestamps(stacklevel=stack_level)
-        timed = enable_gpu_timing or enable_cpu_timing
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         try:
             if encoder is not None:
@@ -274,17 +275,19 @@ class BoundCall(Generic[ItemsT]):
         if observer is not None:
             observer.kernels(bound.plan, session, 0, trials, encoder)
         # An int of Python, so that whoever multiplies by it does so without the width of a numpy scalar.
-        measurement = Measurement(bound.plan, session, int(trials), cpu or {}) if timed else None
-        if measurement is not None:
+        plan, measurement = bound.plan, None
+        if enable_gpu_timing or enable_cpu_timing:
+            measurement = Measurement(plan.kernels, plan.work, session, int(trials), cpu or {})
             self._last_timed = measurement
-        return Run(bound.plan, self.outputs, encoder, measurement)
+        return Run(plan, self.outputs, encoder, measurement)
 
     def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int, stack_level: int) -> Run[Any]:
         """Give the call to a batch or a capture."""
         bound, parsed, context = self._bound_plan, self.parsed, self._context
+        plan = bound.plan
         if not enable_gpu_timing:
             recorder.add(self.name, bound, trials, parsed)
-            return Run(bound.plan, parsed.outputs, None, None)
+            return Run(plan, parsed.outputs, None, None)
         session = None
         if context.has_timestamps:
             session = context.timing_helper.session()
@@ -293,8 +296,8 @@ class BoundCall(Generic[ItemsT]):
         else:
             context.warn_no_timestamps(stacklevel=stack_level + 1)
             recorder.add(self.name, bound, trials, parsed)
-        self._last_timed = measurement = Measurement(bound.plan, session, int(trials), {})
-        return Run(bound.plan, parsed.outputs, None, measurement)
+        self._last_timed = measurement = Measurement(plan.kernels, plan.work, session, int(trials), {})
+        return Run(plan, parsed.outputs, None, measurement)
 
     def get_timing_result(self) -> TimingResult:
         """Return the times of the last timed run; see `Run.get_timing_result`."""

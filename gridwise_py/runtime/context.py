@@ -10,7 +10,7 @@ import contextlib
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -98,7 +98,8 @@ class DeviceContext:
         """Measured at first use."""
 
         def measure() -> Capabilities:
-            return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
+            with self.at_once():
+                return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
 
         return self.cached("capabilities", measure)
 
@@ -120,6 +121,17 @@ class DeviceContext:
             return None if context is None else context.observer
 
         return Executor(self.device, observer)
+
+    @contextlib.contextmanager
+    def at_once(self) -> Generator[None]:
+        """Let this thread's calls inside run at once, although a batch or a capture is open: for the library's own."""
+        thread = threading.get_ident()
+        recorder = self.recorders.pop(thread, None)
+        try:
+            yield
+        finally:
+            if recorder is not None:
+                self.recorders[thread] = recorder
 
     def number_event(self) -> int:
         """Return the number of an event that was submitted just now."""

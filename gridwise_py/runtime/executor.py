@@ -22,6 +22,7 @@ from ..backend.wgpu_native import submit, wait_idle
 from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
 from ..timing.queries import TimingSession
+from .encodable import Spans
 from .observer import Observer
 from .pipelines import Pipeline, PipelineCache
 
@@ -97,7 +98,7 @@ class BoundPlan:
         encoder: wgpu.GPUCommandEncoder,
         *,
         trials: int = 1,
-        timing: TimingSession | None = None,
+        timing: Spans | None = None,
     ) -> None:
         """Record the plan, each dispatch `trials` times.
 

@@ -306,8 +306,6 @@ class TimingSession:
 
     def is_submitted(self) -> bool:
         """Whether the passes have been submitted, as far as is known without waiting for their end."""
-        if not self._submitted:
-            submit_pending(self._helper.device)
         if not self._submitted and self._mark is not None:
             look(self._helper.device, [self._mark])
             self._submitted = self._mark.seen
@@ -349,6 +347,7 @@ class TimingSession:
         if self._ticks is not None:
             return self._ticks
         check_process()
+        submit_pending(self._helper.device)
         with self._helper._lock:
             if self._ticks is None:
                 if not self.is_submitted():
