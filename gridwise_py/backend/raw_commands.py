@@ -37,7 +37,8 @@ class _Native:
     def __init__(self) -> None:
         from wgpu.backends.wgpu_native import _api, _helpers, ffi, lib
 
-        self.ffi, self.null = ffi, ffi.NULL
+        self.null, self.new, self.collected = ffi.NULL, ffi.new, ffi.gc
+        self.handles_type = ffi.typeof("WGPUCommandBuffer[1]")
         self.encoder_type = _api.GPUCommandEncoder
         self.new_struct_p, self.to_c_string_view = _api.new_struct_p, _api.to_c_string_view
         self.handler, self.error_types = _api.error_handler, _helpers.ERROR_TYPES
@@ -129,17 +130,15 @@ class RawCommands:
             native.release_encoder(encoder)
             native.raise_captured(_CAPTURE)
         # A garbage-collected handle: an interrupt before the submission leaks nothing.
-        return native.ffi.gc(native.ffi.new("WGPUCommandBuffer[1]", [commands]), self._release)
-
-    def _release(self, handle: Any) -> None:
-        self._native.release_commands(handle[0])
+        return native.collected(commands, native.release_commands)
 
     def submit(self, commands: Any) -> None:
         """Submit a command buffer; the caller has checked that the device was not destroyed."""
         native = self._native
+        handles = native.new(native.handles_type, (commands,))
         native.capture(_CAPTURE)
         try:
-            native.submit(self._queue, 1, commands)
+            native.submit(self._queue, 1, handles)
         finally:
             native.raise_captured(_CAPTURE)
 
@@ -218,7 +217,7 @@ def prepared_submission(
     native = _native()
     if native is None:
         return None
-    handles = native.ffi.new("WGPUCommandBuffer[1]", [commands._internal])
+    handles = native.new(native.handles_type, (commands._internal,))
     calls = (functools.partial(native.submit, device.queue._internal, 1, handles), afterwards)
     run, queue = map(operator.call, calls), deque[object](maxlen=0)
 

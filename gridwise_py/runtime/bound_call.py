@@ -36,10 +36,13 @@ __all__ = [
 ASYNC_REMEDIES = {"encoder": "it submits by itself; use execute(encoder=…) to record"}
 # From a warning in `run` to the line that called `execute`: `execute` and what explains its arguments.
 _TO_CALLER = 5
+_MAPPABLE = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.MAP_WRITE
 
 
 def check_trials(trials: Any) -> None:
     """Raise ArgumentError where a number of trials is none."""
+    if type(trials) is int and trials > 0:
+        return
     if isinstance(trials, bool) or not isinstance(trials, Integral) or trials < 1:
         raise ArgumentError(f"trials must be an integer of at least 1, not {trials!r}")
 
@@ -89,9 +92,10 @@ class BoundCall(Generic[ItemsT]):
         self._bound_plan = bound_plan
         self._launch_blocking = launch_blocking
         self._last_timed: Measurement | None = None
-        self._watched = tuple(
-            (destroyed_flag(part.buffer), part.buffer) for value in parsed.arrays.values() for part in parts(value)
-        )
+        buffers = [part.buffer for value in parsed.arrays.values() for part in parts(value)]
+        self._destroyed = tuple(destroyed_flag(buffer) for buffer in buffers)
+        # No other buffer can be mapped again, once it is not.
+        self._mappable = tuple(buffer for buffer in buffers if buffer.usage & _MAPPABLE)
 
     # ---- what it is ----
 
@@ -157,12 +161,18 @@ class BoundCall(Generic[ItemsT]):
         OverlapError
             If a repeated trial would read changed inputs.
         """
-        parsed = self.parsed
-        for destroyed, buffer in self._watched:
-            if destroyed[0] or buffer.map_state != "unmapped":
-                for array in parsed.arrays.values():
-                    check_usable(array, "STORAGE", self.name)
-        check_in_place(self.name, trials, parsed.in_place)
+        for destroyed in self._destroyed:
+            if destroyed[0]:
+                self._check_buffers()
+        for buffer in self._mappable:
+            if buffer.map_state != "unmapped":
+                self._check_buffers()
+        if trials > 1 or self._parsed is None:
+            check_in_place(self.name, trials, self.parsed.in_place)
+
+    def _check_buffers(self) -> None:
+        for array in self.parsed.arrays.values():
+            check_usable(array, "STORAGE", self.name)
 
     # ---- running ----
 
@@ -279,7 +289,7 @@ class BoundCall(Generic[ItemsT]):
         if enable_gpu_timing or enable_cpu_timing:
             measurement = Measurement(plan.kernels, plan.work, session, int(trials), cpu or {})
             self._last_timed = measurement
-        return Run(plan, self.outputs, encoder, measurement)
+        return Run(plan, self.parsed.outputs, encoder, measurement)
 
     def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int, stack_level: int) -> Run[Any]:
         """Give the call to a batch or a capture."""
@@ -310,7 +320,7 @@ class BoundCall(Generic[ItemsT]):
     def release(self) -> None:
         """Drop the arguments, so that their memory can be freed. The call cannot run afterwards."""
         self._parsed = None
-        self._watched = ()
+        self._destroyed = self._mappable = ()
         self.__dict__.pop("_named_notes", None)
 
     def __repr__(self) -> str:

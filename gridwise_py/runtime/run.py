@@ -51,16 +51,31 @@ def submit(
     observer: Observer | None = None,
 ) -> None:
     """Encode and submit a plan; with `cpu`, bracket the submission and put the CPU's times there."""
+    if cpu is None and observer is None:
+        submit_by(device, _encoded(device, bound, trials, session), bound.title)
+    else:
+        _submit_observed(device, bound, trials, session, cpu, observer)
+    if session is not None:
+        session.submitted()
+
+
+def _submit_observed(
+    device: wgpu.GPUDevice,
+    bound: Encodable,
+    trials: int,
+    session: TimingSession | None,
+    cpu: dict[str, Any] | None,
+    observer: Observer | None,
+) -> None:
     begin = time.perf_counter_ns()
     send = _encoded(device, bound, trials, session)
+    encoded = time.perf_counter_ns()
     if cpu is None:
-        encoded = time.perf_counter_ns()
         submit_by(device, send, bound.title)
         if observer is not None:
             observer.past_step("encode", begin, encoded)
             observer.past_step("submit", encoded, time.perf_counter_ns())
     else:
-        encoded = time.perf_counter_ns()
         t0, t1, t2 = bracket(device, lambda: submit_by(device, send, bound.title))
         cpu.update(
             cpu_total_time_ns=float(t2 - t0),
@@ -72,8 +87,6 @@ def submit(
             steps = (("encode", begin, encoded), ("wait", encoded, t0), ("submit", t0, t1), ("wait", t1, t2))
             for step in steps:
                 observer.past_step(*step)
-    if session is not None:
-        session.submitted()
 
 
 def _encoded(
@@ -209,10 +222,10 @@ class Run(Timed, Generic[ItemsT]):
         encoder: wgpu.GPUCommandEncoder | None,
         measurement: Measurement | None,
     ):
+        self._measurement = measurement
         self.plan: Plan = plan
         self.outputs: dict[str, ItemsT] = outputs
         self.encoder: wgpu.GPUCommandEncoder | None = encoder
-        self._measurement = measurement
 
     @property
     def output(self) -> ItemsT:

@@ -30,7 +30,7 @@ from .encodable import Encodable, Spans
 from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
 from .observer import Observer
-from .run import Measurement, Timed, record_marked, submit, submit_blocking
+from .run import Measurement, Timed, submit, submit_blocking
 
 __all__ = ["Sequence", "SequenceRun", "capture"]
 
