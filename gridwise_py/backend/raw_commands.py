@@ -19,7 +19,18 @@ from typing import Any, NamedTuple
 
 import wgpu
 
-__all__ = ["RawCommands", "RawDispatch", "joined", "prepared_submission", "raw_commands", "record_together"]
+_CAPTURE = "gridwise commands"
+_MARKER = "gridwise"
+
+__all__ = [
+    "RawCommands",
+    "RawDispatch",
+    "check_open",
+    "joined",
+    "prepared_submission",
+    "raw_commands",
+    "record_together",
+]
 
 
 class RawDispatch(NamedTuple):
@@ -51,6 +62,8 @@ class _Native:
         self.end_pass = lib.wgpuComputePassEncoderEnd
         self.release_pass = lib.wgpuComputePassEncoderRelease
         self.finish = lib.wgpuCommandEncoderFinish
+        self.insert_marker = lib.wgpuCommandEncoderInsertDebugMarker
+        self.marker = self.to_c_string_view(_MARKER)
         self.release_encoder = lib.wgpuCommandEncoderRelease
         self.submit = lib.wgpuQueueSubmit
         self.release_commands = lib.wgpuCommandBufferRelease
@@ -69,9 +82,6 @@ def _native() -> _Native | None:
         return _Native()
     except (ImportError, AttributeError):
         return None  # another version or backend of wgpu-py
-
-
-_CAPTURE = "gridwise commands"
 
 
 class RawCommands:
@@ -177,6 +187,19 @@ def raw_commands(device: wgpu.GPUDevice, dispatches: Sequence[RawDispatch]) -> R
         return RawCommands(native, device, dispatches)
     except AttributeError:
         return None
+
+
+def check_open(encoder: wgpu.GPUCommandEncoder) -> None:
+    """Raise wgpu.GPUError if an encoder is finished, or has an open pass: wgpu-py tells neither."""
+    native = _native()
+    if native is None or type(encoder) is not native.encoder_type:
+        encoder.insert_debug_marker(_MARKER)
+        return
+    native.capture(_CAPTURE)
+    try:
+        native.insert_marker(encoder._internal, native.marker)
+    finally:
+        native.raise_captured(_CAPTURE)
 
 
 def joined(commands: Sequence[tuple[RawCommands, int]]) -> RawCommands:
