@@ -123,8 +123,8 @@ class DeviceState:
         A buffer with one word, 1; made when an encoder is first marked.
     context : object or None
         The runtime's `DeviceContext`.
-    recorders : dict of int to Recorder
-        By the number of a thread, what takes its calls instead of the queue: a batch, or a capture.
+    recorders : dict of int to weak reference to Recorder
+        By the number of a thread, what takes its calls instead of the queue: a batch, or a capture. See `recorder`.
     pending : list
         The calls of batches, in order, that are not submitted yet; an entry goes when it is.
     flush : callable or None
@@ -156,7 +156,7 @@ class DeviceState:
         self.probe_layout: wgpu.GPUBindGroupLayout | None = None
         self.one: wgpu.GPUBuffer | None = None
         self.context: Any = None
-        self.recorders: dict[int, Recorder] = {}
+        self.recorders: dict[int, weakref.ref[Recorder]] = {}
         self.pending: list[Any] = []
         self.flush: Callable[[], None] | None = None
 
@@ -180,8 +180,8 @@ def submit_pending(device: wgpu.GPUDevice) -> None:
 
 def check_queue_use(device: wgpu.GPUDevice, doing: str) -> None:
     """Raise if the thread may not use the queue, because it captures its calls."""
-    recorders = state_of(device).recorders
-    recorder = recorders.get(threading.get_ident()) if recorders else None
+    reference = state_of(device).recorders.get(threading.get_ident())
+    recorder = None if reference is None else reference()
     if recorder is not None:
         recorder.before_queue_use(doing)
 

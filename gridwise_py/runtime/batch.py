@@ -90,7 +90,7 @@ class CallRecorder(Recorder, Protocol):
 class BatchRecorder:
     """Takes the calls of one thread inside of a batch."""
 
-    __slots__ = ("_cost", "_device", "_pending")
+    __slots__ = ("__weakref__", "_cost", "_device", "_pending")
 
     def __init__(self, device: wgpu.GPUDevice):
         self._device = device
@@ -222,7 +222,8 @@ def recording(context: DeviceContext, recorder: Any) -> Generator[None]:
     """Have a recorder take the calls of this thread."""
     thread, recorders = threading.get_ident(), context.recorders
     before = recorders.get(thread)
-    recorders[thread] = recorder
+    # Weak: an interrupt on the way into the block, after which nothing comes by here again, leaves no recorder.
+    recorders[thread] = weakref.ref(recorder)
     try:
         yield
     finally:
@@ -237,7 +238,7 @@ def batch(device: wgpu.GPUDevice | None = None) -> Generator[None]:
     """Submit the calls inside of a ``with`` block together, which costs the CPU a fraction of separate submissions."""
     device = device if device is not None else default_device()
     context = context_of(device)
-    if threading.get_ident() in context.recorders:  # inside of another one, or of a capture
+    if context.recorder() is not None:  # inside of another one, or of a capture
         yield
         return
     prepare(device)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from numbers import Integral
-from threading import get_ident
 from typing import Any, Generic
 
 import wgpu
@@ -256,7 +255,7 @@ class BoundCall(Generic[ItemsT]):
         """As `execute`, with options that were checked; `stack_level` leads a warning to the caller's line."""
         context, bound = self._context, self._bound_plan
         if context.recorders and encoder is None:
-            recorder = context.recorders.get(get_ident())
+            recorder = context.recorder()
             if recorder is not None and recorder.takes(
                 self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
             ):

@@ -51,8 +51,8 @@ class DeviceContext:
         self._kept: dict[Hashable, Any] = {}
         self.transfers: Transfers = Transfers()
         self.observer: Observer | None = None  # while one is open
-        #: By the number of a thread, what takes its calls instead of the queue: a batch, or a capture.
-        self.recorders: dict[int, Any] = state_of(device).recorders
+        #: As `DeviceState.recorders`.
+        self.recorders: dict[int, weakref.ref[Any]] = state_of(device).recorders
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
         #: an event can tell it while later work, of other threads too, is under way.
         self.events_recorded: int = 0
@@ -121,6 +121,11 @@ class DeviceContext:
             return None if context is None else context.observer
 
         return Executor(self.device, observer)
+
+    def recorder(self) -> Any:
+        """Return what takes the calls of this thread instead of the queue, a `CallRecorder`; None outside of batches."""
+        reference = self.recorders.get(threading.get_ident())
+        return None if reference is None else reference()
 
     @contextlib.contextmanager
     def at_once(self) -> Generator[None]:

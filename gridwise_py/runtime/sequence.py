@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 from collections import abc
 from collections.abc import Generator
 from typing import Any
@@ -77,6 +76,8 @@ class _Captured:
 
 class _CaptureRecorder:
     """Takes the calls of one thread while they are captured."""
+
+    __slots__ = ("__weakref__", "_context", "calls")
 
     def __init__(self, context: DeviceContext):
         self._context = context
@@ -208,7 +209,7 @@ class Sequence:
         self, captured: _Captured, enable_gpu_timing: bool, enable_cpu_timing: bool, observer: Observer | None
     ) -> SequenceRun:
         context, device = self._context, self._context.device
-        recorder = context.recorders.get(threading.get_ident()) if context.recorders else None
+        recorder = context.recorder() if context.recorders else None
         if recorder is not None and not recorder.takes(
             self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
         ):
@@ -298,7 +299,7 @@ def capture(device: wgpu.GPUDevice | None = None) -> Generator[Sequence]:
     """Capture the calls inside of a ``with`` block in a `Sequence`, without running them."""
     device = device if device is not None else default_device()
     context = context_of(device)
-    if isinstance(context.recorders.get(threading.get_ident()), _CaptureRecorder):
+    if isinstance(context.recorder(), _CaptureRecorder):
         raise ArgumentError(
             "gw.capture() inside of gw.capture(): this thread captures calls of this device already; end that first, "
             "and execute its sequence inside of the next"

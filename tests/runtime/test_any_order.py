@@ -163,7 +163,7 @@ class AnyOrder(RuleBasedStateMachine):
                 earlier.execute()
             primitive.execute(**given)
             with pytest.raises(gw.ArgumentError, match="capture"):
-                next(iter(given.values())).copy_from(call[1][next(iter(call[1]))].items)
+                gw.synchronize(self.device)
         self.sequences.append((sequence, [step for _, steps in before for step in steps] + [call]))
         del self.sequences[:-3]
 
