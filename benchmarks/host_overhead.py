@@ -5,8 +5,8 @@ Usage: python benchmarks/host_overhead.py [--json FILE]
 Both sides use the same pipelines and bind groups, made beforehand; the hand-written side has them in local variables.
 The ways are interleaved call by call, and the queue is idle before each. Timed are the calls alone, and then the calls
 with the wait for their end, which is the latency of a small job. "new output" is a call that makes its output. The last
-lines have the time of each of many calls with one wait, as in a loop: one by one, in a batch, and captured in a sequence
-of 10 and of 100 calls that is replayed as often as needed, alone and in a batch.
+lines have the time of each of many calls with one wait, as in a loop: one by one, in a batch, and captured in sequences
+of 10 and of 100 calls, which are replayed as often as needed, alone and in a batch.
 """
 
 from __future__ import annotations

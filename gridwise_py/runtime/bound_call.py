@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 import wgpu
 
-from ..backend.device_errors import device_error, device_errors
+from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process, in_thread
 from ..backend.wgpu_native import destroyed_flag, wait_idle
 from ..call_errors import explained
@@ -24,7 +24,7 @@ from .context import DeviceContext
 from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
 from .observer import Observer
-from .run import Measurement, Run, record_marked, submit, submit_blocking
+from .run import Measurement, Run, launch, record_marked
 
 __all__ = [
     "ASYNC_REMEDIES", "BoundCall", "check_encoder_option", "check_in_place", "check_trials", "timing_result",
@@ -262,25 +262,14 @@ class BoundCall(Generic[ItemsT]):
                 return self._hold_back(recorder, enable_gpu_timing, trials, stack_level)
         session = None
         if enable_gpu_timing or (observer is not None and observer.times_kernels(encoder)):
-            if context.has_timestamps:
-                session = context.timing_helper.session()
-            else:
-                context.warn_no_timestamps(stacklevel=stack_level)
+            session = context.session(stack_level + 1)
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
-        try:
-            if encoder is not None:
-                watch_submission(encoder, self._named_notes, self._device)
+        if encoder is None:
+            launch(self._device, bound, trials, session, cpu, observer, blocking=self._launch_blocking, doing=self.name)
+        else:
+            watch_submission(encoder, self._named_notes, self._device)
+            with device_errors(self.name):
                 record_marked(bound, encoder, trials, session)
-            elif self._launch_blocking:
-                submit_blocking(self._device, bound, trials, session, cpu)
-            else:
-                submit(self._device, bound, trials, session, cpu, observer)
-        except BaseException as error:
-            if session is not None and encoder is None and not session.is_submitted():
-                session.abandon()
-            if isinstance(error, wgpu.GPUError):
-                raise device_error(error, self.name) from error
-            raise
         if observer is not None:
             observer.kernels(bound.plan, session, 0, trials, encoder)
         # An int of Python, so that whoever multiplies by it does so without the width of a numpy scalar.
@@ -297,14 +286,9 @@ class BoundCall(Generic[ItemsT]):
         if not enable_gpu_timing:
             recorder.add(self.name, bound, trials, parsed)
             return Run(plan, parsed.outputs, None, None)
-        session = None
-        if context.has_timestamps:
-            session = context.timing_helper.session()
-            spans = ReservedSpans(session, bound.labels)
-            recorder.add(self.name, bound, trials, parsed, spans)
-        else:
-            context.warn_no_timestamps(stacklevel=stack_level + 1)
-            recorder.add(self.name, bound, trials, parsed)
+        session = context.session(stack_level + 2)
+        spans = None if session is None else ReservedSpans(session, bound.labels)
+        recorder.add(self.name, bound, trials, parsed, spans)
         self._last_timed = measurement = Measurement(plan.kernels, plan.work, session, int(trials), {})
         return Run(plan, parsed.outputs, None, measurement)
 

@@ -22,7 +22,7 @@ from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.wgpu_native import look_types_up
 from ..errors import ArgumentError, GridwiseWarning
-from ..timing.queries import TimingHelper
+from ..timing.queries import TimingHelper, TimingSession
 from ..tuning.store import Findings
 from ..types.capabilities import Capabilities, LookbackVerdict
 from ..types.operator_base import Operator
@@ -123,7 +123,7 @@ class DeviceContext:
         return Executor(self.device, observer)
 
     def recorder(self) -> Any:
-        """Return what takes the calls of this thread instead of the queue, a `CallRecorder`; None outside of batches."""
+        """Return what takes the calls of this thread instead of the queue, a `CallRecorder`, or None."""
         reference = self.recorders.get(threading.get_ident())
         return None if reference is None else reference()
 
@@ -148,6 +148,13 @@ class DeviceContext:
         """Take note that the GPU has come by all events up to that number."""
         with self._events_lock:
             self.events_done = max(self.events_done, number)
+
+    def session(self, stacklevel: int) -> TimingSession | None:
+        """Open a timing session; return None, with the warning of `warn_no_timestamps`, without timestamps."""
+        if self.has_timestamps:
+            return self.timing_helper.session()
+        self.warn_no_timestamps(stacklevel)
+        return None
 
     def warn_no_timestamps(self, stacklevel: int = 3) -> None:
         """Warn, once per device, that GPU times will be None; `stacklevel` leads to the user's line."""

@@ -10,6 +10,7 @@ from typing import Any, Generic
 
 import wgpu
 
+from ..backend.device_errors import device_error
 from ..backend.fork_guard import in_thread
 from ..backend.wgpu_native import submit_by, submit_is_wgpus, wait_idle, wait_method
 from ..errors import ArgumentError, TimingUnavailable
@@ -20,7 +21,7 @@ from .chunked_array import ItemsT
 from .encodable import Encodable
 from .observer import Observer
 
-__all__ = ["Measurement", "Run", "Timed", "bracket", "record_marked", "submit", "submit_blocking"]
+__all__ = ["Measurement", "Run", "Timed", "bracket", "launch", "record_marked", "submit", "submit_blocking"]
 
 
 def bracket(device: wgpu.GPUDevice, submit: Callable[[], Any]) -> tuple[int, int, int]:
@@ -100,6 +101,31 @@ def _encoded(
     encoder = device.create_command_encoder()
     bound.encode(encoder, trials=trials, timing=session)
     return functools.partial(device.queue.submit, [encoder.finish()])
+
+
+def launch(
+    device: wgpu.GPUDevice,
+    bound: Encodable,
+    trials: int,
+    session: TimingSession | None,
+    cpu: dict[str, Any] | None,
+    observer: Observer | None,
+    *,
+    blocking: bool,
+    doing: str,
+) -> None:
+    """As `submit` or `submit_blocking`; after a failure, the queries are free, and the error is one of this library."""
+    try:
+        if blocking:
+            submit_blocking(device, bound, trials, session, cpu)
+        else:
+            submit(device, bound, trials, session, cpu, observer)
+    except BaseException as error:
+        if session is not None and not session.is_submitted():
+            session.abandon()
+        if isinstance(error, wgpu.GPUError):
+            raise device_error(error, doing) from error
+        raise
 
 
 def submit_blocking(

@@ -11,7 +11,7 @@ from typing import Any
 import wgpu
 
 from .. import settings
-from ..backend.device_errors import device_error, device_errors
+from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process, in_thread
 from ..backend.raw_commands import RawCommands, joined
 from ..backend.wgpu_native import destroyed_flag
@@ -29,11 +29,11 @@ from .encodable import Encodable, Spans
 from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
 from .observer import Observer
-from .run import Measurement, Timed, submit, submit_blocking
+from .run import Measurement, Timed, launch
 
 __all__ = ["Sequence", "SequenceRun", "capture"]
 
-_TO_CALLER = 4  # from a warning in `_run` to the line that called `execute`
+_TO_CALLER = 6  # from a warning in `_run` to the line that called `execute`
 
 
 class _Captured:
@@ -216,25 +216,14 @@ class Sequence:
             recorder = None
         session: TimingSession | None = None
         if enable_gpu_timing or (observer is not None and observer.times_kernels(None)):
-            if context.has_timestamps:
-                session = context.timing_helper.session()
-            else:
-                context.warn_no_timestamps(stacklevel=_TO_CALLER)
+            session = context.session(_TO_CALLER)
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
-        try:
-            if recorder is not None:
-                spans = None if session is None else ReservedSpans(session, captured.labels)
-                recorder.add(captured.title, captured, 1, captured, spans)
-            elif self._launch_blocking:
-                submit_blocking(device, captured, 1, session, cpu)
-            else:
-                submit(device, captured, 1, session, cpu, observer)
-        except BaseException as error:
-            if session is not None and not session.is_submitted():
-                session.abandon()
-            if isinstance(error, wgpu.GPUError):
-                raise device_error(error, captured.title) from error
-            raise
+        if recorder is not None:
+            spans = None if session is None else ReservedSpans(session, captured.labels)
+            recorder.add(captured.title, captured, 1, captured, spans)
+        else:
+            blocking, doing = self._launch_blocking, captured.title
+            launch(device, captured, 1, session, cpu, observer, blocking=blocking, doing=doing)
         if observer is not None:
             first = 0
             for call, trials in captured.calls:

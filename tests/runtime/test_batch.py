@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -360,16 +361,6 @@ def test_a_thread_outside_of_the_batch_does_not_hold_back(device, case):
     assert seen == [[]]
 
 
-def test_an_exception_inside_leaves_what_was_called(device, case):
-    with pytest.raises(ZeroDivisionError), gw.batch(device):
-        case.scan.execute()
-        raise ZeroDivisionError
-    assert pending(device) == []
-    np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
-    case.reduce.execute()
-    assert pending(device) == [], "the batch is over"
-
-
 def test_a_batch_that_is_dropped_ends(device, case):
     """As after an interrupt between its start and the block."""
     open_batch = gw.batch(device)
@@ -436,21 +427,26 @@ def test_a_device_that_is_destroyed_has_done_what_was_called(fresh_device, wgpu_
         case.scan.execute()
         fresh_device.destroy()
         assert pending(fresh_device) == []
-        with pytest.raises(gw.DeviceLostError):
-            case.reduce.execute()
+        case.reduce.execute()
+        with pytest.raises(gw.DeviceLostError, match=r"batch of 1 \(Reduce\)"):
             gw.synchronize(fresh_device)
+        assert pending(fresh_device) == []
     wgpu_errors.clear()
 
 
 def test_a_device_that_is_lost_raises_at_the_submission_and_names_the_calls(fresh_device, wgpu_errors, require):
     require("timestamp-query")
     case = Case(fresh_device)
+    open_batch = gw.batch(fresh_device)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(open_batch)
+        for call in (case.scan, case.reduce, case.scan, case.scan):
+            call.execute()
+        run = case.reduce.execute(enable_gpu_timing=True)
+        type(fresh_device).destroy(fresh_device)  # past this library, as a driver would
+        stack.pop_all()
     with pytest.raises(gw.DeviceLostError, match=r"batch of 5 \(Scan, Reduce, Scan and 2 more\)") as caught:
-        with gw.batch(fresh_device):
-            for call in (case.scan, case.reduce, case.scan, case.scan):
-                call.execute()
-            run = case.reduce.execute(enable_gpu_timing=True)
-            type(fresh_device).destroy(fresh_device)  # past this library, as a driver would
+        open_batch.__exit__(None, None, None)
     assert isinstance(caught.value.__cause__, wgpu.GPUError)
     assert pending(fresh_device) == []
     with pytest.raises(gw.TimingNotReady):
@@ -464,15 +460,42 @@ def test_an_error_in_the_commands_loses_the_batch_and_nothing_else(fresh_device)
     right = raw._dispatches
     most = fresh_device.limits["max-compute-workgroups-per-dimension"]
     raw._dispatches = [(pipeline, group, most + 1, 1, 1) for pipeline, group, *_ in right]
-    with pytest.raises(gw.DeviceError, match=r"batch of 2 \(Reduce, Scan\): .*dispatch group size"):
-        with gw.batch(fresh_device):
-            case.reduce.execute()
-            case.scan.execute()
+    with gw.batch(fresh_device):
+        case.reduce.execute()
+        case.scan.execute()
+        with pytest.raises(gw.DeviceError, match=r"batch of 2 \(Reduce, Scan\): .*dispatch group size"):
+            gw.synchronize(fresh_device)
     raw._dispatches = right
     with gw.batch(fresh_device):
         case.scan.execute()
     np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
     assert case.total.item() == 0
+
+
+def _fail_in_a_batch(case, error):
+    with gw.batch(case.device):
+        case.scan.execute()
+        raise error
+
+
+def test_an_exception_inside_leaves_what_was_called(device, case):
+    with pytest.raises(ZeroDivisionError):
+        _fail_in_a_batch(case, ZeroDivisionError)
+    assert pending(device) == []
+    np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
+    case.reduce.execute()
+    assert pending(device) == [], "the batch is over"
+
+
+def test_a_batch_warns_like_any_call_on_a_device_without_timestamps(device):
+    own = device.adapter.request_device_sync(required_features=[])
+    case = Case(own)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with gw.batch(own):
+            run = case.scan.execute(enable_gpu_timing=True)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert run.get_timing_result().gpu_total_time_ns is None
 
 
 def test_many_threads_in_batches_of_one_device(device):

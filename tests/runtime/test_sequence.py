@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -255,15 +256,29 @@ def test_what_cannot_be_captured_raises_and_captures_nothing(device, act):
 def test_an_exception_in_the_block_leaves_nothing_to_replay(device):
     x = gw.asarray(X, device)
     sequences = []
-    with pytest.raises(ZeroDivisionError), gw.capture(device) as sequence:
-        sequences.append(sequence)
-        with pytest.raises(gw.ArgumentError, match="not ended"):
-            sequence.execute()
-        gw.Scan(device).execute(input=x)
-        raise ZeroDivisionError
+
+    def capture_and_fail():
+        with gw.capture(device) as sequence:
+            sequences.append(sequence)
+            with pytest.raises(gw.ArgumentError, match="not ended"):
+                sequence.execute()
+            gw.Scan(device).execute(input=x)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        capture_and_fail()
     with pytest.raises(gw.ArgumentError, match="ended with an exception"):
         sequences[0].execute()
     np.testing.assert_array_equal(gw.Scan(device).execute(input=x).output.to_numpy(), sums(X))
+
+
+def test_a_device_without_timestamps_warns_at_the_callers_line(device):
+    case = Case(device.adapter.request_device_sync(required_features=[]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = case.sequence.execute(enable_gpu_timing=True)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert run.get_timing_result().gpu_total_time_ns is None
 
 
 def test_a_capture_that_is_dropped_ends(device):
