@@ -26,7 +26,7 @@ import wgpu
 from ..errors import ArgumentError, BufferUsageError, GridwiseError
 from ..planning.shaders import shader_error
 from .device_errors import check_not_lost, device_error, device_errors, is_lost, is_trouble, lost_error
-from .device_state import before_queue_use, state_of, submit_pending
+from .device_state import before_queue_use, check_queue_use, state_of, submit_pending
 from .fork_guard import check_process, inherited
 from .timeout import set_timeout_s, timed_out, timeout_s, wait_until_idle
 
@@ -140,7 +140,6 @@ def map_buffer(
         If the device is destroyed before or meanwhile.
     """
     check_process()
-    before_queue_use(device, "mapping a buffer")
     method, wait = _wait(device)
     limit_s = timeout_s(device) if method == _WAIT_TIMED else None
     if limit_s is not None:
@@ -195,7 +194,7 @@ def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str) -> Non
     """Call a function that submits, unless the device was destroyed; `what` names it in messages."""
     state = state_of(device)
     if state.recorders:
-        before_queue_use(device, what)
+        check_queue_use(device, what)
     state.submissions.append(what)
     with state.end.lock:
         if state.pending:  # asked for in here: another thread may be about to submit them

@@ -235,7 +235,42 @@ def recording(context: DeviceContext, recorder: Any) -> Generator[None]:
 
 @contextlib.contextmanager
 def batch(device: wgpu.GPUDevice | None = None) -> Generator[None]:
-    """Submit the calls inside of a ``with`` block together, which costs the CPU a fraction of separate submissions."""
+    """Submit the calls inside of a ``with`` block together, which costs the CPU a fraction of separate submissions.
+
+    Calls inside are checked, and their outputs made, as always; they are encoded and submitted later, in their order.
+    That happens at the end of the block, after some calls, and before anything that could tell the difference: a read,
+    an upload, an event, a timing, a wait, a submission of your own, a destroyed buffer, a call by another thread. So
+    only times differ.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`. The calls of this thread on it are held back; a batch inside of another one is
+        a part of it.
+
+    Raises
+    ------
+    DeviceError
+        At the end of the block, or where the calls are submitted before: if the device is lost, or refuses the
+        commands. The message names the calls; none of them has run.
+
+    Notes
+    -----
+    While a profile is open, with ``enable_cpu_timing=True``, and with ``GRIDWISE_LAUNCH_BLOCKING=1``, a call is
+    submitted at once. With ``enable_gpu_timing=True`` it is held back, and its kernels keep their own timestamps.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.arange(4, dtype=np.uint32), device)
+    >>> scan = gw.Scan(device)
+    >>> with gw.batch(device):
+    ...     y = scan.execute(input=x).output
+    ...     z = scan.execute(input=y).output
+    >>> z.tolist()
+    [0, 1, 4, 10]
+    """
     device = device if device is not None else default_device()
     context = context_of(device)
     if context.recorder() is not None:  # inside of another one, or of a capture

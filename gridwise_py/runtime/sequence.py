@@ -285,7 +285,39 @@ class Sequence:
 
 @contextlib.contextmanager
 def capture(device: wgpu.GPUDevice | None = None) -> Generator[Sequence]:
-    """Capture the calls inside of a ``with`` block in a `Sequence`, without running them."""
+    """Capture the calls inside of a ``with`` block in a `Sequence`, without running them.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`. The calls of this thread on it are captured: primitives, bound calls, one-shot
+        functions with Arrays, and other sequences.
+
+    Yields
+    ------
+    Sequence
+        Ready when the block has ended. If it ends with an exception, nothing was captured.
+
+    Raises
+    ------
+    ArgumentError
+        Inside of the block, for what needs the queue, since no captured call has run yet: reads, uploads, events,
+        waits, timed calls, submissions of your own, another capture.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.arange(4, dtype=np.uint32), device)
+    >>> with gw.capture(device) as sequence:
+    ...     total = gw.sum(gw.cumsum(x))
+    >>> for start in range(2):
+    ...     _ = x.copy_from(np.arange(start, start + 4, dtype=np.uint32))
+    ...     _ = sequence.execute()
+    ...     print(total.item())
+    10
+    20
+    """
     device = device if device is not None else default_device()
     context = context_of(device)
     if isinstance(context.recorder(), _CaptureRecorder):

@@ -253,6 +253,13 @@ def test_what_cannot_be_captured_raises_and_captures_nothing(device, act):
     np.testing.assert_array_equal(case.y.to_numpy(), sums(X))
 
 
+def test_a_tool_that_replaces_the_guard_of_the_queue(fresh_device):
+    case, queue = Case(fresh_device), fresh_device.queue
+    queue.submit = lambda commands: type(queue).submit(queue, commands)
+    with gw.capture(fresh_device), pytest.raises(gw.ArgumentError, match="capture"):
+        case.x.copy_from(case.y)
+
+
 def test_an_exception_in_the_block_leaves_nothing_to_replay(device):
     x = gw.asarray(X, device)
     sequences = []
