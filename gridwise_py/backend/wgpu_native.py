@@ -18,7 +18,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import wgpu
@@ -456,19 +456,19 @@ def guard_order(device: wgpu.GPUDevice) -> None:
 
 def _after_pending(thing: Any, name: str, doing: str) -> None:
     """Replace a method of a queue or a buffer by one that first calls `before_queue_use`, and then does the same."""
-    own = thing.__dict__.get(name)
+    own, public = thing.__dict__.get(name), getattr(cast(Any, type(thing)), name)
     if getattr(own, "after_pending", False):
         return
     reference = weakref.ref(thing)
 
-    @functools.wraps(own or getattr(type(thing), name))
+    @functools.wraps(own or public)
     def in_order(*args: Any, **kwargs: Any) -> Any:
         target = reference()
         assert target is not None
         device = device_of(target)
         if device is not None:
             before_queue_use(device, doing)
-        return own(*args, **kwargs) if own is not None else getattr(type(target), name)(target, *args, **kwargs)
+        return own(*args, **kwargs) if own is not None else public(target, *args, **kwargs)
 
     in_order.__dict__["after_pending"] = True
     setattr(thing, name, in_order)

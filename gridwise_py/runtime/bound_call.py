@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 import wgpu
 
@@ -31,6 +31,7 @@ __all__ = [
     "to_the_end",
 ]  # fmt: skip
 
+RunT = TypeVar("RunT")
 #: Options that ``execute_async`` lacks, and the remedy.
 ASYNC_REMEDIES = {"encoder": "it submits by itself; use execute(encoder=…) to record"}
 # From a warning in `run` to the line that called `execute`: `execute` and what explains its arguments.
@@ -310,10 +311,10 @@ class BoundCall(Generic[ItemsT]):
         return f"BoundCall({self.name}, {'released' if self._parsed is None else self.shapes()})"
 
 
-async def to_the_end(device: wgpu.GPUDevice, execute: Callable[[], Run[ItemsT]]) -> Run[ItemsT]:
+async def to_the_end(device: wgpu.GPUDevice, execute: Callable[[], RunT]) -> RunT:
     """Execute in a thread, wait there until the queue is idle, and return the run."""
 
-    def run() -> Run[ItemsT]:
+    def run() -> RunT:
         result = execute()
         wait_idle(device)
         return result

@@ -15,7 +15,7 @@ __all__ = ["Encodable", "Spans"]
 class Spans(Protocol):
     """Gives passes their timestamps: a `TimingSession`, or what was reserved in one."""
 
-    def span(self, label: str) -> dict[str, object]:
+    def span(self, label: str, /) -> dict[str, object]:
         """Return the argument ``timestamp_writes`` of the next pass."""
         ...
 

@@ -154,7 +154,7 @@ def _another_thread_in_a_batch(case):
 def _profile(case):
     with gw.profile(case.device) as profile:
         run = gw.Reduce(case.device).execute(input=case.y)
-    assert [row.calls for row in profile.key_averages() if row.name == "Reduce"] == [1]
+    assert [row.calls for row in profile.key_averages() if row.name == "reduce"] == [1], "its kernel was seen"
     return run.output.to_numpy(), SUMS.sum(keepdims=True, dtype=np.uint32)
 
 
@@ -463,6 +463,29 @@ def test_a_device_that_is_lost_raises_at_the_submission_and_names_the_calls(fres
     with pytest.raises(gw.TimingNotReady):
         run.get_timing_result()
     wgpu_errors.clear()
+
+
+def test_times_of_calls_that_could_not_be_submitted(fresh_device, monkeypatch, require):
+    """Their queries were never written, and what they hold is no time."""
+    require("timestamp-query")
+    case = Case(fresh_device)
+
+    def refused(*_arguments):
+        def submit():
+            raise wgpu.GPUError("refused")
+
+        return submit
+
+    monkeypatch.setattr(batches, "prepared_submission", refused)
+    with gw.batch(fresh_device):
+        run = case.scan.execute(enable_gpu_timing=True)
+        with pytest.raises(gw.DeviceError, match=r"batch of 1 \(Scan\): refused"):
+            gw.synchronize(fresh_device)
+    with pytest.raises(gw.TimingNotReady):
+        run.get_timing_result()
+    del run
+    case.scan.release()
+    assert context_of(fresh_device).timing_helper.pairs_in_use == 0
 
 
 def test_an_error_in_the_commands_loses_the_batch_and_nothing_else(fresh_device):
