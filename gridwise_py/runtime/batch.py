@@ -15,7 +15,7 @@ import wgpu
 
 from ..backend.device_errors import check_not_lost, device_error
 from ..backend.device_state import Recorder, state_of, submit_pending
-from ..backend.fork_guard import inherited
+from ..backend.fork_guard import check_process, inherited
 from ..backend.raw_commands import prepared_submission, record_together
 from ..backend.timeout import note_submission
 from ..backend.wgpu_native import guard_order, submit_is_wgpus
@@ -153,6 +153,7 @@ def _flush(reference: weakref.ref[wgpu.GPUDevice]) -> None:
     An entry leaves the list at the moment of its submission, so an interrupt neither loses a call nor repeats one.
     After an error all are gone: what failed once would fail again.
     """
+    check_process()
     device = reference()
     assert device is not None, "calls are held back for a device that is gone"
     state = state_of(device)

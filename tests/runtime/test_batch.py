@@ -1,5 +1,6 @@
 """Batches: calls are held back, and nobody can tell, whatever comes next and whoever does it."""
 
+import asyncio
 import contextlib
 import gc
 import threading
@@ -341,6 +342,17 @@ def test_an_inner_batch_belongs_to_the_outer_one(device, case):
         with gw.batch(device):
             case.reduce.execute()
         assert pending(device) == ["Scan", "Reduce"]
+    assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
+
+
+def test_an_awaited_call_runs_in_a_thread_after_the_batch(device, case):
+    async def run():
+        with gw.batch(device):
+            case.scan.execute()
+            await case.reduce.execute_async()
+            return pending(device)
+
+    assert asyncio.run(run()) == []
     assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
 
 
