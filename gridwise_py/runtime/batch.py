@@ -203,7 +203,7 @@ def _give_up(pending: list[PendingCall], calls: list[PendingCall]) -> None:
         del pending[: len(calls)]
     for _, _, _, _, spans in calls:
         if spans is not None:
-            spans.session.lose()
+            spans.session.abandon()
 
 
 def prepare(device: wgpu.GPUDevice) -> None:

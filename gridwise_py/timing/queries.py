@@ -323,12 +323,8 @@ class TimingSession:
 
     def abandon(self) -> None:
         """Free the queries; the passes were never submitted and never will be."""
-        lease = self._lease
-        self.lose()
-        self._helper._end(lease)
-
-    def lose(self) -> None:
-        """As `abandon`, without a lock: the queries are free, and noticed to be when some are missing."""
+        # Without the helper's lock, which another thread may hold while it waits for the caller of this: that the
+        # queries are free is noticed when some are needed.
         self._lease, self._labels, self._submitted = _Lease(self), [], False
 
     def ticks(self) -> np.ndarray:

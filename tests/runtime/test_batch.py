@@ -244,7 +244,7 @@ def test_what_nobody_holds_any_more_is_used(device):
     x = gw.asarray(X, device)
     with gw.batch(device):
         y = gw.Scan(device).execute(input=x).output
-        gone = weakref.ref(y.buffer)
+        gone = weakref.ref(y)
         total = gw.Reduce(device).execute(input=y).output
         del x, y
         gc.collect()

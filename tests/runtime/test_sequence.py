@@ -95,7 +95,7 @@ def test_a_sequence_keeps_what_it_needs(device):
     with gw.capture(device) as sequence:
         y = gw.Scan(device).execute(input=x).output
         total = gw.Reduce(device).execute(input=y).output
-    gone = weakref.ref(y.buffer)
+    gone = weakref.ref(y)
     del x, y
     context_of(device).executor.clear()
     gc.collect()
