@@ -26,6 +26,7 @@ __all__ = [
     "RawCommands",
     "RawDispatch",
     "check_open",
+    "encode_together",
     "joined",
     "prepared_submission",
     "raw_commands",
@@ -119,28 +120,8 @@ class RawCommands:
         return True
 
     def encode(self, trials: int) -> Any:
-        """Return a command buffer, which `submit` takes.
-
-        Raises
-        ------
-        wgpu.GPUError
-            For example, if the device is lost; then nothing was encoded.
-        """
-        native = self._native
-        native.capture(_CAPTURE)
-        try:
-            encoder = native.create_encoder(self._device, native.null)
-        finally:
-            native.raise_captured(_CAPTURE)
-        native.capture(_CAPTURE)
-        try:
-            self._pass(encoder, trials)
-            commands = native.finish(encoder, native.null)
-        finally:
-            native.release_encoder(encoder)
-            native.raise_captured(_CAPTURE)
-        # A garbage-collected handle: an interrupt before the submission leaks nothing.
-        return native.collected(commands, native.release_commands)
+        """Return a command buffer, which `submit` takes; see `encode_together`."""
+        return encode_together(((self, trials),))
 
     def submit(self, commands: Any) -> None:
         """Submit a command buffer; the caller has checked that the device was not destroyed."""
@@ -211,6 +192,32 @@ def joined(commands: Sequence[tuple[RawCommands, int]]) -> RawCommands:
     return result
 
 
+def encode_together(commands: Sequence[tuple[RawCommands, int]]) -> Any:
+    """Return a command buffer with several in one pass, each dispatch as often as the number says.
+
+    Raises
+    ------
+    wgpu.GPUError
+        For example, if the device is lost; then nothing was encoded.
+    """
+    first = commands[0][0]
+    native = first._native
+    native.capture(_CAPTURE)
+    try:
+        encoder = native.create_encoder(first._device, native.null)
+    finally:
+        native.raise_captured(_CAPTURE)
+    native.capture(_CAPTURE)
+    try:
+        first._pass_of(encoder, commands)
+        finished = native.finish(encoder, native.null)
+    finally:
+        native.release_encoder(encoder)
+        native.raise_captured(_CAPTURE)
+    # A garbage-collected handle: an interrupt before the submission leaks nothing.
+    return native.collected(finished, native.release_commands)
+
+
 def record_together(encoder: wgpu.GPUCommandEncoder, commands: Sequence[tuple[RawCommands, int]]) -> bool:
     """Record several in one pass, each dispatch as often as the number says; return False as `RawCommands.record`."""
     first = commands[0][0]
@@ -227,11 +234,13 @@ def record_together(encoder: wgpu.GPUCommandEncoder, commands: Sequence[tuple[Ra
 
 def prepared_submission(
     device: wgpu.GPUDevice,
-    commands: wgpu.GPUCommandBuffer,
+    commands: Any,
     is_wanted: Callable[[], bool],
     afterwards: Callable[[], object],
 ) -> Callable[[], bool] | None:
-    """Return what submits commands and calls `afterwards`, or neither, wherever an interrupt arrives.
+    """Return what submits a command buffer and calls `afterwards`, or neither, wherever an interrupt arrives.
+
+    `commands` are of wgpu-py, or of `encode_together`.
 
     Python looks for signals between its own instructions; here C code makes both calls, one after the other. So
     `afterwards` must be a function in C, such as a `functools.partial` of one. If `is_wanted` says no at the last
@@ -240,7 +249,8 @@ def prepared_submission(
     native = _native()
     if native is None:
         return None
-    handles = native.new(native.handles_type, (commands._internal,))
+    handle = commands._internal if isinstance(commands, wgpu.GPUCommandBuffer) else commands
+    handles = native.new(native.handles_type, (handle,))
     calls = (functools.partial(native.submit, device.queue._internal, 1, handles), afterwards)
     run, queue = map(operator.call, calls), deque[object](maxlen=0)
 

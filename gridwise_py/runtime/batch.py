@@ -16,7 +16,7 @@ import wgpu
 from ..backend.device_errors import check_not_lost, device_error
 from ..backend.device_state import Recorder, state_of, submit_pending
 from ..backend.fork_guard import check_process, inherited
-from ..backend.raw_commands import prepared_submission, record_together
+from ..backend.raw_commands import encode_together, prepared_submission, record_together
 from ..backend.timeout import note_submission
 from ..backend.wgpu_native import guard_order, submit_is_wgpus
 from ..timing.queries import TimingSession
@@ -138,7 +138,16 @@ def encode_in_order(encoder: wgpu.GPUCommandEncoder, calls: Iterable[tuple[Encod
             commands.encode(encoder, trials=trials, timing=spans)
 
 
-def _encode(device: wgpu.GPUDevice, calls: Sequence[PendingCall]) -> wgpu.GPUCommandBuffer:
+def _encode(device: wgpu.GPUDevice, calls: Sequence[PendingCall], by_c: bool) -> Any:
+    """Return a command buffer: made by C functions alone, if they may and can."""
+    if by_c:
+        raw = [
+            (commands.raw, trials)
+            for _, commands, trials, _, spans in calls
+            if commands.raw is not None and spans is None
+        ]
+        if len(raw) == len(calls):
+            return encode_together(raw)
     encoder = device.create_command_encoder(label="gridwise batch")
     timed: list[tuple[Encodable, int, Spans | None]] = [
         (commands, trials, None if spans is None else spans.timing()) for _, commands, trials, _, spans in calls
@@ -165,10 +174,12 @@ def _flush(reference: weakref.ref[wgpu.GPUDevice]) -> None:
             try:
                 if _submit(device, pending, calls, title):
                     return
+            except wgpu.GPUError as error:
+                reason = device_error(error, title)
+                _give_up(pending, calls, reason)
+                raise reason from error
             except Exception as error:
-                _give_up(pending, calls)
-                if isinstance(error, wgpu.GPUError):
-                    raise device_error(error, title) from error
+                _give_up(pending, calls, error)
                 raise
 
 
@@ -176,7 +187,8 @@ def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[Pend
     """Submit calls, the first that are pending; return False if somebody else has meanwhile."""
     if state_of(device).end.reached:
         check_not_lost(device, title)
-    commands = _encode(device, calls)
+    by_c = submit_is_wgpus(device)
+    commands = _encode(device, calls, by_c)
     forget = functools.partial(operator.delitem, pending, slice(0, len(calls)))
     for _, _, _, _, spans in calls:
         if spans is not None:
@@ -187,7 +199,8 @@ def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[Pend
         return bool(pending) and pending[0] is calls[0]
 
     note_submission(device, title)
-    submit = prepared_submission(device, commands, is_pending, forget) if submit_is_wgpus(device) else None
+    # `commands` lives until the end of this function, and so does what the handle of a submission points to.
+    submit = prepared_submission(device, commands, is_pending, forget) if by_c else None
     if submit is not None:
         return submit()
     if not is_pending():
@@ -197,13 +210,13 @@ def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[Pend
     return True
 
 
-def _give_up(pending: list[PendingCall], calls: list[PendingCall]) -> None:
+def _give_up(pending: list[PendingCall], calls: list[PendingCall], because: Exception) -> None:
     """Forget calls that cannot be submitted."""
     if pending and pending[0] is calls[0]:
         del pending[: len(calls)]
     for _, _, _, _, spans in calls:
         if spans is not None:
-            spans.session.abandon()
+            spans.session.abandon(because)
 
 
 def prepare(device: wgpu.GPUDevice) -> None:

@@ -249,6 +249,7 @@ class TimingSession:
         self._lease = _Lease(self)
         self._ticks: np.ndarray | None = None
         self._submitted = False
+        self._failure: Exception | None = None
 
     @property
     def _pairs(self) -> list[_Pair]:
@@ -321,8 +322,9 @@ class TimingSession:
         """Whether the timestamps are already in host memory."""
         return self._ticks is not None
 
-    def abandon(self) -> None:
-        """Free the queries; the passes were never submitted and never will be."""
+    def abandon(self, because: Exception | None = None) -> None:
+        """Free the queries; the passes were never submitted and never will be. Reading raises, and gives the reason."""
+        self._failure = because
         # Without the helper's lock, which another thread may hold while it waits for the caller of this: that the
         # queries are free is noticed when some are needed.
         self._lease, self._labels, self._submitted = _Lease(self), [], False
@@ -339,6 +341,8 @@ class TimingSession:
         ------
         TimingNotReady
             If the passes have not been submitted.
+        TimingUnavailable
+            If they could not be submitted.
         """
         if self._ticks is not None:
             return self._ticks
@@ -346,6 +350,8 @@ class TimingSession:
         submit_pending(self._helper.device)
         with self._helper._lock:
             if self._ticks is None:
+                if self._failure is not None:
+                    raise TimingUnavailable(f"the timed passes never ran: {self._failure}") from self._failure
                 if not self.is_submitted():
                     raise TimingNotReady(
                         "the timed passes have not been submitted: submit the encoder they were recorded on "

@@ -472,7 +472,7 @@ def test_a_device_that_is_lost_raises_at_the_submission_and_names_the_calls(fres
         open_batch.__exit__(None, None, None)
     assert isinstance(caught.value.__cause__, wgpu.GPUError)
     assert pending(fresh_device) == []
-    with pytest.raises(gw.TimingNotReady):
+    with pytest.raises(gw.TimingUnavailable, match=r"never ran: batch of"):
         run.get_timing_result()
     wgpu_errors.clear()
 
@@ -493,7 +493,7 @@ def test_times_of_calls_that_could_not_be_submitted(fresh_device, monkeypatch, r
         run = case.scan.execute(enable_gpu_timing=True)
         with pytest.raises(gw.DeviceError, match=r"batch of 1 \(Scan\): refused"):
             gw.synchronize(fresh_device)
-    with pytest.raises(gw.TimingNotReady):
+    with pytest.raises(gw.TimingUnavailable, match=r"never ran: batch of"):
         run.get_timing_result()
     del run
     case.scan.release()
