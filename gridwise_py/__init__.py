@@ -73,12 +73,14 @@ from .primitives import *  # noqa: F403
 from .profiling.profile import Profile, profile
 from .profiling.report import KeyAverage, KeyAverages
 from .runtime.array import Array, asarray, empty, empty_like
+from .runtime.batch import batch
 from .runtime.bound_call import BoundCall
 from .runtime.chunked_array import ChunkedArray
 from .runtime.context import capabilities, timing_helper
 from .runtime.device import AdapterDescription, default_device, hold_clock, list_adapters, request_device
 from .runtime.event import Event, synchronize
 from .runtime.run import Run
+from .runtime.sequence import Sequence, SequenceRun, capture
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
@@ -159,6 +161,8 @@ __all__ = [
     "SameAs",
     "SamplingProtocol",
     "ScanTuning",
+    "Sequence",
+    "SequenceRun",
     "ShaderError",
     "Signature",
     "SortTuning",
@@ -175,8 +179,10 @@ __all__ = [
     "add",
     "argsort",
     "asarray",
+    "batch",
     "benchmark",
     "capabilities",
+    "capture",
     "cumsum",
     "default_device",
     "empty",

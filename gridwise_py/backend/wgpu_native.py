@@ -11,13 +11,14 @@ for speed: the types of its C structures. The only other modules of this package
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import wgpu
@@ -25,9 +26,9 @@ import wgpu
 from ..errors import ArgumentError, BufferUsageError, GridwiseError
 from ..planning.shaders import shader_error
 from .device_errors import check_not_lost, device_error, device_errors, is_lost, is_trouble, lost_error
-from .device_state import state_of
+from .device_state import before_queue_use, check_queue_use, state_of, submit_pending
 from .fork_guard import check_process, inherited
-from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
+from .timeout import set_timeout_s, timed_out, timeout_s, wait_until_idle
 
 __all__ = [
     "EncoderFate",
@@ -35,6 +36,7 @@ __all__ = [
     "destroyed_flag",
     "device_of",
     "encoder_fate",
+    "guard_order",
     "guard_queue",
     "is_destroyed",
     "map_buffer",
@@ -95,6 +97,7 @@ def wait_idle(device: wgpu.GPUDevice) -> None:
         If the device was destroyed, or wgpu has logged that it was lost.
     """
     check_process()
+    before_queue_use(device, "waiting for the GPU")
     try:  # not device_errors(), which would add a microsecond to the times
         _wait(device)[1]()
     except (RuntimeError, AttributeError) as error:  # raised by wgpu-py if another thread destroys the device
@@ -189,10 +192,14 @@ def submit(
 
 def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str) -> None:
     """Call a function that submits, unless the device was destroyed; `what` names it in messages."""
-    note_submission(device, what)
-    end = state_of(device).end
-    with end.lock:
-        if end.reached:  # wgpu would end the process
+    state = state_of(device)
+    if state.recorders:
+        check_queue_use(device, what)
+    state.submissions.append(what)
+    with state.end.lock:
+        if state.pending:  # asked for in here: another thread may be about to submit them
+            submit_pending(device)
+        if state.end.reached:  # wgpu would end the process
             check_not_lost(device, what)
         call()
 
@@ -212,6 +219,7 @@ def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
         As `wait_idle`.
     """
     check_process()
+    before_queue_use(device, "asking whether the queue is idle")
     check_not_lost(device)
     try:
         from wgpu.backends.wgpu_native import ffi, lib
@@ -280,8 +288,8 @@ def _create_trusted(device: wgpu.GPUDevice, label: str, code: str) -> wgpu.GPUSh
     return _api.GPUShaderModule(label, internal, device)
 
 
-def device_of(thing: wgpu.GPUBuffer | wgpu.GPUCommandEncoder) -> wgpu.GPUDevice | None:
-    """Return the device of a buffer or an encoder, or None if it is unknown."""
+def device_of(thing: wgpu.GPUBuffer | wgpu.GPUCommandEncoder | wgpu.GPUQueue) -> wgpu.GPUDevice | None:
+    """Return the device of a buffer, an encoder or a queue, or None if it is unknown."""
     return getattr(thing, "_device", None)
 
 
@@ -302,6 +310,8 @@ def destroyed_flag(buffer: wgpu.GPUBuffer, *, fresh: bool = False) -> list[bool]
     if flag is None:
         flag = buffer.__dict__["_gridwise_destroyed"] = [not fresh and not _can_be_bound(buffer)]
         buffer.destroy = _NotingDestroy(buffer, flag)
+        if buffer.usage & (wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.MAP_WRITE):
+            _after_pending(buffer, "map_async", "buffer.map_async()")
     return flag
 
 
@@ -334,9 +344,16 @@ class _NotingDestroy:
         self._flag = flag
 
     def __call__(self) -> None:
-        self._flag[0] = True
         buffer = self._buffer()
-        if buffer is not None and not inherited():  # the memory belongs to the parent process
+        if buffer is None or inherited():  # the memory belongs to the parent process
+            self._flag[0] = True
+            return
+        device = device_of(buffer)
+        try:
+            if device is not None:  # calls of a batch that use it were made before, and find it as it is
+                submit_pending(device)
+        finally:
+            self._flag[0] = True
             type(buffer).destroy(buffer)
 
 
@@ -411,16 +428,50 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
                 raise ArgumentError(
                     "a command buffer is submitted once: this one was submitted before; record and finish again"
                 )
+        before_queue_use(of_device, "queue.submit()")
         end = state_of(of_device).end
         with end.lock:
+            submit_pending(of_device)
             if end.reached:
                 check_not_lost(of_device, "queue.submit()")
             type(target).submit(target, commands)
         for command in commands:
             command.__dict__["_gridwise_submitted"] = True
 
-    guarded_submit.__dict__["of_gridwise"] = True
+    guarded_submit.__dict__.update(of_gridwise=True, after_pending=True)
     device.queue.submit = guarded_submit
+
+
+# `read_buffer` and `read_texture` call `submit`, and the other wait `on_submitted_work_done_async`. No call of a batch
+# uses a texture.
+_USES_OF_THE_QUEUE = ("submit", "write_buffer", "on_submitted_work_done_async")
+
+
+def guard_order(device: wgpu.GPUDevice) -> None:
+    """Have what a caller does with the queue come after the calls that batches hold back by then."""
+    guard_queue(device)
+    for name in _USES_OF_THE_QUEUE:
+        _after_pending(device.queue, name, f"queue.{name}()")
+
+
+def _after_pending(thing: Any, name: str, doing: str) -> None:
+    """Replace a method of a queue or a buffer by one that first calls `before_queue_use`, and then does the same."""
+    own, public = thing.__dict__.get(name), getattr(cast(Any, type(thing)), name)
+    if getattr(own, "after_pending", False):
+        return
+    reference = weakref.ref(thing)
+
+    @functools.wraps(own or public)
+    def in_order(*args: Any, **kwargs: Any) -> Any:
+        target = reference()
+        assert target is not None
+        device = device_of(target)
+        if device is not None:
+            before_queue_use(device, doing)
+        return own(*args, **kwargs) if own is not None else public(target, *args, **kwargs)
+
+    in_order.__dict__["after_pending"] = True
+    setattr(thing, name, in_order)
 
 
 def encoder_fate(encoder: wgpu.GPUCommandEncoder) -> EncoderFate:

@@ -19,7 +19,7 @@ from ..planning.layout import Layout
 from ..planning.plan import Plan
 from ..planning.signature import Argument, Signature
 from ..planning.windows import check_bindings
-from ..runtime.arguments import call_key, parse
+from ..runtime.arguments import parse
 from ..runtime.bound_call import (
     ASYNC_REMEDIES,
     BoundCall,
@@ -156,7 +156,9 @@ class Primitive(ABC):
         with self._plans_lock:
             plan = self._plans.get(key)
         if plan is None:
-            self._check_on_device()
+            assert self._context is not None, "a primitive with a device has its context"
+            with self._context.at_once():
+                self._check_on_device()
             plan = self._plan_with(layout, values)
             check_bindings(plan, self.capabilities)
             with self._plans_lock:
@@ -205,9 +207,7 @@ class Primitive(ABC):
         """Return the call with these arguments: the last one, where nothing changed."""
         last = self._last_call
         # A call that names its inputs but no output gets a new output, so that an earlier one stays as it is.
-        if last is not None and (
-            not arrays or (last.parsed.all_given and call_key(self.signature, arrays) == last.parsed.key)
-        ):
+        if last is not None and (not arrays or (last.parsed.all_given and last.parsed.has(self.signature, arrays))):
             check_process()
             check_trials(trials)
             last.check(trials)
@@ -303,9 +303,10 @@ class Primitive(ABC):
         enable_cpu_timing: bool,
         trials: int,
     ) -> Run[Any]:
-        check_encoder_option(self.name, encoder, enable_cpu_timing, self.device)
-        assert self._context is not None, "a primitive with a device has its context"
-        observer = self._context.observer
+        if encoder is not None:
+            check_encoder_option(self.name, encoder, enable_cpu_timing, self.device)
+        context = self._context
+        observer = None if context is None else context.observer
         if observer is None:
             call = self._call(arrays, trials)
             run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, None, _TO_CALLER)

@@ -60,6 +60,14 @@ class ParsedCall:
         """Whether the caller gave every argument, outputs too."""
         return len(self.given) == len(self.arrays)
 
+    def has(self, signature: Signature, arrays: Mapping[str, Any]) -> bool:
+        """Whether a call with these arguments, all that there are, would be the same."""
+        given = self.given
+        for name, value in arrays.items():
+            if type(value) is not Array or given.get(name) is not value:
+                return call_key(signature, arrays) == self.key  # other objects may be the same items
+        return len(arrays) == len(self.arrays)
+
 
 def call_key(signature: Signature, arrays: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return a key that is equal for calls with the same arrays and values."""

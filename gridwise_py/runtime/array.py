@@ -12,6 +12,7 @@ import numpy as np
 import wgpu
 
 from ..backend.device_errors import device_errors
+from ..backend.device_state import check_queue_use
 from ..backend.fork_guard import in_thread
 from ..backend.wgpu_native import destroyed_flag, device_of, is_destroyed, submit
 from ..errors import (
@@ -694,6 +695,7 @@ def asarray(
         raise ArgumentError(f"an Array has one dimension, the data has shape {items.shape}; {remedy}")
     device = device if device is not None else default_device()
     context = context_of(device)
+    check_queue_use(device, "asarray()")
     # A small one is written into the buffer's own memory, or wgpu's stand-in for it, which costs the fewest calls.
     mapped = items.nbytes < RING_BYTES and context.observer is None
     buffer = _make_buffer(device, items.size, datatype, label, mapped=mapped)

@@ -10,7 +10,7 @@ import contextlib
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -22,10 +22,11 @@ from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.wgpu_native import parse_types_alone
 from ..errors import ArgumentError, GridwiseWarning
-from ..timing.queries import TimingHelper
+from ..timing.queries import TimingHelper, TimingSession
 from ..tuning.store import Findings
 from ..types.capabilities import Capabilities, LookbackVerdict
 from ..types.operator_base import Operator
+from .compile_threads import compile_threads
 from .device import measure_capabilities
 from .executor import Executor
 from .observer import Observer
@@ -51,6 +52,8 @@ class DeviceContext:
         self._kept: dict[Hashable, Any] = {}
         self.transfers: Transfers = Transfers()
         self.observer: Observer | None = None  # while one is open
+        #: As `DeviceState.recorders`.
+        self.recorders: dict[int, weakref.ref[Any]] = state_of(device).recorders
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
         #: an event can tell it while later work, of other threads too, is under way.
         self.events_recorded: int = 0
@@ -96,7 +99,8 @@ class DeviceContext:
         """Measured at first use."""
 
         def measure() -> Capabilities:
-            return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
+            with self.at_once():
+                return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
 
         return self.cached("capabilities", measure)
 
@@ -119,6 +123,22 @@ class DeviceContext:
 
         return Executor(self.device, observer)
 
+    def recorder(self) -> Any:
+        """Return what takes the calls of this thread instead of the queue, a `CallRecorder`, or None."""
+        reference = self.recorders.get(threading.get_ident())
+        return None if reference is None else reference()
+
+    @contextlib.contextmanager
+    def at_once(self) -> Generator[None]:
+        """Let this thread's calls inside run at once, although a batch or a capture is open: for the library's own."""
+        thread = threading.get_ident()
+        recorder = self.recorders.pop(thread, None)
+        try:
+            yield
+        finally:
+            if recorder is not None:
+                self.recorders[thread] = recorder
+
     def number_event(self) -> int:
         """Return the number of an event that was submitted just now."""
         with self._events_lock:
@@ -129,6 +149,14 @@ class DeviceContext:
         """Take note that the GPU has come by all events up to that number."""
         with self._events_lock:
             self.events_done = max(self.events_done, number)
+
+    def session(self, stacklevel: int) -> TimingSession | None:
+        """Open a timing session; return None, with the warning of `warn_no_timestamps`, without timestamps."""
+        compile_threads().finish()  # CPUs that compile would slow the host, and a GPU that is a CPU
+        if self.has_timestamps:
+            return self.timing_helper.session()
+        self.warn_no_timestamps(stacklevel)
+        return None
 
     def warn_no_timestamps(self, stacklevel: int = 3) -> None:
         """Warn, once per device, that GPU times will be None; `stacklevel` leads to the user's line."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import wgpu
 
 from ..backend.device_errors import device_error, is_trouble
+from ..backend.raw_commands import check_open
 from ..backend.wgpu_native import device_of, encoder_fate, guard_queue
 from ..errors import ArgumentError, BufferUsageError
 from ..timing.queries import TimingSession
@@ -35,7 +36,7 @@ def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDe
             f"primitive.device.create_command_encoder()"
         )
     try:
-        encoder.insert_debug_marker(name)  # wgpu-py does not tell whether an encoder is finished
+        check_open(encoder)
     except wgpu.GPUError as error:
         if is_trouble(error):
             raise device_error(error, name) from error

@@ -22,6 +22,7 @@ from ..backend.wgpu_native import submit, wait_idle
 from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
 from ..timing.queries import TimingSession
+from .encodable import Spans
 from .observer import Observer
 from .pipelines import Pipeline, PipelineCache
 
@@ -72,7 +73,7 @@ class _Transfer:
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
-    __slots__ = ("__weakref__", "labels", "own_buffers", "plan", "raw", "steps", "title")
+    __slots__ = ("__weakref__", "cost", "labels", "own_buffers", "plan", "raw", "steps", "title")
 
     def __init__(
         self,
@@ -89,13 +90,15 @@ class BoundPlan:
         self.steps: list[_Dispatch | _Transfer] = steps
         self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, _Dispatch))
         self.title: str = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
+        #: How much of a batch it is: its dispatches, and the MiB that it moves.
+        self.cost: int = len(steps) + (plan.work.moved_bytes >> 20)
 
     def encode(
         self,
         encoder: wgpu.GPUCommandEncoder,
         *,
         trials: int = 1,
-        timing: TimingSession | None = None,
+        timing: Spans | None = None,
     ) -> None:
         """Record the plan, each dispatch `trials` times.
 

@@ -104,10 +104,54 @@ def job_measure() -> None:
     assert gw.measure(scan, protocol=protocol, input=x).correct
 
 
+def job_batch() -> None:
+    """Whatever is interrupted, the calls that returned are done once: `steps` counts them."""
+    array, items = gw.asarray(X, device), X
+    copy, in_place = gw.Copy(device), gw.Scan(device, strategy="reduce_then_scan")
+    try:
+        with gw.batch(device):
+            for _ in range(3):
+                in_place.execute(input=array, output=array)
+                items = np.cumsum(items, dtype=np.uint32)
+            copied = copy.execute(input=array).output
+            timing = in_place.execute(input=array, output=array, enable_gpu_timing=timed)
+            items = np.cumsum(items, dtype=np.uint32)
+    finally:
+        CALLED.append((array, items))
+    check_equal(array.to_numpy(), items)
+    assert copied.size == X.size
+    if timed:
+        assert timing.get_timing_result().gpu_span_ns is not None
+
+
+#: What interrupted batches have left: an array, and what it holds if each call that returned was done once. A call
+#: that was interrupted itself may have been done or not.
+CALLED: list[tuple[gw.Array, np.ndarray]] = []
+
+
+def check_batches() -> None:
+    for array, items in CALLED:
+        found = array.to_numpy()
+        if not np.array_equal(found, items):
+            check_equal(found, np.cumsum(items, dtype=np.uint32))
+    CALLED.clear()
+
+
+def job_sequence() -> None:
+    with gw.capture(device) as sequence:
+        y = scan.execute(input=x).output
+        z = sort.execute(input=x).output
+    sequence.execute(enable_gpu_timing=timed)
+    with gw.batch(device):
+        sequence.execute()
+    check_equal(y.to_numpy(), SUMS)
+    check_equal(z.to_numpy(), np.sort(X))
+
+
 JOBS: dict[str, Callable[[], None]] = {
     name.removeprefix("job_"): value for name, value in list(globals().items()) if name.startswith("job_")
 }
-CHECKS = (job_to_numpy, job_timed, job_asarray, check_large)
+CHECKS = (job_to_numpy, job_timed, job_asarray, check_large, check_batches)
 
 
 def interrupt_at(job: Callable[[], None], place: int) -> tuple[str | None, int]:
@@ -146,6 +190,9 @@ def interrupt_at(job: Callable[[], None], place: int) -> tuple[str | None, int]:
 def look_after(pairs: int) -> list[str]:
     """Return what is not as it was before the interrupt."""
     context, found = context_of(device), []
+    if context.recorders:
+        context.recorders.clear()
+        found.append("a batch or a capture stays open")
     if not gc.isenabled():
         gc.enable()
         found.append("the garbage collector stays off")

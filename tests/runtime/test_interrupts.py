@@ -42,6 +42,11 @@ def test_interrupts_while_threads_copy(device, job):
     assert _found(job, 60) == {}
 
 
+def test_interrupts_of_a_batch(device):
+    """No call that returned is lost, and none is done twice."""
+    assert _found("batch", 25) == {}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("places", [20, 400])
 def test_interrupts_while_threads_compile(device, places):
@@ -50,7 +55,9 @@ def test_interrupts_while_threads_compile(device, places):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["large_download", "large_upload", "asarray", "stream", "sort", "timed", "event"])
+@pytest.mark.parametrize(
+    "job", ["large_download", "large_upload", "asarray", "stream", "sort", "timed", "event", "batch", "sequence"]
+)
 def test_an_interrupt_anywhere(device, job):
     assert _found(job) == {}
 
