@@ -198,17 +198,30 @@ def check_out(out: Any, array: OnGpu) -> None:
     ArgumentError
         Also DatatypeError and LengthError. The message says what to give.
     """
-    make = f"give np.empty({array.size}, np.{array.dtype.name})"
+    check_numpy_out(out, (array.size,), array.dtype, repr(array))
+
+
+def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str, call: str = "") -> None:
+    """Raise unless `out` is a numpy array for items of a shape and a dtype; `what` names these in messages.
+
+    Raises
+    ------
+    ArgumentError
+        Also DatatypeError and LengthError. The message says what to give.
+    """
+    sizes = str(shape[0]) if len(shape) == 1 else str(shape)
+    make, call = f"give np.empty({sizes}, np.{dtype.name})", call and f"{call}: "
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
-        raise ArgumentError(f"out must be a numpy array without a mask, not {type(out).__name__}; {make}")
-    if out.dtype != array.dtype:
-        raise DatatypeError(f"out is of {out.dtype.str}, but {array!r} of {array.dtype.str}; {make}")
-    if out.shape != (array.size,):
-        raise LengthError(f"out has shape {out.shape}, but {array!r} has shape {(array.size,)}; {make}, or a slice")
+        raise ArgumentError(f"{call}out must be a numpy array without a mask, not {type(out).__name__}; {make}")
+    if out.dtype != dtype:
+        raise DatatypeError(f"{call}out is of {out.dtype.str}, but {what} of {dtype.str}; {make}")
+    if out.shape != shape:
+        slice_it = ", or a slice" if len(shape) == 1 else ""
+        raise LengthError(f"{call}out has shape {out.shape}, but {what} has shape {shape}; {make}{slice_it}")
     if not out.flags.c_contiguous:
-        raise ArgumentError(f"out has strides {out.strides}, but must be contiguous; {make}, and copy from there")
+        raise ArgumentError(f"{call}out has strides {out.strides}, but must be contiguous; {make}, and copy from there")
     if not out.flags.writeable:
-        raise ArgumentError(f"out is read-only; {make}, or set out.flags.writeable")
+        raise ArgumentError(f"{call}out is read-only; {make}, or set out.flags.writeable")
 
 
 class Array(OnGpu):
