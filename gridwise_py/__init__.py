@@ -72,12 +72,13 @@ from .planning.signature import Argument, Product, SameAs, Signature, UpTo
 from .primitives import *  # noqa: F403
 from .profiling.profile import Profile, profile
 from .profiling.report import KeyAverage, KeyAverages
-from .runtime.array import Array, asarray, empty, empty_like
+from .runtime.array import Array, asarray, empty, empty_like, pinned_empty
 from .runtime.bound_call import BoundCall
 from .runtime.chunked_array import ChunkedArray
 from .runtime.context import capabilities, timing_helper
 from .runtime.device import AdapterDescription, default_device, hold_clock, list_adapters, request_device
 from .runtime.event import Event, synchronize
+from .runtime.pinned import PinnedArray
 from .runtime.run import Run
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
@@ -150,6 +151,7 @@ __all__ = [
     "Operand",
     "OverlapError",
     "PerTrial",
+    "PinnedArray",
     "Plan",
     "Product",
     "Profile",
@@ -186,6 +188,7 @@ __all__ = [
     "max",
     "measure",
     "min",
+    "pinned_empty",
     "prod",
     "profile",
     "read_results",
