@@ -8,9 +8,9 @@ one-shot    gw.sort, gw.cumsum and gw.sum of n u32, from a numpy array to a nump
 memory      What fresh memory costs, on the GPU and on the host: why transfers into it are slower.
 
 Timed is the whole on the CPU's clock, with the wait until the data is there. The ways take turns, round by round, so
-that a change of the machine's speed meets all of them. The first round is shown apart: it makes what is kept. Each result is
-compared once with numpy's. `--threads` takes as many CPUs away as to leave these, from PyTorch too. PyTorch is left out
-where it is missing, or finds no GPU.
+that a change of the machine's speed meets all of them. The first round is shown apart: it makes what is kept. Each
+result is compared once with numpy's. Memory of results is given back after the clock was stopped. `--threads` leaves
+the process, and so PyTorch, that many CPUs. PyTorch is left out where it is missing, or finds no GPU.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
 Usage: python benchmarks/transfers.py [--sizes 2^20,2^30] [--threads 2,all] [--json FILE]
 
 Timed is the whole on the CPU's clock: uploads with the wait until the GPU has the data, downloads until they are in the
-numpy array. "small" takes no ring, "ring" does, whatever the size: where the two meet is the border, `RING_BYTES`. The ways take turns, round by round, so that a change of the machine's speed meets all of them. memcpy is
-numpy's, into memory that was used before, by one thread and by as many as the transfers take. What arrived is compared
-once with what was sent.
+numpy array, and a new array's memory was given back. "small" takes no ring, "ring" does, whatever the size: where the
+two meet is the border, `RING_BYTES`. The ways take turns, round by round, so that a change of the machine's speed meets
+all of them. memcpy is numpy's, into memory that was used before, by one thread and by as many as the transfers take.
+What arrived is compared once with what was sent.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from gridwise_py.bench.results.context import run_context
 from gridwise_py.runtime import transfers
 from gridwise_py.runtime.context import context_of
 from gridwise_py.storage.json_files import write_json
-
 
 COMPARED_BYTES = 64 << 20  # up to here, both ways are tried
 

@@ -140,8 +140,9 @@ def in_windows(primitive: Primitive, arrays: Sequence[np.ndarray], out: np.ndarr
     chunks = (tuple(items[first : first + window] for items in arrays) for first in range(0, n, window))
     if isinstance(job, _ReduceJob):
         return job.total(_pipeline(job, chunks, overlap=True))
+    is_fresh = out is None
     out = np.empty(n, job.datatype.dtype) if out is None else out
-    for _ in _pipeline(job, chunks, overlap=True, out=out):
+    for _ in _pipeline(job, chunks, overlap=True, out=out, out_is_fresh=is_fresh):
         pass
     return out
 
@@ -350,11 +351,11 @@ class _Staging:
             assert self.download is not None
             map_buffer(device, self.download, "READ_NOSYNC")
 
-    def read(self, device: wgpu.GPUDevice, out: np.ndarray) -> None:
+    def read(self, device: wgpu.GPUDevice, out: np.ndarray, *, is_fresh: bool) -> None:
         """Copy the result out of the mapped buffer."""
         if out.size:
             assert self.download is not None
-            self._transfers.empty(device, self.download, out)
+            self._transfers.empty(device, self.download, out, is_fresh=is_fresh)
             self.download.unmap()
 
     @property
@@ -393,7 +394,9 @@ class _KeptStagings:
             self._kept.append(staging)
 
 
-def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool, out: np.ndarray | None = None) -> Iterator[np.ndarray]:
+def _pipeline(
+    job: _Job, chunks: Iterable[Any], overlap: bool, out: np.ndarray | None = None, *, out_is_fresh: bool = False
+) -> Iterator[np.ndarray]:
     """Run a job over chunks; yield each result when it is complete, put into `out` one behind the other if given."""
     device = job.device
     check_not_lost(device, f"stream of {job.primitive.name}")
@@ -418,7 +421,7 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool, out: np.ndarray |
         result = np.empty(count, dtype=job.datatype.dtype) if out is None else out[placed : placed + count]
         placed += count
         with step(context.observer, "copy from staging"), device_errors(f"stream of {job.primitive.name}", device):
-            staging.read(device, result)
+            staging.read(device, result, is_fresh=out is None or out_is_fresh)
         return result
 
     def wait(staging: _Staging) -> None:

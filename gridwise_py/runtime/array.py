@@ -405,10 +405,11 @@ class Array(OnGpu):
         check_usable(self, "COPY_SRC", "to_numpy()")
         if self._count is not None:
             return self.trim().to_numpy()
+        is_fresh = out is None
         if out is None:
             out = np.empty(self._length, dtype=self.dtype)
         if self._length:
-            context_of(self._device).read_buffer(self._buffer, self.offset_bytes, out)
+            context_of(self._device).read_buffer(self._buffer, self.offset_bytes, out, is_fresh=is_fresh)
         return out
 
     def _to_pinned(self, out: PinnedArray) -> PinnedArray:
