@@ -18,7 +18,7 @@ from .errors import ArgumentError, LengthError
 from .primitives import ArgSort, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
 from .primitives.base import Primitive
 from .primitives.matmul import matrix_size
-from .primitives.one_shot import REMEDIES, HostItems, argument_array, argument_datatype, checked
+from .primitives.one_shot import REMEDIES, HostItems, argument_array, argument_datatype, checked, one_shot
 from .primitives.scan import ScanKind
 from .runtime.array import Array
 from .runtime.chunked_array import Items, ItemsT
@@ -576,8 +576,8 @@ def argsort(x: Any, *, descending: bool = False, out: Any = None, device: wgpu.G
         Shape (n,): intp for numpy, u32 for an Array.
     """
     intp = np.dtype(np.intp)
-    made = checked("gw.argsort()", ArgSort, (), device, {"input": x}, out, out_dtype=intp, descending=descending)
-    (result,) = made.run()
+    options = {"out_dtype": intp, "descending": descending}
+    (result,) = one_shot("gw.argsort()", ArgSort, (), device, {"input": x}, out, **options)
     return result if isinstance(result, Items) else result.astype(np.intp, copy=False)
 
 
@@ -646,7 +646,7 @@ def sort_pairs(
     dtype = values.dtype if isinstance(values, Items) else argument_array(call, "values", values).dtype
     value_datatype = argument_datatype(call, "values", values, dtype, VALUE_DATATYPES)
     inputs = {"keys": keys, "values": values}
-    return checked(call, SortPairs, (value_datatype.name,), device, inputs, out, descending=descending).run()
+    return one_shot(call, SortPairs, (value_datatype.name,), device, inputs, out, descending=descending)
 
 
 @overload
@@ -727,7 +727,7 @@ def matmul(
         argument_datatype(call, name, value, given[name].dtype, MatMul.datatypes)
     items = {name: value if isinstance(value, Items) else value.reshape(-1) for name, value in given.items()}
     shape = tuple(sizes[size] for name, size in (("a", "m"), ("b", "n")) if given[name].ndim == 2)
-    (result,) = checked(call, MatMul, (), device, items, out, out_shape=shape, **sizes).run()
+    (result,) = one_shot(call, MatMul, (), device, items, out, out_shape=shape, **sizes)
     return result if isinstance(result, Items) or out is not None else result.reshape(shape)[()]
 
 

@@ -20,7 +20,7 @@ from ..runtime.device import default_device
 from ..types.datatype import Datatype, as_datatype
 from .base import Primitive
 
-__all__ = ["REMEDIES", "CheckedCall", "HostItems", "argument_array", "argument_datatype", "checked"]
+__all__ = ["REMEDIES", "CheckedCall", "HostItems", "argument_array", "argument_datatype", "checked", "one_shot"]
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 
@@ -228,6 +228,19 @@ def checked(
     if not on_gpu and len(outs) > 1 and np.may_share_memory(*outs.values()):
         raise OverlapError(f"{call}: the arrays of out= share memory; give separate ones")
     return CheckedCall(primitive, given, outs, on_gpu)
+
+
+def one_shot(
+    call: str,
+    cls: type[Primitive],
+    key: tuple[Any, ...],
+    device: wgpu.GPUDevice | None,
+    inputs: dict[str, Any],
+    out: Any = None,
+    **options: Any,
+) -> tuple[Any, ...]:
+    """Return the outputs, as arrays of the inputs' kind; see `checked`."""
+    return checked(call, cls, key, device, inputs, out, **options).run()
 
 
 def _named_outs(call: str, names: Sequence[str], out: Any) -> dict[str, Any]:

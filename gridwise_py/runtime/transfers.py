@@ -45,7 +45,7 @@ _THREADS = 8  # more were not faster on 16 cores
 # Of a chunk, one for each thread. Two chunks at once keep 8 threads busy, and more pieces would ask for the GIL often.
 _PIECES = 4
 _PIECE_BYTES = 1 << 20  # a smaller piece is not worth a thread
-_INLINE_BYTES = 1 << 19
+_INLINE_BYTES = _PIECE_BYTES  # one piece only: a thread would do no more than this one
 _MADV_POPULATE_WRITE = 23  # Linux 5.14
 
 _DOING = "copying through a staging buffer"  # in messages

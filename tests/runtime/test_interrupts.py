@@ -42,8 +42,17 @@ def test_interrupts_while_threads_copy(device, job):
     assert _found(job, 60) == {}
 
 
+@pytest.mark.parametrize("job", ["pinned", "windows"])
+def test_interrupts_while_memory_is_mapped(device, job):
+    """Memory that may be mapped is not used again."""
+    assert _found(job, 30) == {}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["large_download", "large_upload", "asarray", "stream", "sort", "timed", "event"])
+@pytest.mark.parametrize(
+    "job",
+    ["large_download", "large_upload", "asarray", "stream", "sort", "timed", "event", "pinned", "windows"],
+)
 def test_an_interrupt_anywhere(device, job):
     assert _found(job) == {}
 
