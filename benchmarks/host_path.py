@@ -15,6 +15,7 @@ the process, and so PyTorch, that many CPUs. PyTorch is left out where it is mis
 
 from __future__ import annotations
 
+import importlib
 import os
 import statistics
 import time
@@ -43,7 +44,7 @@ def parse_count(text: str) -> int:
 def find_torch(threads: int | None) -> Any:
     """Return PyTorch if it is there and finds a GPU, else None."""
     try:
-        import torch
+        torch: Any = importlib.import_module("torch")
     except ImportError:
         return None
     if not torch.cuda.is_available():
@@ -75,7 +76,7 @@ def take_turns(ways: Mapping[str, Way], rounds: int, settle: Way) -> dict[str, l
 
 def rows_of(part: str, samples: Mapping[str, list[int]], nbytes: int | None) -> list[dict[str, Any]]:
     """Return the figures of a part, for the table and the file."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, (first, *later) in samples.items():
         median = statistics.median(later)
         rows.append(
@@ -163,7 +164,7 @@ def measure_transfers(
     device: wgpu.GPUDevice, torch: Any, sizes: list[int], rounds: int, settle: Way
 ) -> list[dict[str, Any]]:
     """Measure and print transfers of each size, in bytes."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for size_bytes in sizes:
         data = np.random.default_rng(0).integers(0, 1 << 32, size_bytes // 4, dtype=np.uint32)
         ways = our_transfers(device, data) | (torch_transfers(torch, data) if torch else {})

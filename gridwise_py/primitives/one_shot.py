@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import wgpu
@@ -249,9 +249,10 @@ def _named_outs(call: str, names: Sequence[str], out: Any) -> dict[str, Any]:
         return {}
     if len(names) == 1:
         return {names[0]: out}
-    if not isinstance(out, tuple) or len(out) != len(names):
+    outs = cast(tuple[Any, ...], out) if isinstance(out, tuple) else ()
+    if len(outs) != len(names):
         raise ArgumentError(f"{call}: out must be a tuple of {len(names)} arrays ({', '.join(names)})")
-    return dict(zip(names, out, strict=True))
+    return dict(zip(names, outs, strict=True))
 
 
 def _check_gpu_out(call: str, out: Any, length: int, datatype: Datatype, device: wgpu.GPUDevice) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections.abc import Generator
 from typing import Any, Literal, NoReturn, TypeAlias
 
@@ -50,6 +51,12 @@ class _Memory:
         self.__array_interface__: dict[str, Any] = mapped.__array_interface__
 
 
+class _Block:
+    """A block of `mapped`. It lives as long as the frame of the call, so that an interrupt ends it anywhere."""
+
+    __slots__ = ("__weakref__",)
+
+
 class PinnedArray:
     """Items in memory that the GPU reads or writes by itself, at the speed of the bus; made by `pinned_empty`.
 
@@ -70,10 +77,11 @@ class PinnedArray:
     """
 
     def __init__(self, device: wgpu.GPUDevice, datatype: Datatype, n: int, size_bytes: int, direction: Direction):
-        self._device, self._datatype, self._length, self._direction = device, datatype, n, direction
+        self._device, self._datatype, self._length = device, datatype, n
+        self._direction: Direction = direction
         self._size_bytes = size_bytes
         self._lock = threading.RLock()
-        self._is_mapped = False
+        self._block: weakref.ref[_Block] | None = None
         # The buffer while the GPU may use it: taken out by `mapped`, and put back by a block that ended as it should.
         # A buffer that an interrupt leaves mapped, or on its way to be, is never used again.
         self._buffer: wgpu.GPUBuffer | None = self._make_buffer()
@@ -147,11 +155,12 @@ class PinnedArray:
             If the device was destroyed or lost.
         """
         with self._lock:
-            if self._is_mapped:
+            if self._is_mapped():
                 raise ArgumentError(f"{self!r} is mapped already; leave the block of the other mapped() first")
             if self._direction == "down" and not self._has_items:
                 raise ArgumentError(f"{self!r} holds no items yet; fill it with array.to_numpy(out=…)")
-            self._is_mapped = True
+            block = _Block()
+            self._block = weakref.ref(block)
             buffer, self._buffer = self._buffer, None
         end = state_of(self._device).end
         try:
@@ -169,7 +178,10 @@ class PinnedArray:
                         buffer.unmap()
                         self._buffer, self._has_items = buffer, True
         finally:
-            self._is_mapped = False
+            self._block = None
+
+    def _is_mapped(self) -> bool:
+        return self._block is not None and self._block() is not None
 
     def _items_of(self, buffer: wgpu.GPUBuffer) -> tuple[np.ndarray, bool]:
         """Return the items of a mapped buffer, and whether they are its memory."""
@@ -211,7 +223,7 @@ class PinnedArray:
 
     def _usable(self, remedy: str) -> wgpu.GPUBuffer | None:
         """Return the buffer, or None if there is none any more; raise if the CPU has it."""
-        if self._is_mapped:
+        if self._is_mapped():
             raise ArgumentError(f"{self!r} is mapped; {remedy} of mapped()")
         return self._buffer
 
