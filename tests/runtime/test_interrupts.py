@@ -45,7 +45,7 @@ def test_interrupts_while_threads_copy(device, job):
 @pytest.mark.parametrize("job", ["pinned", "windows"])
 def test_interrupts_while_memory_is_mapped(device, job):
     """Memory that may be mapped is not used again."""
-    assert _found(job, 30) == {}
+    assert _found(job, 20) == {}
 
 
 @pytest.mark.slow
