@@ -36,7 +36,7 @@ LARGE = np.arange((9 << 20) // 4, dtype=np.uint32)  # several chunks, by several
 LARGE_SUMS = np.cumsum(LARGE, dtype=np.uint32)
 large = gw.asarray(LARGE, device)
 pinned, up = gw.empty(X.size, "u32", device), gw.pinned_empty(X.size, "u32", "up", device)
-scan, sort = gw.Scan(device), gw.Sort(device)
+scan, sort, reduce = gw.Scan(device), gw.Sort(device), gw.Reduce(device)
 protocol = gw.SamplingProtocol(
     samples=5, warmup_s=0.001, max_warmup_s=0.002, timeout_s=0.05, check_unit=False, canary_passes=1
 )
@@ -93,6 +93,12 @@ def job_pinned() -> None:
 
 def job_sort() -> None:
     check_equal(sort.execute(input=x).output.to_numpy(), np.sort(X))
+
+
+def job_first_call() -> None:
+    """Its pipelines compile in threads, and that of another shape behind it."""
+    context_of(device).executor.clear()
+    check_equal(reduce.execute(input=x).output.to_numpy(), X.sum(dtype=np.uint32, keepdims=True))
 
 
 def job_timed() -> None:

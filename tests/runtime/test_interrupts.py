@@ -49,6 +49,13 @@ def test_interrupts_while_memory_is_mapped(device, job):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("places", [20, 400])
+def test_interrupts_while_threads_compile(device, places):
+    """What they compile is there, or is asked for again; nobody waits for what nobody makes."""
+    assert _found("first_call", places) == {}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "job",
     ["large_download", "large_upload", "asarray", "stream", "sort", "timed", "event", "pinned", "windows"],
