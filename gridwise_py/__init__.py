@@ -72,13 +72,14 @@ from .planning.signature import Argument, Product, SameAs, Signature, UpTo
 from .primitives import *  # noqa: F403
 from .profiling.profile import Profile, profile
 from .profiling.report import KeyAverage, KeyAverages
-from .runtime.array import Array, asarray, empty, empty_like
+from .runtime.array import Array, asarray, empty, empty_like, pinned_empty
 from .runtime.batch import batch
 from .runtime.bound_call import BoundCall
 from .runtime.chunked_array import ChunkedArray
 from .runtime.context import capabilities, timing_helper
 from .runtime.device import AdapterDescription, default_device, hold_clock, list_adapters, request_device
 from .runtime.event import Event, synchronize
+from .runtime.pinned import PinnedArray
 from .runtime.run import Run
 from .runtime.sequence import Sequence, SequenceRun, capture
 from .streaming import stream
@@ -153,6 +154,7 @@ __all__ = [
     "Operand",
     "OverlapError",
     "PerTrial",
+    "PinnedArray",
     "Plan",
     "Product",
     "Profile",
@@ -193,6 +195,7 @@ __all__ = [
     "max",
     "measure",
     "min",
+    "pinned_empty",
     "prod",
     "profile",
     "read_results",

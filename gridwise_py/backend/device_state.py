@@ -49,12 +49,13 @@ class DeviceEnd:
         Called when the device has been destroyed.
     """
 
-    __slots__ = ("_device", "_memory", "_users", "afterwards", "lock", "reached")
+    __slots__ = ("_device", "_kept_for", "_memory", "_users", "afterwards", "lock", "reached")
 
     def __init__(self, device: wgpu.GPUDevice):
         self._device = weakref.ref(device)
         self._memory = threading.Lock()
         self._users = 0  # threads that touch mapped memory of the device
+        self._kept_for: weakref.WeakSet[Any] = weakref.WeakSet()
         self.lock: threading.RLock = threading.RLock()
         self.reached: bool = False
         self.afterwards: list[Callable[[], object]] = []
@@ -75,6 +76,13 @@ class DeviceEnd:
             with self._memory:
                 self._users -= 1
 
+    def keep_for(self, holder: object) -> None:
+        """Let `destroy` leave the memory as it is while `holder` is alive: a caller may touch it.
+
+        wgpu's device then goes when it is collected, which is after its holders.
+        """
+        self._kept_for.add(holder)
+
     def __call__(self) -> None:
         device = self._device()
         if device is None or inherited():  # the device belongs to the parent process, and so may the lock
@@ -87,7 +95,8 @@ class DeviceEnd:
                     self.reached = True
                 while self._users:  # asked for, since an interrupt of threading.Condition may leave its lock held
                     time.sleep(_LOOK_AGAIN_S)
-                type(device).destroy(device)
+                if not self._kept_for:
+                    type(device).destroy(device)
             for call in self.afterwards:
                 call()
 

@@ -6,7 +6,7 @@ import functools
 import operator
 import sys
 from abc import ABC, abstractmethod
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 import numpy as np
 import wgpu
@@ -27,9 +27,10 @@ from ..types.datatype import STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_da
 from .context import context_of
 from .device import default_device
 from .observer import step
+from .pinned import DIRECTIONS, Direction, PinnedArray
 from .transfers import RING_BYTES, as_bytes
 
-__all__ = ["Array", "asarray", "empty", "empty_like"]
+__all__ = ["Array", "asarray", "empty", "empty_like", "pinned_empty"]
 
 _USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 
@@ -200,17 +201,30 @@ def check_out(out: Any, array: OnGpu) -> None:
     ArgumentError
         Also DatatypeError and LengthError. The message says what to give.
     """
-    make = f"give np.empty({array.size}, np.{array.dtype.name})"
+    check_numpy_out(out, (array.size,), array.dtype, repr(array))
+
+
+def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str, call: str = "") -> None:
+    """Raise unless `out` is a numpy array for items of a shape and a dtype; `what` names these in messages.
+
+    Raises
+    ------
+    ArgumentError
+        Also DatatypeError and LengthError. The message says what to give.
+    """
+    sizes = str(shape[0]) if len(shape) == 1 else str(shape)
+    make, call = f"give np.empty({sizes}, np.{dtype.name})", call and f"{call}: "
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
-        raise ArgumentError(f"out must be a numpy array without a mask, not {type(out).__name__}; {make}")
-    if out.dtype != array.dtype:
-        raise DatatypeError(f"out is of {out.dtype.str}, but {array!r} of {array.dtype.str}; {make}")
-    if out.shape != (array.size,):
-        raise LengthError(f"out has shape {out.shape}, but {array!r} has shape {(array.size,)}; {make}, or a slice")
+        raise ArgumentError(f"{call}out must be a numpy array without a mask, not {type(out).__name__}; {make}")
+    if out.dtype != dtype:
+        raise DatatypeError(f"{call}out is of {out.dtype.str}, but {what} of {dtype.str}; {make}")
+    if out.shape != shape:
+        slice_it = ", or a slice" if len(shape) == 1 else ""
+        raise LengthError(f"{call}out has shape {out.shape}, but {what} has shape {shape}; {make}{slice_it}")
     if not out.flags.c_contiguous:
-        raise ArgumentError(f"out has strides {out.strides}, but must be contiguous; {make}, and copy from there")
+        raise ArgumentError(f"{call}out has strides {out.strides}, but must be contiguous; {make}, and copy from there")
     if not out.flags.writeable:
-        raise ArgumentError(f"out is read-only; {make}, or set out.flags.writeable")
+        raise ArgumentError(f"{call}out is read-only; {make}, or set out.flags.writeable")
 
 
 class Array(OnGpu):
@@ -355,18 +369,23 @@ class Array(OnGpu):
         start, length = slice_bounds(key, self._length, "an Array")
         return Array(self._buffer, self._datatype, length, self._offset + start, device=self._device)
 
-    def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray:
+    @overload
+    def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray: ...
+    @overload
+    def to_numpy(self, out: PinnedArray) -> PinnedArray: ...
+    def to_numpy(self, out: np.ndarray | PinnedArray | None = None) -> Any:
         """Copy the items from the GPU; waits for all submitted work.
 
         Parameters
         ----------
-        out : numpy.ndarray, optional
+        out : numpy.ndarray or PinnedArray, optional
             Where to put them: C-contiguous and writeable, with the shape and dtype of the Array. Memory that was used
-            before is faster than fresh memory, whose pages the system has to find first.
+            before is faster than fresh memory, whose pages the system has to find first. With a `PinnedArray` the call
+            does not wait: ``out.mapped()`` does.
 
         Returns
         -------
-        numpy.ndarray
+        numpy.ndarray or PinnedArray
             `out`, or a new array: shape (size,), dtype of the Array; with a count, only the valid items.
 
         Raises
@@ -382,15 +401,35 @@ class Array(OnGpu):
                     f"only the GPU knows how many items {self!r} has, so out= may be too long; call array.trim() "
                     f"first, which reads the count"
                 )
+            if isinstance(out, PinnedArray):
+                return self._to_pinned(out)
             check_out(out, self)
         check_usable(self, "COPY_SRC", "to_numpy()")
         if self._count is not None:
             return self.trim().to_numpy()
+        is_fresh = out is None
         if out is None:
             out = np.empty(self._length, dtype=self.dtype)
         if self._length:
-            context_of(self._device).read_buffer(self._buffer, self.offset_bytes, out)
+            context_of(self._device).read_buffer(self._buffer, self.offset_bytes, out, is_fresh=is_fresh)
         return out
+
+    def _to_pinned(self, out: PinnedArray) -> PinnedArray:
+        self._check_pinned("to_numpy()", out)
+        if self.offset_bytes % 4:
+            raise ArgumentError(
+                f"to_numpy(): {self!r} begins within a word of 4 bytes, and the GPU copies whole words into pinned "
+                f"memory; give a numpy array as out"
+            )
+        check_usable(self, "COPY_SRC", "to_numpy()")
+        out.download(self._buffer, self.offset_bytes)
+        return out
+
+    def _check_pinned(self, call: str, pinned: PinnedArray) -> None:
+        if pinned.datatype != self._datatype or pinned.size != self._length:
+            raise DatatypeError(f"{call}: {pinned!r} and {self!r} must have the same datatype and size")
+        if pinned.device is not self._device:
+            raise BufferUsageError(f"{call}: {pinned!r} was made for another device; give device= to pinned_empty()")
 
     def _is_whole_words(self) -> bool:
         """Whether the items are whole words of 4 bytes, as which buffers are copied."""
@@ -407,16 +446,19 @@ class Array(OnGpu):
         """As `to_numpy`, without blocking the event loop."""
         return await in_thread(functools.partial(self.to_numpy, out))
 
-    def copy_from(self, data: np.ndarray | Array) -> Array:
+    def copy_from(self, data: np.ndarray | Array | PinnedArray) -> Array:
         """Copy `data` into this view and return the view.
 
         Parameters
         ----------
-        data : numpy.ndarray or Array
+        data : numpy.ndarray, Array or PinnedArray
             Shape (size,), dtype of the Array. A numpy array of any strides and byte order is uploaded, and may change
             afterwards; a view of f16 that shares a word of 4 bytes with other items is read first, which waits for the
-            GPU. An Array must be on the same device, in another buffer, and is copied on the GPU, without waiting.
+            GPU. An Array must be on the same device, in another buffer, and is copied on the GPU, without waiting. So
+            is a `PinnedArray`, whose next ``mapped()`` waits.
         """
+        if isinstance(data, PinnedArray):
+            return self._copy_pinned(data)
         if isinstance(data, OnGpu):
             return self._copy_on_gpu(data)
         data = host_array(data)
@@ -430,6 +472,17 @@ class Array(OnGpu):
             if not self._is_whole_words():
                 check_usable(self, "COPY_SRC", "copy_from()")
             self._upload(data)
+        return self
+
+    def _copy_pinned(self, data: PinnedArray) -> Array:
+        self._check_pinned("copy_from()", data)
+        if not self._is_whole_words():
+            raise ArgumentError(
+                f"copy_from(): {self!r} shares a word of 4 bytes with other items, and the GPU copies whole words from "
+                f"pinned memory; give a numpy array"
+            )
+        check_usable(self, "COPY_DST", "copy_from()")
+        data.upload(self._buffer, self.offset_bytes)
         return self
 
     def _upload(self, items: np.ndarray) -> None:
@@ -568,6 +621,42 @@ def empty(
     return Array(buffer, datatype, n, device=device)
 
 
+def pinned_empty(
+    n: int, datatype: KeyDatatypeLike, direction: Direction, device: wgpu.GPUDevice | None = None
+) -> PinnedArray:
+    """Return memory for `n` items that the GPU reads or writes by itself, at the speed of the bus.
+
+    Parameters
+    ----------
+    n : int
+    datatype : Datatype, str or numpy dtype
+    direction : {"up", "down"}
+        ``"up"`` to upload from, ``"down"`` to download into. WebGPU has no memory for both.
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+
+    Returns
+    -------
+    PinnedArray
+        With unspecified contents. Its method `mapped` gives the items to the CPU.
+
+    Raises
+    ------
+    ArgumentError
+        If `n` is not a length, or `direction` is unknown.
+    LimitError
+        If it is larger than the device's largest buffer.
+    """
+    n = checked_count(n, "n")
+    datatype = as_datatype(datatype, STORAGE_DATATYPES)
+    if direction not in DIRECTIONS:
+        raise ArgumentError(
+            f"direction={direction!r} is unknown; 'up' is for memory to upload from, 'down' to download into"
+        )
+    device = device if device is not None else default_device()
+    return PinnedArray(device, datatype, n, _checked_size(device, n, datatype), direction)
+
+
 def empty_like(array: Array | np.ndarray, device: wgpu.GPUDevice | None = None) -> Array:
     """Return an uninitialised Array of the length and datatype of `array`, on its device."""
     if isinstance(array, Array):
@@ -644,7 +733,7 @@ def asarray(
 
     Parameters
     ----------
-    data : numpy.ndarray, Array, wgpu.GPUBuffer, or sequence
+    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, or sequence
         A numpy array, or anything with ``__array__`` (a tensor on the CPU, a pandas Series), is uploaded, whatever its
         strides and byte order. So is a sequence of Python numbers, with `dtype`, because numpy would choose 64 bits.
         An Array is returned unchanged. For a GPUBuffer, with `dtype`, the result is a view.
@@ -674,6 +763,16 @@ def asarray(
         if wanted is not None and wanted != data.datatype:
             raise DatatypeError(f"{data!r} is not of {wanted}; convert with to_numpy().astype(…)")
         return data
+    if isinstance(data, PinnedArray):
+        if wanted is not None and wanted != data.datatype:
+            raise DatatypeError(f"{data!r} is not of {wanted}; fill one of {wanted}")
+        if device is not None and data.device is not device:
+            raise BufferUsageError(f"{data!r} was made for another device; give device= to pinned_empty()")
+        made = Array(
+            _make_buffer(data.device, data.size, data.datatype, label), data.datatype, data.size, device=data.device
+        )
+        data.upload(made.buffer, 0)
+        return made
     refuse_masked(data)
     if hasattr(data, "__array__"):
         items = np.asarray(data)

@@ -169,14 +169,19 @@ class DeviceContext:
                 stacklevel=stacklevel,
             )
 
-    def read_buffer(self, buffer: wgpu.GPUBuffer, offset_bytes: int, out: np.ndarray) -> None:
-        """Copy from a GPU buffer into a contiguous numpy array; waits for the work that was submitted before."""
+    def read_buffer(
+        self, buffer: wgpu.GPUBuffer, offset_bytes: int, out: np.ndarray, *, is_fresh: bool = False
+    ) -> None:
+        """Copy from a GPU buffer into a contiguous numpy array; waits for the work that was submitted before.
+
+        `is_fresh` says that the memory of the array was never touched.
+        """
         observer = self.observer
         with (
             device_errors(f"reading {out.nbytes} bytes", self.device),
             observer.span("download", "transfer", bytes=out.nbytes) if observer else contextlib.nullcontext(),
         ):
-            self.transfers.download(self.device, buffer, offset_bytes, out, observer)
+            self.transfers.download(self.device, buffer, offset_bytes, out, observer, is_fresh=is_fresh)
 
     def write_buffer(self, buffer: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> None:
         """Copy a numpy array of one dimension into a GPU buffer; offset and size are multiples of 4 bytes."""

@@ -33,7 +33,9 @@ X = np.random.default_rng(0).integers(0, 1 << 32, 5000, dtype=np.uint32)
 SUMS = np.cumsum(X, dtype=np.uint32)
 x = gw.asarray(X, device)
 LARGE = np.arange((9 << 20) // 4, dtype=np.uint32)  # several chunks, by several threads
+LARGE_SUMS = np.cumsum(LARGE, dtype=np.uint32)
 large = gw.asarray(LARGE, device)
+pinned, up = gw.empty(X.size, "u32", device), gw.pinned_empty(X.size, "u32", "up", device)
 scan, sort, reduce = gw.Scan(device), gw.Sort(device), gw.Reduce(device)
 protocol = gw.SamplingProtocol(
     samples=5, warmup_s=0.001, max_warmup_s=0.002, timeout_s=0.05, check_unit=False, canary_passes=1
@@ -72,6 +74,21 @@ def job_asarray() -> None:
 
 def job_stream() -> None:
     check_equal(np.concatenate(list(gw.stream(scan, iter(np.array_split(X, 3))))), SUMS)
+
+
+def job_windows() -> None:
+    """A one-shot function on several windows, with staging memory that is kept."""
+    out = np.empty_like(LARGE)
+    check_equal(gw.cumsum(LARGE, out=out, device=device), LARGE_SUMS)
+    assert gw.sum(LARGE, device=device) == LARGE_SUMS[-1]
+
+
+def job_pinned() -> None:
+    with up.mapped() as items:
+        items[:] = X
+    down = gw.pinned_empty(X.size, "u32", "down", device)
+    with pinned.copy_from(up).to_numpy(out=down).mapped() as items:
+        check_equal(items, X)
 
 
 def job_sort() -> None:
@@ -151,7 +168,7 @@ def job_sequence() -> None:
 JOBS: dict[str, Callable[[], None]] = {
     name.removeprefix("job_"): value for name, value in list(globals().items()) if name.startswith("job_")
 }
-CHECKS = (job_to_numpy, job_timed, job_asarray, check_large, check_batches)
+CHECKS = (job_to_numpy, job_timed, job_asarray, check_large, check_batches, job_pinned)
 
 
 def interrupt_at(job: Callable[[], None], place: int) -> tuple[str | None, int]:

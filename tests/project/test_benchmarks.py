@@ -832,3 +832,23 @@ def test_a_wrong_result_is_not_drawn():
     assert (row["side"], row["rate"]) == ("gridwise_py", 32.0)
     with pytest.raises(script.click.UsageError, match="nothing to draw"):
         script.picture({"results": [result]})
+
+
+def test_the_host_path_is_measured(device, tmp_path):
+    path = tmp_path / "host_path.json"
+    done = _run("host_path", "--n", 3000, "--sizes", "2^12", "--rounds", 1, "--json", path)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert {row["part"] for row in rows} == {"transfers", "one-shot", "memory"}
+    assert all(row["median_ns"] > 0 and len(row["samples_ns"]) == 1 for row in rows)
+    wrong = _run("host_path", "--parts", "sums")
+    assert wrong.exit_code == 2
+    assert "known are transfers" in wrong.output
+
+
+def test_both_ways_of_small_transfers_are_measured(device, tmp_path):
+    path = tmp_path / "transfers.json"
+    done = _run("transfers", "--sizes", "2^16", "--threads", "2", "--rounds", 1, "--json", path)
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(path.read_text())["results"]
+    assert {"up_small", "up_ring", "down_small", "down_ring"} <= set(row["gbytes_per_s"])
