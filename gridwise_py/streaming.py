@@ -182,10 +182,10 @@ class _ScanJob(_Job):
         items, output, size = self.inputs["input"], self.output, self.datatype.itemsize_bytes
         # Nothing precedes the first chunk: an identity would turn −0 into +0.
         first = 0 if self._begun else 1
-        target = items.buffer if self._begun else output.buffer
-        encoder.copy_buffer_to_buffer(self._carry.buffer, 0, target, 0, size)
+        target = items.lease.buffer if self._begun else output.lease.buffer
+        encoder.copy_buffer_to_buffer(self._carry.lease.buffer, 0, target, 0, size)
         self.primitive.bind(input=items[first : n + 1], output=output[first : n + 1]).record(encoder)
-        encoder.copy_buffer_to_buffer(output.buffer, n * size, self._carry.buffer, 0, size)
+        encoder.copy_buffer_to_buffer(output.lease.buffer, n * size, self._carry.lease.buffer, 0, size)
         self._begun = True
         return output[:n] if self._exclusive else output[1 : n + 1]
 
@@ -210,7 +210,7 @@ class _ReduceJob(_Job):
 
     def _keep(self, encoder: wgpu.GPUCommandEncoder, place: int) -> None:
         size = self.datatype.itemsize_bytes
-        encoder.copy_buffer_to_buffer(self._one.buffer, 0, self._partials.buffer, place * size, size)
+        encoder.copy_buffer_to_buffer(self._one.lease.buffer, 0, self._partials.lease.buffer, place * size, size)
         self._count = place + 1
 
     def record(self, encoder: wgpu.GPUCommandEncoder, n: int) -> Array:
@@ -361,12 +361,12 @@ def _submit(job: _Job, staging: _Staging) -> None:
         encoder = job.device.create_command_encoder(label="gridwise stream")
         with step(observer, "copy to GPU", encoder, n * size * len(job.names)):
             for offset, array in zip(staging.offsets, job.inputs.values(), strict=True):
-                encoder.copy_buffer_to_buffer(staging.upload, offset, array.buffer, job.lead * size, n * size)
+                encoder.copy_buffer_to_buffer(staging.upload, offset, array.lease.buffer, job.lead * size, n * size)
         result = job.record(encoder, n)
         if job.returns_items:
             assert staging.download is not None
             with step(observer, "copy to host", encoder, n * size):
-                encoder.copy_buffer_to_buffer(result.buffer, result.offset_bytes, staging.download, 0, n * size)
+                encoder.copy_buffer_to_buffer(result.lease.buffer, result.offset_bytes, staging.download, 0, n * size)
         with device_errors(f"stream of {job.primitive.name}", job.device):
             commands = encoder.finish()
     with step(observer, "submit"), device_errors(f"stream of {job.primitive.name}", job.device):

@@ -15,8 +15,9 @@ from ..planning.signature import Argument, Signature, UpTo
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype
 from .argument_layout import bind_layout
-from .array import Array, empty
+from .array import Array, new_array
 from .chunked_array import ChunkedArray, Items, check_usable
+from .context import context_of
 from .executor import BufferRange
 from .overlaps import check_overlaps
 
@@ -65,9 +66,9 @@ def call_key(signature: Signature, arrays: Mapping[str, Any]) -> tuple[Any, ...]
     """Return a key that is equal for calls with the same arrays and values."""
     rules = signature.values
     return tuple(
-        (name, value.buffer.uid, value.offset, value.size, value.datatype.name)
+        (name, value.lease.buffer.uid, value.offset, value.size, value.datatype.name)
         if isinstance(value, Array)
-        else (name, *((c.buffer.uid, c.offset, c.size, c.datatype.name) for c in value.chunks))
+        else (name, *((c.lease.buffer.uid, c.offset, c.size, c.datatype.name) for c in value.chunks))
         if isinstance(value, ChunkedArray)
         else (name, rules[name].words(value, f"{signature.primitive}: {name}"))
         if name in rules
@@ -221,12 +222,12 @@ def _new_output(
     label = f"{signature.primitive} {name}"
     chunked = {other: value for other, value in given.items() if isinstance(value, ChunkedArray)}
     if not signature.arguments[name].chunked or not chunked:
-        return empty(needed, datatype, device, label=label)
+        return new_array(context_of(device), needed, datatype, label)
     source = signature.length_like(name)
     like = next((value for other, value in chunked.items() if signature.length_like(other) == source), None)
     if like is None:
         return ChunkedArray.empty(needed, datatype, device)
-    return ChunkedArray([empty(chunk.size, datatype, device, label=label) for chunk in like.chunks])
+    return ChunkedArray([new_array(context_of(device), chunk.size, datatype, label) for chunk in like.chunks])
 
 
 def _counted(argument: Argument, arrays: Mapping[str, Items]) -> Items:

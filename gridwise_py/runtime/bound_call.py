@@ -11,7 +11,7 @@ import wgpu
 
 from ..backend.device_errors import device_error, device_errors
 from ..backend.fork_guard import check_process, in_thread
-from ..backend.wgpu_native import destroyed_flag, wait_idle
+from ..backend.wgpu_native import wait_idle
 from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError, TimingUnavailable
 from ..planning.plan import Plan
@@ -22,6 +22,7 @@ from .chunked_array import Items, ItemsT, check_usable, parts
 from .context import DeviceContext
 from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
+from .memory import Lease
 from .observer import Observer
 from .run import Measurement, Run, record_marked, submit, submit_blocking
 
@@ -88,7 +89,7 @@ class BoundCall(Generic[ItemsT]):
         self._launch_blocking = launch_blocking
         self._last_timed: Measurement | None = None
         self._watched = tuple(
-            (destroyed_flag(part.buffer), part.buffer) for value in parsed.arrays.values() for part in parts(value)
+            (part.lease.destroyed, part.lease.buffer) for value in parsed.arrays.values() for part in parts(value)
         )
 
     # ---- what it is ----
@@ -130,6 +131,12 @@ class BoundCall(Generic[ItemsT]):
         """The device it runs on."""
         return self._device
 
+    @functools.cached_property
+    def _leases(self) -> tuple[Lease, ...]:
+        """Of all memory that its commands use."""
+        own = self._bound_plan.leases
+        return (*(part.lease for value in self.arrays.values() for part in parts(value)), *own)
+
     def shapes(self) -> str:
         """Return names, lengths and datatypes of the arguments."""
         return ", ".join(f"{name} {array.datatype.name}[{array.size}]" for name, array in self.arrays.items())
@@ -138,7 +145,7 @@ class BoundCall(Generic[ItemsT]):
     def _named_notes(self) -> tuple[tuple[list[bool], str], ...]:
         """The note of each buffer's end, and what the buffer is in messages."""
         return tuple(
-            (destroyed_flag(part.buffer), f"{self.plan.primitive}'s {name}")
+            (part.lease.destroyed, f"{self.plan.primitive}'s {name}")
             for name, value in self.arrays.items()
             for part in parts(value)
         )
@@ -223,7 +230,7 @@ class BoundCall(Generic[ItemsT]):
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None) -> dict[str, Any]:
         """As `record`, with options that were checked."""
-        watch_submission(encoder, self._named_notes, self.device)
+        watch_submission(encoder, self._named_notes, self.device, self._leases)
         observer = self._context.observer
         with device_errors(self.name, self.device):
             if observer is not None:
@@ -253,7 +260,7 @@ class BoundCall(Generic[ItemsT]):
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         try:
             if encoder is not None:
-                watch_submission(encoder, self._named_notes, self._device)
+                watch_submission(encoder, self._named_notes, self._device, self._leases)
                 record_marked(bound, encoder, trials, session)
             elif self._launch_blocking:
                 submit_blocking(self._device, bound, trials, session, cpu)
@@ -286,6 +293,7 @@ class BoundCall(Generic[ItemsT]):
         self._parsed = None
         self._watched = ()
         self.__dict__.pop("_named_notes", None)
+        self.__dict__.pop("_leases", None)
 
     def __repr__(self) -> str:
         return f"BoundCall({self.name}, {'released' if self._parsed is None else self.shapes()})"

@@ -28,6 +28,7 @@ from ..types.capabilities import Capabilities, LookbackVerdict
 from ..types.operator_base import Operator
 from .device import measure_capabilities
 from .executor import Executor
+from .memory import MemoryPool
 from .observer import Observer
 from .transfers import Transfers
 
@@ -50,6 +51,8 @@ class DeviceContext:
         self.checked_operators: set[tuple[Operator, str]] = set()
         self._kept: dict[Hashable, Any] = {}
         self.transfers: Transfers = Transfers()
+        reference = weakref.ref(self)
+        self.memory: MemoryPool = MemoryPool(device, lambda: _make_room(reference))
         self.observer: Observer | None = None  # while one is open
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
         #: an event can tell it while later work, of other threads too, is under way.
@@ -117,7 +120,13 @@ class DeviceContext:
             context = reference()
             return None if context is None else context.observer
 
-        return Executor(self.device, observer)
+        return Executor(self.device, self.memory, observer)
+
+    def make_room(self) -> None:
+        """Free the memory of plans, which are made again at their next use."""
+        executor = self._kept.get("executor")
+        if executor is not None:
+            executor.clear()
 
     def number_event(self) -> int:
         """Return the number of an event that was submitted just now."""
@@ -158,6 +167,12 @@ class DeviceContext:
             observer.span("upload", "transfer", bytes=items.nbytes) if observer else contextlib.nullcontext(),
         ):
             self.transfers.upload(self.device, buffer, offset_bytes, items, observer)
+
+
+def _make_room(reference: weakref.ref[DeviceContext]) -> None:
+    context = reference()
+    if context is not None:
+        context.make_room()
 
 
 _creation_lock = threading.Lock()

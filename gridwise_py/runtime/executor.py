@@ -22,6 +22,7 @@ from ..backend.wgpu_native import submit, wait_idle
 from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
 from ..timing.queries import TimingSession
+from .memory import Lease, MemoryPool
 from .observer import Observer
 from .pipelines import Pipeline, PipelineCache
 
@@ -29,15 +30,15 @@ __all__ = ["BoundPlan", "BufferRange", "Executor"]
 
 _USAGE = wgpu.BufferUsage
 _OWN_USAGE = {
-    "scratch": _USAGE.STORAGE | _USAGE.COPY_SRC | _USAGE.COPY_DST,
     "params": _USAGE.UNIFORM | _USAGE.COPY_DST,
     "constant": _USAGE.STORAGE | _USAGE.COPY_SRC | _USAGE.COPY_DST,
 }
 _MAX_PLANS = 256
 _MAX_PIPELINES = 256
-# Of the plans' own buffers; a sort's are as large as what it sorts, and wgpu does not say how much memory a GPU has.
+# Of the plans' scratch buffers; a sort's are as large as what it sorts, and wgpu does not say how much memory a GPU has.
 _MAX_OWN_BYTES = 2 << 30
-_MAX_BINDINGS = 16
+# Bind groups are small. A loop over some arrays meets each of them with a few blocks of the allocator.
+_MAX_BINDINGS = 64
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,14 @@ class _Transfer:
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
-    __slots__ = ("__weakref__", "labels", "own_buffers", "plan", "raw", "steps", "title")
+    __slots__ = ("__weakref__", "labels", "leases", "own_buffers", "plan", "raw", "steps", "title")
 
     def __init__(
         self,
         plan: Plan,
         steps: list[_Dispatch | _Transfer],
         own: tuple[wgpu.GPUBuffer, ...] = (),
+        leases: tuple[Lease, ...] = (),
         raw: RawCommands | None = None,
     ):
         self.plan: Plan = plan
@@ -86,6 +88,8 @@ class BoundPlan:
         self.raw: RawCommands | None = raw
         #: Those that are not a caller's: scratch, parameters and constants.
         self.own_buffers: tuple[wgpu.GPUBuffer, ...] = own
+        #: Of the scratch: while somebody may run the plan, it is nobody else's.
+        self.leases: tuple[Lease, ...] = leases
         self.steps: list[_Dispatch | _Transfer] = steps
         self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, _Dispatch))
         self.title: str = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
@@ -189,13 +193,18 @@ class _PlanInstance:
         self.pipelines = [executor.pipelines.find(plan, kernel) for kernel in plan.kernels]
         # Kept for plans of other lengths.
         self._siblings = [executor.pipelines.find(plan, kernel) for kernel in plan.siblings]
-        self.own = {
-            spec.name: executor.make_buffer(f"{plan.primitive} {spec.name}", spec)
-            for spec in plan.buffers
-            if spec.role != "argument"
-        }
+        self.leases: list[Lease] = []
+        self.own = {spec.name: self._make(executor, spec) for spec in plan.buffers if spec.role != "argument"}
         self.own_bytes = sum(buffer.size for buffer in self.own.values())
         self.bindings: OrderedDict[_BindingKey, _Binding] = OrderedDict()
+
+    def _make(self, executor: Executor, spec: BufferSpec) -> wgpu.GPUBuffer:
+        label = f"{self.plan.primitive} {spec.name}"
+        if spec.role != "scratch":
+            return executor.make_buffer(label, spec)
+        lease = executor.take_scratch(label, spec.size_bytes)
+        self.leases.append(lease)
+        return lease.buffer
 
     def release(self) -> None:
         """Have the callers' buffers forget this plan, which their finalizers would keep for as long as they live."""
@@ -206,8 +215,14 @@ class _PlanInstance:
 class Executor:
     """Makes and keeps wgpu objects for plans on one device."""
 
-    def __init__(self, device: wgpu.GPUDevice, observer: Callable[[], Observer | None] = lambda: None):
+    def __init__(
+        self,
+        device: wgpu.GPUDevice,
+        memory: MemoryPool | None = None,
+        observer: Callable[[], Observer | None] = lambda: None,
+    ):
         self._device_reference = weakref.ref(device)
+        self.memory: MemoryPool = memory if memory is not None else MemoryPool(device)
         self._observer = observer
         self._lock = threading.RLock()
         self._plans: OrderedDict[Plan, _PlanInstance] = OrderedDict()
@@ -318,9 +333,12 @@ class Executor:
             return binding.bound
 
     def _make_binding(self, instance: _PlanInstance, arguments: Mapping[str, BufferRange]) -> BoundPlan:
-        ranges = {name: (buffer, 0, buffer.size) for name, buffer in instance.own.items()} | {
-            name: (r.buffer, r.offset_bytes, r.size_bytes) for name, r in arguments.items()
-        }
+        # A block of memory may be larger than what the plan asks for.
+        ranges = {
+            spec.name: (instance.own[spec.name], 0, spec.size_bytes)
+            for spec in instance.plan.buffers
+            if spec.role != "argument"
+        } | {name: (r.buffer, r.offset_bytes, r.size_bytes) for name, r in arguments.items()}
         steps: list[_Dispatch | _Transfer] = []
         pipelines = iter(instance.pipelines)
         for step in instance.plan.steps:
@@ -346,7 +364,7 @@ class Executor:
             RawDispatch(s.label, s.pipeline, s.group, s.workgroups) for s in steps if isinstance(s, _Dispatch)
         ]
         raw = raw_commands(self.device, dispatches) if len(dispatches) == len(steps) else None
-        return BoundPlan(instance.plan, steps, tuple(instance.own.values()), raw)
+        return BoundPlan(instance.plan, steps, tuple(instance.own.values()), tuple(instance.leases), raw)
 
     def _dispatch(
         self, kernel: Kernel, pipeline: Pipeline, ranges: Mapping[str, tuple[wgpu.GPUBuffer, int, int]]
@@ -368,13 +386,20 @@ class Executor:
             ) from error
         return _Dispatch(kernel.label, pipeline.compute, group, kernel.workgroups)
 
-    def make_buffer(self, label: str, spec: BufferSpec) -> wgpu.GPUBuffer:
-        """Make a buffer that belongs to a plan, with its initial contents."""
+    def take_scratch(self, label: str, size_bytes: int) -> Lease:
+        """Return memory for a plan's temporary data, which holds zeros."""
+        self._note(size_bytes)
+        return self.memory.take_zeroed(size_bytes, label)
+
+    def _note(self, size_bytes: int) -> None:
         observer = self._observer()
         if observer is not None:
-            observer.allocated(spec.size_bytes)
-        if spec.words is None:
-            return self.device.create_buffer(label=label, size=spec.size_bytes, usage=_OWN_USAGE[spec.role])
+            observer.allocated(size_bytes)
+
+    def make_buffer(self, label: str, spec: BufferSpec) -> wgpu.GPUBuffer:
+        """Make a buffer for a plan's parameters or constants."""
+        self._note(spec.size_bytes)
+        assert spec.words is not None, "parameters and constants have contents"
         return self.device.create_buffer_with_data(
             label=label, data=np.array(spec.words, dtype=np.uint32), usage=_OWN_USAGE[spec.role]
         )
