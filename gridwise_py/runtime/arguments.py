@@ -21,7 +21,7 @@ from .context import context_of
 from .executor import BufferRange
 from .overlaps import check_overlaps
 
-__all__ = ["ParsedCall", "call_key", "parse"]
+__all__ = ["ParsedCall", "call_key", "counted", "parse"]
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ def call_key(signature: Signature, arrays: Mapping[str, Any]) -> tuple[Any, ...]
     """Return a key that is equal for calls with the same arrays and values."""
     rules = signature.values
     return tuple(
-        (name, value.lease.buffer.uid, value.offset, value.size, value.datatype.name)
+        (name, value.lease.buffer.uid, value.offset, value.size, value.datatype.name, value.count is None)
         if isinstance(value, Array)
         else (name, *((c.lease.buffer.uid, c.offset, c.size, c.datatype.name) for c in value.chunks))
         if isinstance(value, ChunkedArray)
         else (name, rules[name].words(value, f"{signature.primitive}: {name}"))
         if name in rules
-        else (name, getattr(value, "uid", None))
+        else (name, value if value is None else (type(value), getattr(value, "uid", None)))
         for name, value in arrays.items()
     )
 
@@ -113,7 +113,7 @@ def parse(
     used = {name: used[name] for name in signature.arguments}
     layout, ranges = bind_layout(used, signature, capabilities)
     in_place = check_overlaps(signature, used)
-    outputs = {name: _counted(signature.arguments[name], used) for name in signature.outputs}
+    outputs = {name: counted(signature.arguments[name], used) for name in signature.outputs}
     return ParsedCall(call_key(signature, arrays), given, used, outputs, values, layout, ranges, in_place)
 
 
@@ -230,7 +230,7 @@ def _new_output(
     return ChunkedArray([new_array(context_of(device), chunk.size, datatype, label) for chunk in like.chunks])
 
 
-def _counted(argument: Argument, arrays: Mapping[str, Items]) -> Items:
+def counted(argument: Argument, arrays: Mapping[str, Items]) -> Items:
     """Return an output as callers get it: with its count, where the GPU counts its items."""
     array = arrays[argument.name]
     if not isinstance(argument.length, UpTo):

@@ -26,7 +26,7 @@ from .memory import Lease, MemoryPool
 from .observer import Observer
 from .pipelines import Pipeline, PipelineCache
 
-__all__ = ["BoundPlan", "BufferRange", "Executor"]
+__all__ = ["BindingKey", "BoundPlan", "BufferRange", "Executor"]
 
 _USAGE = wgpu.BufferUsage
 _OWN_USAGE = {
@@ -163,7 +163,7 @@ def _transfer(encoder: wgpu.GPUCommandEncoder, step: _Transfer) -> None:
 
 
 #: Of each argument its name, and the buffer's number, offset and size.
-_BindingKey: TypeAlias = tuple[tuple[str, int, int, int], ...]
+BindingKey: TypeAlias = tuple[tuple[str, int, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class _Binding:
             finalizer.detach()
 
 
-def _drop(bindings: OrderedDict[_BindingKey, _Binding], key: _BindingKey) -> None:
+def _drop(bindings: OrderedDict[BindingKey, _Binding], key: BindingKey) -> None:
     """Forget a binding, and have the buffers of it that live on forget it, too."""
     binding = bindings.pop(key, None)
     if binding is not None:
@@ -196,7 +196,7 @@ class _PlanInstance:
         self.leases: list[Lease] = []
         self.own = {spec.name: self._make(executor, spec) for spec in plan.buffers if spec.role != "argument"}
         self.own_bytes = sum(buffer.size for buffer in self.own.values())
-        self.bindings: OrderedDict[_BindingKey, _Binding] = OrderedDict()
+        self.bindings: OrderedDict[BindingKey, _Binding] = OrderedDict()
 
     def _make(self, executor: Executor, spec: BufferSpec) -> wgpu.GPUBuffer:
         label = f"{self.plan.primitive} {spec.name}"
@@ -292,6 +292,17 @@ class Executor:
         """
         with self._lock, device_errors(f"{plan.primitive}, compiling"):
             return [self.pipelines.find(plan, kernel) for kernel in plan.kernels]
+
+    def find(self, plan: Plan, key: BindingKey) -> BoundPlan | None:
+        """Return a plan that is bound to these buffers already; the key is sorted by the arguments' names."""
+        with self._lock:
+            instance = self._plans.get(plan)
+            binding = None if instance is None else instance.bindings.get(key)
+            if instance is None or binding is None:
+                return None
+            self._plans.move_to_end(plan)
+            instance.bindings.move_to_end(key)
+            return binding.bound
 
     def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
         """Return `plan` on the given buffers, making what is missing.
