@@ -74,18 +74,35 @@ class Lease:
 
     def hand_out(self) -> wgpu.GPUBuffer:
         """Return the buffer for good: whoever has it may use it for longer than the lease lasts, so it is not reused."""
-        self._home = None
+        home = self._home
+        if home is not None:
+            home.hand_out(self.buffer, self.destroyed)
+            self._home = None
         return self.buffer
 
     def __del__(self) -> None:
         home = getattr(self, "_home", None)  # missing where an interrupt ended __init__
-        # One that an interrupt left mapped is freed.
-        if home is not None and not self.destroyed[0] and self.buffer.map_state == "unmapped":
+        if home is None:
+            return
+        if self.destroyed[0] or self.buffer.map_state != "unmapped":  # mapped where an interrupt left it so
+            home.forget(self.buffer)
+        else:
             home.take_back(self.buffer)
 
 
-class _Block(weakref.ref[wgpu.GPUBuffer]):
-    """A block as long as its buffer lives."""
+class _Block:
+    """A buffer that belongs to the pool, whether somebody has its lease or not."""
+
+    __slots__ = ("buffer", "destroyed", "lease")
+
+    def __init__(self, buffer: wgpu.GPUBuffer, destroyed: list[bool]):
+        self.buffer: wgpu.GPUBuffer = buffer
+        self.destroyed: list[bool] = destroyed
+        self.lease: weakref.ref[Lease] | None = None  # the last one
+
+
+class _HandedOut(weakref.ref[wgpu.GPUBuffer]):
+    """A buffer that will not be reused, as long as it lives."""
 
     __slots__ = ("destroyed", "number")
 
@@ -94,33 +111,52 @@ class _Block(weakref.ref[wgpu.GPUBuffer]):
 
 
 class _BlockSize:
-    """All blocks of one size; the last one that came back is the first to be reused, since it is bound already."""
+    """All blocks of one size; the last one that came back is the first to be reused, since it is bound already.
 
-    __slots__ = ("_most", "_pool", "blocks", "free", "last_use", "size_bytes")
+    The pool holds all of its buffers. If only leases held those in use, the garbage collector could find a lease and
+    its buffer in one cycle, and finalize the buffer before the lease brings it back.
+    """
+
+    __slots__ = ("_most", "_pool", "blocks", "free", "handed_out", "last_use", "size_bytes")
 
     def __init__(self, pool: MemoryPool, size_bytes: int):
         self._pool = pool
         self.size_bytes = size_bytes
-        self.free: list[wgpu.GPUBuffer] = []
         self.blocks: dict[int, _Block] = {}
+        self.free: list[_Block] = []
+        self.handed_out: dict[int, _HandedOut] = {}
         self.last_use = 0
         small = size_bytes < _SMALL_BYTES
         self._most = min(_MOST_SMALL_BLOCKS, _MOST_SMALL_BYTES // size_bytes) if small else None
 
-    def add(self, buffer: wgpu.GPUBuffer, destroyed: list[bool]) -> None:
-        """Count a new block, until its buffer goes."""
-        blocks = self.blocks
+    def lend(self, block: _Block, label: str) -> Lease:
+        """Return a new lease of a block that nobody has."""
+        lease = Lease(block.buffer, block.destroyed, label, self)
+        block.lease = weakref.ref(lease)
+        return lease
 
-        def forget(block: Any) -> None:
-            blocks.pop(block.number, None)
+    def hand_out(self, buffer: wgpu.GPUBuffer, destroyed: list[bool]) -> None:
+        """Leave a buffer to its holders; it counts as in use until it goes."""
+        handed_out = self.handed_out
 
-        block = _Block(buffer, forget)
-        block.destroyed, block.number = destroyed, buffer.uid
-        blocks[block.number] = block
+        def forget(one: Any) -> None:
+            handed_out.pop(one.number, None)
+
+        one = _HandedOut(buffer, forget)
+        one.destroyed, one.number = destroyed, buffer.uid
+        handed_out[one.number] = one
+        self.blocks.pop(one.number, None)
+
+    def forget(self, buffer: wgpu.GPUBuffer) -> None:
+        """Free a buffer, when its last holder goes."""
+        self.blocks.pop(buffer.uid, None)
 
     def take_back(self, buffer: wgpu.GPUBuffer) -> None:
         """Keep a block for the next one who needs it, within the bounds."""
-        self.free.append(buffer)
+        block = self.blocks.get(buffer.uid)
+        if block is None:
+            return
+        self.free.append(block)
         if self._most is None:
             self._pool.trim()
         elif len(self.free) > self._most:
@@ -129,10 +165,21 @@ class _BlockSize:
     def drop_oldest(self) -> bool:
         """Give the memory of a free block back to the device; return whether there was one."""
         try:
-            self.free.pop(0)
+            block = self.free.pop(0)
         except IndexError:  # another thread took the last one
             return False
+        self.forget(block.buffer)
         return True
+
+    def forget_lost(self) -> None:
+        """Free blocks that an interrupt took from their last lease, or from the list, and brought nowhere.
+
+        A block that another thread has just taken from the list looks like them. That thread can use it all the same.
+        """
+        free = set(map(id, self.free))
+        for block in tuple(self.blocks.values()):
+            if id(block) not in free and (block.lease is None or block.lease() is None):
+                self.forget(block.buffer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,18 +250,14 @@ class MemoryPool:
     def reuse(self, size_bytes: int, label: str = "") -> Lease | None:
         """Return a free block with contents of earlier holders, if there is one."""
         size = self._size_for(size_bytes)
-        while True:
-            try:
-                buffer = size.free.pop()
-            except IndexError:
-                return None
-            destroyed = destroyed_flag(buffer)
-            if not destroyed[0]:
-                break
+        try:
+            block = size.free.pop()
+        except IndexError:
+            return None
         size.last_use = next(self._uses)
         with self._lock:
             self._reuses += 1
-        return Lease(buffer, destroyed, label, size)
+        return size.lend(block, label)
 
     def has_free(self, size_bytes: int) -> bool:
         """Whether `reuse` would return a block, unless another thread takes it first."""
@@ -231,13 +274,18 @@ class MemoryPool:
         size = self._size_for(size_bytes)
         buffer = self._make_buffer(size.size_bytes, buffer_label, mapped=mapped)
         destroyed = destroyed_flag(buffer, fresh=True)
-        size.add(buffer, destroyed)
+        if buffer_label:
+            size.hand_out(buffer, destroyed)
+            lease = Lease(buffer, destroyed, label or buffer_label)
+        else:
+            block = _Block(buffer, destroyed)
+            lease = size.lend(block, label)
+            size.blocks[buffer.uid] = block
         size.last_use = next(self._uses)
-        reserved_bytes = sum(len(other.blocks) * other.size_bytes for other in tuple(self._sizes.values()))
         with self._lock:
             self._allocations += 1
-            self._peak_bytes = max(self._peak_bytes, reserved_bytes)
-        return Lease(buffer, destroyed, label or buffer_label, None if buffer_label else size)
+            self._peak_bytes = max(self._peak_bytes, self._reserved_bytes())
+        return lease
 
     def take(self, size_bytes: int, label: str = "") -> Lease:
         """Return a block with any contents; raises as `make`."""
@@ -277,6 +325,7 @@ class MemoryPool:
         for size in tuple(self._sizes.values()):
             while size.drop_oldest():
                 freed_bytes += size.size_bytes
+            size.forget_lost()
         with self._lock:
             self._emptied += 1
         wait_idle(self.device)
@@ -290,22 +339,31 @@ class MemoryPool:
         """
         sizes = tuple(self._sizes.values())
         free_bytes = sum(len(size.free) * size.size_bytes for size in sizes)
-        in_use_bytes = sum(len(size.blocks) * size.size_bytes for size in sizes) - free_bytes
-        excess_bytes = free_bytes - max(_FREE_BYTES, in_use_bytes)
+        excess_bytes = free_bytes - max(_FREE_BYTES, self._reserved_bytes() - free_bytes)
         if excess_bytes > 0:
             for size in sorted(sizes, key=lambda size: size.last_use):
                 while excess_bytes > 0 and size.drop_oldest():
                     excess_bytes -= size.size_bytes
 
+    def _reserved_bytes(self) -> int:
+        """All that is in use, and what is kept."""
+        return sum(
+            (len(size.blocks) + len(size.handed_out)) * size.size_bytes for size in tuple(self._sizes.values())
+        )
+
     def stats(self) -> MemoryStats:
         """Return what is in use and what is kept."""
         sizes = tuple(self._sizes.values())
         # Of each size at one moment; between two of them another thread may take or return a block.
-        free = [(len(size.free), size.size_bytes) for size in sizes]
+        cached = [(len(size.free), size.size_bytes) for size in sizes]
         alive = [
-            (sum(not block.destroyed[0] for block in tuple(size.blocks.values())), size.size_bytes) for size in sizes
+            (
+                sum(not one.destroyed[0] for one in (*size.blocks.values(), *size.handed_out.values())),
+                size.size_bytes,
+            )
+            for size in sizes
         ]
-        cached_blocks, cached_bytes = sum(n for n, _ in free), sum(n * each for n, each in free)
+        cached_blocks, cached_bytes = sum(n for n, _ in cached), sum(n * each for n, each in cached)
         blocks, reserved_bytes = sum(n for n, _ in alive), sum(n * each for n, each in alive)
         return MemoryStats(
             in_use_bytes=reserved_bytes - cached_bytes,
