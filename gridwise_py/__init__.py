@@ -75,9 +75,10 @@ from .profiling.report import KeyAverage, KeyAverages
 from .runtime.array import Array, asarray, empty, empty_like
 from .runtime.bound_call import BoundCall
 from .runtime.chunked_array import ChunkedArray
-from .runtime.context import capabilities, timing_helper
+from .runtime.context import capabilities, empty_cache, memory_stats, timing_helper
 from .runtime.device import AdapterDescription, default_device, hold_clock, list_adapters, request_device
 from .runtime.event import Event, synchronize
+from .runtime.memory import MemoryStats
 from .runtime.run import Run
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
@@ -145,6 +146,7 @@ __all__ = [
     "MatMulTuning",
     "Max",
     "Measurement",
+    "MemoryStats",
     "Min",
     "Multiply",
     "Operand",
@@ -179,12 +181,14 @@ __all__ = [
     "cumsum",
     "default_device",
     "empty",
+    "empty_cache",
     "empty_like",
     "hold_clock",
     "list_adapters",
     "matmul",
     "max",
     "measure",
+    "memory_stats",
     "min",
     "prod",
     "profile",

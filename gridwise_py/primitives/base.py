@@ -209,15 +209,17 @@ class Primitive(ABC):
                 check_usable(parsed.arrays[name], "COPY_DST", self.name)
         names = {spec.name for spec in plan.buffers if spec.role == "argument"}
         bound_plan = self._context.executor.bind(plan, {k: v for k, v in parsed.ranges.items() if k in names})
-        self._remember(key, KnownCall.of(self.signature, arrays, parsed, plan))
+        # With the executor's own one of several equal plans, which is found by its identity.
+        known = KnownCall.of(self.signature, arrays, parsed, bound_plan.plan, self._context.memory)
+        if known is not None:
+            self._remember(key, known)
         return BoundCall(self.name, self._context, parsed, bound_plan, launch_blocking=self._launch_blocking)
 
-    def _remember(self, key: Any, known: KnownCall | None) -> None:
-        if known is not None:
-            with self._plans_lock:
-                self._known_calls[key] = known
-                while len(self._known_calls) > _MAX_KNOWN_CALLS:
-                    self._known_calls.pop(next(iter(self._known_calls)))
+    def _remember(self, key: Any, known: KnownCall) -> None:
+        with self._plans_lock:
+            self._known_calls[key] = known
+            while len(self._known_calls) > _MAX_KNOWN_CALLS:
+                self._known_calls.pop(next(iter(self._known_calls)))
 
     def _call(self, arrays: Mapping[str, Any], trials: int) -> BoundCall[Any]:
         """Return the call with these arguments: the last one, where nothing changed."""

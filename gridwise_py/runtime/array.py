@@ -25,7 +25,7 @@ from ..errors import (
 from ..types.datatype import STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
 from .context import DeviceContext, context_of
 from .device import default_device
-from .memory import Lease
+from .memory import BlockSize, Lease
 from .observer import step
 from .transfers import RING_BYTES, as_bytes
 
@@ -538,7 +538,15 @@ def _checked_size(device: wgpu.GPUDevice, n: int, datatype: Datatype) -> int:
     return size_bytes
 
 
-def new_array(context: DeviceContext, n: int, datatype: Datatype, name: str = "", label: str = "") -> Array:
+def new_array(
+    context: DeviceContext,
+    n: int,
+    datatype: Datatype,
+    name: str = "",
+    *,
+    label: str = "",
+    size: BlockSize | None = None,
+) -> Array:
     """Return an Array with any contents.
 
     Parameters
@@ -550,16 +558,20 @@ def new_array(context: DeviceContext, n: int, datatype: Datatype, name: str = ""
         What its ``repr`` calls it.
     label : str, default ""
         The label of the buffer, for debuggers; memory with a label of its own is not reused.
+    size : BlockSize, optional
+        Of an earlier Array with as many bytes.
     """
-    device = context.device
-    size_bytes = _checked_size(device, n, datatype)
-    memory = context.memory
-    lease = None if label else memory.reuse(size_bytes, name)
+    device, observer = context.device, context.observer
+    if size is None or observer is not None:
+        size_bytes = _checked_size(device, n, datatype)
+        size = context.memory.size_for(size_bytes)
+        if observer is not None:
+            observer.allocated(size_bytes)
+    lease = None if label else size.reuse(name)
     if lease is None:
+        size_bytes = _checked_size(device, n, datatype)
         with _making(n, datatype, size_bytes, device):
-            lease = memory.make(size_bytes, name, buffer_label=label)
-    if context.observer is not None:
-        context.observer.allocated(size_bytes)
+            lease = context.memory.make(size_bytes, name, buffer_label=label)
     return array_on(lease, datatype, n, device)
 
 

@@ -26,13 +26,13 @@ from ..timing.queries import TimingHelper
 from ..tuning.store import Findings
 from ..types.capabilities import Capabilities, LookbackVerdict
 from ..types.operator_base import Operator
-from .device import measure_capabilities
+from .device import default_device, measure_capabilities
 from .executor import Executor
-from .memory import MemoryPool
+from .memory import MemoryPool, MemoryStats
 from .observer import Observer
 from .transfers import Transfers
 
-__all__ = ["DeviceContext", "capabilities", "context_of", "timing_helper"]
+__all__ = ["DeviceContext", "capabilities", "context_of", "empty_cache", "memory_stats", "timing_helper"]
 
 _Made = TypeVar("_Made")
 
@@ -215,3 +215,48 @@ def timing_helper(device: wgpu.GPUDevice) -> TimingHelper:
         If the device was made without ``timestamp-query``.
     """
     return context_of(device).timing_helper
+
+
+def memory_stats(device: wgpu.GPUDevice | None = None) -> MemoryStats:
+    """Return how much memory of a device Arrays and primitives use, and how much is kept for the next ones.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+
+    Returns
+    -------
+    MemoryStats
+
+    Examples
+    --------
+    >>> import gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.empty(1000, "u32", device)
+    >>> gw.memory_stats(device).in_use_bytes
+    4096
+    >>> del x
+    >>> gw.memory_stats(device).cached_bytes
+    4096
+    """
+    return context_of(device if device is not None else default_device()).memory.stats()
+
+
+def empty_cache(device: wgpu.GPUDevice | None = None) -> int:
+    """Give the memory that is kept for later Arrays back to the device; waits for the GPU. Live Arrays keep theirs.
+
+    The library does this by itself where the device has too little memory for an Array. Call it where other libraries
+    or processes need the memory.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+
+    Returns
+    -------
+    int
+        How many bytes were given back.
+    """
+    return context_of(device if device is not None else default_device()).memory.empty()

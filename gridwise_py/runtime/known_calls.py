@@ -19,6 +19,7 @@ from .array import Array, new_array
 from .chunked_array import Items
 from .context import DeviceContext
 from .executor import BoundPlan, BufferRange
+from .memory import BlockSize, MemoryPool
 
 __all__ = ["KnownCall"]
 
@@ -30,6 +31,7 @@ class _Made(NamedTuple):
     length: int
     datatype: Datatype
     label: str
+    size: BlockSize
 
 
 class _Place(NamedTuple):
@@ -52,7 +54,9 @@ class KnownCall:
 
     __slots__ = ("_arguments", "_left_out", "_made", "_places", "_signature", "in_place", "layout", "plan")
 
-    def __init__(self, signature: Signature, arrays: Mapping[str, Any], parsed: ParsedCall, plan: Plan):
+    def __init__(
+        self, signature: Signature, arrays: Mapping[str, Any], parsed: ParsedCall, plan: Plan, memory: MemoryPool
+    ):
         self._signature = signature
         self._left_out = frozenset(signature.arguments) - arrays.keys()
         #: Where each argument comes from: the caller, by the name of what was given, or the pool, by None.
@@ -60,9 +64,9 @@ class KnownCall:
             name: name if name in parsed.given else signature.arguments[name].replaces for name in parsed.arrays
         }
         self._made = tuple(
-            _Made(name, array.size, array.datatype, f"{signature.primitive} {name}")
+            _Made(name, array.size, array.datatype, array.lease.label, memory.size_for(array.lease.buffer.size))
             for name, array in parsed.arrays.items()
-            if self._arguments[name] is None
+            if isinstance(array, Array) and self._arguments[name] is None
         )
         names = {spec.name for spec in plan.buffers if spec.role == "argument"}
         owners = {array.lease.buffer.uid: name for name, array in parsed.arrays.items() if isinstance(array, Array)}
@@ -76,7 +80,9 @@ class KnownCall:
         self.in_place: bool = parsed.in_place
 
     @staticmethod
-    def of(signature: Signature, arrays: Mapping[str, Any], parsed: ParsedCall, plan: Plan) -> KnownCall | None:
+    def of(
+        signature: Signature, arrays: Mapping[str, Any], parsed: ParsedCall, plan: Plan, memory: MemoryPool
+    ) -> KnownCall | None:
         """Return what a call was found to be; None if its key does not say it all, or it has more than Arrays."""
         if signature.values or any(type(array) is not Array for array in parsed.arrays.values()):
             return None
@@ -84,7 +90,7 @@ class KnownCall:
             # It comes from the call before, or is an output that was cut to the length of the result.
             if arrays.get(name) is not array or parsed.arrays[name] is not array:
                 return None
-        return KnownCall(signature, arrays, parsed, plan)
+        return KnownCall(signature, arrays, parsed, plan, memory)
 
     def applies(self, arrays: Mapping[str, Any], last: ParsedCall | None) -> bool:
         """Whether a call with the same key is the same call, and its arrays can be used.
@@ -102,7 +108,8 @@ class KnownCall:
         """Return the call with new outputs, as `parse` would."""
         given: dict[str, Items] = {name: array for name, array in arrays.items() if array is not None}
         made = {
-            name: new_array(context, length, datatype, label) for name, length, datatype, label in self._made
+            name: new_array(context, length, datatype, label, size=size)
+            for name, length, datatype, label, size in self._made
         }
         used = {
             name: made[name] if source is None else given[source] for name, source in self._arguments.items()

@@ -65,7 +65,7 @@ class Lease:
     __slots__ = ("__weakref__", "_home", "buffer", "destroyed", "label")
 
     def __init__(
-        self, buffer: wgpu.GPUBuffer, destroyed: list[bool], label: str = "", home: _BlockSize | None = None
+        self, buffer: wgpu.GPUBuffer, destroyed: list[bool], label: str = "", home: BlockSize | None = None
     ):
         self._home = home
         self.buffer: wgpu.GPUBuffer = buffer
@@ -110,7 +110,7 @@ class _HandedOut(weakref.ref[wgpu.GPUBuffer]):
     number: int
 
 
-class _BlockSize:
+class BlockSize:
     """All blocks of one size; the last one that came back is the first to be reused, since it is bound already.
 
     The pool holds all of its buffers. If only leases held those in use, the garbage collector could find a lease and
@@ -128,6 +128,15 @@ class _BlockSize:
         self.last_use = 0
         small = size_bytes < _SMALL_BYTES
         self._most = min(_MOST_SMALL_BLOCKS, _MOST_SMALL_BYTES // size_bytes) if small else None
+
+    def reuse(self, label: str) -> Lease | None:
+        """Return a free block with contents of earlier holders, if there is one."""
+        try:
+            block = self.free.pop()
+        except IndexError:
+            return None
+        self._pool.note_reuse(self)
+        return self.lend(block, label)
 
     def lend(self, block: _Block, label: str) -> Lease:
         """Return a new lease of a block that nobody has."""
@@ -228,7 +237,7 @@ class MemoryPool:
         self._device = weakref.ref(device)
         self._make_room = make_room
         self._most_bytes: int = device.limits["max-buffer-size"]
-        self._sizes: dict[int, _BlockSize] = {}
+        self._sizes: dict[int, BlockSize] = {}
         self._uses = itertools.count(1)
         self._lock = threading.RLock()  # of the counts; reentrant for signal handlers and __del__ of callers
         self._allocations = self._reuses = self._emptied = self._peak_bytes = 0
@@ -240,28 +249,27 @@ class MemoryPool:
         assert device is not None, "a pool outlived its device"
         return device
 
-    def _size_for(self, size_bytes: int) -> _BlockSize:
+    def size_for(self, size_bytes: int) -> BlockSize:
+        """Return the blocks that have room for so many bytes."""
         rounded = block_bytes(size_bytes)
         if rounded > self._most_bytes:
             rounded = size_bytes
         size = self._sizes.get(rounded)
-        return size if size is not None else self._sizes.setdefault(rounded, _BlockSize(self, rounded))
+        return size if size is not None else self._sizes.setdefault(rounded, BlockSize(self, rounded))
 
     def reuse(self, size_bytes: int, label: str = "") -> Lease | None:
         """Return a free block with contents of earlier holders, if there is one."""
-        size = self._size_for(size_bytes)
-        try:
-            block = size.free.pop()
-        except IndexError:
-            return None
+        return self.size_for(size_bytes).reuse(label)
+
+    def note_reuse(self, size: BlockSize) -> None:
+        """Count a reuse."""
         size.last_use = next(self._uses)
         with self._lock:
             self._reuses += 1
-        return size.lend(block, label)
 
     def has_free(self, size_bytes: int) -> bool:
         """Whether `reuse` would return a block, unless another thread takes it first."""
-        return bool(self._size_for(size_bytes).free)
+        return bool(self.size_for(size_bytes).free)
 
     def make(self, size_bytes: int, label: str = "", *, buffer_label: str = "", mapped: bool = False) -> Lease:
         """Return a new block, which holds zeros; `mapped` for writing. With a label, its buffer is not reused.
@@ -271,7 +279,7 @@ class MemoryPool:
         wgpu.GPUError
             As wgpu raises it, for a lack of memory only when all that is kept was freed.
         """
-        size = self._size_for(size_bytes)
+        size = self.size_for(size_bytes)
         buffer = self._make_buffer(size.size_bytes, buffer_label, mapped=mapped)
         destroyed = destroyed_flag(buffer, fresh=True)
         if buffer_label:
