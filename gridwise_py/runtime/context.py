@@ -53,6 +53,7 @@ class DeviceContext:
         self.transfers: Transfers = Transfers()
         reference = weakref.ref(self)
         self.memory: MemoryPool = MemoryPool(device, lambda: _make_room(reference))
+        state_of(device).end.afterwards.append(self.memory.close)
         self.observer: Observer | None = None  # while one is open
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
         #: an event can tell it while later work, of other threads too, is under way.

@@ -171,18 +171,16 @@ class _Binding:
     """A bound plan in the cache, and what drops it when a caller's buffer goes."""
 
     bound: BoundPlan
-    finalizers: tuple[weakref.finalize[..., wgpu.GPUBuffer], ...]
-
-    def detach(self) -> None:
-        for finalizer in self.finalizers:
-            finalizer.detach()
+    # Not `weakref.finalize`, whose list for the whole process would keep the device for as long as the buffers, which
+    # the device keeps.
+    watches: tuple[weakref.ref[wgpu.GPUBuffer], ...]
 
 
-def _drop(bindings: OrderedDict[BindingKey, _Binding], key: BindingKey) -> None:
-    """Forget a binding, and have the buffers of it that live on forget it, too."""
-    binding = bindings.pop(key, None)
-    if binding is not None:
-        binding.detach()
+def _watch(
+    buffer: wgpu.GPUBuffer, bindings: OrderedDict[BindingKey, _Binding], key: BindingKey
+) -> weakref.ref[wgpu.GPUBuffer]:
+    """Forget a binding when a buffer goes."""
+    return weakref.ref(buffer, lambda _: bindings.pop(key, None))
 
 
 class _PlanInstance:
@@ -207,9 +205,8 @@ class _PlanInstance:
         return lease.buffer
 
     def release(self) -> None:
-        """Have the callers' buffers forget this plan, which their finalizers would keep for as long as they live."""
-        for key in tuple(self.bindings):
-            _drop(self.bindings, key)
+        """Forget the bindings, for whose buffers' end nobody watches then."""
+        self.bindings.clear()
 
 
 class Executor:
@@ -331,14 +328,10 @@ class Executor:
             if binding is None:
                 bound = self._make_binding(instance, arguments)
                 # A bind group keeps its buffers' memory: it goes when the caller drops one of them.
-                finalizers = tuple(
-                    weakref.finalize(r.buffer, _drop, instance.bindings, key) for r in arguments.values()
-                )
-                for finalizer in finalizers:
-                    finalizer.atexit = False
-                binding = instance.bindings[key] = _Binding(bound, finalizers)
+                watches = tuple(_watch(r.buffer, instance.bindings, key) for r in arguments.values())
+                binding = instance.bindings[key] = _Binding(bound, watches)
                 while len(instance.bindings) > _MAX_BINDINGS:
-                    instance.bindings.popitem(last=False)[1].detach()
+                    instance.bindings.popitem(last=False)
             else:
                 instance.bindings.move_to_end(key)
             return binding.bound

@@ -165,6 +165,9 @@ class BlockSize:
         block = self.blocks.get(buffer.uid)
         if block is None:
             return
+        if self._pool.closed:
+            self.forget(buffer)
+            return
         self.free.append(block)
         if self._most is None:
             self._pool.trim()
@@ -240,6 +243,7 @@ class MemoryPool:
         self._sizes: dict[int, BlockSize] = {}
         self._uses = itertools.count(1)
         self._lock = threading.RLock()  # of the counts; reentrant for signal handlers and __del__ of callers
+        self.closed: bool = False
         self._allocations = self._reuses = self._emptied = self._peak_bytes = 0
 
     @property
@@ -329,14 +333,23 @@ class MemoryPool:
         """Give all free blocks back to the device; return how many bytes they had. Waits for the GPU, which may use
         them still.
         """
+        freed_bytes = self._forget_free()
+        with self._lock:
+            self._emptied += 1
+        wait_idle(self.device)
+        return freed_bytes
+
+    def close(self) -> None:
+        """Keep nothing from now on: the device was destroyed."""
+        self.closed = True
+        self._forget_free()
+
+    def _forget_free(self) -> int:
         freed_bytes = 0
         for size in tuple(self._sizes.values()):
             while size.drop_oldest():
                 freed_bytes += size.size_bytes
             size.forget_lost()
-        with self._lock:
-            self._emptied += 1
-        wait_idle(self.device)
         return freed_bytes
 
     def trim(self) -> None:
