@@ -141,7 +141,9 @@ def main(adapter: str | None, calls: int, seed: int) -> None:
     soak = Soak(device, seed)
     begin = time.monotonic()
     levels = soak.run(calls)
-    print(f"{gw.capabilities(device).adapter}: {calls} calls in {time.monotonic() - begin:.0f} s, {soak.checked} checks")
+    print(
+        f"{gw.capabilities(device).adapter}: {calls} calls in {time.monotonic() - begin:.0f} s, {soak.checked} checks"
+    )
     print(f"memory in use and kept, KiB: {', '.join(str(level >> 10) for level in levels)}")
     print(gw.memory_stats(device))
     # What leaked with every call would be twice as much.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import wgpu
@@ -15,7 +14,7 @@ from ..planning.signature import Argument, Signature, UpTo
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype
 from .argument_layout import bind_layout
-from .array import Array, new_array
+from .array import Array, new_array, place_of
 from .chunked_array import ChunkedArray, Items, check_usable
 from .context import context_of
 from .executor import BufferRange
@@ -24,8 +23,7 @@ from .overlaps import check_overlaps
 __all__ = ["ParsedCall", "call_key", "counted", "parse"]
 
 
-@dataclass(frozen=True)
-class ParsedCall:
+class ParsedCall(NamedTuple):
     """The arguments of a call, checked and laid out. Nothing is on the GPU yet but new outputs.
 
     Attributes
@@ -66,9 +64,9 @@ def call_key(signature: Signature, arrays: Mapping[str, Any]) -> tuple[Any, ...]
     """Return a key that is equal for calls with the same arrays and values."""
     rules = signature.values
     return tuple(
-        (name, value.lease.buffer.uid, value.offset, value.size, value.datatype.name, value.count is None)
+        (name, place_of(value))
         if isinstance(value, Array)
-        else (name, *((c.lease.buffer.uid, c.offset, c.size, c.datatype.name) for c in value.chunks))
+        else (name, *map(place_of, value.chunks))
         if isinstance(value, ChunkedArray)
         else (name, rules[name].words(value, f"{signature.primitive}: {name}"))
         if name in rules

@@ -29,7 +29,7 @@ from .memory import BlockSize, Lease
 from .observer import step
 from .transfers import RING_BYTES, as_bytes
 
-__all__ = ["Array", "array_on", "asarray", "empty", "empty_like", "new_array"]
+__all__ = ["Array", "array_on", "asarray", "empty", "empty_like", "new_array", "place_of"]
 
 
 def checked_count(value: Any, name: str, least: int = 0) -> int:
@@ -232,7 +232,7 @@ class Array(OnGpu):
         What keeps the memory from being reused; for the library's own use.
     """
 
-    __slots__ = ("__weakref__", "_count", "_datatype", "_device", "_length", "_offset", "lease")
+    __slots__ = ("__weakref__", "_count", "_datatype", "_device", "_length", "_offset", "_place", "lease")
 
     lease: Lease
     _count: Array | None
@@ -240,6 +240,7 @@ class Array(OnGpu):
     _device: wgpu.GPUDevice
     _length: int
     _offset: int
+    _place: tuple[Any, ...] | None
 
     def __init__(
         self,
@@ -252,7 +253,7 @@ class Array(OnGpu):
     ):
         if not isinstance(buffer, wgpu.GPUBuffer):
             raise DatatypeError(f"buffer must be a wgpu.GPUBuffer, not {type(buffer).__name__}")
-        self._count = None
+        self._count = self._place = None
         self._datatype = as_datatype(datatype, STORAGE_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         # Python's ints: sums of numpy's would wrap.
@@ -508,8 +509,17 @@ def array_on(
     """Return an Array on memory that has room for it; nothing is checked."""
     array = object.__new__(Array)
     array.lease, array._datatype, array._device = lease, datatype, device
-    array._length, array._offset, array._count = length, offset, count
+    array._length, array._offset, array._count, array._place = length, offset, count, None
     return array
+
+
+def place_of(array: Array) -> tuple[Any, ...]:
+    """Return what is equal for Arrays that show the same items in the same way."""
+    place = array._place
+    if place is None:
+        uid = array.lease.buffer.uid
+        array._place = place = (uid, array._offset, array._length, array._datatype.name, array._count is None)
+    return place
 
 
 def check_usable(array: Array, usage: str, call: str) -> None:

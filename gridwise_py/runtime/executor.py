@@ -35,7 +35,7 @@ _OWN_USAGE = {
 }
 _MAX_PLANS = 256
 _MAX_PIPELINES = 256
-# Of the plans' scratch buffers; a sort's are as large as what it sorts, and wgpu does not say how much memory a GPU has.
+# Of the plans' own buffers; a sort's are as large as what it sorts, and wgpu does not say how much memory a GPU has.
 _MAX_OWN_BYTES = 2 << 30
 # Bind groups are small. A loop over some arrays meets each of them with a few blocks of the allocator.
 _MAX_BINDINGS = 64

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..planning.layout import Layout
 from ..planning.plan import Plan
-from ..planning.signature import Signature
+from ..planning.signature import Signature, UpTo
 from ..types.datatype import Datatype
 from .arguments import ParsedCall, counted
 from .array import Array, new_array
@@ -52,22 +52,26 @@ class KnownCall:
         Whether an output shares items with another argument.
     """
 
-    __slots__ = ("_arguments", "_left_out", "_made", "_places", "_signature", "in_place", "layout", "plan")
+    __slots__ = (
+        "_has_counts", "_in_order", "_left_out", "_made", "_places", "_replaced", "_signature", "in_place", "layout",
+        "plan",
+    )  # fmt: skip
 
     def __init__(
         self, signature: Signature, arrays: Mapping[str, Any], parsed: ParsedCall, plan: Plan, memory: MemoryPool
     ):
         self._signature = signature
         self._left_out = frozenset(signature.arguments) - arrays.keys()
-        #: Where each argument comes from: the caller, by the name of what was given, or the pool, by None.
-        self._arguments = {
-            name: name if name in parsed.given else signature.arguments[name].replaces for name in parsed.arrays
-        }
+        sources = {name: name if name in parsed.given else signature.arguments[name].replaces for name in parsed.arrays}
+        self._replaced = tuple((name, source) for name, source in sources.items() if source not in (None, name))
         self._made = tuple(
             _Made(name, array.size, array.datatype, array.lease.label, memory.size_for(array.lease.buffer.size))
             for name, array in parsed.arrays.items()
-            if isinstance(array, Array) and self._arguments[name] is None
+            if isinstance(array, Array) and sources[name] is None
         )
+        made = [*(name for name in arrays if name in parsed.given), *(m.name for m in self._made)]
+        self._in_order = made == list(signature.arguments)
+        self._has_counts = any(isinstance(signature.arguments[name].length, UpTo) for name in signature.outputs)
         names = {spec.name for spec in plan.buffers if spec.role == "argument"}
         owners = {array.lease.buffer.uid: name for name, array in parsed.arrays.items() if isinstance(array, Array)}
         self._places = tuple(
@@ -106,24 +110,23 @@ class KnownCall:
 
     def parsed(self, key: tuple[Any, ...], arrays: Mapping[str, Any], context: DeviceContext) -> ParsedCall:
         """Return the call with new outputs, as `parse` would."""
-        given: dict[str, Items] = {name: array for name, array in arrays.items() if array is not None}
-        made = {
-            name: new_array(context, length, datatype, label, size=size)
-            for name, length, datatype, label, size in self._made
-        }
-        used = {
-            name: made[name] if source is None else given[source] for name, source in self._arguments.items()
-        }
         signature = self._signature
-        outputs = {name: counted(signature.arguments[name], used) for name in signature.outputs}
+        given: dict[str, Items] = {name: array for name, array in arrays.items() if array is not None}
+        used: dict[str, Items] = {**given, **{name: given[source] for name, source in self._replaced}}
+        for name, length, datatype, label, size in self._made:
+            used[name] = new_array(context, length, datatype, label, size=size)
+        if not self._in_order:
+            used = {name: used[name] for name in signature.arguments}
+        if self._has_counts:
+            outputs = {name: counted(signature.arguments[name], used) for name in signature.outputs}
+        else:
+            outputs = {name: used[name] for name in signature.outputs}
         return ParsedCall(key, given, used, outputs, {}, self.layout, {}, self.in_place)
 
     def bound(self, used: Mapping[str, Any], context: DeviceContext) -> BoundPlan:
         """Return the plan on these arrays."""
         places = self._places
-        key = tuple(
-            [(name, used[argument].lease.buffer.uid, offset, size) for name, argument, offset, size in places]
-        )
+        key = tuple([(name, used[argument].lease.buffer.uid, offset, size) for name, argument, offset, size in places])
         bound = context.executor.find(self.plan, key)
         if bound is not None:
             return bound

@@ -64,16 +64,14 @@ class Lease:
 
     __slots__ = ("__weakref__", "_home", "buffer", "destroyed", "label")
 
-    def __init__(
-        self, buffer: wgpu.GPUBuffer, destroyed: list[bool], label: str = "", home: BlockSize | None = None
-    ):
+    def __init__(self, buffer: wgpu.GPUBuffer, destroyed: list[bool], label: str = "", home: BlockSize | None = None):
         self._home = home
         self.buffer: wgpu.GPUBuffer = buffer
         self.destroyed: list[bool] = destroyed
         self.label: str = label
 
     def hand_out(self) -> wgpu.GPUBuffer:
-        """Return the buffer for good: whoever has it may use it for longer than the lease lasts, so it is not reused."""
+        """Return the buffer for good: it is not reused, because its holder may use it after the lease has ended."""
         home = self._home
         if home is not None:
             home.hand_out(self.buffer, self.destroyed)
@@ -117,7 +115,7 @@ class BlockSize:
     its buffer in one cycle, and finalize the buffer before the lease brings it back.
     """
 
-    __slots__ = ("_most", "_pool", "blocks", "free", "handed_out", "last_use", "size_bytes")
+    __slots__ = ("_most", "_pool", "_uses", "blocks", "free", "handed_out", "last_use", "size_bytes")
 
     def __init__(self, pool: MemoryPool, size_bytes: int):
         self._pool = pool
@@ -125,7 +123,8 @@ class BlockSize:
         self.blocks: dict[int, _Block] = {}
         self.free: list[_Block] = []
         self.handed_out: dict[int, _HandedOut] = {}
-        self.last_use = 0
+        self.last_use = 0  # its number among all uses of blocks of the pool
+        self._uses = pool.uses
         small = size_bytes < _SMALL_BYTES
         self._most = min(_MOST_SMALL_BLOCKS, _MOST_SMALL_BYTES // size_bytes) if small else None
 
@@ -135,13 +134,13 @@ class BlockSize:
             block = self.free.pop()
         except IndexError:
             return None
-        self._pool.note_reuse(self)
         return self.lend(block, label)
 
     def lend(self, block: _Block, label: str) -> Lease:
         """Return a new lease of a block that nobody has."""
         lease = Lease(block.buffer, block.destroyed, label, self)
         block.lease = weakref.ref(lease)
+        self.last_use = next(self._uses)
         return lease
 
     def hand_out(self, buffer: wgpu.GPUBuffer, destroyed: list[bool]) -> None:
@@ -241,10 +240,10 @@ class MemoryPool:
         self._make_room = make_room
         self._most_bytes: int = device.limits["max-buffer-size"]
         self._sizes: dict[int, BlockSize] = {}
-        self._uses = itertools.count(1)
+        self.uses: itertools.count[int] = itertools.count(1)
         self._lock = threading.RLock()  # of the counts; reentrant for signal handlers and __del__ of callers
         self.closed: bool = False
-        self._allocations = self._reuses = self._emptied = self._peak_bytes = 0
+        self._allocations = self._emptied = self._peak_bytes = 0
 
     @property
     def device(self) -> wgpu.GPUDevice:
@@ -265,12 +264,6 @@ class MemoryPool:
         """Return a free block with contents of earlier holders, if there is one."""
         return self.size_for(size_bytes).reuse(label)
 
-    def note_reuse(self, size: BlockSize) -> None:
-        """Count a reuse."""
-        size.last_use = next(self._uses)
-        with self._lock:
-            self._reuses += 1
-
     def has_free(self, size_bytes: int) -> bool:
         """Whether `reuse` would return a block, unless another thread takes it first."""
         return bool(self.size_for(size_bytes).free)
@@ -288,12 +281,12 @@ class MemoryPool:
         destroyed = destroyed_flag(buffer, fresh=True)
         if buffer_label:
             size.hand_out(buffer, destroyed)
+            size.last_use = next(self.uses)
             lease = Lease(buffer, destroyed, label or buffer_label)
         else:
             block = _Block(buffer, destroyed)
             lease = size.lend(block, label)
             size.blocks[buffer.uid] = block
-        size.last_use = next(self._uses)
         with self._lock:
             self._allocations += 1
             self._peak_bytes = max(self._peak_bytes, self._reserved_bytes())
@@ -359,7 +352,11 @@ class MemoryPool:
         little.
         """
         sizes = tuple(self._sizes.values())
-        free_bytes = sum(len(size.free) * size.size_bytes for size in sizes)
+        free_bytes = 0
+        for size in sizes:
+            free_bytes += len(size.free) * size.size_bytes
+        if free_bytes <= _FREE_BYTES:
+            return
         excess_bytes = free_bytes - max(_FREE_BYTES, self._reserved_bytes() - free_bytes)
         if excess_bytes > 0:
             for size in sorted(sizes, key=lambda size: size.last_use):
@@ -368,9 +365,7 @@ class MemoryPool:
 
     def _reserved_bytes(self) -> int:
         """All that is in use, and what is kept."""
-        return sum(
-            (len(size.blocks) + len(size.handed_out)) * size.size_bytes for size in tuple(self._sizes.values())
-        )
+        return sum((len(size.blocks) + len(size.handed_out)) * size.size_bytes for size in tuple(self._sizes.values()))
 
     def stats(self) -> MemoryStats:
         """Return what is in use and what is kept."""
@@ -393,6 +388,6 @@ class MemoryPool:
             cached_blocks=cached_blocks,
             peak_bytes=self._peak_bytes,
             allocations=self._allocations,
-            reuses=self._reuses,
+            reuses=max((size.last_use for size in sizes), default=0) - self._allocations,
             emptied=self._emptied,
         )

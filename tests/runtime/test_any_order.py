@@ -122,9 +122,7 @@ class AnyOrder(RuleBasedStateMachine):
                 return
             primitive.record(self.encoder, **given, **{k: e.array for k, e in outputs.items()})
             # Not the arrays: those that are dropped before the submission must keep what the commands need.
-            self.recorded.append(
-                (primitive, [e.items for e in arrays.values()], [e.items for e in outputs.values()])
-            )
+            self.recorded.append((primitive, [e.items for e in arrays.values()], [e.items for e in outputs.values()]))
             return
         how = data.draw(st.sampled_from(["plain", "gpu timing", "cpu timing", "trials"]), label="how")
         options: dict[str, Any] = {

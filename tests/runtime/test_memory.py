@@ -1,10 +1,9 @@
-"""The caching allocator: who gets which memory, what is kept and for how long, and what a device short of memory does."""
+"""The caching allocator: who gets which memory, what is kept for how long, and what happens when there is none."""
 
 import gc
 import random
 import subprocess
 import sys
-import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -330,7 +329,8 @@ def test_plans_on_memory_with_old_contents_compute_the_same(fresh_device, monkey
     monkeypatch.setattr(memory, "_CLEARED_BYTES", 0)
     rng = np.random.default_rng(1)
     for n in (70_001, 30_001):
-        garbage = [gw.asarray(np.full(k, 0xFFFFFFFF, np.uint32), fresh_device) for k in (4, 64, N, n, 2 * n) for _ in "abc"]
+        lengths = (4, 64, N, n, 2 * n) * 3
+        garbage = [gw.asarray(np.full(k, 0xFFFFFFFF, np.uint32), fresh_device) for k in lengths]
         del garbage
         x = rng.integers(0, 1 << 32, n, dtype=np.uint32)
         found = gw.Scan(fresh_device, strategy=strategy).execute(input=gw.asarray(x, fresh_device)).output
@@ -533,6 +533,114 @@ class _unraisable:
 
     def __exit__(self, *_exception):
         sys.unraisablehook = self._hook
+
+
+# ---- calls that make their outputs
+
+
+class NothingMade:
+    """Fails where wgpu objects other than those of a submission are made."""
+
+    def __init__(self, device):
+        self.made = []
+        for name in ("create_buffer", "create_buffer_with_data", "create_bind_group", "create_compute_pipeline"):
+            real = getattr(device, name)
+            setattr(device, name, lambda *a, _real=real, _name=name, **k: (self.made.append(_name), _real(*a, **k))[1])
+
+
+@pytest.mark.parametrize("kept", [0, 1, 5])
+@pytest.mark.parametrize("inputs", [1, 9])
+def test_a_call_that_makes_its_output_makes_and_binds_nothing_new(fresh_device, kept, inputs):
+    """Whether the caller keeps no output, the last, or some; and with several inputs by turns."""
+    scan = gw.Scan(fresh_device)
+    arrays = [gw.asarray(X + i, fresh_device) for i in range(inputs)]
+    outputs = []
+
+    def call(i):
+        outputs.append((scan.execute(input=arrays[i % inputs]).output, i % inputs))
+        del outputs[: max(0, len(outputs) - kept)]
+
+    for i in range(20 * inputs):
+        call(i)
+    watch = NothingMade(fresh_device)
+    for i in range(20 * inputs):
+        call(i)
+    assert watch.made == []
+    for output, i in outputs:
+        np.testing.assert_array_equal(output.to_numpy(), np.cumsum(X + i, dtype=np.uint32))
+    watch.made.clear()
+    gw.empty(1 << 16, "u32", fresh_device)
+    assert watch.made == ["create_buffer"], "the watch works"
+
+
+def test_a_repeated_call_looks_at_its_arguments_all_the_same(fresh_device):
+    scan = gw.Scan(fresh_device)
+    x, sums = gw.asarray(X, fresh_device), np.cumsum(X, dtype=np.uint32)
+    for _ in range(2):
+        scan.execute(input=x)
+    with pytest.raises(gw.ArgumentError, match="trim"):
+        scan.execute(input=x.counted_by(gw.asarray(np.ones(1, np.uint32), fresh_device)))
+    with pytest.raises(gw.DatatypeError, match="numpy array"):
+        scan.execute(input=x, output=np.empty(N, np.uint32))
+    with pytest.raises(gw.ArgumentError, match="trials"):
+        scan.execute(input=x, trials=0)
+    with pytest.raises(gw.DatatypeError):
+        scan.execute(input=gw.Array(x.buffer, "f32"))
+    y = gw.asarray(X, fresh_device)
+    scan.execute(input=y)
+    y.destroy()
+    with pytest.raises(gw.BufferUsageError, match="destroyed"):
+        scan.execute(input=y)
+    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), sums)
+
+
+def test_what_is_left_out_is_that_of_the_last_call(fresh_device):
+    """An output that was given stays; None asks for a new one."""
+    scan, x = gw.Scan(fresh_device), gw.asarray(X, fresh_device)
+    made = [scan.execute(input=x).output for _ in range(3)]
+    assert len({id(array.lease) for array in made}) == 3
+    y = gw.empty(N, "u32", fresh_device)
+    assert scan.execute(input=x, output=y).output is y
+    assert scan.execute(input=x).output is y
+    assert scan.execute().output is y
+    new = scan.execute(input=x, output=None).output
+    assert new is not y
+    assert scan.execute().output is new
+    assert scan.execute(input=x).output is not new
+    pairs = gw.SortPairs(fresh_device)
+    keys = gw.asarray(X[::-1], fresh_device)
+    for _ in range(3):
+        run = pairs.execute(keys=keys, values=x, output_keys=None, output_values=y)
+        assert list(run.outputs) == ["output_keys", "output_values"]
+        assert run.outputs["output_values"] is y
+        np.testing.assert_array_equal(run.outputs["output_keys"].to_numpy(), X)
+        np.testing.assert_array_equal(y.to_numpy(), X[::-1])
+
+
+def test_in_place_is_known_of_a_repeated_call(fresh_device):
+    sort = gw.Sort(fresh_device, overwrite_input=True)
+    for i in range(3):
+        x = gw.asarray(np.roll(X, i)[::-1], fresh_device)
+        run = sort.execute(input=x)
+        assert run.output is x
+        with pytest.raises(gw.OverlapError, match="trials"):
+            sort.execute(input=x, trials=2)
+        np.testing.assert_array_equal(x.to_numpy(), X)
+
+
+def test_known_calls_keep_no_array(fresh_device):
+    scan = gw.Scan(fresh_device)
+    x = gw.asarray(X, fresh_device)
+    for _ in range(3):
+        run = scan.execute(input=x)
+    gone = [weakref.ref(thing) for thing in (x, run.output)]
+    scan.release()
+    del x, run
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]
+    for n in range(1, 200):
+        scan.execute(input=gw.asarray(X[:n], fresh_device))
+    assert len(scan._known_calls) <= 64
 
 
 # ---- soak
