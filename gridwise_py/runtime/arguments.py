@@ -14,7 +14,7 @@ from ..planning.signature import Argument, Signature, UpTo
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype
 from .argument_layout import bind_layout
-from .array import Array, new_array, place_of
+from .array import Array, new_array
 from .chunked_array import ChunkedArray, Items, check_usable
 from .context import context_of
 from .executor import BufferRange
@@ -64,9 +64,9 @@ def call_key(signature: Signature, arrays: Mapping[str, Any]) -> tuple[Any, ...]
     """Return a key that is equal for calls with the same arrays and values."""
     rules = signature.values
     return tuple(
-        (name, place_of(value))
+        (name, value.place())
         if isinstance(value, Array)
-        else (name, *map(place_of, value.chunks))
+        else (name, *(chunk.place() for chunk in value.chunks))
         if isinstance(value, ChunkedArray)
         else (name, rules[name].words(value, f"{signature.primitive}: {name}"))
         if name in rules

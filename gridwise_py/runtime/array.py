@@ -29,7 +29,7 @@ from .memory import BlockSize, Lease
 from .observer import step
 from .transfers import RING_BYTES, as_bytes
 
-__all__ = ["Array", "array_on", "asarray", "empty", "empty_like", "new_array", "place_of"]
+__all__ = ["Array", "asarray", "empty", "empty_like", "new_array"]
 
 
 def checked_count(value: Any, name: str, least: int = 0) -> int:
@@ -278,6 +278,30 @@ class Array(OnGpu):
         # From here on the buffer takes note of its end.
         self.lease = Lease(buffer, destroyed_flag(buffer), buffer.label)
 
+    @classmethod
+    def on(
+        cls,
+        lease: Lease,
+        datatype: Datatype,
+        length: int,
+        device: wgpu.GPUDevice,
+        offset: int = 0,
+        count: Array | None = None,
+    ) -> Array:
+        """Return an Array on memory that has room for it, without any check; for the library's own use."""
+        array = object.__new__(cls)
+        array.lease, array._datatype, array._device = lease, datatype, device
+        array._length, array._offset, array._count, array._place = length, offset, count, None
+        return array
+
+    def place(self) -> tuple[Any, ...]:
+        """Return what is equal for Arrays that show the same items in the same way; for the library's own use."""
+        place = self._place
+        if place is None:
+            uid = self.lease.buffer.uid
+            self._place = place = (uid, self._offset, self._length, self._datatype.name, self._count is None)
+        return place
+
     @property
     def buffer(self) -> wgpu.GPUBuffer:
         """The buffer that holds the items; it may be larger than these.
@@ -343,7 +367,7 @@ class Array(OnGpu):
         """Return a view of the same items with a count: the one item of `count` is the number of valid ones."""
         if count.size != 1 or count.datatype.name != "u32":
             raise ArgumentError(f"a count must be an Array of one u32, not {count!r}")
-        return array_on(self.lease, self._datatype, self._length, self._device, self._offset, count)
+        return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, count)
 
     def trim(self) -> Array:
         """Return a view of the valid items; reads the count (4 bytes), and so waits for the GPU.
@@ -353,7 +377,7 @@ class Array(OnGpu):
         if self._count is None:
             return self
         items = min(self._count.item(), self._length)
-        return array_on(self.lease, self._datatype, int(items), self._device, self._offset)
+        return Array.on(self.lease, self._datatype, int(items), self._device, self._offset)
 
     def __len__(self) -> int:
         return self._length
@@ -362,7 +386,7 @@ class Array(OnGpu):
         if self._count is not None:
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
         start, length = slice_bounds(key, self._length, "an Array")
-        return array_on(self.lease, self._datatype, length, self._device, self._offset + start)
+        return Array.on(self.lease, self._datatype, length, self._device, self._offset + start)
 
     def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray:
         """Copy the items from the GPU; waits for all submitted work.
@@ -455,7 +479,7 @@ class Array(OnGpu):
             for first, last in ((0, lead), (lead, stop), (stop, self._length)):
                 if first < last:
                     place = self._offset + first
-                    part = array_on(self.lease, self._datatype, last - first, self._device, place)
+                    part = Array.on(self.lease, self._datatype, last - first, self._device, place)
                     part._upload(items[first:last])
 
     def _copy_on_gpu(self, source: OnGpu) -> Array:
@@ -496,30 +520,6 @@ class Array(OnGpu):
         where = self._device.adapter.info["device"]
         most = "at most " if self._count is not None else ""
         return f"Array({self._datatype.name}, {most}{count_items(self._length)}{view}{label}, on {where}{end})"
-
-
-def array_on(
-    lease: Lease,
-    datatype: Datatype,
-    length: int,
-    device: wgpu.GPUDevice,
-    offset: int = 0,
-    count: Array | None = None,
-) -> Array:
-    """Return an Array on memory that has room for it; nothing is checked."""
-    array = object.__new__(Array)
-    array.lease, array._datatype, array._device = lease, datatype, device
-    array._length, array._offset, array._count, array._place = length, offset, count, None
-    return array
-
-
-def place_of(array: Array) -> tuple[Any, ...]:
-    """Return what is equal for Arrays that show the same items in the same way."""
-    place = array._place
-    if place is None:
-        uid = array.lease.buffer.uid
-        array._place = place = (uid, array._offset, array._length, array._datatype.name, array._count is None)
-    return place
 
 
 def check_usable(array: Array, usage: str, call: str) -> None:
@@ -582,7 +582,7 @@ def new_array(
         size_bytes = _checked_size(device, n, datatype)
         with _making(n, datatype, size_bytes, device):
             lease = context.memory.make(size_bytes, name, buffer_label=label)
-    return array_on(lease, datatype, n, device)
+    return Array.on(lease, datatype, n, device)
 
 
 def _making(
@@ -779,4 +779,4 @@ def _written_at_creation(context: DeviceContext, items: np.ndarray, datatype: Da
         if items.size:
             lease.buffer.write_mapped(as_bytes(items))
         lease.buffer.unmap()
-    return array_on(lease, datatype, items.size, device)
+    return Array.on(lease, datatype, items.size, device)

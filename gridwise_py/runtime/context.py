@@ -51,7 +51,7 @@ class DeviceContext:
         self.checked_operators: set[tuple[Operator, str]] = set()
         self._kept: dict[Hashable, Any] = {}
         self.transfers: Transfers = Transfers()
-        reference = weakref.ref(self)
+        reference: weakref.ref[DeviceContext] = weakref.ref(self)
         self.memory: MemoryPool = MemoryPool(device, lambda: _make_room(reference))
         state_of(device).end.afterwards.append(self.memory.close)
         self.observer: Observer | None = None  # while one is open
