@@ -188,9 +188,9 @@ class _PlanInstance:
 
     def __init__(self, executor: Executor, plan: Plan):
         self.plan = plan
-        self.pipelines = [executor.pipelines.find(plan, kernel) for kernel in plan.kernels]
+        self.pipelines = executor.pipelines.get(plan)
         # Kept for plans of other lengths.
-        self._siblings = [executor.pipelines.find(plan, kernel) for kernel in plan.siblings]
+        self._siblings = executor.pipelines.get_siblings_ahead(plan)
         self.leases: list[Lease] = []
         self.own = {spec.name: self._make(executor, spec) for spec in plan.buffers if spec.role != "argument"}
         self.own_bytes = sum(buffer.size for buffer in self.own.values())
@@ -222,7 +222,9 @@ class Executor:
         self.memory: MemoryPool = memory if memory is not None else MemoryPool(device)
         self._observer = observer
         self._lock = threading.RLock()
-        self._plans: OrderedDict[Plan, _PlanInstance] = OrderedDict()
+        # The least recently used first. Not an OrderedDict: going through one hashes each plan again, and an interrupt
+        # in there becomes a KeyError.
+        self._plans: dict[Plan, _PlanInstance] = {}
         self.pipelines: PipelineCache = PipelineCache(device)
 
     @property
@@ -279,16 +281,27 @@ class Executor:
                 total -= self._forget(other)
         return instance
 
-    def pipelines_of(self, plan: Plan) -> list[Pipeline]:
-        """Return the pipelines of a plan, compiling what is missing. They are kept for as long as the caller does.
+    def pipelines_of(self, *plans: Plan) -> list[Pipeline]:
+        """Return the pipelines of plans, compiling what is missing. They are kept for as long as the caller does.
 
         Raises
         ------
         ShaderError
             If a text does not compile.
         """
-        with self._lock, device_errors(f"{plan.primitive}, compiling"):
-            return [self.pipelines.find(plan, kernel) for kernel in plan.kernels]
+        with device_errors(f"{plans[0].primitive}, compiling", self.device):
+            return self.pipelines.get(*plans)
+
+    def _compiled_before(self, plan: Plan) -> list[Pipeline]:
+        """Compile a new plan's pipelines outside of the lock: other threads bind plans that are ready meanwhile."""
+        if plan in self._plans:
+            return []
+        try:
+            return self.pipelines.get(plan)
+        except wgpu.GPUError as error:
+            if not lacks_memory(error):
+                raise
+        return []  # to be compiled under the lock, where there is a way to make room
 
     def find(self, plan: Plan, key: BindingKey) -> BoundPlan | None:
         """Return a plan that is bound to these buffers already; the key is sorted by the arguments' names."""
@@ -297,9 +310,13 @@ class Executor:
             binding = None if instance is None else instance.bindings.get(key)
             if instance is None or binding is None:
                 return None
-            self._plans.move_to_end(plan)
+            self._note_use(instance)
             instance.bindings.move_to_end(key)
             return binding.bound
+
+    def _note_use(self, instance: _PlanInstance) -> None:
+        # By its own plan, not by the caller's equal one: `find` compares fast where both are the same object.
+        self._plans[instance.plan] = self._plans.pop(instance.plan)
 
     def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
         """Return `plan` on the given buffers, making what is missing.
@@ -318,12 +335,14 @@ class Executor:
             If wgpu refuses a buffer, such as one that was destroyed before this library saw it.
         """
         key = tuple((name, r.buffer.uid, r.offset_bytes, r.size_bytes) for name, r in sorted(arguments.items()))
+        with device_errors(f"{plan.primitive}, binding", self.device):
+            _kept = self._compiled_before(plan)
         with self._lock, device_errors(f"{plan.primitive}, binding", self.device):
             instance = self._plans.get(plan)
             if instance is None:
                 instance = self._add(plan)
             else:
-                self._plans.move_to_end(plan)
+                self._note_use(instance)
             binding = instance.bindings.get(key)
             if binding is None:
                 bound = self._make_binding(instance, arguments)
