@@ -76,9 +76,10 @@ from .runtime.array import Array, asarray, empty, empty_like, pinned_empty
 from .runtime.batch import batch
 from .runtime.bound_call import BoundCall
 from .runtime.chunked_array import ChunkedArray
-from .runtime.context import capabilities, timing_helper
+from .runtime.context import capabilities, empty_cache, memory_stats, timing_helper
 from .runtime.device import AdapterDescription, default_device, hold_clock, list_adapters, request_device
 from .runtime.event import Event, synchronize
+from .runtime.memory import MemoryStats
 from .runtime.pinned import PinnedArray
 from .runtime.run import Run
 from .runtime.sequence import Sequence, SequenceRun, capture
@@ -149,6 +150,7 @@ __all__ = [
     "MatMulTuning",
     "Max",
     "Measurement",
+    "MemoryStats",
     "Min",
     "Multiply",
     "Operand",
@@ -188,12 +190,14 @@ __all__ = [
     "cumsum",
     "default_device",
     "empty",
+    "empty_cache",
     "empty_like",
     "hold_clock",
     "list_adapters",
     "matmul",
     "max",
     "measure",
+    "memory_stats",
     "min",
     "pinned_empty",
     "prod",

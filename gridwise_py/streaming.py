@@ -254,14 +254,14 @@ class _ScanJob(_Job):
         # The item of the output that is the carry so far, and the one behind it, with which an exclusive scan begins.
         before = 0 if self._begun else -1
         if self._begun:
-            encoder.copy_buffer_to_buffer(self._carry.buffer, 0, items.buffer, 0, size)
+            encoder.copy_buffer_to_buffer(self._carry.lease.buffer, 0, items.lease.buffer, 0, size)
         elif self._exclusive:
             before = 0
-            encoder.copy_buffer_to_buffer(self._carry.buffer, 0, output.buffer, 0, size)
+            encoder.copy_buffer_to_buffer(self._carry.lease.buffer, 0, output.lease.buffer, 0, size)
         first = 0 if self._begun else before + 1
         length = n + self.lead
         self.primitive.bind(input=items[:length], output=output[first : first + length]).record(encoder)
-        encoder.copy_buffer_to_buffer(output.buffer, (before + n) * size, self._carry.buffer, 0, size)
+        encoder.copy_buffer_to_buffer(output.lease.buffer, (before + n) * size, self._carry.lease.buffer, 0, size)
         self._begun = True
         return output[:n] if self._exclusive else output[before + 1 : before + 1 + n]
 
@@ -286,7 +286,7 @@ class _ReduceJob(_Job):
 
     def _keep(self, encoder: wgpu.GPUCommandEncoder, place: int) -> None:
         size = self.datatype.itemsize_bytes
-        encoder.copy_buffer_to_buffer(self._one.buffer, 0, self._partials.buffer, place * size, size)
+        encoder.copy_buffer_to_buffer(self._one.lease.buffer, 0, self._partials.lease.buffer, place * size, size)
         self._count = place + 1
 
     def record(self, encoder: wgpu.GPUCommandEncoder, n: int) -> Array:
@@ -479,12 +479,12 @@ def _submit(job: _Job, staging: _Staging) -> None:
         encoder = job.device.create_command_encoder(label="gridwise stream")
         with step(observer, "copy to GPU", encoder, n * size * len(job.names)):
             for offset, array in zip(staging.offsets, job.inputs.values(), strict=True):
-                encoder.copy_buffer_to_buffer(staging.upload, offset, array.buffer, job.lead * size, n * size)
+                encoder.copy_buffer_to_buffer(staging.upload, offset, array.lease.buffer, job.lead * size, n * size)
         result = job.record(encoder, n)
         if job.returns_items:
             assert staging.download is not None
             with step(observer, "copy to host", encoder, n * size):
-                encoder.copy_buffer_to_buffer(result.buffer, result.offset_bytes, staging.download, 0, n * size)
+                encoder.copy_buffer_to_buffer(result.lease.buffer, result.offset_bytes, staging.download, 0, n * size)
         with device_errors(f"stream of {job.primitive.name}", job.device):
             commands = encoder.finish()
     with step(observer, "submit"), device_errors(f"stream of {job.primitive.name}", job.device):

@@ -30,7 +30,7 @@ here `gw`. The docstrings say more: shapes, datatypes, units, errors (`help(gw.S
 
 AREAS = {
     "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities "
-    "LookbackVerdict hold_clock warm_up",
+    "LookbackVerdict hold_clock warm_up memory_stats MemoryStats empty_cache",
     "Arrays": "asarray empty empty_like pinned_empty Array ChunkedArray PinnedArray Datatype DATATYPES "
     "STORAGE_DATATYPES",
     "One-shot functions": f"add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul {FUNCTIONS} stream",

@@ -371,6 +371,7 @@ class EncoderFate:
 
     def __init__(self, encoder: wgpu.GPUCommandEncoder):
         self._needed: dict[int, tuple[tuple[list[bool], str], ...]] = {}
+        self._kept: dict[int, tuple[object, ...]] = {}
         self._encoder = weakref.ref(encoder)
         self._commands: weakref.ref[wgpu.GPUCommandBuffer] | None = None
         finish = type(encoder).finish
@@ -391,9 +392,17 @@ class EncoderFate:
             return self._commands() is not None
         return self._encoder() is not None
 
-    def needs(self, buffers: tuple[tuple[list[bool], str], ...]) -> None:
-        """Record which buffers the commands use: the `destroyed_flag` of each, and its name in messages."""
+    def needs(self, buffers: tuple[tuple[list[bool], str], ...], leases: tuple[object, ...] = ()) -> None:
+        """Record which buffers the commands use: the `destroyed_flag` of each, and its name in messages.
+
+        What keeps their memory from being reused, `leases`, is kept until the commands are submitted.
+        """
         self._needed[id(buffers)] = buffers
+        self._kept[id(leases)] = leases
+
+    def submitted(self) -> None:
+        """Let the memory be reused: later work comes after the commands in the queue."""
+        self._kept.clear()
 
     def check_buffers(self) -> None:
         """Raise BufferUsageError if a buffer that is needed was destroyed."""
@@ -437,6 +446,9 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
             type(target).submit(target, commands)
         for command in commands:
             command.__dict__["_gridwise_submitted"] = True
+            fate = command.__dict__.get("_gridwise_fate")
+            if fate is not None:
+                fate.submitted()
 
     guarded_submit.__dict__.update(of_gridwise=True, after_pending=True)
     device.queue.submit = guarded_submit

@@ -11,7 +11,7 @@ import wgpu
 
 from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process, in_thread
-from ..backend.wgpu_native import destroyed_flag, wait_idle
+from ..backend.wgpu_native import wait_idle
 from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError, TimingUnavailable
 from ..planning.plan import Plan
@@ -23,6 +23,7 @@ from .chunked_array import Items, ItemsT, check_usable, parts
 from .context import DeviceContext
 from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
+from .memory import Lease
 from .observer import Observer
 from .run import Measurement, Run, launch, record_marked
 
@@ -92,10 +93,10 @@ class BoundCall(Generic[ItemsT]):
         self._bound_plan = bound_plan
         self._launch_blocking = launch_blocking
         self._last_timed: Measurement | None = None
-        buffers = [part.buffer for value in parsed.arrays.values() for part in parts(value)]
-        self._destroyed = tuple(destroyed_flag(buffer) for buffer in buffers)
+        leases = [part.lease for value in parsed.arrays.values() for part in parts(value)]
+        self._destroyed = tuple(lease.destroyed for lease in leases)
         # No other buffer can be mapped again, once it is not.
-        self._mappable = tuple(buffer for buffer in buffers if buffer.usage & _MAPPABLE)
+        self._mappable = tuple(lease.buffer for lease in leases if lease.buffer.usage & _MAPPABLE)
 
     # ---- what it is ----
 
@@ -136,6 +137,12 @@ class BoundCall(Generic[ItemsT]):
         """The device it runs on."""
         return self._device
 
+    @functools.cached_property
+    def _leases(self) -> tuple[Lease, ...]:
+        """Of all memory that its commands use."""
+        own = self._bound_plan.leases
+        return (*(part.lease for value in self.arrays.values() for part in parts(value)), *own)
+
     def shapes(self) -> str:
         """Return names, lengths and datatypes of the arguments."""
         return ", ".join(f"{name} {array.datatype.name}[{array.size}]" for name, array in self.arrays.items())
@@ -144,7 +151,7 @@ class BoundCall(Generic[ItemsT]):
     def _named_notes(self) -> tuple[tuple[list[bool], str], ...]:
         """The note of each buffer's end, and what the buffer is in messages."""
         return tuple(
-            (destroyed_flag(part.buffer), f"{self.plan.primitive}'s {name}")
+            (part.lease.destroyed, f"{self.plan.primitive}'s {name}")
             for name, value in self.arrays.items()
             for part in parts(value)
         )
@@ -235,7 +242,7 @@ class BoundCall(Generic[ItemsT]):
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None) -> dict[str, Any]:
         """As `record`, with options that were checked."""
-        watch_submission(encoder, self._named_notes, self.device)
+        watch_submission(encoder, self._named_notes, self.device, self._leases)
         observer = self._context.observer
         with device_errors(self.name, self.device):
             if observer is not None:
@@ -268,7 +275,7 @@ class BoundCall(Generic[ItemsT]):
         if encoder is None:
             launch(self._device, bound, trials, session, cpu, observer, blocking=self._launch_blocking, doing=self.name)
         else:
-            watch_submission(encoder, self._named_notes, self._device)
+            watch_submission(encoder, self._named_notes, self._device, self._leases)
             with device_errors(self.name):
                 record_marked(bound, encoder, trials, session)
         if observer is not None:
@@ -306,6 +313,7 @@ class BoundCall(Generic[ItemsT]):
         self._parsed = None
         self._destroyed = self._mappable = ()
         self.__dict__.pop("_named_notes", None)
+        self.__dict__.pop("_leases", None)
 
     def __repr__(self) -> str:
         return f"BoundCall({self.name}, {'released' if self._parsed is None else self.shapes()})"

@@ -27,12 +27,13 @@ from ..tuning.store import Findings
 from ..types.capabilities import Capabilities, LookbackVerdict
 from ..types.operator_base import Operator
 from .compile_threads import compile_threads
-from .device import measure_capabilities
+from .device import default_device, measure_capabilities
 from .executor import Executor
+from .memory import MemoryPool, MemoryStats
 from .observer import Observer
 from .transfers import Transfers
 
-__all__ = ["DeviceContext", "capabilities", "context_of", "timing_helper"]
+__all__ = ["DeviceContext", "capabilities", "context_of", "empty_cache", "memory_stats", "timing_helper"]
 
 _Made = TypeVar("_Made")
 
@@ -51,6 +52,9 @@ class DeviceContext:
         self.checked_operators: set[tuple[Operator, str]] = set()
         self._kept: dict[Hashable, Any] = {}
         self.transfers: Transfers = Transfers()
+        reference: weakref.ref[DeviceContext] = weakref.ref(self)
+        self.memory: MemoryPool = MemoryPool(device, lambda: _make_room(reference))
+        state_of(device).end.afterwards.append(self.memory.close)
         self.observer: Observer | None = None  # while one is open
         #: As `DeviceState.recorders`.
         self.recorders: dict[int, weakref.ref[Any]] = state_of(device).recorders
@@ -121,7 +125,13 @@ class DeviceContext:
             context = reference()
             return None if context is None else context.observer
 
-        return Executor(self.device, observer)
+        return Executor(self.device, self.memory, observer)
+
+    def make_room(self) -> None:
+        """Free the memory of plans, which are made again at their next use."""
+        executor = self._kept.get("executor")
+        if executor is not None:
+            executor.clear()
 
     def recorder(self) -> Any:
         """Return what takes the calls of this thread instead of the queue, a `CallRecorder`, or None."""
@@ -193,6 +203,12 @@ class DeviceContext:
             self.transfers.upload(self.device, buffer, offset_bytes, items, observer)
 
 
+def _make_room(reference: weakref.ref[DeviceContext]) -> None:
+    context = reference()
+    if context is not None:
+        context.make_room()
+
+
 _creation_lock = threading.Lock()
 
 
@@ -233,3 +249,48 @@ def timing_helper(device: wgpu.GPUDevice) -> TimingHelper:
         If the device was made without ``timestamp-query``.
     """
     return context_of(device).timing_helper
+
+
+def memory_stats(device: wgpu.GPUDevice | None = None) -> MemoryStats:
+    """Return how much memory of a device Arrays and primitives use, and how much is kept for the next ones.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+
+    Returns
+    -------
+    MemoryStats
+
+    Examples
+    --------
+    >>> import gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.empty(1000, "u32", device)
+    >>> gw.memory_stats(device).in_use_bytes
+    4096
+    >>> del x
+    >>> gw.memory_stats(device).cached_bytes
+    4096
+    """
+    return context_of(device if device is not None else default_device()).memory.stats()
+
+
+def empty_cache(device: wgpu.GPUDevice | None = None) -> int:
+    """Give the memory that is kept for later Arrays back to the device; waits for the GPU. Live Arrays keep theirs.
+
+    The library does this by itself where the device has too little memory for an Array. Call it where other libraries
+    or processes need the memory.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+
+    Returns
+    -------
+    int
+        How many bytes were given back.
+    """
+    return context_of(device if device is not None else default_device()).memory.empty()

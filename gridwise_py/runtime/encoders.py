@@ -47,7 +47,10 @@ def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDe
 
 
 def watch_submission(
-    encoder: wgpu.GPUCommandEncoder, named_notes: tuple[tuple[list[bool], str], ...], device: wgpu.GPUDevice
+    encoder: wgpu.GPUCommandEncoder,
+    named_notes: tuple[tuple[list[bool], str], ...],
+    device: wgpu.GPUDevice,
+    leases: tuple[object, ...] = (),
 ) -> None:
     """Have the submission of a caller's encoder refused if a buffer is destroyed until then.
 
@@ -57,8 +60,10 @@ def watch_submission(
     named_notes : tuple of (list of bool, str)
         For each buffer the note of its end, and what messages call it.
     device : wgpu.GPUDevice
+    leases : tuple of Lease
+        Of all memory that the commands use: nobody else gets it until they are submitted, or gone.
     """
-    encoder_fate(encoder).needs(named_notes)
+    encoder_fate(encoder).needs(named_notes, leases)
     guard_queue(device)
 
 

@@ -14,7 +14,6 @@ from .. import settings
 from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process, in_thread
 from ..backend.raw_commands import RawCommands, joined
-from ..backend.wgpu_native import destroyed_flag
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..timing.queries import TimingSession
@@ -50,18 +49,21 @@ class _Captured:
         self.title: str = f"Sequence of {len(names)} ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
         self.kernels = tuple(kernel for plan, _ in bound for kernel in plan.plan.kernels)
         used = {
-            id(part.buffer): (destroyed_flag(part.buffer), part, f"{call.name}'s {name}")
+            id(part.lease.buffer): (part.lease.destroyed, part, f"{call.name}'s {name}")
             for call, _ in reversed(self.calls)  # named after its first use
             for name, value in call.arrays.items()
             for part in parts(value)
         }
         self._used = tuple(used.values())
         self.named_notes = tuple((flag, name) for flag, _, name in self._used)
+        own = (lease for plan, _ in bound for lease in plan.leases)
+        #: Of all memory that its commands use.
+        self.leases = (*(array.lease for _, array, _ in self._used), *own)
 
     def check(self) -> None:
         """Raise BufferUsageError if a buffer was destroyed, or is mapped."""
         for destroyed, array, name in self._used:
-            if destroyed[0] or array.buffer.map_state != "unmapped":
+            if destroyed[0] or array.lease.buffer.map_state != "unmapped":
                 check_usable(array, "STORAGE", f"a Sequence, {name}")
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: Spans | None = None) -> None:
@@ -257,7 +259,7 @@ class Sequence:
         if timing is not None:
             check_session(self.name, timing, self.device)
         captured = self._ready()
-        watch_submission(encoder, captured.named_notes, self.device)
+        watch_submission(encoder, captured.named_notes, self.device, captured.leases)
         observer = self._context.observer
         with device_errors(captured.title, self.device):
             if observer is None:

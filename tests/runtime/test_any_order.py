@@ -131,11 +131,13 @@ class AnyOrder(RuleBasedStateMachine):
             if any(e.buffer is o.buffer for o in outputs.values() for e in arrays.values()):
                 return
             given |= {k: e.array for k, e in outputs.items()}
+            # Not the arrays: those that are dropped before the submission must keep what the commands need.
+            call = (primitive, [e.items for e in arrays.values()], [e.items for e in outputs.values()])
             if when == "record":
                 primitive.record(self.encoder, **given)
-                self.recorded.append((primitive, arrays, outputs))
+                self.recorded.append(call)
             else:
-                self._capture(data, primitive, given, (primitive, arrays, outputs))
+                self._capture(data, primitive, given, call)
             return
         how = data.draw(st.sampled_from(["plain", "gpu timing", "cpu timing", "trials"]), label="how")
         options: dict[str, Any] = {
@@ -322,14 +324,8 @@ class AnyOrder(RuleBasedStateMachine):
         commands = self.encoder.finish()
         if times:
             self.device.queue.submit([commands])
-            for primitive, arrays, outputs in self.recorded:
-                self._replay(primitive, arrays, outputs)
+            self._replay(self.recorded)
         self.encoder, self.recorded = None, []
-
-    def _replay(self, primitive: Any, arrays: dict[str, Entry], outputs: dict[str, Entry]) -> None:
-        found = [e.items.copy() for e in arrays.values()]
-        for name, want in zip(outputs, self._results(primitive, found), strict=True):
-            outputs[name].items[:] = want
 
     def _results(self, primitive: Any, found: list[np.ndarray]) -> list[np.ndarray]:
         if isinstance(primitive, gw.Scan):
@@ -367,17 +363,19 @@ class AnyOrder(RuleBasedStateMachine):
             with gw.batch(self.device):
                 sequence.execute()
                 sequence.execute()
-            self._replay_all(steps)
+            self._replay(steps)
         else:
             run = sequence.execute(enable_gpu_timing=timed)
             if timed:
                 times = run.get_timing_result()
                 assert len(times.spans) == len(times.labels)
-        self._replay_all(steps)
+        self._replay(steps)
 
-    def _replay_all(self, steps: list[Any]) -> None:
-        for primitive, arrays, outputs in steps:
-            self._replay(primitive, arrays, outputs)
+    def _replay(self, steps: list[Any]) -> None:
+        for primitive, inputs, outputs in steps:
+            wanted = self._results(primitive, [items.copy() for items in inputs])
+            for items, want in zip(outputs, wanted, strict=True):
+                items[:] = want
 
     @rule(data=st.data(), in_batch=st.booleans())
     def in_another_thread(self, data: Any, in_batch: bool) -> None:
@@ -465,7 +463,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(data=st.data(), collect=st.booleans())
     def drop(self, data: Any, collect: bool) -> None:
-        if self.entries and self.encoder is None:
+        if self.entries:
             self.entries.pop(data.draw(st.integers(0, len(self.entries) - 1), label="dropped"))
         if collect:
             gc.collect()
@@ -481,7 +479,7 @@ class AnyOrder(RuleBasedStateMachine):
             with pytest.raises(gw.BufferUsageError, match="destroyed"):
                 self._primitive(gw.Sort, each.array.datatype.name).execute(input=each.array)
         for sequence, steps in [*self.sequences]:
-            if any(e.buffer is entry.buffer for _, *used in steps for each in used for e in each.values()):
+            if any(np.shares_memory(items, entry.buffer[0]) for _, *used in steps for each in used for items in each):
                 with pytest.raises(gw.BufferUsageError, match="destroyed"):
                     sequence.execute()
                 self.sequences.remove((sequence, steps))
@@ -489,12 +487,25 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(caches=st.integers(0, 5))
     def forget(self, caches: int) -> None:
-        """Primitives go, and with them what they hold; so do the executor's caches, unless a recording needs them."""
+        """Primitives go, and with them what they hold; so do the executor's caches, whatever a recording needs."""
         for primitive in self.primitives.values():
             primitive.release()
-        if self.encoder is None and not caches:
+        if not caches:
             self.primitives.clear()
             context_of(self.device).executor.clear()
+
+    @rule(empties=st.booleans())
+    def look_at_memory(self, empties: bool) -> None:
+        """No two arrays have one memory, and what is free can go."""
+        memory: dict[int, set[int]] = {}
+        for entry in self.entries:
+            memory.setdefault(id(entry.array.lease.buffer), set()).add(id(entry.buffer))
+        assert all(len(models) == 1 for models in memory.values())
+        if empties:
+            assert gw.empty_cache(self.device) >= 0
+            assert gw.memory_stats(self.device).cached_bytes == 0
+        stats = gw.memory_stats(self.device)
+        assert stats.in_use_bytes >= sum({id(e.buffer): e.array.nbytes for e in self.entries}.values())
 
     def teardown(self) -> None:
         for batch in (self.batch, self.elsewhere_batch):

@@ -379,8 +379,8 @@ class _Pristine:
             copy = device.create_buffer(
                 label="gridwise pristine", size=size_bytes, usage=usage.COPY_SRC | usage.COPY_DST
             )
-            encoder.copy_buffer_to_buffer(array.buffer, begin, copy, 0, size_bytes)
-            self._copies.append((copy, array.buffer, begin))
+            encoder.copy_buffer_to_buffer(array.lease.buffer, begin, copy, 0, size_bytes)
+            self._copies.append((copy, array.lease.buffer, begin))
         device.queue.submit([encoder.finish()])
 
     def restore(self, encoder: wgpu.GPUCommandEncoder) -> None:
