@@ -76,6 +76,7 @@ def compare(
     do not fail the gate.
     """
     from ..bench.analysis.compare import compare as compare_documents
+    from ..bench.calibrate.repeatability import spreads_of_adapter
     from ..bench.report.comparison import render, render_rich
     from ..bench.results.reader import read_results
     from ..display.terminal import clean_lines
@@ -94,7 +95,14 @@ def compare(
         after = read_results(new)
         progress(f"comparing {len(after.results)} results")
         found = compare_documents(
-            before, after, threshold=threshold, gate=gate, force=force, across=across, gate_walls=gate_walls
+            before,
+            after,
+            threshold=threshold,
+            gate=gate,
+            force=force,
+            across=across,
+            gate_walls=gate_walls,
+            spreads=spreads_of_adapter(after.device.adapter, after.device.backend, after.device.driver),
         )
     # The obstacles are printed once: on stderr, unless the output on stdout has them.
     refused = not found.comparable and form == "table" and out is None

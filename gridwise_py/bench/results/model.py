@@ -36,6 +36,7 @@ __all__ = [
     "Results",
     "Sample",
     "Speed",
+    "Spread",
     "TicksReference",
     "Whole",
     "Work",
@@ -143,6 +144,28 @@ class CalibrationData(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Spread(Record):
+    """How much the levels of processes differ, as `gridwise calibrate --repeatability` learnt it before the run.
+
+    Attributes
+    ----------
+    mode : str
+    series : str
+        ``"gpu_span"``, also for kernels, or ``"cpu_wall"``.
+    below_ns : float or None
+        Of times below this, and not below that of the next smaller class; None: of all longer ones.
+    log_std, degrees : float
+        Standard deviation of the logarithms of the levels, and its degrees of freedom.
+    """
+
+    mode: str
+    series: str
+    below_ns: float | None
+    log_std: float
+    degrees: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Device(Record):
     """The device of a run, and measurements of it.
 
@@ -164,6 +187,8 @@ class Device(Record):
     floors : mapping or None
         Times of a kernel that does nothing, the unit in their names: ``empty_pass_ns``.
     calibration : CalibrationData or None
+    repeatability : tuple of Spread
+        Empty if it was not learnt.
     """
 
     adapter: str
@@ -183,6 +208,7 @@ class Device(Record):
     wait_method: str
     floors: Mapping[str, float | None] | None
     calibration: CalibrationData | None
+    repeatability: tuple[Spread, ...] = left_out(())
 
     @property
     def is_cpu(self) -> bool:
@@ -375,6 +401,8 @@ class Result(Record):
         Before and after each block, also of those that were left out.
     warnings : tuple of str
     observations : Observations
+    other_load : float or None
+        The share of all processors of the machine that other processes used meanwhile, from 0 to 1.
     tick_period_ns : float or None
     ticks : TicksReference or None
         None where the timestamps are in the samples.
@@ -408,6 +436,7 @@ class Result(Record):
     canary_ns: tuple[float, ...]
     warnings: tuple[str, ...]
     observations: Observations
+    other_load: float | None = left_out()
     tick_period_ns: float | None
     ticks: TicksReference | None
     samples: tuple[Sample, ...]
