@@ -23,6 +23,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "CalibrationData",
     "CaseKey",
+    "CaseLevels",
     "Context",
     "Device",
     "Git",
@@ -540,6 +541,46 @@ class Result(Record):
         return float(np.mean(seen)) if seen else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class CaseLevels(Record):
+    """At which level the times of a case vary, and the interval that its processes reached.
+
+    Standard deviations are of logarithms, so 0.01 is 1 %.
+
+    Attributes
+    ----------
+    position : int
+        Of its results.
+    series : str
+        ``"gpu_span"``, or ``"cpu_wall"`` without timestamps.
+    processes, visits, samples : int
+        Processes; visits in all of them; samples of a visit (median).
+    process_std, round_std : float or None
+        Between processes, and between rounds of a process; None with one of them.
+    sample_std : float
+        Between samples of a visit.
+    dominant : str or None
+        ``"process"`` or ``"round"``: which adds more to the interval.
+    half_interval : float or None
+        Half of the 95 % interval of the time, as a share.
+    rounds_advised, samples_advised : int
+        Rounds of a process and samples of a round that spend time best.
+    """
+
+    position: int
+    series: str
+    processes: int
+    visits: int
+    samples: int
+    process_std: float | None
+    round_std: float | None
+    sample_std: float
+    dominant: str | None
+    half_interval: float | None
+    rounds_advised: int
+    samples_advised: int
+
+
 # ---- the document
 
 
@@ -560,6 +601,8 @@ class Results(Record):
         The second file, with the timestamps that are not in this one.
     planned : int or None
         How many results a complete run has.
+    levels : tuple of CaseLevels
+        Of each case that was measured in several processes.
     results : tuple of Result
         In the order in which they were measured.
     """
@@ -572,6 +615,7 @@ class Results(Record):
     complete: bool = True
     ticks_file: str | None = None
     planned: int | None = left_out()
+    levels: tuple[CaseLevels, ...] = left_out(())
     results: tuple[Result, ...] = ()
 
     def in_order(self) -> list[Result]:
