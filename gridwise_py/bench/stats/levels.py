@@ -52,26 +52,32 @@ class Difference:
     error : float
     degrees : float
         At least 1.
+    within : float
+        The part of the error that the samples within processes show. Levels may be equal by chance, or by the step of
+        the clock, so the interval reaches at least so far.
     """
 
     value: float
     error: float
     degrees: float
+    within: float = 0.0
 
     def reach(self, confidence: float | NDArray[np.float64]) -> NDArray[np.float64]:
         """Return half the width of the interval, by Student's t."""
         from scipy.special import stdtrit
 
-        return np.asarray(stdtrit(self.degrees, (1 + np.asarray(confidence)) / 2) * self.error, dtype=np.float64)
+        student = stdtrit(self.degrees, (1 + np.asarray(confidence)) / 2) * self.error
+        return np.asarray(np.maximum(student, self.within), dtype=np.float64)
 
     @property
     def p_value(self) -> float:
         """Of the t test for any difference from 0."""
         from scipy.special import stdtr
 
-        if not self.error:
+        error = max(self.error, self.within)
+        if not error:
             return float(not self.value)
-        return float(2 * stdtr(self.degrees, -abs(self.value) / self.error))
+        return float(2 * stdtr(self.degrees, -abs(self.value) / error))
 
 
 # ---- levels
