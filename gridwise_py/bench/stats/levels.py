@@ -105,7 +105,8 @@ def process_levels(
     statistic : {"median", "interquartile mean"}
     """
     logs = [math.log(np.median(block) if statistic == "median" else interquartile_mean(block)) for block in blocks]
-    return np.array([np.mean([logs[i] for i in of_one]) for of_one in _by_process(processes)])
+    levels = [sum(logs[i] for i in of_one) / len(of_one) for of_one in _by_process(processes)]
+    return np.array(levels, dtype=np.float64)
 
 
 def process_errors(blocks: Sequence[NDArray[np.float64]], processes: Sequence[int]) -> NDArray[np.float64]:
