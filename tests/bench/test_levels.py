@@ -1,14 +1,18 @@
 """Levels of processes: differences with the process as unit, repeatability, and where the spread of times is."""
 
+import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.stats
+from click.testing import CliRunner
 
 import gridwise_py as gw
 from gridwise_py.bench.calibrate import repeatability
 from gridwise_py.bench.calibrate.repeatability import LearntSpread, spread_for, time_class_ns
+from gridwise_py.bench.results.precision import levels_of, precision_line
 from gridwise_py.bench.stats.levels import (
     Components,
     Repeatability,
@@ -20,6 +24,7 @@ from gridwise_py.bench.stats.levels import (
     process_levels,
 )
 from gridwise_py.bench.stats.verdict import Cause, Pair, VerdictKind, judge_all
+from gridwise_py.bench.sweep import machine_load
 from gridwise_py.bench.sweep.repeatability import spreads_of
 from gridwise_py.storage import cache
 from helpers.comparisons import H200, document, entry, series
@@ -128,8 +133,8 @@ def test_the_level_of_a_process_is_no_verdict():
 def test_files_of_several_processes_are_wrong_in_less_than_one_of_a_hundred():
     rng = np.random.default_rng(7)
     kinds = [_judged(*(_run(0.03 * rng.standard_normal(5), seed) for seed in (2 * i, 2 * i + 1))).kind
-             for i in range(150)]  # fmt: skip
-    assert kinds.count(VerdictKind.SLOWER) + kinds.count(VerdictKind.FASTER) <= 3
+             for i in range(60)]  # fmt: skip
+    assert kinds.count(VerdictKind.SLOWER) + kinds.count(VerdictKind.FASTER) <= 2
 
 
 def test_five_percent_are_found_where_processes_are_alike():
@@ -154,7 +159,7 @@ def test_the_processes_must_be_of_the_blocks():
 # ---- where the spread is
 
 
-def _spread_run(process_sd, round_sd, sample_sd, seed=0, processes=200, rounds=4):
+def _spread_run(process_sd, round_sd, sample_sd, seed=0, processes=120, rounds=4):
     rng = np.random.default_rng(seed)
     blocks, numbers = [], []
     for process in range(processes):
@@ -169,7 +174,7 @@ def _spread_run(process_sd, round_sd, sample_sd, seed=0, processes=200, rounds=4
 @pytest.mark.parametrize("sds", [(0.05, 0.01, 0.02), (0.02, 0.04, 0.02), (0.03, 0.03, 0.001)])
 def test_each_level_has_its_part(sds):
     found = components(*_spread_run(*sds))
-    assert (found.process, found.round, found.sample) == pytest.approx(sds, rel=0.15)
+    assert (found.process, found.round, found.sample) == pytest.approx(sds, rel=0.2)
     if sds[0] != sds[1]:
         assert found.dominant == ("process" if sds[0] > sds[1] else "round")
 
@@ -272,3 +277,84 @@ def test_cpu_walls_are_gated_only_on_request():
     assert rows["cpu_wall"].verdict.kind is VerdictKind.SLOWER, "it is shown"
     assert not compare(*sides).regressed
     assert compare(*sides, gate_walls=True).regressed
+
+
+# ---- the load of the machine
+
+
+def _stat(monkeypatch, tmp_path, *readings):
+    """/proc/stat and the clock, one reading after the other: seconds, all busy jiffies, own seconds."""
+    left = list(readings)
+
+    def read():
+        now_s, busy, own_s = left.pop(0)
+        (tmp_path / "stat").write_text(f"cpu  {busy} 0 0 {10**6} 999 0 0 0 0 0\n")
+        monkeypatch.setattr(machine_load.time, "perf_counter", lambda: now_s)
+        monkeypatch.setattr(machine_load.os, "times", lambda: SimpleNamespace(user=own_s, system=0.0))
+
+    monkeypatch.setattr(machine_load, "_STAT", tmp_path / "stat")
+    monkeypatch.setattr(machine_load.os, "sysconf", lambda name: 100)
+    monkeypatch.setattr(machine_load.os, "cpu_count", lambda: 2)
+    return read
+
+
+def test_the_load_is_that_of_other_processes(monkeypatch, tmp_path):
+    read = _stat(monkeypatch, tmp_path, (10.0, 1000, 5.0), (12.0, 1300, 7.0))
+    read()
+    watch = machine_load.LoadWatch()
+    read()
+    # 3 s of 2 processors in 2 s, of which 2 s were ours.
+    assert watch.share() == pytest.approx(0.25)
+
+
+def test_a_load_that_cannot_be_told_is_none(monkeypatch, tmp_path):
+    read = _stat(monkeypatch, tmp_path, (10.0, 1000, 5.0), (10.01, 1001, 5.0))
+    read()
+    watch = machine_load.LoadWatch()
+    read()
+    assert watch.share() is None, "too short"
+    (tmp_path / "stat").write_text("no such line\n")
+    assert watch.share() is None
+    monkeypatch.setattr(machine_load, "_STAT", tmp_path / "none")
+    assert machine_load.LoadWatch().share() is None
+
+
+# ---- the command
+
+
+def test_calibrate_shows_what_it_learnt(monkeypatch, device):
+    from gridwise_py.bench.sweep import repeatability as learning
+    from gridwise_py.cli import main
+
+    spreads = (_spread(20e3, 0.03), _spread(None, 0.2, name="cpu_wall"))
+    asked = []
+
+    def learn(of, adapter, *, progress):
+        asked.append(adapter)
+        return spreads, loaded(document())
+
+    monkeypatch.setattr(learning, "learn_repeatability", learn)
+    shown = CliRunner().invoke(main, ["calibrate", "--repeatability"])
+    assert shown.exit_code == 0, shown.output
+    assert "20.0 µs" in shown.stdout
+    assert "3 %" in shown.stdout
+    assert "22 %" in shown.stdout
+    shown = CliRunner().invoke(main, ["calibrate", "--repeatability", "--adapter", "0", "--format", "json"])
+    assert [one["log_std"] for one in json.loads(shown.stdout)] == [0.03, 0.2]
+    assert asked == [None, "0"]
+
+
+def test_a_line_says_what_was_reached():
+    entries = [entry(np.random.default_rng(p), "copy", kernels=("copy",), process=p) for p in range(4)]
+    for process, made in enumerate(entries):
+        made["whole"]["series"]["gpu_span"] = series((1e5 * (1 + 0.01 * process) + np.arange(60.0)).tolist())
+    results = loaded(document(entries=entries)).results
+    levels = levels_of(results, 2.0)
+    assert (levels[0].processes, levels[0].dominant, levels[0].round_std) == (4, "process", None)
+    right = scipy.stats.t.ppf(0.975, 3) * np.std([math.log(1 + 0.01 * p) for p in range(4)], ddof=1) / 2
+    assert levels[0].half_interval == pytest.approx(math.expm1(right), rel=0.01)
+    line = precision_line(levels, results)
+    assert f"reached in 4 processes: ±{100 * levels[0].half_interval:.2g} %" in line
+    assert "--processes 16" in line
+    assert levels_of(results[:1], 2.0) == ()
+    assert precision_line((), results) == ""

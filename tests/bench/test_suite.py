@@ -13,6 +13,7 @@ from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.reader import read_results
+from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.results.schema import check_document
 from gridwise_py.bench.results.writer import partial_path
 from gridwise_py.bench.sweep import runner, worker
@@ -415,6 +416,34 @@ def test_a_resumed_run_continues_with_the_processes_that_lack(workers, tmp_path)
     run_jobs(request, None, json_path=path, resume_from=path)
     after = {(r.process, r.n): r.warnings for r in read_results(path).results}
     assert [key for key in before if before[key] != after[key]] == [(1, 2)]
+
+
+def test_a_budget_is_filled_with_whole_processes(workers, monkeypatch, tmp_path):
+    """The first two have two rounds; what they show decides about the rounds of the others."""
+    workers()
+    path = tmp_path / "out.json"
+    monkeypatch.setattr(runner, "MOST_PROCESSES", 6)
+    request = Request(_copies(1, 2), SHORT, processes=None, fills_budget=True, budget_s=300.0)
+    run_jobs(request, None, json_path=path)
+    document = read_results(path)
+    rounds = {p: [r.round for r in document.results if r.process == p and r.n == 1] for p in range(6)}
+    assert rounds == {0: [0, 1], 1: [0, 1], **{p: [0] for p in range(2, 6)}}, "equal times gain nothing by rounds"
+    assert document.planned == len(document.results) == 16
+    assert [(one.position, one.processes, one.visits) for one in document.levels] == [(0, 6, 8), (1, 6, 8)]
+    # No room for a second process.
+    path.unlink()
+    run_jobs(replace(request, budget_s=2.0), None, json_path=path)
+    assert {r.process for r in read_results(path).results} == {0}
+
+
+def test_an_edited_shader_is_noticed(workers):
+    workers()
+    made = run_jobs(Request(_copies(1), SHORT, processes=2), None)
+    changed = replace(made.results[1], shaders_sha256=("1" * 64,))
+    (one,) = pooled(made).results
+    assert not any("shaders changed" in warning for warning in one.warnings)
+    (one,) = pooled(replace(made, results=(made.results[0], changed))).results
+    assert any("shaders changed" in warning for warning in one.warnings)
 
 
 @pytest.mark.slow

@@ -64,10 +64,17 @@ def _pool(rounds: Sequence[Result]) -> Result:
         cold_start_ns=next((result.cold_start_ns for result in done if result.cold_start_ns is not None), None),
         clock_moved=any(result.clock_moved for result in done),
         canary_ns=tuple(time for result in done for time in result.canary_ns),
-        warnings=tuple(sorted({warning for result in done for warning in result.warnings})),
+        warnings=tuple(sorted({warning for result in done for warning in result.warnings} | _mixed(done))),
         samples=(),
         ticks=None,
     )
+
+
+def _mixed(done: Sequence[Result]) -> set[str]:
+    """Return a warning if the shaders were edited during the run: each process reads them again."""
+    if len({result.shaders_sha256 for result in done}) < 2:
+        return set()
+    return {"the shaders changed during the run, and some processes measured other ones: measure again"}
 
 
 def _rates(result: Result, time_ns: float | None) -> Rates:
