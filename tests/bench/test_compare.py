@@ -89,12 +89,20 @@ def test_two_runs_of_the_same_thing(run):
 
 
 @pytest.mark.parametrize("kernel", [0, 1])
-@pytest.mark.parametrize("case", [1, 2, 3])
+@pytest.mark.parametrize("case", [1, 2])
 def test_one_kernel_slower(run, case, kernel):
     a = document()
     found = run(a, scaled(a, case, kernel, 1.2))
     assert found.exit_code == 1, found.output
     assert found.output.count("slower, past the gate") == 1
+
+
+def test_two_single_processes_tell_nothing_in_mode_latency(run):
+    a = document()
+    found = run(a, scaled(a, 3, 1, 1.2))
+    assert found.exit_code == 0, found.output
+    assert found.output.count("ambiguous: measured in one process") == 1
+    assert "8 same, 4 ambiguous" in found.output
 
 
 def test_one_kernel_faster_is_no_regression(run):

@@ -126,7 +126,10 @@ def _names(rows: Sequence[Row]) -> str:
         more = [row.name for row in of_case] if [row.name for row in of_case] != ["gpu_span"] else []
         needed = [row.verdict.needed for row in of_case if row.verdict is not None and row.verdict.needed]
         if needed:
-            more.append(f"about {max(needed):,} samples of each")
+            unit = (
+                "processes" if of_case[0].verdict and of_case[0].verdict.cause is Cause.PROCESSES_DIFFER else "samples"
+            )
+            more.append(f"about {max(needed):,} {unit} of each")
         names.append(f"{_bound(case)} ({', '.join(more)})" if more else _bound(case))
     return ", ".join(names)
 
