@@ -22,6 +22,7 @@ from .chunked_array import Items, ItemsT, check_usable, parts
 from .context import DeviceContext
 from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
+from .gpu_clock import clock_doubt
 from .observer import Observer
 from .run import Measurement, Run, record_marked, submit, submit_blocking
 
@@ -268,7 +269,9 @@ class BoundCall(Generic[ItemsT]):
         if observer is not None:
             observer.kernels(bound.plan, session, 0, trials, encoder)
         # An int of Python, so that whoever multiplies by it does so without the width of a numpy scalar.
-        measurement = Measurement(bound.plan, session, int(trials), cpu or {}) if timed else None
+        measurement = (
+            Measurement(bound.plan, session, int(trials), cpu or {}, clock_doubt(self._device)) if timed else None
+        )
         if measurement is not None:
             self._last_timed = measurement
         return Run(bound.plan, self.outputs, encoder, measurement)

@@ -6,6 +6,7 @@ import functools
 import gc
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Generic
 
 import wgpu
@@ -18,6 +19,7 @@ from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from .chunked_array import ItemsT
 from .executor import BoundPlan
+from .gpu_clock import ClockDoubt
 from .observer import Observer
 
 __all__ = ["Measurement", "Run", "bracket", "record_marked", "submit", "submit_blocking"]
@@ -115,13 +117,21 @@ def record_marked(
 class Measurement:
     """What a timed call left to be read: timestamps on the GPU, and the CPU's times. Holds no arrays."""
 
-    __slots__ = ("_cpu", "_plan", "_result", "_session", "_trials")
+    __slots__ = ("_cpu", "_doubt", "_plan", "_result", "_session", "_trials")
 
-    def __init__(self, plan: Plan, session: TimingSession | None, trials: int, cpu: dict[str, Any]):
+    def __init__(
+        self,
+        plan: Plan,
+        session: TimingSession | None,
+        trials: int,
+        cpu: dict[str, Any],
+        doubt: ClockDoubt | None = None,
+    ):
         self._plan = plan
         self._session = session
         self._trials = trials
         self._cpu = cpu
+        self._doubt = doubt
         self._result: TimingResult | None = None
 
     def result(self) -> TimingResult:
@@ -134,7 +144,7 @@ class Measurement:
                 if not span.valid
             )
             kernels = self._plan.kernels
-            self._result = TimingResult(
+            result = TimingResult(
                 tuple(kernel.label for kernel in kernels),
                 self._trials,
                 spans,
@@ -143,7 +153,11 @@ class Measurement:
                 work=self._plan.work,
                 **self._cpu,
             )
-            self._session = None
+            if self._doubt is not None and kernels:
+                of_clock = self._doubt.warning(result.gpu_span_ns or result.cpu_total_time_ns)
+                result = replace(result, warnings=(*warnings, of_clock)) if of_clock is not None else result
+            self._result = result
+            self._session = self._doubt = None
         return self._result
 
 

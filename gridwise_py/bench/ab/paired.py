@@ -166,7 +166,9 @@ def _verdict(e: _Estimate, corrected: float, threshold: float) -> PairedVerdict:
             settle=f"--pairs {min(2 * e.pairs, _MOST_PAIRS)}",
         )
     if -limit < e.centre - reach_same and e.centre + reach_same < limit:
-        return replace(verdict, kind=VerdictKind.SAME, reason=f"the interval, {ends}, lies within {100 * threshold:g} %")
+        return replace(
+            verdict, kind=VerdictKind.SAME, reason=f"the interval, {ends}, lies within {100 * threshold:g} %"
+        )
     reason = f"the interval, {ends}, reaches over {100 * threshold:g} %"
     return replace(verdict, reason=reason, settle=_settle(e, limit))
 
@@ -182,9 +184,7 @@ def _settle(e: _Estimate, limit: float) -> str:
     if smallest < limit:
         return "another --threshold: the difference is about as large"
     which = "processes" if e.between_sd > 2 * e.within_sd else "turns"
-    return (
-        f"a larger --threshold, or a quieter machine: {which} differ by ±{100 * math.expm1(max(e.between_sd, e.within_sd)):.2g} %"
-    )
+    return f"a larger --threshold, or a quieter machine: {which} differ by ±{100 * math.expm1(max(e.between_sd, e.within_sd)):.2g} %"
 
 
 def _percent(log: float) -> str:

@@ -301,9 +301,7 @@ def _measure_case(
     order = rng.sample(SIDES, 2)
     for side in order:
         with _failing(both, case, side), inputs.outputs_folder() as folder:
-            prepared = both.ask(
-                side, "prepare", **inputs.command(case.job.case), outputs_to=folder if check else None
-            )
+            prepared = both.ask(side, "prepare", **inputs.command(case.job.case), outputs_to=folder if check else None)
             wrong = inputs.wrong(case.job.case, prepared["outputs"]) if check else None
             if wrong is not None:
                 case.wrong[side] = case.errors[side] = f"wrong result: {wrong}"

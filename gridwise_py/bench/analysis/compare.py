@@ -214,6 +214,7 @@ def compare(
     if soft and not force:
         return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
     rows, broken, notes, same = _rows(old, new, threshold, gate)
+    notes = (*_clock_note(old, new), *notes)
     forced = tuple(f"compared although they differ (--force): {text}" for text in soft)
     return Comparison(
         *names,
@@ -252,6 +253,19 @@ def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[
     if modes[0] != modes[1]:
         soft.append(f"mode: OLD has {_words(modes[0])}, NEW has {_words(modes[1])}")
     return firm, soft
+
+
+def _clock_note(old: Results, new: Results) -> tuple[str, ...]:
+    """Return a note if one file was measured with the GPU's clock held, and the other one without."""
+    states = old.context.clock, new.context.clock
+    if "held" not in states or states[0] == states[1]:
+        return ()
+    held, other = ("OLD", "NEW") if states[0] == "held" else ("NEW", "OLD")
+    how = "did not hold" if "not held" in states else "may not have held"
+    return (
+        f"{held} held the GPU's clock, and {other} {how} it: rows of mode latency and short runs may differ by the "
+        f"clock alone; measure both with one version of gridwise",
+    )
 
 
 def _words(names: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from ...runtime.bound_call import BoundCall
 from ...runtime.chunked_array import parts
 from ...runtime.context import context_of
 from ...runtime.executor import BoundPlan
+from ...runtime.gpu_clock import observe
 from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
 from ..calibrate.canary import is_slower
 from ..calibrate.kernels import bind_flush
@@ -28,7 +29,6 @@ from ..checks.check import Mismatch, mismatch
 from ..checks.oracle import Oracle
 from ..stats.series import StopReason
 from .measurement import Measurement
-from .observers import observe
 from .protocol import SamplingProtocol
 from .sampler import Sampler, WarmUp
 from .samples import Samples
