@@ -1,8 +1,8 @@
 """Optional observers of clocks, power, temperature and memory, as the driver reports them.
 
-NVIDIA's is the extra ``nvidia`` (the package nvidia-ml-py). The Linux drivers of AMD and Intel GPUs tell theirs in files
-of sysfs, which everybody may read (`backend/sysfs_observers.py`). Observers are never asked during timed work, and have
-no thread. If nothing can be observed, the result is empty.
+NVIDIA's is the extra ``nvidia`` (the package nvidia-ml-py). The Linux drivers of AMD and Intel GPUs tell theirs in
+files of sysfs, which everybody may read (`backend/sysfs_observers.py`). Observers are never asked during timed work,
+and have no thread. If nothing can be observed, the result is empty.
 """
 
 from __future__ import annotations

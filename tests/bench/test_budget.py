@@ -14,7 +14,7 @@ from rich.console import Console
 import gridwise_py as gw
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.reader import read_results
-from gridwise_py.bench.sweep import isolate, runner
+from gridwise_py.bench.sweep import runner, worker
 from gridwise_py.bench.sweep.axes import axis_hint, collect_axes
 from gridwise_py.bench.sweep.budget import CHOICES_OF_N, CostModel, Schedule, choose_n
 from gridwise_py.bench.sweep.suite import (
@@ -181,17 +181,17 @@ def test_what_compiling_takes_is_learnt_from_other_primitives():
 def invented(monkeypatch, device):
     """Measurements of a CPU adapter that cost nothing."""
 
-    def measure(device, case, protocol, mode):
+    def measure(device, case, protocol, mode, check=True):
         return measurement(case.primitive, case.n, mode, datatype=case.datatype, op=case.op)
 
-    monkeypatch.setattr(isolate, "measure_case", measure)
+    monkeypatch.setattr(worker, "measure_case", measure)
     monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
     monkeypatch.setattr(runner, "copy_item_ns", lambda device: 6.0)
     return device
 
 
 def _bench(*words):
-    return CliRunner().invoke(main, ["bench", *map(str, words)])
+    return CliRunner().invoke(main, ["bench", "--processes", "1", *map(str, words)])
 
 
 def test_a_cpu_chooses_and_says_so(invented, tmp_path):
@@ -206,9 +206,9 @@ def test_a_cpu_chooses_and_says_so(invented, tmp_path):
     exponent = n.bit_length() - 1
     assert re.search(rf"9 cases on .*, about \d+ s\. n = 2\^{exponent}: .* within 60 s .*--n 2\^24", said), said
     # More time, another n; a file to resume from has its own.
-    more = _bench("--budget-s", 3600)
+    more = _bench("--budget", "1h")
     assert f"2^{exponent}" not in more.stdout
-    again = _bench("--budget-s", 3600, "--resume", path)
+    again = _bench("--budget", "1h", "--resume", path)
     assert again.exit_code == 0, again.output
     assert {entry.n for entry in read_results(path).results} == {n}
 
@@ -218,7 +218,7 @@ def test_an_n_that_is_asked_for_stays(invented, words, tmp_path):
     path = tmp_path / "a.json"
     shown = _bench("copy" if words[0] != "--suite" else "scan", *words, "--json", path)
     assert shown.exit_code == 0, shown.output
-    assert "--budget-s" not in shown.output
+    assert "--budget" not in shown.output
     ns = {entry.n for entry in read_results(path).results}
     assert ns == ({1 << 24} if words[0] != "--suite" else ns)
 
@@ -230,7 +230,7 @@ def test_a_gpu_keeps_its_usual_n(invented, monkeypatch, tmp_path):
 
     monkeypatch.setattr(runner, "context_of", lambda device: Context)
     path = tmp_path / "a.json"
-    shown = _bench("scan", "--json", path, "--budget-s", 1)
+    shown = _bench("scan", "--json", path, "--budget", 1)
     assert shown.exit_code == 0, shown.output
     assert "not measured" not in shown.output
     assert "n = 2^" not in shown.stderr, "nothing was chosen"
@@ -241,7 +241,7 @@ def test_what_does_not_fit_is_said_with_the_command_that_measures_it(invented, t
     if not gw.capabilities(invented).is_cpu:
         pytest.skip("a GPU")
     path = tmp_path / "a.json"
-    shown = _bench("--budget-s", 3, "--json", path)
+    shown = _bench("--budget", "3s", "--json", path)
     assert shown.exit_code == 0, shown.output
     wanted = r"sort u32 n=2\^10: not measured within 3 s\. gridwise bench sort --n 2\^10 --datatype u32 measures it"
     assert re.search(wanted, " ".join(shown.stdout.split()))

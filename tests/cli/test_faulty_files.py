@@ -30,7 +30,7 @@ CEILINGS = {
     "cache_bytes": None,
 }  # fmt: skip
 HUGE = 10**400
-SHORT = ["--warmup-s", "0", "--sampling-s", "0", "--trials", "1", "--datatype", "u32"]
+SHORT = ["--processes", "1", "--warmup-s", "0", "--sampling-s", "0", "--trials", "1", "--datatype", "u32"]
 #: What each command is called with: the file of the test, and a good one beside it.
 READERS = {
     "compare": ["compare", "bad.json", "good.json"],

@@ -15,6 +15,7 @@ import importlib
 import json
 import os
 import platform
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -171,6 +172,7 @@ def _serve(commands: TextIO, answers: TextIO) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the parent is interrupted, too, and says so
     # What drivers and libraries print goes to stderr: stdout is for answers.
     private = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

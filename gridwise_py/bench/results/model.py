@@ -349,9 +349,15 @@ class Result(Record):
         The axes apart from primitive, n and mode.
     position : int
         Place in the order that was asked for.
+    process : int
+        The number of the process in which it was measured. Results of a case in the same process share what is fixed
+        for a process, such as where its memory lies.
     round : int
-        The number of the visit to the case.
+        The number of the visit to the case, in its process.
+    checked : bool
+        Whether its results were compared with the reference; false for all processes but the first.
     correct : bool
+        Whether no result was found wrong.
     mismatch : str or None
         The first wrong item.
     error : str or None
@@ -387,7 +393,9 @@ class Result(Record):
     op: str | None
     case: Mapping[str, Any]
     position: int
+    process: int = 0
     round: int = 0
+    checked: bool = left_out(True)
     correct: bool
     mismatch: str | None
     error: str | None
@@ -543,8 +551,8 @@ class Results(Record):
     results: tuple[Result, ...] = ()
 
     def in_order(self) -> list[Result]:
-        """Return the results in the order in which they were asked for, rounds of a case one after the other."""
-        return sorted(self.results, key=lambda result: (result.position, result.round))
+        """Return the results in the order in which they were asked for, visits to a case one after the other."""
+        return sorted(self.results, key=lambda result: (result.position, result.process, result.round))
 
     def tick_step_ns(self, result: Result) -> float:
         """Return the step of the GPU's clock divided by the dispatches of a sample."""

@@ -73,11 +73,11 @@ class ResultsWriter:
         The final path.
     header : Results
         As `run_header` returns it. It may be replaced until `finish`.
-    planned : int
-        The number of cases of a complete run.
+    planned : int or None
+        The number of measurements of a complete run; None if it is not known.
     """
 
-    def __init__(self, path: Path, header: Results, planned: int):
+    def __init__(self, path: Path, header: Results, planned: int | None):
         # In the folder of the file itself, not of a link to it.
         self.path = without_link(path)
         self._alone = is_stream(path)

@@ -98,14 +98,21 @@ def measure(
 
 
 def measure_case(
-    device: wgpu.GPUDevice, case: Case, protocol: SamplingProtocol | None = None, mode: str = "hot"
+    device: wgpu.GPUDevice,
+    case: Case,
+    protocol: SamplingProtocol | None = None,
+    mode: str = "hot",
+    *,
+    check: bool = True,
 ) -> Measurement:
     """Measure a case of a sweep on random data; a failure becomes `Measurement.error`."""
     protocol = protocol or SamplingProtocol()
     try:
         primitive = case.make(device)
         inputs = cast(dict[str, Any], case.inputs(primitive, protocol.seed))
-        measured = measure(primitive, mode=cast(ModeLike, mode), protocol=protocol, case=case.axes, **inputs)
+        measured = measure(
+            primitive, mode=cast(ModeLike, mode), protocol=protocol, check=check, case=case.axes, **inputs
+        )
         return replace(measured, primitive=case.primitive, n=case.n)
     except (GridwiseError, wgpu.GPUError, MemoryError) as error:
         return Measurement(
