@@ -93,4 +93,5 @@ def _levels(path: Path) -> dict[str, int]:
     """Read a file of lines such as ``1: 800Mhz *``: the level in use, and the highest."""
     found = re.findall(r"^\s*\w+:\s*(\d+)\s*mhz\s*(\*?)", _text(path), re.IGNORECASE | re.MULTILINE)
     levels = {"max": max(int(mhz) for mhz, _ in found)} if found else {}
-    return levels | {"current": int(mhz) for mhz, star in found if star}
+    in_use = [int(mhz) for mhz, star in found if star]
+    return levels | ({"current": in_use[0]} if in_use else {})

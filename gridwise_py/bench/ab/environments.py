@@ -17,9 +17,10 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...errors import ArgumentError
 from ...storage.cache import cache_folder
@@ -29,6 +30,8 @@ __all__ = ["Environment", "find_environment"]
 _PACKAGE = "gridwise_py"
 #: The parts of a checkout that the library needs.
 _CONTENT = (_PACKAGE, "shaders")
+#: Python 3.11.3 and older have no filters; git makes the archive from names that a repository may have.
+_SAFELY: Mapping[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 _GIT_TIMEOUT_S = 60
 _PIP_TIMEOUT_S = 1800
 _REQUIREMENT = re.compile(r"gridwise[-_.]py\s*(\[[\w,\s.-]*\])?\s*(===|==|~=|!=|<=|>=|<|>|@)", re.IGNORECASE)
@@ -104,9 +107,9 @@ def find_environment(given: str, *, say: Callable[[str], None] = lambda text: No
     commit = _commit(Path.cwd(), given)
     if commit is None:
         raise ArgumentError(
-            f"{given!r} is no side of a comparison: give an interpreter (.venv-old/bin/python), the folder of a virtual "
-            f"environment or of a checkout, a wheel (.whl), a requirement for pip (gridwise-py==0.1.0), or a revision "
-            f"of the git repository in this folder"
+            f"{given!r} is no side of a comparison: give an interpreter (.venv-old/bin/python), the folder of a "
+            f"virtual environment or of a checkout, a wheel (.whl), a requirement for pip (gridwise-py==0.1.0), or a "
+            f"revision of the git repository in this folder"
         )
     return _of_revision(given, Path.cwd(), commit)
 
@@ -155,7 +158,7 @@ def _of_revision(given: str, folder: Path, commit: str) -> Environment:
         if packed is None:
             raise ArgumentError(f"{given!r} ({commit[:10]}) of {repository.name} has no package {_PACKAGE}")
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(into, filter="data")
+            archive.extractall(into, **_SAFELY)
 
     return Environment(given, "revision", Path(sys.executable), _kept(f"revision-{commit}", fill), commit)
 

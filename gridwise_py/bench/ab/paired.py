@@ -183,8 +183,9 @@ def _settle(e: _Estimate, limit: float) -> str:
     smallest = math.expm1(e.reach(2 * _CONFIDENCE - 1, _MOST_PAIRS))
     if smallest < limit:
         return "another --threshold: the difference is about as large"
-    which = "processes" if e.between_sd > 2 * e.within_sd else "turns"
-    return f"a larger --threshold, or a quieter machine: {which} differ by ±{100 * math.expm1(max(e.between_sd, e.within_sd)):.2g} %"
+    spread = 100 * math.expm1(max(e.between_sd, e.within_sd))
+    which = "pairs of processes" if e.between_sd > 2 * e.within_sd else "turns of a process"
+    return f"a larger --threshold, or a machine with less other work: {which} differ by ±{spread:.2g} %"
 
 
 def _percent(log: float) -> str:

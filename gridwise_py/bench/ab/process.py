@@ -88,17 +88,23 @@ class Worker:
         SideError
             If the command failed, or the process died or hangs.
         """
-        line = json.dumps({"do": do, **options})
-        try:
-            assert self._process.stdin is not None
-            self._process.stdin.write(line + "\n")
+        self.send(do, **options)
+        return self.answer()
+
+    def send(self, do: str, **options: Any) -> None:
+        """Send a command, and do not wait for its answer."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # if it has ended, so has its output
+            self._process.stdin.write(json.dumps({"do": do, **options}) + "\n")
             self._process.stdin.flush()
+
+    def answer(self) -> dict[str, Any]:
+        """Return the answer to the last command; raises as `ask`."""
+        try:
             answer = self._answers.get(timeout=_TIMEOUT_S)
         except queue.Empty:
             self._process.kill()
             raise SideError(f"no answer after {_TIMEOUT_S:g} s", is_dead=True) from None
-        except OSError:
-            answer = None
         if answer is None:
             raise SideError(self._last_words(), is_dead=True)
         found: dict[str, Any] = json.loads(answer)

@@ -83,7 +83,8 @@ class JudgedTable:
         counts = ", ".join(f"{count} {kind}" for kind, count in judged.counts().items() if count)
         rows = "1 row" if len(judged.rows) == 1 else f"{len(judged.rows)} rows"
         past = sum(row.past_gate for row in judged.rows)
-        return f"{rows}: {counts}; threshold {100 * judged.threshold:g} %; {past} past the gate of {100 * judged.gate:g} %."
+        limits = f"threshold {100 * judged.threshold:g} %; {past} past the gate of {100 * judged.gate:g} %"
+        return f"{rows}: {counts}; {limits}."
 
 
 def _cells(row: JudgedRow) -> tuple[str | Text, ...]:

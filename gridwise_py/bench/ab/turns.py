@@ -219,19 +219,33 @@ def _started(environments: Mapping[str, Environment], settings: Settings, rng: r
         both = _Both({}, {}, lambda side: None)
 
         def start(side: str) -> None:
-            environment = environments[side]
-            try:
-                worker = stack.enter_context(Worker(environment))
-                both.workers[side] = worker
-                both.said[side] = worker.ask("hello", adapter=settings.adapter)
-            except (SideError, OSError) as error:
-                raise ArgumentError(f"{side} ({environment.given}) does not start: {error}") from error
+            with _starting(environments[side], side):
+                both.workers[side] = stack.enter_context(Worker(environments[side]))
+                both.workers[side].send("hello", adapter=settings.adapter)
 
-        both.replace = start
-        for side in rng.sample(SIDES, 2):
+        def started(side: str) -> None:
+            with _starting(environments[side], side):
+                both.said[side] = both.workers[side].answer()
+
+        def start_again(side: str) -> None:
             start(side)
+            started(side)
+
+        both.replace = start_again
+        order = rng.sample(SIDES, 2)
+        for step in (start, started):
+            for side in order:
+                step(side)
         _check_same(both.said)
         yield both
+
+
+@contextmanager
+def _starting(environment: Environment, side: str) -> Iterator[None]:
+    try:
+        yield
+    except (SideError, OSError) as error:
+        raise ArgumentError(f"{side} ({environment.given}) does not start: {error}") from error
 
 
 def _check_same(said: Mapping[str, Mapping[str, Any]]) -> None:
