@@ -93,7 +93,7 @@ def find_environment(given: str, *, say: Callable[[str], None] = lambda text: No
         If it is nothing of the kind, or git or pip fail.
     """
     path = Path(given).expanduser()
-    if path.is_dir():
+    if given and path.is_dir():
         found = _of_folder(given, path.absolute())
         if found is not None:
             return found
@@ -140,7 +140,7 @@ def _git(folder: Path, *words: str) -> bytes | None:
 
 
 def _commit(folder: Path, revision: str) -> str | None:
-    if revision.startswith("-"):  # git would take it for an option
+    if not revision or revision.startswith("-"):  # git would take it for an option
         return None
     found = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     return None if found is None else found.decode().strip()

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import ArgumentError
 from ..stats.verdict import VerdictKind
@@ -25,6 +26,8 @@ _LEVEL = 0.01
 #: Of the share of wrong rows among those called faster or slower (Benjamini and Hochberg).
 _FALSE_DISCOVERIES = 0.05
 _MOST_PAIRS = 50
+#: An interval that reaches this many times above its ratio is not worth showing.
+_TOO_NOISY = 1.5
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,11 @@ class PairedVerdict:
     reason: str
     settle: str = ""
 
+    @property
+    def too_noisy(self) -> bool:
+        """Whether the interval is so wide that its ends tell a reader nothing."""
+        return self.high > _TOO_NOISY * self.ratio
+
 
 @dataclass(frozen=True)
 class _Estimate:
@@ -87,13 +95,15 @@ class _Estimate:
     between_sd: float
     within_sd: float
 
-    def reach(self, confidence: float, pairs: int | None = None) -> float:
-        """Return half the interval, by this many pairs of the same spread."""
+    def reach(self, confidence: float) -> float:
+        """Return half the interval."""
+        return float(self.reach_with(confidence, np.array([self.pairs]))[0])
+
+    def reach_with(self, confidence: float, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return half the interval with other numbers of pairs of the same spread."""
         from scipy.stats import t
 
-        count = self.pairs if pairs is None else pairs
-        spread = self.spread * math.sqrt(self.pairs / count)
-        return float(t.ppf((1 + confidence) / 2, count - 1)) * spread + self.error
+        return t.ppf((1 + confidence) / 2, pairs - 1) * self.spread * np.sqrt(self.pairs / pairs) + self.error
 
     @property
     def p_value(self) -> float:
@@ -169,23 +179,24 @@ def _verdict(e: _Estimate, corrected: float, threshold: float) -> PairedVerdict:
         return replace(
             verdict, kind=VerdictKind.SAME, reason=f"the interval, {ends}, lies within {100 * threshold:g} %"
         )
-    reason = f"the interval, {ends}, reaches over {100 * threshold:g} %"
-    return replace(verdict, reason=reason, settle=_settle(e, limit))
+    spread = 100 * math.expm1(max(e.between_sd, e.within_sd))
+    which = "pairs of processes" if e.between_sd > 2 * e.within_sd else "turns"
+    wide = f"the interval, {ends}, reaches over {100 * threshold:g} %" if not verdict.too_noisy else "too noisy to say"
+    return replace(verdict, reason=f"{which} differ by ±{spread:.2g} %, {wide}", settle=_settle(e, limit))
 
 
 def _settle(e: _Estimate, limit: float) -> str:
     """Return what would settle a row whose interval reaches over the threshold."""
     margin = abs(abs(e.centre) - limit)
-    is_same = abs(e.centre) < limit
-    for pairs in range(e.pairs + 1, _MOST_PAIRS + 1):
-        if e.reach(2 * _CONFIDENCE - 1 if is_same else _CONFIDENCE, pairs) < margin:
-            return f"--pairs {pairs}"
-    smallest = math.expm1(e.reach(2 * _CONFIDENCE - 1, _MOST_PAIRS))
+    confidence = 2 * _CONFIDENCE - 1 if abs(e.centre) < limit else _CONFIDENCE
+    more = np.arange(e.pairs + 1, _MOST_PAIRS + 1)
+    enough = more[e.reach_with(confidence, more) < margin]
+    if enough.size:
+        return f"--pairs {enough[0]}"
+    smallest = math.expm1(e.reach_with(confidence, np.array([_MOST_PAIRS]))[0])
     if smallest < limit:
         return "another --threshold: the difference is about as large"
-    spread = 100 * math.expm1(max(e.between_sd, e.within_sd))
-    which = "pairs of processes" if e.between_sd > 2 * e.within_sd else "turns of a process"
-    return f"a larger --threshold, or a machine with less other work: {which} differ by ±{spread:.2g} %"
+    return "a larger --threshold, or a machine with less other work"
 
 
 def _percent(log: float) -> str:

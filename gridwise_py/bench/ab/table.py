@@ -96,7 +96,7 @@ def _cells(row: JudgedRow) -> tuple[str | Text, ...]:
         format_time(row.old_ns),
         format_time(row.new_ns),
         _difference(verdict.ratio),
-        f"{_difference(verdict.low)} to {_difference(verdict.high)}",
+        "too noisy" if verdict.too_noisy else f"{_difference(verdict.low)} to {_difference(verdict.high)}",
         Text(kind, style=_STYLES[verdict.kind.value]),
     )
 

@@ -174,6 +174,8 @@ def measure_in_turns(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gridwise-ab-")))
         inputs = _Inputs(folder, settings.seed)
         for pair in range(settings.pairs):
+            if measured is not None and all(case.errors for case in measured.cases):
+                break
             progress(f"pair of processes {pair + 1} of {settings.pairs}: starting")
             with _started(environments, settings, rng) as both:
                 if measured is None:
@@ -318,7 +320,7 @@ def _measure_case(
             prepared = both.ask(side, "prepare", **inputs.command(case.job.case), outputs_to=folder if check else None)
             wrong = inputs.wrong(case.job.case, prepared["outputs"]) if check else None
             if wrong is not None:
-                case.wrong[side] = case.errors[side] = f"wrong result: {wrong}"
+                case.wrong[side] = case.errors[side] = wrong
     trial_ns: list[float] = []
     for side in order:
         with _failing(both, case, side):

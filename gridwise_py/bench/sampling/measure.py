@@ -232,7 +232,8 @@ def _sampled(unsampled: Measurement, subject: _Subject, protocol: SamplingProtoc
         warnings += _flush_warnings(in_force["flush_bytes"], cache_bytes(device))
     # If the tick was checked just now, the GPU has been busy since, and its clock is rising already.
     warm = sampler.warm_up(fastest_ns, busy_s=time.perf_counter() - busy)
-    samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial))
+    on_cpu = context.capabilities.is_cpu
+    samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial), on_cpu=on_cpu)
     ended = _sample(sampler, protocol, samples)
     mismatches = unsampled.mismatches + subject.checker.wrong()
     if samples.settled.canary is not None:
