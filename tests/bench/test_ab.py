@@ -211,7 +211,7 @@ def test_commands_and_answers(program):
 @pytest.mark.parametrize(
     ("text", "message", "is_dead"),
     [
-        ("sys.stdin.readline(); print(json.dumps({'error': 'KeyError: x'}), flush=True); input()", "KeyError: x", False),
+        ("sys.stdin.readline(); print('{\"error\": \"KeyError: x\"}', flush=True); input()", "KeyError: x", False),
         ("sys.stdin.readline(); print('the driver says no', file=sys.stderr); sys.exit(7)",
          r"ended \(exit code 7\): the driver says no", True),
         ("sys.exit(3)", "exit code 3", True),
@@ -236,9 +236,9 @@ def test_the_worker_imports_the_library_of_its_side_only(tmp_path):
     (other / "gridwise_py" / "__init__.py").write_text(
         "def request_device(adapter):\n    raise LookupError(__file__ + ' ' + str(adapter))\n"
     )
-    with Worker(Environment("other", "checkout", Path(sys.executable), other)) as worker:
-        with pytest.raises(SideError, match=r"other.gridwise_py.__init__.py 3"):
-            worker.ask("hello", adapter=3)
+    environment = Environment("other", "checkout", Path(sys.executable), other)
+    with Worker(environment) as worker, pytest.raises(SideError, match=r"other.gridwise_py.__init__.py 3"):
+        worker.ask("hello", adapter=3)
 
 
 # ---- verdicts
@@ -622,7 +622,19 @@ def test_the_command(tmp_path, monkeypatch):
     assert all(row["old_ns"] > 0 and row["new_ns"] > 0 for row in document["rows"])
 
 
+def test_a_wrong_result_is_not_timed(fake, monkeypatch):
+    monkeypatch.setattr(turns._Inputs, "wrong", lambda self, case, outputs: outputs.get("output"))
+    fake.said["NEW", "prepare"] = {"outputs": {"output": "item 3 is 1, expected 2"}}
+    judged = _judged(fake, jobs=CASES[:1])
+    assert judged.wrong == ("NEW: copy u32 n=64: item 3 is 1, expected 2",)
+    assert not judged.rows
+    assert not judged.broken
+    assert [word[1] for word in fake.log].count("turn") == 0
+    assert [word[1] for word in fake.log].count("start") == 2, "no further process for nothing"
+
+
 @pytest.mark.gpu
+@pytest.mark.slow
 def test_a_wrong_result_has_its_exit_code(tmp_path, monkeypatch):
     """A copy of the library, whose reduce adds one."""
     for name in ("gridwise_py", "shaders"):

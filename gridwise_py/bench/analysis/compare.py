@@ -36,7 +36,9 @@ class Row:
     note : str
         Why there is no verdict.
     past_gate : bool
-        Whether it is slower by more than the gate.
+        Whether it is slower by more than the gate, which it is subject to.
+    gated : bool
+        Whether the gate applies to it: CPU walls are gated only on request.
     old_uncertainty, new_uncertainty : float or None
         Half the interval of each median as a share of it, and never less than half a step of the clock.
     """
@@ -47,6 +49,7 @@ class Row:
     verdict: Verdict | None
     note: str = ""
     past_gate: bool = False
+    gated: bool = True
     old_uncertainty: float | None = None
     new_uncertainty: float | None = None
 
@@ -126,6 +129,8 @@ class Comparison:
     notes : tuple of str
     same_measurement : bool
         Whether both files hold one measurement: all times of their common cases are equal.
+    same_file : bool
+        Whether both files have the same content.
     """
 
     old_name: str
@@ -140,6 +145,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     remedy: str = ""
     same_measurement: bool = False
+    same_file: bool = False
 
     @property
     def comparable(self) -> bool:
@@ -170,6 +176,8 @@ def compare(
     gate: float = 0.05,
     force: bool = False,
     across: bool = False,
+    gate_walls: bool = False,
+    same_file: bool = False,
 ) -> Comparison:
     """Compare two results files of the same device, or rank two devices.
 
@@ -185,6 +193,10 @@ def compare(
         Compare although adapter, driver, backend or modes differ. A CPU and a GPU are never compared.
     across : bool
         Rank the devices by case instead of judging old against new.
+    gate_walls : bool
+        Whether the gate applies to CPU walls, too. They depend on the process and on all other work of the machine.
+    same_file : bool
+        Whether both are read from files with the same content (the same sha256): then every row is `same`.
 
     Returns
     -------
@@ -213,7 +225,7 @@ def compare(
         return Comparison(*names, threshold, gate, tuple(text for text, _ in firm), wrong=wrong, remedy=firm[-1][1])
     if soft and not force:
         return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
-    rows, broken, notes, same = _rows(old, new, threshold, gate)
+    rows, broken, notes, same = _rows(old, new, threshold, gate, gate_walls, same_file)
     notes = (*_clock_note(old, new), *notes)
     forced = tuple(f"compared although they differ (--force): {text}" for text in soft)
     return Comparison(
@@ -225,6 +237,7 @@ def compare(
         broken=broken,
         notes=(*forced, *notes),
         same_measurement=same,
+        same_file=same_file,
     )
 
 
@@ -287,19 +300,30 @@ class _Part:
         """Return the series of each round that has it."""
         return [series for result in rounds if (series := self.of(result)) is not None]
 
-    def blocks(self, rounds: Sequence[Result]) -> list[list[float]]:
-        """Return the times of each round that has any."""
-        return [samples for series in self.series(rounds) if (samples := series.positive_ns)]
+    @property
+    def is_wall(self) -> bool:
+        """Whether it is of the CPU's clock."""
+        return self.part == "whole" and self.name == "cpu_wall"
+
+    def blocks(self, rounds: Sequence[Result]) -> tuple[list[list[float]], list[int]]:
+        """Return the times of each round that has any, and the process of each."""
+        found = [
+            (samples, result.process)
+            for result in rounds
+            if (series := self.of(result)) is not None and (samples := series.positive_ns)
+        ]
+        return [samples for samples, _ in found], [process for _, process in found]
 
     def uncertainty(self, rounds: Sequence[Result], step_ns: float) -> float | None:
         """Return the uncertainty of the median of all rounds, as the table of a run does."""
         series = self.series(rounds)
-        summary = (series[0] if len(series) == 1 else pooled_series(series)).summary
+        processes = [result.process for result in rounds if self.of(result) is not None]
+        summary = (series[0] if len(series) == 1 else pooled_series(series, processes)).summary
         return None if summary is None else summary.uncertainty(step_ns)
 
 
 def _rows(
-    old: Results, new: Results, threshold: float, gate: float
+    old: Results, new: Results, threshold: float, gate: float, gate_walls: bool, same_file: bool
 ) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[str, ...], bool]:
     # In the order that was asked for; an incomplete file has the order of measurement.
     before, after = by_case(old.in_order()), by_case(new.in_order())
@@ -324,7 +348,7 @@ def _rows(
         if not old_rounds or not new_rounds:
             notes.append(f"{case}: not judged, because a side failed or is wrong")
             continue
-        moved = any(result.clock_moved for result in [*old_rounds, *new_rounds])
+        moved = _clock_moved(old_rounds) or _clock_moved(new_rounds)
         clock_ratio = _clock_ratio(old_rounds, new_rounds)
         for part in _parts(old_rounds, new_rounds, case, notes):
             old_step_ns, new_step_ns = (
@@ -333,26 +357,33 @@ def _rows(
             )
             rows.append(
                 Row(
-                    case, part.part, part.name, None,
+                    case, part.part, part.name, None, gated=gate_walls or not part.is_wall,
                     old_uncertainty=part.uncertainty(old_rounds, old_step_ns),
                     new_uncertainty=part.uncertainty(new_rounds, new_step_ns),
                 )
             )  # fmt: skip
-            old_blocks, new_blocks = part.blocks(old_rounds), part.blocks(new_rounds)
-            step_ns = max(old_step_ns, new_step_ns)
-            measured = bool(old_blocks and new_blocks)
-            pairs.append(
-                Pair(old_blocks, new_blocks, step_ns, clock_ratio, moved, new.device.is_cpu) if measured else None
+            (old_blocks, old_processes), (new_blocks, new_processes) = part.blocks(old_rounds), part.blocks(new_rounds)
+            pair = Pair(
+                old_blocks,
+                new_blocks,
+                max(old_step_ns, new_step_ns),
+                clock_ratio,
+                moved,
+                new.device.is_cpu,
+                old_processes=old_processes,
+                new_processes=new_processes,
+                varies_by_process=part.is_wall or key.mode is Mode.LATENCY,
             )
+            pairs.append(pair if old_blocks and new_blocks else None)
     judged = [pair for pair in pairs if pair is not None]
-    same = bool(judged) and all(pair.old == pair.new for pair in judged)
+    same = bool(judged) and (same_file or all(pair.old == pair.new for pair in judged))
     verdicts = iter(judge_all([replace(pair, same_measurement=same) for pair in judged], threshold=threshold))
     done: list[Row] = []
     for row, pair in zip(rows, pairs, strict=True):
         verdict = None if pair is None else next(verdicts)
-        past = verdict is not None and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + gate
+        slower = verdict is not None and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + gate
         note = "" if verdict else "no valid samples on a side; measure it again"
-        done.append(replace(row, verdict=verdict, note=note, past_gate=past))
+        done.append(replace(row, verdict=verdict, note=note, past_gate=slower and row.gated))
     return tuple(done), tuple(broken), tuple(notes), same
 
 
@@ -384,6 +415,15 @@ def _parts(old: list[Result], new: list[Result], case: str, notes: list[str]) ->
 def _is_one_kernel(result: Result) -> bool:
     """Whether a result has one kernel with the times of the whole, which would repeat the row."""
     return result.kernels[0].positive_ns == result.positive_ns("gpu_span")
+
+
+def _clock_moved(visits: Sequence[Result]) -> bool:
+    """Whether the clock moved in most visits of several processes, or in any of one process.
+
+    The level of a process whose clock moved differs from the others, which widens the interval.
+    """
+    moved = sum(result.clock_moved for result in visits)
+    return 2 * moved > len(visits) if len({result.process for result in visits}) > 2 else moved > 0
 
 
 def _clock_ratio(old: list[Result], new: list[Result]) -> float:
