@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -216,7 +216,7 @@ class _Both:
 
 
 @contextmanager
-def _started(environments: Mapping[str, Environment], settings: Settings, rng: random.Random) -> Iterator[_Both]:
+def _started(environments: Mapping[str, Environment], settings: Settings, rng: random.Random) -> Generator[_Both]:
     with ExitStack() as stack:
         both = _Both({}, {}, lambda side: None)
 
@@ -243,7 +243,7 @@ def _started(environments: Mapping[str, Environment], settings: Settings, rng: r
 
 
 @contextmanager
-def _starting(environment: Environment, side: str) -> Iterator[None]:
+def _starting(environment: Environment, side: str) -> Generator[None]:
     try:
         yield
     except (SideError, OSError) as error:
@@ -297,7 +297,7 @@ class _Inputs:
         }
 
     @contextmanager
-    def outputs_folder(self) -> Iterator[str]:
+    def outputs_folder(self) -> Generator[str]:
         """Yield a folder for outputs."""
         with tempfile.TemporaryDirectory(dir=self._folder) as folder:
             yield folder
@@ -337,7 +337,7 @@ def _measure_case(
 
 
 @contextmanager
-def _failing(both: _Both, case: MeasuredCase, side: str) -> Iterator[None]:
+def _failing(both: _Both, case: MeasuredCase, side: str) -> Generator[None]:
     """Keep the error of a side in the case; a dead process is replaced for the cases to come."""
     try:
         yield
