@@ -244,6 +244,7 @@ def _one_adapter(
 
     from ..bench.report.console import make_console
     from ..bench.report.table import results_table
+    from ..bench.results.precision import precision_line
     from ..bench.results.writer import partial_path, without_link
     from ..bench.sweep.runner import RunProgress, UnwrittenResults, run_jobs
     from .progress import BenchProgress
@@ -267,6 +268,8 @@ def _one_adapter(
     console.print(results_table(document, quiet=quiet))
     for text in shown.left_out_notes:
         console.print(Text(text, style="yellow"))
+    if not quiet and (reached := precision_line(document.levels, document.results)):
+        console.print(Text(reached))
     if json_path is not None and unwritten is None:
         stamps = f", and its timestamps in {document.ticks_file}" if document.ticks_file else ""
         note(f"wrote {json_path}{stamps}")

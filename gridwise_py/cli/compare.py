@@ -77,6 +77,7 @@ def compare(
     do not fail the gate.
     """
     from ..bench.analysis.compare import compare as compare_documents
+    from ..bench.calibrate.repeatability import spreads_of_adapter
     from ..bench.report.comparison import render, render_rich
     from ..bench.results.reader import content_of, parse
     from ..display.terminal import clean_lines
@@ -96,9 +97,16 @@ def compare(
         after = parse(contents[1], new.name)
         progress(f"comparing {len(after.results)} results")
         found = compare_documents(
-            before, after, threshold=threshold, gate=gate, force=force, across=across, gate_walls=gate_walls,
+            before,
+            after,
+            threshold=threshold,
+            gate=gate,
+            force=force,
+            across=across,
+            gate_walls=gate_walls,
             same_file=contents[0] == contents[1],
-        )  # fmt: skip
+            spreads=spreads_of_adapter(after.device.adapter, after.device.backend, after.device.driver),
+        )
     # The obstacles are printed once: on stderr, unless the output on stdout has them.
     refused = not found.comparable and form == "table" and out is None
     if out is not None:

@@ -160,8 +160,9 @@ class BenchProgress(RunProgress):
         """Print the number of cases and their expected time."""
         with self._lock:
             self._schedule = schedule
-            self._total = len([job for job in schedule.jobs if job.process == 0])
-            cases = "1 case" if self._total == 1 else f"{self._total} cases"
+            self._total = self._cases_of_process()
+            count = len({job.position for job in schedule.jobs})
+            cases = "1 case" if count == 1 else f"{count} cases"
             if schedule.processes != 1:
                 cases += f" in {schedule.processes or 'several'} processes"
             if schedule.fills_budget and schedule.budget_s is not None:
@@ -177,11 +178,16 @@ class BenchProgress(RunProgress):
             self._console.print(Text(text + "."), soft_wrap=self._live is None)
             self._said_s = self._clock()
 
+    def _cases_of_process(self) -> int:
+        assert self._schedule is not None, "the plan is known first"
+        return len([job for job in self._schedule.jobs if job.process == 0 and job.round < self._schedule.rounds])
+
     def process(self, number: int) -> None:
         """Count the cases from 1 again."""
         with self._lock:
             if number != self._process:
                 self._process, self._done = number, 0
+                self._total = self._cases_of_process()
             self._doing, self._running = f"starting process {number + 1}", None
 
     def kept(self, job: Job) -> None:

@@ -6,13 +6,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ...display.quantities import format_time, format_uncertainty
 from ...errors import ArgumentError
 from ..calibrate.canary import clock_log_ratio
+from ..calibrate.repeatability import LearntSpread, spread_for
 from ..cases.case import YARDSTICK
 from ..cases.mode import Mode
 from ..results.model import CaseKey, Result, Results
 from ..results.rounds import by_case, pooled_series
+from ..stats.levels import Repeatability
 from ..stats.series import Series
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
 
@@ -178,6 +182,7 @@ def compare(
     across: bool = False,
     gate_walls: bool = False,
     same_file: bool = False,
+    spreads: Sequence[LearntSpread] = (),
 ) -> Comparison:
     """Compare two results files of the same device, or rank two devices.
 
@@ -197,6 +202,8 @@ def compare(
         Whether the gate applies to CPU walls, too. They depend on the process and on all other work of the machine.
     same_file : bool
         Whether both are read from files with the same content (the same sha256): then every row is `same`.
+    spreads : sequence of LearntSpread
+        How much processes differ on this device, if the files do not say it.
 
     Returns
     -------
@@ -225,7 +232,7 @@ def compare(
         return Comparison(*names, threshold, gate, tuple(text for text, _ in firm), wrong=wrong, remedy=firm[-1][1])
     if soft and not force:
         return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
-    rows, broken, notes, same = _rows(old, new, threshold, gate, gate_walls, same_file)
+    rows, broken, notes, same = _rows(old, new, threshold, gate, gate_walls, same_file, spreads)
     notes = (*_clock_note(old, new), *notes)
     forced = tuple(f"compared although they differ (--force): {text}" for text in soft)
     return Comparison(
@@ -323,8 +330,15 @@ class _Part:
 
 
 def _rows(
-    old: Results, new: Results, threshold: float, gate: float, gate_walls: bool, same_file: bool
+    old: Results,
+    new: Results,
+    threshold: float,
+    gate: float,
+    gate_walls: bool,
+    same_file: bool,
+    spreads: Sequence[LearntSpread],
 ) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[str, ...], bool]:
+    spreads = _spreads(new) or _spreads(old) or spreads
     # In the order that was asked for; an incomplete file has the order of measurement.
     before, after = by_case(old.in_order()), by_case(new.in_order())
     notes = [
@@ -373,6 +387,8 @@ def _rows(
                 old_processes=old_processes,
                 new_processes=new_processes,
                 varies_by_process=part.is_wall or key.mode is Mode.LATENCY,
+                loaded=_is_loaded([*old_rounds, *new_rounds]),
+                repeatability=_repeatability(spreads, key.mode, part, [*old_blocks, *new_blocks]),
             )
             pairs.append(pair if old_blocks and new_blocks else None)
     judged = [pair for pair in pairs if pair is not None]
@@ -415,6 +431,31 @@ def _parts(old: list[Result], new: list[Result], case: str, notes: list[str]) ->
 def _is_one_kernel(result: Result) -> bool:
     """Whether a result has one kernel with the times of the whole, which would repeat the row."""
     return result.kernels[0].positive_ns == result.positive_ns("gpu_span")
+
+
+def _spreads(document: Results) -> tuple[LearntSpread, ...]:
+    return tuple(
+        LearntSpread(one.mode, one.series, one.below_ns, one.log_std, one.degrees)
+        for one in document.device.repeatability
+    )
+
+
+def _repeatability(
+    spreads: Sequence[LearntSpread], mode: Mode, part: _Part, blocks: Sequence[Sequence[float]]
+) -> Repeatability | None:
+    times_ns = [float(np.median(block)) for block in blocks]
+    if not times_ns:
+        return None
+    return spread_for(spreads, mode.value, "cpu_wall" if part.is_wall else "gpu_span", min(times_ns))
+
+
+# Other processes that use less of the machine hardly change the times of a CPU adapter.
+_LOADED = 0.1
+
+
+def _is_loaded(visits: Sequence[Result]) -> bool:
+    """Whether other processes used much of the machine during some of the visits."""
+    return any((result.other_load or 0.0) > _LOADED for result in visits)
 
 
 def _clock_moved(visits: Sequence[Result]) -> bool:

@@ -23,6 +23,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "CalibrationData",
     "CaseKey",
+    "CaseLevels",
     "Context",
     "Device",
     "Git",
@@ -36,6 +37,7 @@ __all__ = [
     "Results",
     "Sample",
     "Speed",
+    "Spread",
     "TicksReference",
     "Whole",
     "Work",
@@ -147,6 +149,28 @@ class CalibrationData(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Spread(Record):
+    """How much the levels of processes differ, as `gridwise calibrate --repeatability` learnt it before the run.
+
+    Attributes
+    ----------
+    mode : str
+    series : str
+        ``"gpu_span"``, also for kernels, or ``"cpu_wall"``.
+    below_ns : float or None
+        Of times below this, and not below that of the next smaller class; None: of all longer ones.
+    log_std, degrees : float
+        Standard deviation of the logarithms of the levels, and its degrees of freedom.
+    """
+
+    mode: str
+    series: str
+    below_ns: float | None
+    log_std: float
+    degrees: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Device(Record):
     """The device of a run, and measurements of it.
 
@@ -168,6 +192,8 @@ class Device(Record):
     floors : mapping or None
         Times of a kernel that does nothing, the unit in their names: ``empty_pass_ns``.
     calibration : CalibrationData or None
+    repeatability : tuple of Spread
+        Empty if it was not learnt.
     """
 
     adapter: str
@@ -187,6 +213,7 @@ class Device(Record):
     wait_method: str
     floors: Mapping[str, float | None] | None
     calibration: CalibrationData | None
+    repeatability: tuple[Spread, ...] = left_out(())
 
     @property
     def is_cpu(self) -> bool:
@@ -380,6 +407,8 @@ class Result(Record):
         Before and after each block, also of those that were left out.
     warnings : tuple of str
     observations : Observations
+    other_load : float or None
+        The share of all processors of the machine that other processes used meanwhile, from 0 to 1.
     tick_period_ns : float or None
     ticks : TicksReference or None
         None where the timestamps are in the samples.
@@ -413,6 +442,7 @@ class Result(Record):
     canary_ns: tuple[float, ...]
     warnings: tuple[str, ...]
     observations: Observations
+    other_load: float | None = left_out()
     tick_period_ns: float | None
     ticks: TicksReference | None
     samples: tuple[Sample, ...]
@@ -516,6 +546,46 @@ class Result(Record):
         return float(np.mean(seen)) if seen else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class CaseLevels(Record):
+    """At which level the times of a case vary, and the interval that its processes reached.
+
+    Standard deviations are of logarithms, so 0.01 is 1 %.
+
+    Attributes
+    ----------
+    position : int
+        Of its results.
+    series : str
+        ``"gpu_span"``, or ``"cpu_wall"`` without timestamps.
+    processes, visits, samples : int
+        Processes; visits in all of them; samples of a visit (median).
+    process_std, round_std : float or None
+        Between processes, and between rounds of a process; None with one of them.
+    sample_std : float
+        Between samples of a visit.
+    dominant : str or None
+        ``"process"`` or ``"round"``: which adds more to the interval.
+    half_interval : float or None
+        Half of the 95 % interval of the time, as a share.
+    rounds_advised, samples_advised : int
+        Rounds of a process and samples of a round that spend time best.
+    """
+
+    position: int
+    series: str
+    processes: int
+    visits: int
+    samples: int
+    process_std: float | None
+    round_std: float | None
+    sample_std: float
+    dominant: str | None
+    half_interval: float | None
+    rounds_advised: int
+    samples_advised: int
+
+
 # ---- the document
 
 
@@ -536,6 +606,8 @@ class Results(Record):
         The second file, with the timestamps that are not in this one.
     planned : int or None
         How many results a complete run has.
+    levels : tuple of CaseLevels
+        Of each case that was measured in several processes.
     results : tuple of Result
         In the order in which they were measured.
     """
@@ -548,6 +620,7 @@ class Results(Record):
     complete: bool = True
     ticks_file: str | None = None
     planned: int | None = left_out()
+    levels: tuple[CaseLevels, ...] = left_out(())
     results: tuple[Result, ...] = ()
 
     def in_order(self) -> list[Result]:

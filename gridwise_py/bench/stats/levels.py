@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from .resampling import autocorrelation_time, interquartile_mean, median_interval
 
 __all__ = [
-    "Components", "Difference", "Repeatability", "components", "difference", "mean_level", "paired_difference",
-    "process_errors", "process_levels",
+    "Components", "Difference", "Repeatability", "advised", "components", "difference", "mean_level",
+    "paired_difference", "process_errors", "process_levels",
 ]  # fmt: skip
 
 _Z95 = 1.959964
@@ -231,3 +231,39 @@ def components(blocks: Sequence[NDArray[np.float64]], processes: Sequence[int]) 
         process = math.sqrt(max(float(levels.var(ddof=1)) - below / rounds, 0.0))
     between_rounds = None if round_variance is None else math.sqrt(max(round_variance - of_medians, 0.0))
     return Components(process, between_rounds, sample)
+
+
+_MOST_ROUNDS, _LEAST_SAMPLES, _MOST_SAMPLES = 10, 20, 10_000
+# Variance of the median of normal samples, times their number, by the variance of one.
+_OF_MEDIAN = math.pi / 2
+
+
+def advised(found: Components, process_s: float, round_s: float, sample_s: float) -> tuple[int, int]:
+    """Return how many rounds a process and how many samples a round should have to spend time best.
+
+    Further repetitions of a level are worth their time as long as it varies much and the level above costs much
+    (Kalibera and Jones, 2013): the square root of the ratio of the costs times the ratio of the variances.
+
+    Parameters
+    ----------
+    found : Components
+    process_s, round_s, sample_s : float
+        What one more costs: the start of a process, the warm-up of a round, a sample.
+    """
+    sample_variance = _OF_MEDIAN * found.sample**2
+    process_variance = (found.process or 0.0) ** 2
+    round_variance = process_variance if found.round is None else found.round**2
+    samples = _best(round_s, sample_s, sample_variance, round_variance, _MOST_SAMPLES)
+    samples = max(samples, _LEAST_SAMPLES)
+    if found.round is None:
+        return 1, samples
+    rounds = _best(process_s, round_s + samples * sample_s, round_variance, process_variance, _MOST_ROUNDS)
+    return rounds, samples
+
+
+def _best(above_s: float, own_s: float, own_variance: float, above_variance: float, most: int) -> int:
+    if not own_variance:
+        return 1
+    if not own_s or not above_variance:
+        return most
+    return min(max(round(math.sqrt(above_s / own_s * own_variance / above_variance)), 1), most)

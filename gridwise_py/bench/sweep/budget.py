@@ -9,13 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 
 from ..cases.case import array_items
 from ..cases.mode import Mode
+from ..results.model import CaseLevels
 from ..sampling.protocol import SamplingProtocol
 from .suite import Job
 
-__all__ = ["CHOICES_OF_N", "CostModel", "Schedule", "choose_n"]
+__all__ = ["CHOICES_OF_N", "PILOT_PROCESSES", "PILOT_ROUNDS", "CostModel", "Schedule", "choose_n"]
+
+#: A run that fills its budget begins with so many processes and rounds, which show where the spread is.
+PILOT_PROCESSES, PILOT_ROUNDS = 2, 2
 
 #: Candidates, the largest first: far apart, so that a machine under other load chooses the same n again.
 CHOICES_OF_N = tuple(1 << exponent for exponent in range(24, 9, -2))
@@ -204,6 +209,10 @@ class Schedule:
         self._made: dict[int, Job | None] = {}
         self._took_s: dict[int, float] = {}
         self._entered: tuple[int, bool] = (0, True)
+        rounds = max((job.round for job in jobs), default=0) + 1
+        #: Rounds of each process from now on.
+        self.rounds: int = min(rounds, PILOT_ROUNDS) if fills_budget else rounds
+        self._pilot_rounds = self.rounds
 
     @property
     def elapsed_s(self) -> float:
@@ -227,6 +236,8 @@ class Schedule:
         """Return a job as it is, or at the largest smaller n that ends in time; None if none does."""
         if self.budget_s is None:
             return job
+        if job.round >= self.rounds:
+            return None
         room_s = self.budget_s - _AROUND_S / 2 - self.elapsed_s
         if job.process == 0:
             made = self._made[job.position] = self._shrunk(job, room_s)
@@ -251,10 +262,28 @@ class Schedule:
         """Return whether a process is begun, decided at its first job."""
         if self._entered[0] != process:
             # The first process has no caches, so the later ones tell.
-            known_s = [took_s for number, took_s in self._took_s.items() if number]
+            known_s = [
+                took_s * (self.rounds / self._pilot_rounds if number < PILOT_PROCESSES else 1.0)
+                for number, took_s in self._took_s.items()
+                if number
+            ]
             needed_s = _PROCESS_S if process == 1 or not known_s else max(known_s)
             self._entered = (process, needed_s <= room_s)
         return self._entered[1]
+
+    def after_pilot(self, levels: Sequence[CaseLevels]) -> int | None:
+        """Choose the rounds of the later processes, and return how many samples a visit needs; None: it is unknown.
+
+        Parameters
+        ----------
+        levels : sequence of CaseLevels
+            Of the first processes.
+        """
+        if not levels:
+            return None
+        most = max(job.round for job in self.jobs) + 1
+        self.rounds = min(round(median(one.rounds_advised for one in levels)), most)
+        return max(one.samples_advised for one in levels)
 
     def started(self, process: int, seconds: float) -> None:
         """The process of a job was started in this time."""

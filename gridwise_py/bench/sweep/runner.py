@@ -25,13 +25,14 @@ from ..cases.mode import Mode
 from ..results.context import run_header
 from ..results.entries import result_of
 from ..results.model import CaseKey, Result, Results
+from ..results.precision import levels_of
 from ..results.reader import read_results
 from ..results.shares import calibrated, with_shares
 from ..results.ticks import read_ticks
 from ..results.writer import ResultsWriter
 from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
-from .budget import CostModel, Schedule, choose_n
+from .budget import PILOT_PROCESSES, PILOT_ROUNDS, CostModel, Schedule, choose_n
 from .suite import Job, in_processes
 from .worker import Worker, WorkerError, measure_isolated, measure_job
 
@@ -219,9 +220,11 @@ def _run_jobs(
             todo.append(job)
     with _Measuring(request, adapter, device, progress) as measuring:
         for i, planned in enumerate(todo):
+            if request.fills_budget and planned.process >= PILOT_PROCESSES and measuring.samples is None:
+                measuring.samples = schedule.after_pilot(levels_of(results, measuring.start_s))
             job = schedule.fitted(planned)
             if job is None:
-                if planned.process == 0:
+                if planned.process == planned.round == 0:
                     progress.left_out(planned)
                 continue
             schedule.started(job.process, measuring.prepare(job))
@@ -240,6 +243,10 @@ def _run_jobs(
                 writer.header = header
                 with suppress(OSError):
                     writer.save()
+    header = replace(header, levels=levels_of(results, measuring.start_s))
+    if writer is not None:
+        writer.header = header
+        writer.planned = len(results) if request.fills_budget else writer.planned
     document = replace(header, results=tuple(results))
     document = replace(document, results=tuple(document.in_order()))
     if writer is not None:
@@ -269,6 +276,10 @@ class _Measuring:
         self.device = device
         self._worker: Worker | None = None
         self._of_process: int | None = None
+        #: What the start of a worker took, the last one.
+        self.start_s: float = 0.0
+        #: Samples that a visit needs at most, once the pilot has shown it.
+        self.samples: int | None = None
         self._problem: str | None = None
 
     def __enter__(self) -> _Measuring:
@@ -293,10 +304,18 @@ class _Measuring:
         self._progress.process(job.process)
         self._problem = None
         try:
-            self._worker, self._of_process = Worker(self._adapter, self._request.protocol, name), job.process
+            self._worker, self._of_process = Worker(self._adapter, self._protocol, name), job.process
         except WorkerError as error:
             self._problem = str(error)
-        return time.perf_counter() - begin_s
+        self.start_s = time.perf_counter() - begin_s
+        return self.start_s
+
+    @property
+    def _protocol(self) -> SamplingProtocol:
+        protocol = self._request.protocol
+        if self.samples is None or self.samples >= protocol.max_samples:
+            return protocol
+        return replace(protocol, max_samples=self.samples, block_trials=min(protocol.block_trials, self.samples))
 
     def _end_worker(self) -> None:
         worker, self._worker = self._worker, None
@@ -344,6 +363,9 @@ def _schedule(
     if on_cpu and jobs_at is not None:
         chosen_n = resumed_n or choose_n(lambda n: of_all(jobs_at(n), processes), model, request.budget_s)
         jobs = jobs_at(chosen_n)
+    if request.fills_budget and not any(job.round for job in jobs):
+        # The pilot shows how many of these rounds are worth their time.
+        jobs = [replace(job, round=number) for number in range(PILOT_ROUNDS + 1) for job in jobs]
     all_jobs = of_all(jobs, MOST_PROCESSES if request.fills_budget else processes)
     budget_s = request.budget_s if request.fills_budget or chosen_n is not None else None
     schedule = Schedule(

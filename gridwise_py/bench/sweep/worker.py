@@ -31,6 +31,7 @@ from ..results.entries import result_of
 from ..results.model import Result
 from ..sampling.measure import measure_case
 from ..sampling.protocol import SamplingProtocol
+from .machine_load import LoadWatch
 from .suite import Job
 
 __all__ = ["CASE_TIMEOUT_S", "Worker", "WorkerError", "measure_isolated", "measure_job"]
@@ -43,9 +44,10 @@ _END_TIMEOUT_S = 20.0
 
 def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) -> Result:
     """Measure a job in this process and return its result."""
+    watch = LoadWatch()
     measured = measure_case(device, job.case, protocol, job.mode, check=job.checks)
     found = result_of(measured, position=job.position, round_number=job.round, process=job.process)
-    return found if job.checks else replace(found, checked=False)
+    return replace(found, checked=job.checks, other_load=watch.share())
 
 
 class WorkerError(Exception):
