@@ -45,14 +45,10 @@ def calibrate(adapter: str | None, refresh: bool, repeatability: bool, form: str
     from ..runtime.gpu_clock import clock_held
 
     device = request_device(adapter)
-<<<<<<< HEAD
-    with showing_progress() as progress, clock_held(device):
-=======
     if repeatability:
         _learn(device, adapter, form)
         return
-    with showing_progress() as progress:
->>>>>>> w-stats
+    with showing_progress() as progress, clock_held(device):
         found = run(device, refresh=refresh, progress=progress)
     if form == "json":
         click.echo(json.dumps(found.to_dict(), indent=1))
