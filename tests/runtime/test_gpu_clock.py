@@ -2,6 +2,7 @@
 
 import json
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -120,6 +121,38 @@ def test_uploads_do_not_count_as_work(gpu):
     time.sleep(0.002)
     gw.asarray(np.zeros(1 << 22, dtype=np.uint32), gpu)
     assert activity.last_ns == last_ns
+
+
+class Held:
+    released = 0
+
+    def release(self):
+        self.released += 1
+
+
+def test_commands_hold_the_clock_where_they_can(gpu, device, monkeypatch):
+    held = Held()
+    monkeypatch.setattr(gpu_clock.clock, "hold", lambda info, *, stacklevel: held)
+    with gpu_clock.clock_held(gpu) as state:
+        assert (state, held.released) == ("held", 0)
+    assert held.released == 1
+    with pytest.raises(KeyError), gpu_clock.clock_held(gpu):
+        raise KeyError
+    assert held.released == 2
+
+    def refuse(info, *, stacklevel):
+        warnings.warn("two GPUs may be meant", gw.GridwiseWarning, stacklevel=stacklevel)
+
+    monkeypatch.setattr(gpu_clock.clock, "hold", refuse)
+    with gpu_clock.clock_held(gpu) as state:
+        assert state == "not held"
+    monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info: True)  # by other code of the process
+    with gpu_clock.clock_held(gpu) as state:
+        assert state == "held"
+    monkeypatch.undo()
+    if gw.capabilities(device).is_cpu:
+        with gpu_clock.clock_held(device) as state:
+            assert state == "not applicable"
 
 
 def _never():
