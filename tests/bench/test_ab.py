@@ -241,6 +241,14 @@ def test_the_worker_imports_the_library_of_its_side_only(tmp_path):
         worker.ask("hello", adapter=3)
 
 
+def test_the_worker_does_not_find_the_modules_beside_its_program(tmp_path):
+    other = _package(tmp_path / "other", "7")
+    (other / "gridwise_py" / "__init__.py").write_text("import turns\n")
+    environment = Environment("other", "checkout", Path(sys.executable), other)
+    with Worker(environment) as worker, pytest.raises(SideError, match="No module named 'turns'"):
+        worker.ask("hello", adapter=None)
+
+
 # ---- verdicts
 
 P5 = 5
@@ -272,6 +280,13 @@ def test_noise_of_any_size_is_hardly_ever_called_a_difference():
     rng = np.random.default_rng(1)
     kinds = [v.kind for _ in range(100) for v in judge_paired([_pairs(rng, 0.0, 0.05) for _ in range(4)])]
     assert sum(kind in (VerdictKind.FASTER, VerdictKind.SLOWER) for kind in kinds) <= 0.015 * len(kinds)
+
+
+def test_a_single_row_of_any_noise_is_wrong_in_one_of_a_hundred():
+    """An interval beyond the threshold alone would be wrong in four."""
+    rng = np.random.default_rng(6)
+    kinds = [judge_paired([_pairs(rng, 0.0, 0.05)])[0].kind for _ in range(400)]
+    assert 0 < sum(kind in (VerdictKind.FASTER, VerdictKind.SLOWER) for kind in kinds) <= 8
 
 
 def test_two_levels_are_not_called_a_difference():
@@ -448,6 +463,14 @@ def test_rows_of_kernels(fake):
     assert measured.cases[0].median_ns("kernel a", "OLD") == pytest.approx(
         measured.cases[0].median_ns("gpu_span", "OLD") / 4
     )
+
+
+def test_passes_of_one_kernel_have_numbers(fake):
+    for side in SIDES:
+        own = fake.said[side, "turn"]
+        fake.said[side, "turn"] = lambda options, own=own: own(options) | {"labels": ["pass", "pass"]}
+    measured = _measured(Settings(pairs=2, rounds=1, kernels=True), CASES[:1])
+    assert set(measured.cases[0].logs) == {"gpu_span", "kernel pass 1", "kernel pass 2"}
 
 
 def test_a_kernel_of_one_side_has_no_row(fake):

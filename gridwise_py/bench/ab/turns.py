@@ -400,10 +400,11 @@ def _row_times(case: MeasuredCase, answer: Mapping[str, Any], kernels: bool) -> 
     series: dict[str, list[float | None]] = {"gpu_span": answer["gpu_span"]}
     if case.job.mode is Mode.LATENCY or not any(answer["gpu_span"]):
         series["cpu_wall"] = answer["cpu_wall"]
-    labels = answer["labels"]
+    labels: list[str] = answer["labels"]
     if kernels and len(labels) > 1:
         for i, label in enumerate(labels):
-            series[f"kernel {label}"] = [sample[i] for sample in answer["kernels"] if sample]
+            number = f" {labels[:i].count(label) + 1}" if labels.count(label) > 1 else ""  # passes of one kernel
+            series[f"kernel {label}{number}"] = [sample[i] for sample in answer["kernels"] if sample]
     found: dict[str, float] = {}
     for row, samples in series.items():
         valid = [sample for sample in samples if sample]
