@@ -65,7 +65,8 @@ class BenchProgress(RunProgress):
         self._running: Job | None = None
         self._compile_s = 0.0
         self._to_come: Sequence[Job] = ()
-        self._done, self._total, self._process = 0, 0, 0
+        self._done, self._total = 0, 0
+        self._process: int = 0
         self._live: Live | None = None
         self._ended = threading.Event()
         self._said_s = 0.0

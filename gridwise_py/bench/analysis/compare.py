@@ -324,6 +324,8 @@ class _Part:
     def uncertainty(self, rounds: Sequence[Result], step_ns: float) -> float | None:
         """Return the uncertainty of the median of all rounds, as the table of a run does."""
         series = self.series(rounds)
+        if not series:
+            return None
         processes = [result.process for result in rounds if self.of(result) is not None]
         summary = (series[0] if len(series) == 1 else pooled_series(series, processes)).summary
         return None if summary is None else summary.uncertainty(step_ns)

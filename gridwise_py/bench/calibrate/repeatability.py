@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import wgpu
 
@@ -77,8 +77,8 @@ def known_spreads(device: wgpu.GPUDevice) -> tuple[LearntSpread, ...]:
 def spreads_of_adapter(adapter: str, backend: str, driver: str) -> tuple[LearntSpread, ...]:
     """Return what was learnt on this machine for an adapter of which only the names are known."""
     for _, data in cache.documents(_KIND):
-        key = data.get("device")
-        if data.get("format") == _FORMAT and isinstance(key, dict):
+        if data.get("format") == _FORMAT and isinstance(data.get("device"), dict):
+            key = cast(dict[str, Any], data["device"])
             found = _read(data)
             if found and [key.get(name) for name in ("adapter", "backend", "driver")] == [adapter, backend, driver]:
                 return found

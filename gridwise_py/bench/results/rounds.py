@@ -119,7 +119,7 @@ def _of_processes(summary: Summary, rounds: Sequence[Series], processes: Sequenc
     found = mean_level(process_levels(blocks, of_blocks))
     errors = process_errors(blocks, of_blocks)
     within = math.hypot(*errors) / errors.size
-    reach = float(replace(found, error=max(found.error, within)).reach(0.95))
+    reach = float(replace(found, within=within).reach(0.95))
     # Two processes may lie so far apart that their interval says nothing.
     low, high = math.exp(found.value - min(reach, 50.0)), math.exp(found.value + min(reach, 50.0))
     return replace(summary, median_ns=math.exp(found.value), ci_low_ns=low, ci_high_ns=high)

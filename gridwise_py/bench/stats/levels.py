@@ -52,26 +52,32 @@ class Difference:
     error : float
     degrees : float
         At least 1.
+    within : float
+        The part of the error that the samples within processes show. Levels may be equal by chance, or by the step of
+        the clock, so the interval reaches at least so far.
     """
 
     value: float
     error: float
     degrees: float
+    within: float = 0.0
 
     def reach(self, confidence: float | NDArray[np.float64]) -> NDArray[np.float64]:
         """Return half the width of the interval, by Student's t."""
         from scipy.special import stdtrit
 
-        return np.asarray(stdtrit(self.degrees, (1 + np.asarray(confidence)) / 2) * self.error, dtype=np.float64)
+        student = stdtrit(self.degrees, (1 + np.asarray(confidence)) / 2) * self.error
+        return np.asarray(np.maximum(student, self.within), dtype=np.float64)
 
     @property
     def p_value(self) -> float:
         """Of the t test for any difference from 0."""
         from scipy.special import stdtr
 
-        if not self.error:
+        error = max(self.error, self.within)
+        if not error:
             return float(not self.value)
-        return float(2 * stdtr(self.degrees, -abs(self.value) / self.error))
+        return float(2 * stdtr(self.degrees, -abs(self.value) / error))
 
 
 # ---- levels
@@ -99,7 +105,8 @@ def process_levels(
     statistic : {"median", "interquartile mean"}
     """
     logs = [math.log(np.median(block) if statistic == "median" else interquartile_mean(block)) for block in blocks]
-    return np.array([np.mean([logs[i] for i in of_one]) for of_one in _by_process(processes)])
+    levels = [sum(logs[i] for i in of_one) / len(of_one) for of_one in _by_process(processes)]
+    return np.array(levels, dtype=np.float64)
 
 
 def process_errors(blocks: Sequence[NDArray[np.float64]], processes: Sequence[int]) -> NDArray[np.float64]:

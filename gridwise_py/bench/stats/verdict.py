@@ -107,7 +107,7 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         _IN_ROUNDS,
     ),
     Cause.RANK_TEST: (
-        "the rank test does not agree",
+        "the test for any difference does not agree",
         "take more samples, or compare fewer rows at once",
     ),
     Cause.CLOCK_DIFFERS: (
@@ -613,10 +613,9 @@ def _difference_of(pair: Pair, old: _Side, new: _Side, statistic: str) -> Differ
     levels = old.levels(statistic), new.levels(statistic)
     found = paired_difference(*levels) if pair.paired else difference(*levels, pair.repeatability)
     assert found is not None, "a side has several processes"
-    # Levels may be equal by chance, or by the step of the clock; the samples within the processes vary nevertheless.
     errors = [process_errors(side.blocks, side.processes) for side in (old, new)]
     within = math.hypot(*(math.hypot(*of_side) / of_side.size for of_side in errors))
-    return replace(found, error=max(found.error, within))
+    return replace(found, within=within)
 
 
 def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Generator) -> tuple[Evidence, Limits]:
@@ -734,7 +733,7 @@ def decide(evidence: Evidence, limits: Limits) -> Verdict:
     if cleared is not None and limits.forbids_difference is not None:
         return _ambiguous(e, limits.forbids_difference, f"{lies}, but {limits.forbids_difference.statement}")
     if cleared is not None:
-        return _settled(e, cleared, f"{lies}, and the rank test agrees (p = {p})")
+        return _settled(e, cleared, f"{lies}, and the test for any difference agrees (p = {p})")
     if within:
         return _settled(e, VerdictKind.SAME, lies)
     cause, needed = _why_wide(e) if limits.widens in (None, Cause.PROCESSES_DIFFER) else (limits.widens, None)

@@ -40,8 +40,8 @@ _COMPILE_GPU_S = 0.3
 _CASE_S = 0.2
 _HOST_ITEM_S = 5e-8
 # The start of a process, and the first use of kernels that the driver has cached.
-_PROCESS_S = 3.0
-_CACHED_COMPILE_S = 0.2
+_PROCESS_S = 2.0
+_CACHED_COMPILE_S = 0.1
 # Share of the budget for the time before the first case and after the last.
 _AROUND_S = 5.0
 # Estimates may be too short by this factor: with cold caches, a sort compiled for 5 to 20 s on the same machine.
@@ -126,6 +126,8 @@ class CostModel:
 def choose_n(jobs_at: Callable[[int], Sequence[Job]], model: CostModel, budget_s: float) -> int:
     """Return the largest n at which all jobs are expected to end within a budget; the smallest if none fits.
 
+    The reserve is for the first process, which compiles. A later one that would end after the budget is left out.
+
     Parameters
     ----------
     jobs_at : callable
@@ -135,7 +137,9 @@ def choose_n(jobs_at: Callable[[int], Sequence[Job]], model: CostModel, budget_s
     """
     room_s = _RESERVE * (budget_s - _AROUND_S)
     for n in CHOICES_OF_N:
-        if _total_s(jobs_at(n), model) <= room_s:
+        jobs = jobs_at(n)
+        first_s = _total_s([job for job in jobs if job.process == 0], model)
+        if first_s <= room_s and _total_s(jobs, model) <= budget_s - _AROUND_S:
             return n
     return CHOICES_OF_N[-1]
 

@@ -259,10 +259,13 @@ def _run_jobs(
 
 
 def _in_numbers(request: Request, *, on_cpu: bool) -> Request:
-    """Return a request with its number of processes, which share the sampling time of a case."""
+    """Return a request with its number of processes, which share the time of a case."""
     processes = request.processes or (PROCESSES_ON_CPU if on_cpu else PROCESSES)
-    timeout_s = request.protocol.timeout_s / processes
-    return replace(request, processes=processes, protocol=replace(request.protocol, timeout_s=timeout_s))
+    protocol = replace(request.protocol, timeout_s=request.protocol.timeout_s / processes)
+    if on_cpu:
+        # Each process of a GPU must raise its clock again; here there is none to raise.
+        protocol = replace(protocol, warmup_s=protocol.warmup_s / processes)
+    return replace(request, processes=processes, protocol=protocol)
 
 
 class _Measuring:

@@ -188,6 +188,10 @@ def _job_data(job: Job) -> dict[str, Any]:
     return {**asdict(job), "mode": job.mode.value}
 
 
+def _job_of(data: Mapping[str, Any]) -> Job:
+    return Job(Case(**data["case"]), Mode(data["mode"]), data["position"], data["round"], data["process"])
+
+
 # ---- in the worker
 
 
@@ -216,9 +220,7 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         return
     answer({})
     for line in requests:
-        data = json.loads(line)
-        job = Job(**{**data, "case": Case(**data["case"]), "mode": Mode(data["mode"])})
-        answer({"result": measure_job(device, job, protocol).to_json()})
+        answer({"result": measure_job(device, _job_of(json.loads(line)), protocol).to_json()})
 
 
 if __name__ == "__main__":
