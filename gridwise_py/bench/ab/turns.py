@@ -7,7 +7,7 @@ import random
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +78,8 @@ class NotComparable(Exception):
     """The sides run on different adapters."""
 
 
-@dataclass
 class MeasuredCase:
-    """What was measured of a case.
+    """A case and what is measured of it, pair by pair.
 
     Attributes
     ----------
@@ -99,14 +98,15 @@ class MeasuredCase:
         The smallest difference between two timestamps that was seen, per trial.
     """
 
-    job: Job
-    trials: int = 0
-    samples: int = 0
-    errors: dict[str, str] = field(default_factory=dict[str, str])
-    wrong: dict[str, str] = field(default_factory=dict[str, str])
-    logs: dict[str, list[list[float]]] = field(default_factory=dict[str, list[list[float]]])
-    times_ns: dict[str, dict[str, list[float]]] = field(default_factory=dict[str, dict[str, list[float]]])
-    step_ns: float = math.inf
+    def __init__(self, job: Job):
+        self.job: Job = job
+        self.trials: int = 0
+        self.samples: int = 0
+        self.errors: dict[str, str] = {}
+        self.wrong: dict[str, str] = {}
+        self.logs: dict[str, list[list[float]]] = {}
+        self.times_ns: dict[str, dict[str, list[float]]] = {}
+        self.step_ns: float = math.inf
 
     def median_ns(self, row: str, side: str) -> float:
         """Return the median of the turns."""
@@ -119,7 +119,7 @@ class MeasuredCase:
         return {row: sum(step / self.median_ns(row, side) for side in SIDES) for row in self.logs}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Measured:
     """All that was measured.
 
@@ -136,10 +136,9 @@ class Measured:
     clock: str
     cases: list[MeasuredCase]
 
-    @property
-    def is_cpu(self) -> bool:
-        """Whether the adapter is software on the CPU."""
-        return self.sides[SIDES[0]]["adapter"].get("adapter_type") == "CPU"
+
+def _is_cpu(adapter: Mapping[str, Any]) -> bool:
+    return adapter.get("adapter_type") == "CPU"
 
 
 def measure_in_turns(
@@ -179,8 +178,9 @@ def measure_in_turns(
             progress(f"pair of processes {pair + 1} of {settings.pairs}: starting")
             with _started(environments, settings, rng) as both:
                 if measured is None:
-                    measured = Measured(both.said, _held(stack, both.said[SIDES[0]]["adapter"]), [])
-                    measured.cases = [MeasuredCase(job) for job in jobs_at(measured.is_cpu)]
+                    adapter = both.said[SIDES[0]]["adapter"]
+                    cases = [MeasuredCase(job) for job in jobs_at(_is_cpu(adapter))]
+                    measured = Measured(both.said, _held(stack, adapter), cases)
                 for i, case in enumerate(rng.sample(measured.cases, len(measured.cases)), start=1):
                     if not case.errors:
                         progress(f"pair {pair + 1} of {settings.pairs}, case {i} of {len(measured.cases)}: {case.job}")
@@ -191,7 +191,7 @@ def measure_in_turns(
 
 def _held(stack: ExitStack, adapter: Mapping[str, Any]) -> str:
     """Hold the clock of the GPU in this process, which only waits, until the end of the stack."""
-    if adapter.get("adapter_type") == "CPU":
+    if _is_cpu(adapter):
         return "not applicable"
     held = clock.hold(adapter, stacklevel=1)
     if held is None:
