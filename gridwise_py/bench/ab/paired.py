@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,19 +102,20 @@ class _Estimate:
 
     def reach_with(self, confidence: float, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return half the interval with other numbers of pairs of the same spread."""
-        from scipy.stats import t
+        from scipy.special import stdtrit
 
-        return t.ppf((1 + confidence) / 2, pairs - 1) * self.spread * np.sqrt(self.pairs / pairs) + self.error
+        student = np.asarray(stdtrit(pairs - 1, (1 + confidence) / 2), dtype=np.float64)
+        return student * self.spread * np.sqrt(self.pairs / pairs) + self.error
 
     @property
     def p_value(self) -> float:
         """Of a difference at least as large, if there is none."""
-        from scipy.stats import t
+        from scipy.special import stdtr
 
         beyond = max(abs(self.centre) - self.error, 0.0)
         if not self.spread:
             return 0.0 if beyond else 1.0
-        return float(2 * t.sf(beyond / self.spread, self.pairs - 1))
+        return float(2 * stdtr(self.pairs - 1, -beyond / self.spread))
 
 
 def judge_paired(rows: Sequence[PairedDifferences], *, threshold: float = 0.01) -> list[PairedVerdict]:
@@ -135,10 +137,15 @@ def judge_paired(rows: Sequence[PairedDifferences], *, threshold: float = 0.01) 
     estimates = [_estimate(row) for row in rows]
     if not estimates:
         return []
-    from scipy.stats import false_discovery_control
+    corrected = [float(p) for p in _scipy_stats().false_discovery_control([e.p_value for e in estimates])]
+    return [_verdict(estimate, p, threshold) for estimate, p in zip(estimates, corrected, strict=True)]
 
-    corrected = false_discovery_control([estimate.p_value for estimate in estimates])
-    return [_verdict(estimate, float(p), threshold) for estimate, p in zip(estimates, corrected, strict=True)]
+
+def _scipy_stats() -> Any:
+    """Return scipy.stats, which has no types; loaded when it is needed, since that takes long."""
+    from scipy import stats
+
+    return stats
 
 
 def _estimate(row: PairedDifferences) -> _Estimate:
