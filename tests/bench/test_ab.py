@@ -674,7 +674,7 @@ def test_a_wrong_result_has_its_exit_code(tmp_path, monkeypatch):
 @pytest.mark.parametrize("mode", ["hot", "cold", "batch", "latency"])
 def test_every_primitive_in_every_mode(monkeypatch, mode):
     monkeypatch.chdir(ROOT)
-    names = ["copy", "map", "vector_add", "reduce", "scan", "matmul"]
+    names = ["copy", "map", "reduce", "matmul"]
     words = ["--n", 64, "--pairs", 2, "--rounds", 1, "--turn-s", "0.001", "--datatype", "f32", "--kernels"]
     result = _run("ab", ".", ".", *names, "--mode", mode, *words, "--gate", "99%")
     assert result.exit_code in (0, 1), result.output
