@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import wgpu
 
+from .activity import Activity
 from .fork_guard import inherited
 
 __all__ = [
@@ -124,6 +125,8 @@ class DeviceState:
         Whether `timeout_s` is set; if not, the environment variable counts.
     timeout_s : float or None
         The limit of a wait; None for none.
+    activity : Activity
+        When the GPU was last at work.
     submissions : deque of str
         The names of the last submissions, for messages.
     probe_layout : wgpu.GPUBindGroupLayout or None
@@ -141,6 +144,7 @@ class DeviceState:
     """
 
     __slots__ = (
+        "activity",
         "context",
         "end",
         "flush",
@@ -157,6 +161,7 @@ class DeviceState:
 
     def __init__(self, device: wgpu.GPUDevice):
         self.end: DeviceEnd = DeviceEnd(device)
+        self.activity: Activity = Activity()
         self.losses_seen: int = 0
         self.wait: tuple[str, Callable[[], Any]] | None = None
         self.timeout_is_fixed: bool = False

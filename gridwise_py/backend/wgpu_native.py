@@ -41,6 +41,7 @@ __all__ = [
     "is_destroyed",
     "map_buffer",
     "memory_of_mapped",
+    "note_work",
     "parse_types_alone",
     "queue_is_idle",
     "submit",
@@ -98,12 +99,14 @@ def wait_idle(device: wgpu.GPUDevice) -> None:
     """
     check_process()
     before_queue_use(device, "waiting for the GPU")
+    begin_ns = time.perf_counter_ns()
     try:  # not device_errors(), which would add a microsecond to the times
         _wait(device)[1]()
     except (RuntimeError, AttributeError) as error:  # raised by wgpu-py if another thread destroys the device
         if isinstance(error, GridwiseError) or not is_lost(device):
             raise
         raise lost_error(str(error), "waiting for the GPU") from error
+    state_of(device).activity.waited(begin_ns, time.perf_counter_ns())
     check_not_lost(device)
 
 
@@ -142,6 +145,7 @@ def map_buffer(
     check_process()
     method, wait = _wait(device)
     limit_s = timeout_s(device) if method == _WAIT_TIMED else None
+    begin_ns = time.perf_counter_ns()
     if limit_s is not None:
         wait()
     with device_errors("reading from the GPU", device):
@@ -152,6 +156,7 @@ def map_buffer(
             # and with it the news that the buffer is mapped.
             _wait_for(device, mapped, limit_s)
         promise.sync_wait()
+    state_of(device).activity.waited(begin_ns, time.perf_counter_ns())
 
 
 def _wait_for(device: wgpu.GPUDevice, event: Any, limit_s: float | None) -> None:
@@ -178,30 +183,42 @@ def memory_of_mapped(buffer: wgpu.GPUBuffer, size_bytes: int) -> np.ndarray | No
 
 
 def submit(
-    device: wgpu.GPUDevice, commands: Sequence[wgpu.GPUCommandBuffer], what: str, *, waited_for: bool = False
+    device: wgpu.GPUDevice,
+    commands: Sequence[wgpu.GPUCommandBuffer],
+    what: str,
+    *,
+    waited_for: bool = False,
+    is_transfer: bool = False,
 ) -> None:
-    """Submit command buffers; `what` names them in messages.
+    """Submit command buffers; `what` names them in messages. Transfers do not raise the GPU's clock.
 
     A driver may block in a submission while earlier ones run (lavapipe, Mesa 22.3.6), and no timeout ends that. So with
     a timeout, a submission that is `waited_for` anyway first waits, within the limit, for the earlier ones.
     """
     if waited_for and _wait(device)[0] == _WAIT_TIMED:
         wait_idle(device)
-    submit_by(device, lambda: device.queue.submit(commands), what)
+    submit_by(device, lambda: device.queue.submit(commands), what, is_transfer=is_transfer)
 
 
-def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str) -> None:
+def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str, *, is_transfer: bool = False) -> None:
     """Call a function that submits, unless the device was destroyed; `what` names it in messages."""
     state = state_of(device)
     if state.recorders:
         check_queue_use(device, what)
     state.submissions.append(what)
+    if not is_transfer:
+        note_work(device)
     with state.end.lock:
         if state.pending:  # asked for in here: another thread may be about to submit them
             submit_pending(device)
         if state.end.reached:  # wgpu would end the process
             check_not_lost(device, what)
         call()
+
+
+def note_work(device: wgpu.GPUDevice) -> None:
+    """Note that work for the GPU's cores is submitted now."""
+    state_of(device).activity.submitted(time.perf_counter_ns(), lambda: _polled(device))
 
 
 def submit_is_wgpus(device: wgpu.GPUDevice) -> bool:
@@ -221,6 +238,11 @@ def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
     check_process()
     before_queue_use(device, "asking whether the queue is idle")
     check_not_lost(device)
+    return _polled(device)
+
+
+def _polled(device: wgpu.GPUDevice) -> bool | None:
+    """As `queue_is_idle`, without checks."""
     try:
         from wgpu.backends.wgpu_native import ffi, lib
 
@@ -443,6 +465,7 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
             submit_pending(of_device)
             if end.reached:
                 check_not_lost(of_device, "queue.submit()")
+            note_work(of_device)
             type(target).submit(target, commands)
         for command in commands:
             command.__dict__["_gridwise_submitted"] = True

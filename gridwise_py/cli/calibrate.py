@@ -42,12 +42,13 @@ def calibrate(adapter: str | None, refresh: bool, repeatability: bool, form: str
     """
     from .. import request_device
     from ..bench.calibrate.calibration import calibrate as run
+    from ..runtime.gpu_clock import clock_held
 
     device = request_device(adapter)
     if repeatability:
         _learn(device, adapter, form)
         return
-    with showing_progress() as progress:
+    with showing_progress() as progress, clock_held(device):
         found = run(device, refresh=refresh, progress=progress)
     if form == "json":
         click.echo(json.dumps(found.to_dict(), indent=1))

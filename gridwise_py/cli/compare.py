@@ -68,8 +68,9 @@ def compare(
 ) -> None:  # fmt: skip
     """Judge the results file NEW against OLD, row by row: faster, slower, same or ambiguous.
 
-    If many rows are ambiguous, measure both files in more processes: gridwise bench --processes 10. Two files of one
-    process each cannot tell new code from a new process in mode latency and in CPU walls.
+    If many rows are ambiguous, measure both files in more processes (gridwise bench --processes 10, on a busy machine
+    also --rounds 5), or measure both versions in turns: gridwise ab. Two files of one process each cannot tell new code
+    from a new process in mode latency and in CPU walls.
 
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
     the files cannot be compared, 4 if a result in them is wrong. Ambiguous rows, and CPU walls without --gate-walls,
@@ -78,7 +79,7 @@ def compare(
     from ..bench.analysis.compare import compare as compare_documents
     from ..bench.calibrate.repeatability import spreads_of_adapter
     from ..bench.report.comparison import render, render_rich
-    from ..bench.results.reader import read_results
+    from ..bench.results.reader import content_of, parse
     from ..display.terminal import clean_lines
 
     if not threshold:
@@ -90,9 +91,10 @@ def compare(
         check_output(out, "--out", (old, new))
     with showing_progress(PATIENCE_S) as progress:
         progress(f"reading {old.name}")
-        before = read_results(old)
+        contents = [content_of(path) for path in (old, new)]
+        before = parse(contents[0], old.name)
         progress(f"reading {new.name}")
-        after = read_results(new)
+        after = parse(contents[1], new.name)
         progress(f"comparing {len(after.results)} results")
         found = compare_documents(
             before,
@@ -102,6 +104,7 @@ def compare(
             force=force,
             across=across,
             gate_walls=gate_walls,
+            same_file=contents[0] == contents[1],
             spreads=spreads_of_adapter(after.device.adapter, after.device.backend, after.device.driver),
         )
     # The obstacles are printed once: on stderr, unless the output on stdout has them.

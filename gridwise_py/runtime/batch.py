@@ -18,7 +18,7 @@ from ..backend.device_state import Recorder, state_of, submit_pending
 from ..backend.fork_guard import check_process, inherited
 from ..backend.raw_commands import encode_together, prepared_submission, record_together
 from ..backend.timeout import note_submission
-from ..backend.wgpu_native import guard_order, submit_is_wgpus
+from ..backend.wgpu_native import guard_order, note_work, submit_is_wgpus
 from ..timing.queries import TimingSession
 from .context import DeviceContext, context_of
 from .device import default_device
@@ -199,6 +199,7 @@ def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[Pend
         return bool(pending) and pending[0] is calls[0]
 
     note_submission(device, title)
+    note_work(device)
     # `commands` lives until the end of this function, and so does what the handle of a submission points to.
     submit = prepared_submission(device, commands, is_pending, forget) if by_c else None
     if submit is not None:

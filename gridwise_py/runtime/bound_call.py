@@ -11,7 +11,7 @@ import wgpu
 
 from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process, in_thread
-from ..backend.wgpu_native import wait_idle
+from ..backend.wgpu_native import note_work, wait_idle
 from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError, TimingUnavailable
 from ..planning.plan import Plan
@@ -23,6 +23,7 @@ from .chunked_array import Items, ItemsT, check_usable, parts
 from .context import DeviceContext
 from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
+from .gpu_clock import clock_doubt
 from .memory import Lease
 from .observer import Observer
 from .run import Measurement, Run, launch, record_marked
@@ -283,7 +284,8 @@ class BoundCall(Generic[ItemsT]):
         # An int of Python, so that whoever multiplies by it does so without the width of a numpy scalar.
         plan, measurement = bound.plan, None
         if enable_gpu_timing or enable_cpu_timing:
-            measurement = Measurement(plan.kernels, plan.work, session, int(trials), cpu or {})
+            doubt = clock_doubt(self._device)
+            measurement = Measurement(plan.kernels, plan.work, session, int(trials), cpu or {}, doubt)
             self._last_timed = measurement
         return Run(plan, self.parsed.outputs, encoder, measurement)
 
@@ -297,7 +299,9 @@ class BoundCall(Generic[ItemsT]):
         session = context.session(stack_level + 2)
         spans = None if session is None else ReservedSpans(session, bound.labels)
         recorder.add(self.name, bound, trials, parsed, spans)
-        self._last_timed = measurement = Measurement(plan.kernels, plan.work, session, int(trials), {})
+        note_work(self._device)  # by the time of the call; its submission follows soon
+        doubt = clock_doubt(self._device)
+        self._last_timed = measurement = Measurement(plan.kernels, plan.work, session, int(trials), {}, doubt)
         return Run(plan, parsed.outputs, None, measurement)
 
     def get_timing_result(self) -> TimingResult:

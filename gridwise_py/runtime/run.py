@@ -6,6 +6,7 @@ import functools
 import gc
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Generic
 
 import wgpu
@@ -20,6 +21,7 @@ from ..timing.result import TimingResult
 from .chunked_array import ItemsT
 from .compile_threads import compile_threads
 from .encodable import Encodable
+from .gpu_clock import ClockDoubt
 from .observer import Observer
 
 __all__ = ["Measurement", "Run", "Timed", "bracket", "launch", "record_marked", "submit", "submit_blocking"]
@@ -156,7 +158,7 @@ def record_marked(
 class Measurement:
     """What a timed call left to be read: timestamps on the GPU, and the CPU's times. Holds no arrays."""
 
-    __slots__ = ("_cpu", "_kernels", "_result", "_session", "_trials", "_work")
+    __slots__ = ("_cpu", "_doubt", "_kernels", "_result", "_session", "_trials", "_work")
 
     def __init__(
         self,
@@ -165,12 +167,14 @@ class Measurement:
         session: TimingSession | None,
         trials: int,
         cpu: dict[str, Any],
+        doubt: ClockDoubt | None = None,
     ):
         self._kernels = kernels
         self._work = work
         self._session = session
         self._trials = trials
         self._cpu = cpu
+        self._doubt = doubt
         self._result: TimingResult | None = None
 
     def result(self) -> TimingResult:
@@ -182,7 +186,7 @@ class Measurement:
                 for span in spans
                 if not span.valid
             )
-            self._result = TimingResult(
+            result = TimingResult(
                 tuple(kernel.label for kernel in self._kernels),
                 self._trials,
                 spans,
@@ -191,7 +195,11 @@ class Measurement:
                 work=self._work,
                 **self._cpu,
             )
-            self._session = None
+            if self._doubt is not None and self._kernels:
+                of_clock = self._doubt.warning(result.gpu_span_ns or result.cpu_total_time_ns)
+                result = replace(result, warnings=(*warnings, of_clock)) if of_clock is not None else result
+            self._result = result
+            self._session = self._doubt = None
         return self._result
 
 

@@ -14,6 +14,7 @@ from .. import settings
 from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process, in_thread
 from ..backend.raw_commands import RawCommands, joined
+from ..backend.wgpu_native import note_work
 from ..call_errors import explained
 from ..errors import ArgumentError
 from ..timing.queries import TimingSession
@@ -27,6 +28,7 @@ from .device import default_device
 from .encodable import Encodable, Spans
 from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
+from .gpu_clock import clock_doubt
 from .observer import Observer
 from .run import Measurement, Timed, launch
 
@@ -233,7 +235,10 @@ class Sequence:
                 first += len(call.plan.kernels)
         measurement = None
         if enable_gpu_timing or enable_cpu_timing:
-            measurement = self._last_timed = Measurement(captured.kernels, None, session, 1, cpu or {})
+            if recorder is not None:
+                note_work(device)  # as for a call: its submission follows soon
+            doubt = clock_doubt(device)
+            measurement = self._last_timed = Measurement(captured.kernels, None, session, 1, cpu or {}, doubt)
         return SequenceRun(captured.title, measurement)
 
     @explained(ASYNC_REMEDIES)

@@ -318,7 +318,7 @@ class Transfers:
             with step(observer, "copy to GPU", encoder, size):
                 encoder.copy_buffer_to_buffer(staging, 0, buffer, offset, size)
             with step(observer, "submit"):
-                submit(device, [encoder.finish()], "upload")
+                submit(device, [encoder.finish()], "upload", is_transfer=True)
 
         with self._up.lock, _Copies(device, self.threads) as copies:
             taken = self._up.take(chunk_bytes)
@@ -378,7 +378,7 @@ class Transfers:
                 encoder.copy_buffer_to_buffer(buffer, start, staging, 0, size_of(start))
             with step(observer, "submit"):
                 # Only before the first are there others' submissions that may take long.
-                submit(device, [encoder.finish()], "read", waited_for=number == 0)
+                submit(device, [encoder.finish()], "read", waited_for=number == 0, is_transfer=True)
 
         def map_and_copy(number: int, staging: wgpu.GPUBuffer, copies: _Copies) -> None:
             start = starts[number]

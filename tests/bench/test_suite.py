@@ -1,9 +1,11 @@
 """Suites, the order of cases, what a failing case does to the others, and runs that are gone on with."""
 
+import io
 import json
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -11,6 +13,8 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report.console import make_console
+from gridwise_py.bench.report.table import results_table
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.bench.results.rounds import pooled
@@ -312,6 +316,29 @@ def test_a_native_abort_is_the_error_of_its_case(device, monkeypatch, code, prob
     made = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT, isolate=True), None)
     assert [problem in entry.error for entry in made.results] == [True, True], made.results[0].error
     check_document(made.to_json(), "made")
+
+
+@pytest.mark.parametrize("state", ["held", "not held", "not applicable"])
+def test_a_run_says_whether_it_held_the_clock(device, monkeypatch, state):
+    inside, real = [], runner.measure_job
+
+    @contextmanager
+    def clock_held(_):
+        inside.append(True)
+        yield state
+        inside.append(False)
+
+    monkeypatch.setattr(runner, "clock_held", clock_held)
+    monkeypatch.setattr(runner, "measure_job", lambda *args: inside.append("job") or real(*args))
+    made = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT, processes=1), None)
+    assert inside == [True, *["job"] * len(made.results), False]
+    assert made.context.clock == state
+    check_document(made.to_json(), "made")
+    console = make_console(file=io.StringIO(), width=120)
+    console.print(results_table(made))
+    legend = {"held": "clock was held", "not held": "clock was not held"}.get(state)
+    assert ("clock was" in console.file.getvalue()) == (legend is not None)
+    assert legend is None or legend in console.file.getvalue()
 
 
 # ---- several processes

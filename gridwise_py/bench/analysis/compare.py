@@ -133,6 +133,8 @@ class Comparison:
     notes : tuple of str
     same_measurement : bool
         Whether both files hold one measurement: all times of their common cases are equal.
+    same_file : bool
+        Whether both files have the same content.
     """
 
     old_name: str
@@ -147,6 +149,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     remedy: str = ""
     same_measurement: bool = False
+    same_file: bool = False
 
     @property
     def comparable(self) -> bool:
@@ -178,6 +181,7 @@ def compare(
     force: bool = False,
     across: bool = False,
     gate_walls: bool = False,
+    same_file: bool = False,
     spreads: Sequence[LearntSpread] = (),
 ) -> Comparison:
     """Compare two results files of the same device, or rank two devices.
@@ -196,6 +200,8 @@ def compare(
         Rank the devices by case instead of judging old against new.
     gate_walls : bool
         Whether the gate applies to CPU walls, too. They depend on the process and on all other work of the machine.
+    same_file : bool
+        Whether both are read from files with the same content (the same sha256): then every row is `same`.
     spreads : sequence of LearntSpread
         How much processes differ on this device, if the files do not say it.
 
@@ -226,7 +232,8 @@ def compare(
         return Comparison(*names, threshold, gate, tuple(text for text, _ in firm), wrong=wrong, remedy=firm[-1][1])
     if soft and not force:
         return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
-    rows, broken, notes, same = _rows(old, new, threshold, gate, gate_walls, spreads)
+    rows, broken, notes, same = _rows(old, new, threshold, gate, gate_walls, same_file, spreads)
+    notes = (*_clock_note(old, new), *notes)
     forced = tuple(f"compared although they differ (--force): {text}" for text in soft)
     return Comparison(
         *names,
@@ -237,6 +244,7 @@ def compare(
         broken=broken,
         notes=(*forced, *notes),
         same_measurement=same,
+        same_file=same_file,
     )
 
 
@@ -265,6 +273,19 @@ def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[
     if modes[0] != modes[1]:
         soft.append(f"mode: OLD has {_words(modes[0])}, NEW has {_words(modes[1])}")
     return firm, soft
+
+
+def _clock_note(old: Results, new: Results) -> tuple[str, ...]:
+    """Return a note if one file was measured with the GPU's clock held, and the other one without."""
+    states = old.context.clock, new.context.clock
+    if "held" not in states or states[0] == states[1]:
+        return ()
+    held, other = ("OLD", "NEW") if states[0] == "held" else ("NEW", "OLD")
+    how = "did not hold" if "not held" in states else "may not have held"
+    return (
+        f"{held} held the GPU's clock, and {other} {how} it: rows of mode latency and short runs may differ by the "
+        f"clock alone; measure both with one version of gridwise",
+    )
 
 
 def _words(names: Sequence[str]) -> str:
@@ -316,6 +337,7 @@ def _rows(
     threshold: float,
     gate: float,
     gate_walls: bool,
+    same_file: bool,
     spreads: Sequence[LearntSpread],
 ) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[str, ...], bool]:
     spreads = _spreads(new) or _spreads(old) or spreads
@@ -372,7 +394,7 @@ def _rows(
             )
             pairs.append(pair if old_blocks and new_blocks else None)
     judged = [pair for pair in pairs if pair is not None]
-    same = bool(judged) and all(pair.old == pair.new for pair in judged)
+    same = bool(judged) and (same_file or all(pair.old == pair.new for pair in judged))
     verdicts = iter(judge_all([replace(pair, same_measurement=same) for pair in judged], threshold=threshold))
     done: list[Row] = []
     for row, pair in zip(rows, pairs, strict=True):

@@ -88,6 +88,9 @@ class Context(Record):
     suite : str or None
     resumed : tuple of str
         Start times of the earlier runs that this run continues.
+    clock : str or None
+        ``"held"``, ``"not held"`` or ``"not applicable"`` (a CPU adapter): whether the run held the GPU's clock. None
+        in files of earlier versions.
     """
 
     time: str
@@ -99,6 +102,7 @@ class Context(Record):
     command: tuple[str, ...] | None
     suite: str | None = None
     resumed: tuple[str, ...] = left_out(())
+    clock: str | None = left_out()
 
 
 # ---- the device
@@ -306,6 +310,7 @@ class Observation(Record):
     """One observation of the GPU by its driver."""
 
     sm_clock_mhz: int | None = None
+    max_sm_clock_mhz: int | None = None
     memory_clock_mhz: int | None = None
     power_w: float | None = None
     temperature_c: int | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import wgpu
 from ...errors import ArgumentError, GridwiseError
 from ...runtime.context import context_of
 from ...runtime.device import request_device
+from ...runtime.gpu_clock import clock_held
 from ...storage.records import Record
 from ...types.datatype import STORAGE_DATATYPES, as_datatype
 from ..calibrate.calibration import Calibration, calibrate_run
@@ -170,15 +171,29 @@ def run_jobs(
         If the results file could not be written at the end. A full disk during the run does not stop it: all finished
         cases are written again after the next case.
     """
-    progress = progress or RunProgress()
+    with ExitStack() as stack:
+        return _run_jobs(request, adapter, json_path, resume_from, progress or RunProgress(), stack)
+
+
+def _run_jobs(
+    request: Request,
+    adapter: int | str | None,
+    json_path: Path | None,
+    resume_from: Path | None,
+    progress: RunProgress,
+    stack: ExitStack,
+) -> Results:
+    """As `run_jobs`; the stack is closed at its end."""
     begin_s = time.perf_counter()
     progress.step("finding the adapter")
     device = request_device(adapter)
+    held = stack.enter_context(clock_held(device))
     request = _in_numbers(request, on_cpu=context_of(device).capabilities.is_cpu)
     protocol = request.protocol
     header = run_header(
         device, protocol=protocol.to_dict(), seed=protocol.seed, command=request.command, suite=request.suite
     )
+    header = replace(header, context=replace(header.context, clock=held))
     calibration: Calibration | None = None
     is_calibrated = False
     kept = None if resume_from is None else _Kept(resume_from, header)
