@@ -111,6 +111,7 @@ def test_a_folder_without_git_is_a_checkout(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(_package(tmp_path / "other", "9")))
     found = find_environment(str(_package(tmp_path / "plain", "4")))
     assert (found.commit, _version(found)) == (None, "4")
+    assert found.variables()["PYTHONPATH"].endswith("other"), "what the interpreter needs may lie there"
 
 
 @pytest.mark.parametrize("layout", ["bin/python", "Scripts/python.exe"])

@@ -68,7 +68,9 @@ class Environment:
         """Return the environment variables for its interpreter."""
         variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         if self.folder is not None:
-            variables["PYTHONPATH"] = str(self.folder)
+            # This interpreter may find its other packages there.
+            own = os.environ.get("PYTHONPATH") if self.python == Path(sys.executable) else None
+            variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(self.folder), own)))
         return variables
 
     def describe(self) -> str:
