@@ -194,15 +194,20 @@ class Primitive(ABC):
         """Take a call through its stations: arguments, plan, binding. Nothing changes before all checks are done."""
         check_process()  # before any lock, which a thread may have held when the process was forked
         check_trials(trials)
-        last = None if self._last_call is None else self._last_call.parsed
+        last_call = self._last_call
+        last = None if last_call is None else last_call.parsed
         assert self._context is not None, "a primitive with a device has its context"
-        key = call_key(self.signature, arrays)
-        known = self._known_calls.get(key)
+        if last_call is not None and last is not None and last_call.known is not None and last.has_key_of(arrays):
+            key, known = last.key, last_call.known
+        else:
+            key = call_key(self.signature, arrays)
+            known = self._known_calls.get(key)
         if known is not None and known.applies(arrays, last):
             check_in_place(self.name, trials, known.in_place)
             parsed = known.parsed(key, arrays, self._context)
             bound_plan = known.bound(parsed.arrays, self._context)
-            return BoundCall(self.name, self._context, parsed, bound_plan, launch_blocking=self._launch_blocking)
+            blocking = self._launch_blocking
+            return BoundCall(self.name, self._context, parsed, bound_plan, launch_blocking=blocking, known=known)
         parsed = parse(self.signature, arrays, last, self.device, self.capabilities)
         check_in_place(self.name, trials, parsed.in_place)
         plan = self._plan_cached(parsed.layout, parsed.values)

@@ -67,6 +67,13 @@ class ParsedCall(NamedTuple):
                 return call_key(signature, arrays) == self.key  # other objects may be the same items
         return len(arrays) == len(self.arrays)
 
+    def has_key_of(self, arrays: Mapping[str, Any]) -> bool:
+        """Whether arguments have this call's key for certain: they are the same objects, and others are left out again."""
+        if len(arrays) != len(self.key):
+            return False
+        given = self.given
+        return all(given.get(name) is value for name, value in arrays.items())
+
 
 def call_key(signature: Signature, arrays: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return a key that is equal for calls with the same arrays and values."""

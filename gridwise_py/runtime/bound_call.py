@@ -24,6 +24,7 @@ from .context import DeviceContext
 from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
 from .gpu_clock import clock_doubt
+from .known_calls import KnownCall
 from .memory import Lease
 from .observer import Observer
 from .run import Measurement, Run, launch, record_marked
@@ -85,7 +86,14 @@ class BoundCall(Generic[ItemsT]):
     """
 
     def __init__(
-        self, name: str, context: DeviceContext, parsed: ParsedCall, bound_plan: BoundPlan, *, launch_blocking: bool
+        self,
+        name: str,
+        context: DeviceContext,
+        parsed: ParsedCall,
+        bound_plan: BoundPlan,
+        *,
+        launch_blocking: bool,
+        known: KnownCall | None = None,
     ):
         self.name: str = name
         self._context = context
@@ -94,10 +102,14 @@ class BoundCall(Generic[ItemsT]):
         self._bound_plan = bound_plan
         self._launch_blocking = launch_blocking
         self._last_timed: Measurement | None = None
+        #: What calls with the same key have in common, where that is known.
+        self.known: KnownCall | None = known
         leases = [part.lease for value in parsed.arrays.values() for part in parts(value)]
         self._destroyed = tuple(lease.destroyed for lease in leases)
         # No other buffer can be mapped again, once it is not.
-        self._mappable = tuple(lease.buffer for lease in leases if lease.buffer.usage & _MAPPABLE)
+        self._mappable = tuple(
+            lease.buffer for lease in leases if not lease.is_of_pool and lease.buffer.usage & _MAPPABLE
+        )
 
     # ---- what it is ----
 
