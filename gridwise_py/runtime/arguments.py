@@ -68,7 +68,7 @@ class ParsedCall(NamedTuple):
         return len(arrays) == len(self.arrays)
 
     def has_key_of(self, arrays: Mapping[str, Any]) -> bool:
-        """Whether arguments have this call's key for certain: they are the same objects, and others are left out again."""
+        """Whether arguments have this call's key for certain: the same objects, and the same ones left out."""
         if len(arrays) != len(self.key):
             return False
         given = self.given
