@@ -18,6 +18,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from time import perf_counter_ns
 from typing import Any, cast
 
 import numpy as np
@@ -99,14 +100,14 @@ def wait_idle(device: wgpu.GPUDevice) -> None:
     """
     check_process()
     before_queue_use(device, "waiting for the GPU")
-    begin_ns = time.perf_counter_ns()
+    begin_ns = perf_counter_ns()
     try:  # not device_errors(), which would add a microsecond to the times
         _wait(device)[1]()
     except (RuntimeError, AttributeError) as error:  # raised by wgpu-py if another thread destroys the device
         if isinstance(error, GridwiseError) or not is_lost(device):
             raise
         raise lost_error(str(error), "waiting for the GPU") from error
-    state_of(device).activity.waited(begin_ns, time.perf_counter_ns())
+    state_of(device).activity.waited(begin_ns, perf_counter_ns())
     check_not_lost(device)
 
 
@@ -145,7 +146,7 @@ def map_buffer(
     check_process()
     method, wait = _wait(device)
     limit_s = timeout_s(device) if method == _WAIT_TIMED else None
-    begin_ns = time.perf_counter_ns()
+    begin_ns = perf_counter_ns()
     if limit_s is not None:
         wait()
     with device_errors("reading from the GPU", device):
@@ -156,7 +157,7 @@ def map_buffer(
             # and with it the news that the buffer is mapped.
             _wait_for(device, mapped, limit_s)
         promise.sync_wait()
-    state_of(device).activity.waited(begin_ns, time.perf_counter_ns())
+    state_of(device).activity.waited(begin_ns, perf_counter_ns())
 
 
 def _wait_for(device: wgpu.GPUDevice, event: Any, limit_s: float | None) -> None:
@@ -218,7 +219,7 @@ def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str, *, is_
 
 def note_work(device: wgpu.GPUDevice) -> None:
     """Note that work for the GPU's cores is submitted now."""
-    state_of(device).activity.submitted(time.perf_counter_ns(), lambda: _polled(device))
+    state_of(device).activity.submitted(perf_counter_ns(), lambda: _polled(device))
 
 
 def submit_is_wgpus(device: wgpu.GPUDevice) -> bool:
@@ -401,6 +402,7 @@ class EncoderFate:
         def noting_finish(*args: Any, **kwargs: Any) -> wgpu.GPUCommandBuffer:
             target = self._encoder()
             assert target is not None
+            self.check_buffers()  # wgpu-core 29 ends the process where a pass needs a barrier for a destroyed buffer
             commands = finish(target, *args, **kwargs)
             self._commands = weakref.ref(commands)
             commands.__dict__["_gridwise_fate"] = self

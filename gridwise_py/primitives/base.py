@@ -194,7 +194,7 @@ class Primitive(ABC):
         """Take a call through its stations: arguments, plan, binding. Nothing changes before all checks are done."""
         check_process()  # before any lock, which a thread may have held when the process was forked
         check_trials(trials)
-        last_call = self._last_call
+        device, last_call = self.device, self._last_call
         last = None if last_call is None else last_call.parsed
         assert self._context is not None, "a primitive with a device has its context"
         if last_call is not None and last is not None and last_call.known is not None and last.has_key_of(arrays):
@@ -208,7 +208,7 @@ class Primitive(ABC):
             bound_plan = known.bound(parsed.arrays, self._context)
             blocking = self._launch_blocking
             return BoundCall(self.name, self._context, parsed, bound_plan, launch_blocking=blocking, known=known)
-        parsed = parse(self.signature, arrays, last, self.device, self.capabilities)
+        parsed = parse(self.signature, arrays, last, device, self.capabilities)
         check_in_place(self.name, trials, parsed.in_place)
         plan = self._plan_cached(parsed.layout, parsed.values)
         if len(plan.kernels) < len(plan.steps):

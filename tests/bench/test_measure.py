@@ -436,7 +436,7 @@ def test_nothing_is_read_within_a_window(timed, device, scan, monkeypatch):
     context = type(context_of(device))
     read = context.read_buffer
     monkeypatch.setattr(sampling, "bracket", watched)
-    monkeypatch.setattr(context, "read_buffer", lambda *a: pytest.fail("read") if open_window else read(*a))
+    monkeypatch.setattr(context, "read_buffer", lambda *a, **o: pytest.fail("read") if open_window else read(*a, **o))
     from gridwise_py.timing import queries as timing
 
     words = timing.read_words

@@ -452,7 +452,8 @@ def test_no_ending_is_taken_for_a_verdict(run, monkeypatch, command, error, code
         raise error
 
     monkeypatch.setattr(main.commands[command], "invoke", fail)
-    result = run([command, *READERS.get(command, [command])[1:]], _document())
+    words = {"ab": ["ab", ".", "."], **READERS}.get(command, [command])
+    result = run([command, *words[1:]], _document())
     assert said in _one_line(result, code, internal=True)
 
 

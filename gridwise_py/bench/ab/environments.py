@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ... import settings
 from ...errors import ArgumentError
 from ...storage.cache import cache_folder
 
@@ -66,11 +67,13 @@ class Environment:
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables for its interpreter."""
-        variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        variables = settings.variables_of_children()
+        own = variables.pop("PYTHONPATH", None)
+        variables.pop("PYTHONHOME", None)
         if self.folder is not None:
             # This interpreter may find its other packages there.
-            own = os.environ.get("PYTHONPATH") if self.python == Path(sys.executable) else None
-            variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(self.folder), own)))
+            others = own if self.python == Path(sys.executable) else None
+            variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(self.folder), others)))
         return variables
 
     def describe(self) -> str:

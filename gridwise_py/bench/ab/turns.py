@@ -305,8 +305,8 @@ class _Inputs:
     def wrong(self, case: Case, outputs: Mapping[str, str]) -> str | None:
         """Return the first wrong item of outputs; None if all are right, or nothing tells."""
         primitive = self._planned(case)
-        inputs = {name: np.load(path) for name, path in self.files(case).items()}
-        found = mismatch(primitive, inputs, {name: np.load(path) for name, path in outputs.items()})
+        inputs = {name: np.load(path, allow_pickle=False) for name, path in self.files(case).items()}
+        found = mismatch(primitive, inputs, {name: np.load(path, allow_pickle=False) for name, path in outputs.items()})
         return None if found is None else str(found)
 
 

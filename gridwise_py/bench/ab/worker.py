@@ -76,7 +76,9 @@ class _Worker:
         """Make a primitive, upload its inputs, run it once; save the outputs for a check where wanted."""
         numpy = importlib.import_module("numpy")
         made = getattr(self._gw, primitive)(self._device, datatype, **options)
-        arrays = {name: self._gw.asarray(numpy.load(path), self._device) for name, path in inputs.items()}
+        arrays = {
+            name: self._gw.asarray(numpy.load(path, allow_pickle=False), self._device) for name, path in inputs.items()
+        }
         run = made.execute(**arrays, enable_cpu_timing=True)  # waits for its end
         arrays.update(run.outputs)
         self._subject = _Subject(made, arrays)
