@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ...display.quantities import format_uncertainty
 from ..stats.levels import advised, components
 from .model import CaseLevels, Result
 from .rounds import by_case, pooled_series
@@ -78,10 +79,10 @@ def precision_line(levels: Sequence[CaseLevels], results: Iterable[Result]) -> s
     by_round = sum(one.dominant == "round" for _, one in known)
     level = "rounds of a process" if 2 * by_round > len(known) else "processes"
     if len(known) == 1:
-        reached = f"95 % interval reached in {processes} processes: ±{100 * most:.2g} %"
+        reached = f"95 % interval reached in {processes} processes: {format_uncertainty(most)}"
     else:
         reached = (
-            f"95 % intervals reached in {processes} processes: ±{100 * middle:.2g} % (median), "
-            f"±{100 * most:.2g} % at most ({name})"
+            f"95 % intervals reached in {processes} processes: {format_uncertainty(middle)} (median), "
+            f"{format_uncertainty(most)} at most ({name})"
         )
     return f"{reached}. Most of the spread is between {level}. --processes {4 * processes} would about halve it."
