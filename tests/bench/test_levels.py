@@ -354,7 +354,7 @@ def test_a_line_says_what_was_reached():
     right = scipy.stats.t.ppf(0.975, 3) * np.std([math.log(1 + 0.01 * p) for p in range(4)], ddof=1) / 2
     assert levels[0].half_interval == pytest.approx(math.expm1(right), rel=0.01)
     line = precision_line(levels, results)
-    assert f"reached in 4 processes: ±{100 * levels[0].half_interval:.2g} %" in line
+    assert f"reached in 4 processes: ±{100 * levels[0].half_interval:.1f} %" in line
     assert "--processes 16" in line
     assert levels_of(results[:1], 2.0) == ()
     assert precision_line((), results) == ""
