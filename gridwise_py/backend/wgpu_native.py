@@ -29,7 +29,7 @@ from ..planning.shaders import shader_error
 from .device_errors import check_not_lost, device_error, device_errors, is_lost, is_trouble, lost_error
 from .device_state import before_queue_use, check_queue_use, state_of, submit_pending
 from .fork_guard import check_process, inherited
-from .timeout import set_timeout_s, timed_out, timeout_s, wait_until_idle
+from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
 
 __all__ = [
     "EncoderFate",
@@ -206,7 +206,7 @@ def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str, *, is_
     state = state_of(device)
     if state.recorders:
         check_queue_use(device, what)
-    state.submissions.append(what)
+    note_submission(device, what)
     if not is_transfer:
         note_work(device)
     with state.end.lock:

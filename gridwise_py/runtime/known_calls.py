@@ -7,7 +7,6 @@ keeps none, so the executor finds the plan bound to them.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -23,8 +22,6 @@ from .executor import BoundPlan, BufferRange
 from .memory import BlockSize, MemoryPool
 
 __all__ = ["KnownCall"]
-
-_MOST_BOUND = 64  # as many as the executor keeps of a plan
 
 
 class _Made(NamedTuple):
@@ -56,8 +53,8 @@ class KnownCall:
     """
 
     __slots__ = (
-        "_bound", "_has_counts", "_in_order", "_left_out", "_made", "_places", "_replaced", "_signature", "in_place",
-        "layout", "plan",
+        "_has_counts", "_in_order", "_left_out", "_made", "_places", "_replaced", "_signature", "in_place", "layout",
+        "plan",
     )  # fmt: skip
 
     def __init__(
@@ -82,8 +79,6 @@ class KnownCall:
             for name, part in sorted(parsed.ranges.items())
             if name in names
         )
-        # By the buffers of the outputs that are made: those of the others are in the key.
-        self._bound: dict[tuple[int, ...], weakref.ref[BoundPlan]] = {}
         self.layout: Layout = parsed.layout
         self.plan: Plan = plan
         self.in_place: bool = parsed.in_place
@@ -130,17 +125,6 @@ class KnownCall:
 
     def bound(self, used: Mapping[str, Any], context: DeviceContext) -> BoundPlan:
         """Return the plan on these arrays."""
-        buffers = tuple([used[made.name].lease.buffer.uid for made in self._made])
-        reference = self._bound.get(buffers)
-        bound = None if reference is None else reference()
-        if bound is None:
-            bound = self._find(used, context)
-            if len(self._bound) >= _MOST_BOUND:
-                self._bound.clear()
-            self._bound[buffers] = weakref.ref(bound)
-        return bound
-
-    def _find(self, used: Mapping[str, Any], context: DeviceContext) -> BoundPlan:
         places = self._places
         key = tuple([(name, used[argument].lease.buffer.uid, offset, size) for name, argument, offset, size in places])
         bound = context.executor.find(self.plan, key)

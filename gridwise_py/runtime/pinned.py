@@ -243,7 +243,7 @@ class PinnedArray:
             encoder = self._device.create_command_encoder(label="gridwise pinned")
             with step(context_of(self._device).observer, what, encoder, self.nbytes):
                 encoder.copy_buffer_to_buffer(source, first, target, target_first, size_bytes)
-            submit(self._device, [encoder.finish()], "copy of pinned memory")
+            submit(self._device, [encoder.finish()], "copy of pinned memory", is_transfer=True)
 
     def destroy(self) -> None:
         """Free the memory now, or when the last array on it goes, and the GPU is done."""
