@@ -125,14 +125,14 @@ def _title(calls: Sequence[PendingCall]) -> str:
 
 
 def encode_in_order(encoder: wgpu.GPUCommandEncoder, calls: Iterable[tuple[Encodable, int, Spans | None]]) -> None:
-    """Encode commands in order, in one pass as far as neighbours are dispatches only and are not timed.
+    """Encode commands in order, by C functions as far as neighbours can be and are not timed.
 
     Of each call there are its commands, how often each dispatch is encoded, and its timestamps.
     """
-    for in_one_pass, group in itertools.groupby(calls, lambda call: call[2] is None and call[0].raw is not None):
+    for by_c, group in itertools.groupby(calls, lambda call: call[2] is None and call[0].raw is not None):
         together = list(group)
         raw = [(commands.raw, trials) for commands, trials, _ in together if commands.raw is not None]
-        if in_one_pass and record_together(encoder, raw):
+        if by_c and record_together(encoder, raw):
             continue
         for commands, trials, spans in together:
             commands.encode(encoder, trials=trials, timing=spans)

@@ -17,7 +17,7 @@ import numpy as np
 import wgpu
 
 from ..backend.device_errors import device_errors, is_trouble, lacks_memory, watch_errors
-from ..backend.raw_commands import RawCommands, RawDispatch, raw_commands
+from ..backend.raw_commands import RawCommands, RawDispatch, RawTransfer, raw_commands
 from ..backend.wgpu_native import submit, wait_idle
 from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
@@ -51,26 +51,6 @@ class BufferRange:
     size_bytes: int
 
 
-@dataclass(frozen=True)
-class _Dispatch:
-    label: str
-    pipeline: wgpu.GPUComputePipeline
-    group: wgpu.GPUBindGroup
-    workgroups: tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class _Transfer:
-    """A fill (no source) or a copy, on real buffers."""
-
-    # Weak, as in a bind group: a cached plan must not keep the caller's buffers.
-    source: weakref.ref[wgpu.GPUBuffer] | None
-    source_offset_bytes: int
-    destination: weakref.ref[wgpu.GPUBuffer]
-    destination_offset_bytes: int
-    size_bytes: int
-
-
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
@@ -79,20 +59,20 @@ class BoundPlan:
     def __init__(
         self,
         plan: Plan,
-        steps: list[_Dispatch | _Transfer],
+        steps: list[RawDispatch | RawTransfer],
         own: tuple[wgpu.GPUBuffer, ...] = (),
         leases: tuple[Lease, ...] = (),
         raw: RawCommands | None = None,
     ):
         self.plan: Plan = plan
-        #: The dispatches for the C functions; None where there is more than dispatches, or no such functions.
+        #: The steps for the C functions; None where there are no steps, or no such functions.
         self.raw: RawCommands | None = raw
         #: Those that are not a caller's: scratch, parameters and constants.
         self.own_buffers: tuple[wgpu.GPUBuffer, ...] = own
         #: Of the scratch: while somebody may run the plan, it is nobody else's.
         self.leases: tuple[Lease, ...] = leases
-        self.steps: list[_Dispatch | _Transfer] = steps
-        self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, _Dispatch))
+        self.steps: list[RawDispatch | RawTransfer] = steps
+        self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, RawDispatch))
         self.title: str = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
         #: How much of a batch it is: its dispatches, and the MiB that it moves.
         self.cost: int = len(steps) + (plan.work.moved_bytes >> 20)
@@ -113,7 +93,7 @@ class BoundPlan:
             return
         compute = None
         for step in self.steps:
-            if isinstance(step, _Transfer):
+            if isinstance(step, RawTransfer):
                 if compute is not None:
                     compute.end()
                     compute = None
@@ -141,7 +121,7 @@ class BoundPlan:
         for step in self.steps:
             encoder = device.create_command_encoder(label="gridwise blocking")
             BoundPlan(self.plan, [step]).encode(encoder, trials=trials, timing=timing)
-            label = step.label if isinstance(step, _Dispatch) else "transfer"
+            label = step.label if isinstance(step, RawDispatch) else "transfer"
             submit(device, [encoder.finish()], f"{self.plan.primitive}, step {label!r}")
             wait_idle(device)
             errors = watch.take()
@@ -149,10 +129,8 @@ class BoundPlan:
                 raise DeviceError(f"{self.plan.primitive}, step {label!r} failed: {'; '.join(errors)}")
 
 
-def _transfer(encoder: wgpu.GPUCommandEncoder, step: _Transfer) -> None:
-    destination = step.destination()
-    source = None if step.source is None else step.source()
-    assert destination is not None, "the caller holds the arguments of a call while it is encoded"
+def _transfer(encoder: wgpu.GPUCommandEncoder, step: RawTransfer) -> None:
+    source, destination = step.buffers()
     if source is None:
         encoder.clear_buffer(destination, step.destination_offset_bytes, step.size_bytes)
     else:
@@ -365,20 +343,20 @@ class Executor:
             for spec in instance.plan.buffers
             if spec.role != "argument"
         } | {name: (r.buffer, r.offset_bytes, r.size_bytes) for name, r in arguments.items()}
-        steps: list[_Dispatch | _Transfer] = []
+        steps: list[RawDispatch | RawTransfer] = []
         pipelines = iter(instance.pipelines)
         for step in instance.plan.steps:
             if isinstance(step, Kernel):
                 steps.append(self._dispatch(step, next(pipelines), ranges))
             elif isinstance(step, Fill):
                 buffer, offset, _ = ranges[step.buffer]
-                steps.append(_Transfer(None, 0, weakref.ref(buffer), offset + step.offset_bytes, step.size_bytes))
+                steps.append(RawTransfer(None, 0, weakref.ref(buffer), offset + step.offset_bytes, step.size_bytes))
             else:
                 assert isinstance(step, Copy)
                 source, source_offset, _ = ranges[step.source]
                 destination, offset, _ = ranges[step.destination]
                 steps.append(
-                    _Transfer(
+                    RawTransfer(
                         weakref.ref(source),
                         source_offset + step.source_offset_bytes,
                         weakref.ref(destination),
@@ -386,15 +364,12 @@ class Executor:
                         step.size_bytes,
                     )
                 )
-        dispatches = [
-            RawDispatch(s.label, s.pipeline, s.group, s.workgroups) for s in steps if isinstance(s, _Dispatch)
-        ]
-        raw = raw_commands(self.device, dispatches) if len(dispatches) == len(steps) else None
+        raw = raw_commands(self.device, steps)
         return BoundPlan(instance.plan, steps, tuple(instance.own.values()), tuple(instance.leases), raw)
 
     def _dispatch(
         self, kernel: Kernel, pipeline: Pipeline, ranges: Mapping[str, tuple[wgpu.GPUBuffer, int, int]]
-    ) -> _Dispatch:
+    ) -> RawDispatch:
         entries: list[dict[str, object]] = []
         for binding in kernel.bindings:
             buffer, offset, size = ranges[binding.buffer]
@@ -410,7 +385,7 @@ class Executor:
                 f"kernel {kernel.label!r} cannot be bound to its buffers "
                 f"({', '.join(b.buffer for b in kernel.bindings)}): {error}"
             ) from error
-        return _Dispatch(kernel.label, pipeline.compute, group, kernel.workgroups)
+        return RawDispatch(kernel.label, pipeline.compute, group, kernel.workgroups)
 
     def take_scratch(self, label: str, size_bytes: int) -> Lease:
         """Return memory for a plan's temporary data, which holds zeros."""

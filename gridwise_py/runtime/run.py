@@ -56,7 +56,11 @@ def submit(
     observer: Observer | None = None,
 ) -> None:
     """Encode and submit a plan; with `cpu`, bracket the submission and put the CPU's times there."""
+    raw = bound.raw
     if cpu is None and observer is None:
+        if raw is not None and session is None and submit_is_wgpus(device):
+            submit_by(device, functools.partial(raw.run, trials), bound.title)
+            return
         submit_by(device, _encoded(device, bound, trials, session), bound.title)
     else:
         _submit_observed(device, bound, trials, session, cpu, observer)

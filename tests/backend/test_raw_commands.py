@@ -64,7 +64,7 @@ def test_an_error_is_an_exception_at_the_call_and_nothing_is_submitted(fresh_dev
     raw, submitted = call.bound_plan.raw, []
     # More workgroups than the device has, as no plan has them: wgpu refuses them when the commands are finished.
     most = fresh_device.limits["max-compute-workgroups-per-dimension"]
-    raw._dispatches = [(pipeline, group, most + 1, 1, 1) for pipeline, group, *_ in raw._dispatches]
+    raw._steps = [(pipeline, group, most + 1, 1, 1) for pipeline, group, *_ in raw._steps]
     raw_submit, raw._native.submit = raw._native.submit, lambda *_: submitted.append(1)
     try:
         with pytest.raises(gw.DeviceError, match="dispatch group size"):
