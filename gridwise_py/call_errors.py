@@ -64,9 +64,12 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if kwargs or len(args) > fine:
+            if kwargs:
                 check(args, kwargs)
-            return function(*args, **kwargs)
+                return function(*args, **kwargs)
+            if len(args) > fine:
+                check(args, kwargs)
+            return function(*args)
 
         return cast(FunctionT, call)
 

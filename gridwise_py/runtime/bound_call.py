@@ -104,12 +104,7 @@ class BoundCall(Generic[ItemsT]):
         self._last_timed: Measurement | None = None
         #: What calls with the same key have in common, where that is known.
         self.known: KnownCall | None = known
-        leases = [part.lease for value in parsed.arrays.values() for part in parts(value)]
-        self._destroyed = tuple(lease.destroyed for lease in leases)
-        # No other buffer can be mapped again, once it is not.
-        self._mappable = tuple(
-            lease.buffer for lease in leases if not lease.is_of_pool and lease.buffer.usage & _MAPPABLE
-        )
+        self._watched: tuple[tuple[list[bool], ...], tuple[wgpu.GPUBuffer, ...]] | None = None
 
     # ---- what it is ----
 
@@ -181,10 +176,13 @@ class BoundCall(Generic[ItemsT]):
         OverlapError
             If a repeated trial would read changed inputs.
         """
-        for destroyed in self._destroyed:
+        if self._watched is None:  # made where a call is repeated: most calls that make an output are not
+            self._watched = _watched(self.parsed)
+        notes, mappable = self._watched
+        for destroyed in notes:
             if destroyed[0]:
                 self._check_buffers()
-        for buffer in self._mappable:
+        for buffer in mappable:
             if buffer.map_state != "unmapped":
                 self._check_buffers()
         if trials > 1 or self._parsed is None:
@@ -327,12 +325,20 @@ class BoundCall(Generic[ItemsT]):
     def release(self) -> None:
         """Drop the arguments, so that their memory can be freed. The call cannot run afterwards."""
         self._parsed = None
-        self._destroyed = self._mappable = ()
+        self._watched = ((), ())
         self.__dict__.pop("_named_notes", None)
         self.__dict__.pop("_leases", None)
 
     def __repr__(self) -> str:
         return f"BoundCall({self.name}, {'released' if self._parsed is None else self.shapes()})"
+
+
+def _watched(parsed: ParsedCall) -> tuple[tuple[list[bool], ...], tuple[wgpu.GPUBuffer, ...]]:
+    """Return what can make a call impossible: the notes of its buffers' ends, and those buffers that can be mapped."""
+    leases = [part.lease for value in parsed.arrays.values() for part in parts(value)]
+    # No other buffer can be mapped again, once it is not.
+    mappable = (lease.buffer for lease in leases if not lease.is_of_pool and lease.buffer.usage & _MAPPABLE)
+    return tuple(lease.destroyed for lease in leases), tuple(mappable)
 
 
 async def to_the_end(device: wgpu.GPUDevice, execute: Callable[[], RunT]) -> RunT:

@@ -6,6 +6,7 @@ composes no text. With the plans that were not used for longest go their pipelin
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections import OrderedDict
@@ -143,8 +144,8 @@ def _transfer(encoder: wgpu.GPUCommandEncoder, step: RawTransfer) -> None:
         )
 
 
-#: Of each argument its name, and the buffer's number, offset and size.
-BindingKey: TypeAlias = tuple[tuple[str, int, int, int], ...]
+#: Of each argument the buffer's number, offset and size, in the order of the arguments' names; one after another.
+BindingKey: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -172,6 +173,7 @@ class _PlanInstance:
         self.pipelines = executor.pipelines.get(plan)
         # Kept for plans of other lengths.
         self._siblings = executor.pipelines.get_siblings_ahead(plan)
+        self.last_use = next(executor.uses)
         self.leases: list[Lease] = []
         self.own = {spec.name: self._make(executor, spec) for spec in plan.buffers if spec.role != "argument"}
         self.own_bytes = sum(buffer.size for buffer in self.own.values())
@@ -203,9 +205,9 @@ class Executor:
         self.memory: MemoryPool = memory if memory is not None else MemoryPool(device)
         self._observer = observer
         self._lock = threading.RLock()
-        # The least recently used first. Not an OrderedDict: going through one hashes each plan again, and an interrupt
-        # in there becomes a KeyError.
+        # Not an OrderedDict: going through one hashes each plan again, and an interrupt in there becomes a KeyError.
         self._plans: dict[Plan, _PlanInstance] = {}
+        self.uses: itertools.count[int] = itertools.count(1)  # numbers all uses of plans
         self.pipelines: PipelineCache = PipelineCache(device)
 
     @property
@@ -253,13 +255,15 @@ class Executor:
     def _add(self, plan: Plan) -> _PlanInstance:
         """Make a plan's objects, and let others go, the least recently used first, until all bounds are kept."""
         instance = self._plans[plan] = self._make(plan)
-        while len(self._plans) > _MAX_PLANS or (len(self._plans) > 1 and len(self.pipelines) > _MAX_PIPELINES):
-            self._forget(next(iter(self._plans)))
+        others = sorted(self._plans.values(), key=lambda other: other.last_use)
+        others.remove(instance)
+        while others and (len(self._plans) > _MAX_PLANS or len(self.pipelines) > _MAX_PIPELINES):
+            self._forget(others.pop(0).plan)
         total = self.counts["own_bytes"]
-        for other, old in tuple(self._plans.items())[:-1]:
+        for old in others:
             # Those below their share are never too much, and may have pipelines that nothing else keeps.
             if total > _MAX_OWN_BYTES and old.own_bytes > _MAX_OWN_BYTES // _MAX_PLANS:
-                total -= self._forget(other)
+                total -= self._forget(old.plan)
         return instance
 
     def pipelines_of(self, *plans: Plan) -> list[Pipeline]:
@@ -285,19 +289,15 @@ class Executor:
         return []  # to be compiled under the lock, where there is a way to make room
 
     def find(self, plan: Plan, key: BindingKey) -> BoundPlan | None:
-        """Return a plan that is bound to these buffers already; the key is sorted by the arguments' names."""
+        """Return a plan that is bound to these buffers already."""
         with self._lock:
             instance = self._plans.get(plan)
             binding = None if instance is None else instance.bindings.get(key)
             if instance is None or binding is None:
                 return None
-            self._note_use(instance)
+            instance.last_use = next(self.uses)
             instance.bindings.move_to_end(key)
             return binding.bound
-
-    def _note_use(self, instance: _PlanInstance) -> None:
-        # By its own plan, not by the caller's equal one: `find` compares fast where both are the same object.
-        self._plans[instance.plan] = self._plans.pop(instance.plan)
 
     def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
         """Return `plan` on the given buffers, making what is missing.
@@ -315,7 +315,11 @@ class Executor:
         BufferUsageError
             If wgpu refuses a buffer, such as one that was destroyed before this library saw it.
         """
-        key = tuple((name, r.buffer.uid, r.offset_bytes, r.size_bytes) for name, r in sorted(arguments.items()))
+        key = tuple(
+            number
+            for _, r in sorted(arguments.items())
+            for number in (r.buffer.uid, r.offset_bytes, r.size_bytes)
+        )
         with device_errors(f"{plan.primitive}, binding", self.device):
             _kept = self._compiled_before(plan)
         with self._lock, device_errors(f"{plan.primitive}, binding", self.device):
@@ -323,7 +327,7 @@ class Executor:
             if instance is None:
                 instance = self._add(plan)
             else:
-                self._note_use(instance)
+                instance.last_use = next(self.uses)
             binding = instance.bindings.get(key)
             if binding is None:
                 bound = self._make_binding(instance, arguments)

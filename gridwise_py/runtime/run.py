@@ -56,11 +56,7 @@ def submit(
     observer: Observer | None = None,
 ) -> None:
     """Encode and submit a plan; with `cpu`, bracket the submission and put the CPU's times there."""
-    raw = bound.raw
     if cpu is None and observer is None:
-        if raw is not None and session is None and submit_is_wgpus(device):
-            submit_by(device, functools.partial(raw.run, trials), bound.title)
-            return
         submit_by(device, _encoded(device, bound, trials, session), bound.title)
     else:
         _submit_observed(device, bound, trials, session, cpu, observer)
@@ -124,6 +120,11 @@ def launch(
 ) -> None:
     """As `submit` or `submit_blocking`; after a failure, the queries are free, and the error is one of this library."""
     try:
+        raw = bound.raw
+        if session is None and cpu is None and observer is None and not blocking and raw is not None:
+            if submit_is_wgpus(device):  # most calls: nothing is measured or watched
+                submit_by(device, functools.partial(raw.run, trials), bound.title)
+                return
         if blocking:
             submit_blocking(device, bound, trials, session, cpu)
         else:
