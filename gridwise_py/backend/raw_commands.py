@@ -96,7 +96,8 @@ class _Native:
     def __init__(self) -> None:
         from wgpu.backends.wgpu_native import _api, _helpers, ffi, lib
 
-        self.null, self.new, self.collected = ffi.NULL, ffi.new, ffi.gc
+        self.null, self.collected = ffi.NULL, ffi.gc
+        self.new = ffi._backend.newp  # what `ffi.new` calls for a type that is no text
         self.handles_type = ffi.typeof("WGPUCommandBuffer[1]")
         self.encoder_type = _api.GPUCommandEncoder
         self.new_struct_p, self.to_c_string_view = _api.new_struct_p, _api.to_c_string_view
@@ -117,10 +118,6 @@ class _Native:
         self.release_encoder = lib.wgpuCommandEncoderRelease
         self.submit = lib.wgpuQueueSubmit
         self.release_commands = lib.wgpuCommandBufferRelease
-
-    def errors(self) -> _Errors:
-        """Return what catches errors, for a ``with`` block."""
-        return _Errors(self)
 
     def transfer(self, encoder: Any, transfer: RawTransfer) -> None:
         """Encode a fill or a copy, outside of a pass."""
@@ -183,13 +180,13 @@ class RawCommands:
         """Submit a command buffer; the caller has checked that the device was not destroyed."""
         native = self._native
         handles = native.new(native.handles_type, (commands,))
-        with native.errors():
+        with _Errors(native):
             native.submit(self._queue, 1, handles)
 
     def run(self, trials: int) -> None:
         """Encode and submit, as `encode` and `submit` do, in less time."""
         native = self._native
-        with native.errors() as errors:
+        with _Errors(native) as errors:
             commands = self._commands(((self, trials),), errors)
             if commands is not None:
                 try:
@@ -268,7 +265,7 @@ def check_open(encoder: wgpu.GPUCommandEncoder) -> None:
     if native is None or type(encoder) is not native.encoder_type:
         encoder.insert_debug_marker(_MARKER)
         return
-    with native.errors():
+    with _Errors(native):
         native.insert_marker(encoder._internal, native.marker)
 
 
@@ -293,7 +290,7 @@ def encode_together(commands: Sequence[tuple[RawCommands, int]]) -> Any:
     """
     first = commands[0][0]
     native = first._native
-    with native.errors() as errors:
+    with _Errors(native) as errors:
         finished = first._commands(commands, errors)
     # A garbage-collected handle: an interrupt before the submission leaks nothing.
     return native.collected(finished, native.release_commands)
@@ -308,7 +305,7 @@ def record_together(encoder: wgpu.GPUCommandEncoder, commands: Sequence[tuple[Ra
     native = first._native
     if type(encoder) is not native.encoder_type:
         return False
-    with native.errors():
+    with _Errors(native):
         first._encode_on(encoder._internal, commands)
     return True
 
@@ -336,7 +333,7 @@ def prepared_submission(
     run, queue = map(operator.call, calls), deque[object](maxlen=0)
 
     def submit() -> bool:
-        with native.errors():
+        with _Errors(native):
             if not is_wanted():
                 return False
             queue.extend(run)

@@ -206,7 +206,7 @@ def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str, *, is_
     state = state_of(device)
     if state.recorders:
         check_queue_use(device, what)
-    note_submission(device, what)
+    note_submission(state, what)
     if not is_transfer:
         state.activity.submitted(perf_counter_ns(), lambda: _polled(device))
     end = state.end

@@ -194,9 +194,8 @@ class Primitive(ABC):
         """Take a call through its stations: arguments, plan, binding. Nothing changes before all checks are done."""
         check_process()  # before any lock, which a thread may have held when the process was forked
         check_trials(trials)
-        device, last_call = self.device, self._last_call
-        last = None if last_call is None else last_call.parsed
-        context, known = self._context, None if last_call is None else last_call.known
+        device, context, last_call = self.device, self._context, self._last_call
+        last, known = (None, None) if last_call is None else (last_call.parsed, last_call.known)
         assert context is not None, "a primitive with a device has its context"
         if known is not None and last is not None and last.has_key_of(arrays):
             key = last.key
@@ -206,12 +205,12 @@ class Primitive(ABC):
             key = call_key(self.signature, arrays)
             known = self._known_calls.get(key)
         if known is not None and known.applies(arrays):
-            check_in_place(self.name, trials, known.in_place)
-            parsed = known.parsed(key, arrays, context)
+            name = self.name
+            if trials > 1:
+                check_in_place(name, trials, known.in_place)
+            parsed = known.parsed(key, arrays, context, device)
             bound_plan = known.bound(parsed.arrays, context.executor)
-            return BoundCall(
-                self.name, context, parsed, bound_plan, launch_blocking=self._launch_blocking, known=known
-            )
+            return BoundCall(name, context, parsed, bound_plan, launch_blocking=self._launch_blocking, known=known)
         parsed = parse(self.signature, arrays, last, device, self.capabilities)
         check_in_place(self.name, trials, parsed.in_place)
         plan = self._plan_cached(parsed.layout, parsed.values)

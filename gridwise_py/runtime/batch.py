@@ -185,7 +185,8 @@ def _flush(reference: weakref.ref[wgpu.GPUDevice]) -> None:
 
 def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[PendingCall], title: str) -> bool:
     """Submit calls, the first that are pending; return False if somebody else has meanwhile."""
-    if state_of(device).end.reached:
+    state = state_of(device)
+    if state.end.reached:
         check_not_lost(device, title)
     by_c = submit_is_wgpus(device)
     commands = _encode(device, calls, by_c)
@@ -198,7 +199,7 @@ def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[Pend
         # A finalizer or a signal handler, which run anywhere in this thread, may have used the queue.
         return bool(pending) and pending[0] is calls[0]
 
-    note_submission(device, title)
+    note_submission(state, title)
     note_work(device)
     # `commands` lives until the end of this function, and so does what the handle of a submission points to.
     submit = prepared_submission(device, commands, is_pending, forget) if by_c else None

@@ -27,7 +27,7 @@ from .gpu_clock import clock_doubt
 from .known_calls import KnownCall
 from .memory import Lease
 from .observer import Observer
-from .run import Measurement, Run, launch, record_marked
+from .run import Measurement, Run, launch, launch_untimed, record_marked
 
 __all__ = [
     "ASYNC_REMEDIES", "BoundCall", "check_encoder_option", "check_in_place", "check_trials", "timing_result",
@@ -272,13 +272,20 @@ class BoundCall(Generic[ItemsT]):
         stack_level: int,
     ) -> Run[Any]:
         """As `execute`, with options that were checked; `stack_level` leads a warning to the caller's line."""
-        context, bound = self._context, self._bound_plan
+        context, bound, parsed = self._context, self._bound_plan, self.parsed
         if context.recorders and encoder is None:
             recorder = context.recorder()
             if recorder is not None and recorder.takes(
                 self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
             ):
                 return self._hold_back(recorder, enable_gpu_timing, trials, stack_level)
+        if (
+            observer is None
+            and encoder is None
+            and not (enable_gpu_timing or enable_cpu_timing or self._launch_blocking)
+        ):
+            launch_untimed(self._device, bound, trials, self.name)
+            return Run(bound.plan, parsed.outputs, None, None)
         session = None
         if enable_gpu_timing or (observer is not None and observer.times_kernels(encoder)):
             session = context.session(stack_level + 1)
@@ -297,7 +304,7 @@ class BoundCall(Generic[ItemsT]):
             doubt = clock_doubt(self._device)
             measurement = Measurement(plan.kernels, plan.work, session, int(trials), cpu or {}, doubt)
             self._last_timed = measurement
-        return Run(plan, self.parsed.outputs, encoder, measurement)
+        return Run(plan, parsed.outputs, encoder, measurement)
 
     def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int, stack_level: int) -> Run[Any]:
         """Give the call to a batch or a capture."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -148,21 +147,32 @@ def _transfer(encoder: wgpu.GPUCommandEncoder, step: RawTransfer) -> None:
 BindingKey: TypeAlias = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Binding:
     """A bound plan in the cache, and what drops it when a caller's buffer goes."""
 
+    key: BindingKey
     bound: BoundPlan
+    last_use: int  # its number among all uses of plans
     # Not `weakref.finalize`, whose list for the whole process would keep the device for as long as the buffers, which
     # the device keeps.
     watches: tuple[weakref.ref[wgpu.GPUBuffer], ...]
 
 
 def _watch(
-    buffer: wgpu.GPUBuffer, bindings: OrderedDict[BindingKey, _Binding], key: BindingKey
+    buffer: wgpu.GPUBuffer, bindings: dict[BindingKey, _Binding], key: BindingKey
 ) -> weakref.ref[wgpu.GPUBuffer]:
     """Forget a binding when a buffer goes."""
     return weakref.ref(buffer, lambda _: bindings.pop(key, None))
+
+
+def _keep_most_recent(bindings: dict[BindingKey, _Binding]) -> None:
+    """Drop the bindings that were not used for longest, where there are too many."""
+    if len(bindings) > _MAX_BINDINGS:
+        # A copy, made in one step of C: buffers that go meanwhile change the dict.
+        oldest_first = sorted(list(bindings.values()), key=lambda binding: binding.last_use)
+        for binding in oldest_first[:-_MAX_BINDINGS]:
+            bindings.pop(binding.key, None)
 
 
 class _PlanInstance:
@@ -177,7 +187,7 @@ class _PlanInstance:
         self.leases: list[Lease] = []
         self.own = {spec.name: self._make(executor, spec) for spec in plan.buffers if spec.role != "argument"}
         self.own_bytes = sum(buffer.size for buffer in self.own.values())
-        self.bindings: OrderedDict[BindingKey, _Binding] = OrderedDict()
+        self.bindings: dict[BindingKey, _Binding] = {}
 
     def _make(self, executor: Executor, spec: BufferSpec) -> wgpu.GPUBuffer:
         label = f"{self.plan.primitive} {spec.name}"
@@ -290,14 +300,13 @@ class Executor:
 
     def find(self, plan: Plan, key: BindingKey) -> BoundPlan | None:
         """Return a plan that is bound to these buffers already."""
-        with self._lock:
-            instance = self._plans.get(plan)
-            binding = None if instance is None else instance.bindings.get(key)
-            if instance is None or binding is None:
-                return None
-            instance.last_use = next(self.uses)
-            instance.bindings.move_to_end(key)
-            return binding.bound
+        # Each step is one step of C, and what is found stays good if another thread drops it from the cache: no lock.
+        instance = self._plans.get(plan)
+        binding = None if instance is None else instance.bindings.get(key)
+        if instance is None or binding is None:
+            return None
+        instance.last_use = binding.last_use = next(self.uses)
+        return binding.bound
 
     def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
         """Return `plan` on the given buffers, making what is missing.
@@ -316,9 +325,7 @@ class Executor:
             If wgpu refuses a buffer, such as one that was destroyed before this library saw it.
         """
         key = tuple(
-            number
-            for _, r in sorted(arguments.items())
-            for number in (r.buffer.uid, r.offset_bytes, r.size_bytes)
+            number for _, r in sorted(arguments.items()) for number in (r.buffer.uid, r.offset_bytes, r.size_bytes)
         )
         with device_errors(f"{plan.primitive}, binding", self.device):
             _kept = self._compiled_before(plan)
@@ -326,18 +333,15 @@ class Executor:
             instance = self._plans.get(plan)
             if instance is None:
                 instance = self._add(plan)
-            else:
-                instance.last_use = next(self.uses)
+            use = instance.last_use = next(self.uses)
             binding = instance.bindings.get(key)
             if binding is None:
                 bound = self._make_binding(instance, arguments)
                 # A bind group keeps its buffers' memory: it goes when the caller drops one of them.
                 watches = tuple(_watch(r.buffer, instance.bindings, key) for r in arguments.values())
-                binding = instance.bindings[key] = _Binding(bound, watches)
-                while len(instance.bindings) > _MAX_BINDINGS:
-                    instance.bindings.popitem(last=False)
-            else:
-                instance.bindings.move_to_end(key)
+                binding = instance.bindings[key] = _Binding(key, bound, use, watches)
+                _keep_most_recent(instance.bindings)
+            binding.last_use = use
             return binding.bound
 
     def _make_binding(self, instance: _PlanInstance, arguments: Mapping[str, BufferRange]) -> BoundPlan:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import wgpu
+
 from ..planning.layout import Layout
 from ..planning.plan import Plan
 from ..planning.signature import Signature, UpTo
@@ -53,7 +55,7 @@ class KnownCall:
     """
 
     __slots__ = (
-        "_has_counts", "_in_order", "_key", "_made", "_numbers", "_places", "_replaced", "_signature", "in_place",
+        "_is_plain", "_key", "_made", "_numbers", "_places", "_replaced", "_signature", "in_place",
         "layout", "plan",
     )  # fmt: skip
 
@@ -68,9 +70,12 @@ class KnownCall:
             for name, array in parsed.arrays.items()
             if isinstance(array, Array) and sources[name] is None
         )
-        made = [*(name for name in arrays if name in parsed.given), *(m.name for m in self._made)]
-        self._in_order = made == list(signature.arguments)
-        self._has_counts = any(isinstance(signature.arguments[name].length, UpTo) for name in signature.outputs)
+        #: Whether the arguments are those given and then those made, and all of these are outputs as callers get them.
+        self._is_plain = (
+            [*arrays, *(made.name for made in self._made)] == list(signature.arguments)
+            and tuple(made.name for made in self._made) == tuple(signature.outputs)
+            and not any(isinstance(signature.arguments[name].length, UpTo) for name in signature.outputs)
+        )
         names = {spec.name for spec in plan.buffers if spec.role == "argument"}
         owners = {array.lease.buffer.uid: name for name, array in parsed.arrays.items() if isinstance(array, Array)}
         self._places = tuple(
@@ -84,9 +89,9 @@ class KnownCall:
             for place in self._places
             for number in (parsed.ranges[place.buffer].buffer.uid, place.offset_bytes, place.size_bytes)
         ]
-        by_name = {made.name for made in self._made}
+        made_names = {made.name for made in self._made}
         self._numbers = tuple(
-            (3 * i, place.argument) for i, place in enumerate(self._places) if place.argument in by_name
+            (3 * i, place.argument) for i, place in enumerate(self._places) if place.argument in made_names
         )
         self.layout: Layout = parsed.layout
         self.plan: Plan = plan
@@ -112,21 +117,26 @@ class KnownCall:
                 return False
         return True
 
-    def parsed(self, key: tuple[Any, ...], arrays: Mapping[str, Any], context: DeviceContext) -> ParsedCall:
+    def parsed(
+        self, key: tuple[Any, ...], arrays: dict[str, Any], context: DeviceContext, device: wgpu.GPUDevice
+    ) -> ParsedCall:
         """Return the call with new outputs, as `parse` would."""
+        observer = context.observer
+        made: dict[str, Items] = {}
+        for name, length, datatype, label, size in self._made:
+            lease = size.reuse(label) if observer is None else None
+            if lease is None:
+                made[name] = new_array(context, length, datatype, label, size=size)
+            else:
+                made[name] = Array.on(lease, datatype, length, device)
+        if self._is_plain:
+            return ParsedCall(key, arrays, {**arrays, **made}, made, {}, self.layout, {}, self.in_place)
         signature = self._signature
         given: dict[str, Items] = {name: array for name, array in arrays.items() if array is not None}
-        used = given.copy()
-        for name, source in self._replaced:
-            used[name] = given[source]
-        for name, length, datatype, label, size in self._made:
-            used[name] = new_array(context, length, datatype, label, size=size)
-        if not self._in_order:
-            used = {name: used[name] for name in signature.arguments}
-        if self._has_counts:
-            outputs = {name: counted(signature.arguments[name], used) for name in signature.outputs}
-        else:
-            outputs = {name: used[name] for name in signature.outputs}
+        replaced = {name: given[source] for name, source in self._replaced}
+        used = {**given, **replaced, **made}
+        used = {name: used[name] for name in signature.arguments}
+        outputs = {name: counted(signature.arguments[name], used) for name in signature.outputs}
         return ParsedCall(key, given, used, outputs, {}, self.layout, {}, self.in_place)
 
     def bound(self, used: Mapping[str, Any], executor: Executor) -> BoundPlan:
