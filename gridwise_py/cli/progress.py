@@ -138,7 +138,7 @@ class BenchProgress(RunProgress):
             words.append(f"about {format_duration(left_s)} left")
         else:
             words.append("longer than expected")
-            if self._to_come:
+            if self._to_come and behind_s > 0:  # past the budget, none of them is measured
                 words.append(f"about {format_duration(behind_s)} for the other cases")
         return ", ".join(words)
 

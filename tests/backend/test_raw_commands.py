@@ -110,7 +110,7 @@ def test_an_encoder_of_another_kind_is_left_to_the_public_calls(device):
     assert not _bound(device).bound_plan.raw.record(Encoder(), 1)
 
 
-def test_fills_and_copies_keep_their_place_between_dispatches(device):
+def test_fills_and_copies_keep_their_place_between_dispatches(device, monkeypatch):
     """Dispatches are repeated, fills and copies are not; each of these ends a pass."""
     items = np.arange(64, dtype=np.uint32) + 1
     x, y = gw.asarray(items, device), gw.asarray(items[::-1].copy(), device)
@@ -135,7 +135,12 @@ def test_fills_and_copies_keep_their_place_between_dispatches(device):
         raw.run(trials)
         np.testing.assert_array_equal(x.to_numpy(), wanted_x)
         np.testing.assert_array_equal(y.to_numpy(), wanted_y)
-    raw_commands.joined([(raw, 2), (raw, 1)]).run(1)
+    both = raw_commands.joined([(raw, 2), (raw, 1)])
+    native, fills = raw_commands._native(), []
+    clear = native.clear
+    monkeypatch.setattr(native, "clear", lambda *a: (fills.append(1), clear(*a))[1])
+    both.run(1)
+    assert len(fills) == 2
     for trials in (2, 1):
         wanted_y[4:7] = wanted_x[2:5]
         wanted_x *= 2**trials
@@ -172,7 +177,7 @@ def test_an_error_of_the_encoder_is_raised_and_nothing_else_is_called(device, mo
     monkeypatch.setattr(native, "create_encoder", refused)
     monkeypatch.setattr(native, "begin_pass", lambda *_: pytest.fail("encoded after an error"))
     slots = len(native.slots())
-    with pytest.raises(gw.DeviceError, match="Scan: .*memory"):
+    with pytest.raises(gw.DeviceError, match=r"Scan: .*memory"):
         call.execute()
     assert len(native.slots()) == slots
     monkeypatch.undo()
