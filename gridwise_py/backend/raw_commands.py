@@ -16,7 +16,7 @@ import operator
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import wgpu
 
@@ -97,11 +97,12 @@ class _Native:
         from wgpu.backends.wgpu_native import _api, _helpers, ffi, lib
 
         self.null, self.collected = ffi.NULL, ffi.gc
-        self.new = ffi._backend.newp  # what `ffi.new` calls for a type that is no text
+        backend: Any = cast(Any, ffi)._backend
+        self.new = backend.newp  # what `ffi.new` calls for a type that is no text
         self.handles_type = ffi.typeof("WGPUCommandBuffer[1]")
         self.encoder_type = _api.GPUCommandEncoder
         self.new_struct_p, self.to_c_string_view = _api.new_struct_p, _api.to_c_string_view
-        self.slots: Callable[[], deque[Any]] = _api.error_handler._get_proxy_stack
+        self.slots: Callable[[], deque[Any]] = cast(Any, _api.error_handler)._get_proxy_stack
         self.error_types = _helpers.ERROR_TYPES
         self.create_encoder = lib.wgpuDeviceCreateCommandEncoder
         self.begin_pass = lib.wgpuCommandEncoderBeginComputePass

@@ -8,7 +8,7 @@ keeps none, so the executor finds the plan bound to them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import wgpu
 
@@ -118,7 +118,7 @@ class KnownCall:
         return True
 
     def parsed(
-        self, key: tuple[Any, ...], arrays: dict[str, Any], context: DeviceContext, device: wgpu.GPUDevice
+        self, key: tuple[Any, ...], arrays: Mapping[str, Any], context: DeviceContext, device: wgpu.GPUDevice
     ) -> ParsedCall:
         """Return the call with new outputs, as `parse` would."""
         observer = context.observer
@@ -130,7 +130,7 @@ class KnownCall:
             else:
                 made[name] = Array.on(lease, datatype, length, device)
         if self._is_plain:
-            return ParsedCall(key, arrays, {**arrays, **made}, made, {}, self.layout, {}, self.in_place)
+            return ParsedCall(key, cast(Any, arrays), {**arrays, **made}, made, {}, self.layout, {}, self.in_place)
         signature = self._signature
         given: dict[str, Items] = {name: array for name, array in arrays.items() if array is not None}
         replaced = {name: given[source] for name, source in self._replaced}
