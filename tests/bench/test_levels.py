@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.calibrate import repeatability
 from gridwise_py.bench.calibrate.repeatability import LearntSpread, spread_for, time_class_ns
-from gridwise_py.bench.results.precision import levels_of, precision_line
+from gridwise_py.bench.results.precision import half_interval, levels_of, precision_line
 from gridwise_py.bench.stats.levels import (
     Components,
     Repeatability,
@@ -337,7 +338,7 @@ def test_calibrate_shows_what_it_learnt(monkeypatch, device):
     shown = CliRunner().invoke(main, ["calibrate", "--repeatability"])
     assert shown.exit_code == 0, shown.output
     assert "20.0 µs" in shown.stdout
-    assert "3 %" in shown.stdout
+    assert "3.0 %" in shown.stdout
     assert "22 %" in shown.stdout
     shown = CliRunner().invoke(main, ["calibrate", "--repeatability", "--adapter", "0", "--format", "json"])
     assert [one["log_std"] for one in json.loads(shown.stdout)] == [0.03, 0.2]
@@ -356,5 +357,23 @@ def test_a_line_says_what_was_reached():
     line = precision_line(levels, results)
     assert f"reached in 4 processes: ±{100 * levels[0].half_interval:.1f} %" in line
     assert "--processes 16" in line
+    assert "1 case is wider than the target of ±0.7 %" in precision_line(levels, results, fills_budget=True)
+    narrow = [replace(levels[0], half_interval=0.004, processes=7), replace(levels[0], half_interval=0.006)]
+    line = precision_line(narrow, results, fills_budget=True)
+    assert "in 4 to 7 processes" in line
+    assert "All are within ±0.7 %" in line
     assert levels_of(results[:1], 2.0) == ()
     assert precision_line((), results) == ""
+
+
+def test_half_an_interval_is_that_of_the_levels():
+    """In little time, and the same wherever it decides."""
+    for step in (0.0, 1e-4, 1e-3, 1e-2, 0.5):
+        entries = [entry(np.random.default_rng(p), "copy", kernels=("copy",), process=p) for p in range(4)]
+        for process, made in enumerate(entries):
+            times = 1e5 * (1 + step * process) * (1 + 2e-3 * np.random.default_rng(process).standard_normal(60))
+            made["whole"]["series"]["gpu_span"] = series(times.tolist())
+        results = loaded(document(entries=entries)).results
+        (levels,) = levels_of(results, 2.0)
+        assert half_interval(results) == pytest.approx(levels.half_interval, rel=1e-9), step
+    assert half_interval(results[:1]) == math.inf

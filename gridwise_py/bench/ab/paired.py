@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...display.quantities import format_uncertainty
 from ...errors import ArgumentError
 from ..stats.verdict import VerdictKind
 
@@ -179,17 +180,17 @@ def _verdict(e: _Estimate, corrected: float, threshold: float) -> PairedVerdict:
         return replace(
             verdict,
             reason=f"the interval, {ends}, lies beyond {100 * threshold:g} %, but chance gives such a difference in "
-            f"{100 * max(e.p_value, corrected):.2g} % of cases",
+            f"{format_uncertainty(max(e.p_value, corrected))[1:]} of cases",
             settle=f"--pairs {min(2 * e.pairs, _MOST_PAIRS)}",
         )
     if -limit < e.centre - reach_same and e.centre + reach_same < limit:
         return replace(
             verdict, kind=VerdictKind.SAME, reason=f"the interval, {ends}, lies within {100 * threshold:g} %"
         )
-    spread = 100 * math.expm1(max(e.between_sd, e.within_sd))
+    spread = format_uncertainty(math.expm1(min(max(e.between_sd, e.within_sd), 50.0)))
     which = "pairs of processes" if e.between_sd > 2 * e.within_sd else "turns"
     wide = f"the interval, {ends}, reaches over {100 * threshold:g} %" if not verdict.too_noisy else "too noisy to say"
-    return replace(verdict, reason=f"{which} differ by ±{spread:.2g} %, {wide}", settle=_settle(e, limit))
+    return replace(verdict, reason=f"{which} differ by {spread}, {wide}", settle=_settle(e, limit))
 
 
 def _settle(e: _Estimate, limit: float) -> str:

@@ -136,8 +136,9 @@ def difference(
 ) -> Difference | None:
     """Return the difference of mean levels, new minus old; None if nothing is known of how levels differ.
 
-    Equally many processes, or a side with one: both sides have the same spread (Student). Else each has its own
-    (Welch). If both together have fewer than four degrees of freedom, a learnt spread is added to them.
+    Both sides have the same spread (Student). With numbers of processes that differ, each may have its own (Welch),
+    and the wider of both intervals counts: if a run ended when its interval was narrow, its own spread is too small.
+    If both together have fewer than four degrees of freedom, a learnt spread is added to them.
 
     Parameters
     ----------
@@ -148,14 +149,16 @@ def difference(
     value = float(new.mean() - old.mean())
     squares = [float(((side - side.mean()) ** 2).sum()) for side in (old, new)]
     degrees = old.size + new.size - 2
-    if degrees >= _ENOUGH_DEGREES and old.size != new.size and min(old.size, new.size) > 1:
-        return _welch(value, squares, (old.size, new.size))
     total, weight = sum(squares), float(degrees)
     if known is not None and degrees < _ENOUGH_DEGREES:
         total, weight = total + known.degrees * known.log_std**2, weight + known.degrees
     if not weight:
         return None
-    return Difference(value, math.sqrt(total / weight * (1 / old.size + 1 / new.size)), weight)
+    student = Difference(value, math.sqrt(total / weight * (1 / old.size + 1 / new.size)), weight)
+    if degrees < _ENOUGH_DEGREES or old.size == new.size or min(old.size, new.size) == 1:
+        return student
+    welch = _welch(value, squares, (old.size, new.size))
+    return max(student, welch, key=lambda one: float(one.reach(0.95)))
 
 
 def _welch(value: float, squares: Sequence[float], counts: Sequence[int]) -> Difference:

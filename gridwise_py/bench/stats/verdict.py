@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...display.quantities import format_uncertainty
 from ...errors import ArgumentError
 from .levels import Difference, Repeatability, difference, paired_difference, process_errors, process_levels
 from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
@@ -784,13 +785,15 @@ def _details(e: Evidence, cause: Cause) -> str:
     if cause in (Cause.CLOCK_DIFFERS, Cause.LOAD_DIFFERS):
         return f" ({e.clock_ratio:.4g} times its time in OLD)"
     if cause is Cause.CLOCK_STEP:
-        return f" (±{100 * e.step_share:.2g} %)"
+        return f" ({format_uncertainty(e.step_share)})"
     if cause is Cause.PROCESSES_DIFFER and e.process_std is not None:
-        return f" (standard deviation {100 * e.process_std:.2g} %, {e.old_processes} and {e.new_processes} processes)"
+        spread = format_uncertainty(e.process_std)[1:]
+        return f" (standard deviation {spread}, {e.old_processes} and {e.new_processes} processes)"
     if cause is Cause.UNTESTED:
         return f" ({e.old_count} and {e.new_count})"
     if cause is Cause.NEAR_THRESHOLD:
-        return f" ({100 * (max(e.ratio, 1 / e.ratio) - 1):.2g} % and {100 * e.threshold:g} %)"
+        percents = 100 * (max(e.ratio, 1 / e.ratio) - 1)
+        return f" ({percents:{'.2g' if percents < 99.5 else '.0f'}} % and {100 * e.threshold:g} %)"
     return ""
 
 
