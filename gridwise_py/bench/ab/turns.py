@@ -7,7 +7,7 @@ import os
 import random
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -174,7 +174,8 @@ def measure_in_turns(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gridwise-ab-")))
         inputs = _Inputs(folder, settings.seed)
-        for pair, both in enumerate(_pairs(environments, settings, rng, progress), start=1):
+        pairs = stack.enter_context(closing(_pairs(environments, settings, rng, progress)))
+        for pair, both in enumerate(pairs, start=1):
             with both:
                 if measured is None:
                     adapter = both.said[SIDES[0]]["adapter"]

@@ -17,7 +17,7 @@ from .resampling import autocorrelation_time, interquartile_mean, median_interva
 
 __all__ = [
     "Components", "Difference", "Repeatability", "advised", "components", "difference", "mean_level",
-    "paired_difference", "process_errors", "process_levels",
+    "process_errors", "process_levels",
 ]  # fmt: skip
 
 _Z95 = 1.959964
@@ -166,21 +166,6 @@ def _welch(value: float, squares: Sequence[float], counts: Sequence[int]) -> Dif
     total = sum(variances)
     spread = sum(variance**2 / (count - 1) for variance, count in zip(variances, counts, strict=True))
     return Difference(value, math.sqrt(total), total**2 / spread if spread else sum(counts) - 2)
-
-
-def paired_difference(old: NDArray[np.float64], new: NDArray[np.float64]) -> Difference:
-    """Return the mean difference of pairs: the first level of one side with the first of the other, and so on.
-
-    For processes that were measured in turns: what affects both of a pair cancels out.
-
-    Parameters
-    ----------
-    old, new : numpy.ndarray
-        At least two levels each, equally many.
-    """
-    if old.size != new.size or old.size < 2:
-        raise ValueError(f"{old.size} and {new.size} levels are not two pairs or more")
-    return mean_level(new - old)
 
 
 # ---- where the spread is

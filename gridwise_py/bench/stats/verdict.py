@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...display.quantities import format_uncertainty
 from ...errors import ArgumentError
-from .levels import Difference, Repeatability, difference, paired_difference, process_errors, process_levels
+from .levels import Difference, Repeatability, difference, process_errors, process_levels
 from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
 from .series import Series
 
@@ -185,8 +185,6 @@ class Pair:
     varies_by_process : bool
         Whether the time depends so much on the process that two single processes cannot be compared unless the
         repeatability is known: CPU walls, and mode latency.
-    paired : bool
-        Whether the processes of both sides were measured in turns: the first of one with the first of the other.
     loaded : bool
         Whether other work took part of the machine; it matters on a CPU adapter.
     """
@@ -202,7 +200,6 @@ class Pair:
     new_processes: Sequence[int] = ()
     repeatability: Repeatability | None = None
     varies_by_process: bool = False
-    paired: bool = False
     loaded: bool = False
 
 
@@ -612,7 +609,7 @@ def _by_processes(pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.fl
 
 def _difference_of(pair: Pair, old: _Side, new: _Side, statistic: str) -> Difference:
     levels = old.levels(statistic), new.levels(statistic)
-    found = paired_difference(*levels) if pair.paired else difference(*levels, pair.repeatability)
+    found = difference(*levels, pair.repeatability)
     assert found is not None, "a side has several processes"
     errors = [process_errors(side.blocks, side.processes) for side in (old, new)]
     within = math.hypot(*(math.hypot(*of_side) / of_side.size for of_side in errors))
