@@ -5,8 +5,8 @@ Usage:
   python benchmarks/separate_runs.py judge FOLDER… [--json FILE]
 
 `measure` makes one run after the other. A run measures each case once in each of several processes, in random order,
-as `gridwise bench --processes` does. Mode latency, in which processes differ most, gets more processes: as many as fit
-the run's share of --seconds (the first run decides, and all others have as many). Processes start in groups, and each
+and further ones measure the cases whose interval is wide, as `gridwise bench --budget` does: as many as fit the run's
+share of --seconds (the first run decides, and the others have at most as many). Processes start in groups, and each
 waits for its turn, since starting takes longer than measuring. Between runs the device idles for up to 30 s.
 
 All runs of a call have the same state, so that neighbours may be compared: the clock held (--hold, on NVIDIA) or not.
@@ -47,6 +47,8 @@ from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.results.context import run_header
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.model import Result, Results
+from gridwise_py.bench.results.precision import TARGET, half_interval
+from gridwise_py.bench.results.rounds import by_case
 from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.bench.sweep.machine_load import LoadWatch
 from gridwise_py.planning.shaders import compose
@@ -84,7 +86,8 @@ def subjects(spec: dict[str, Any]) -> list[dict[str, Any]]:
                 for mode in ("hot", "batch")
                 if mode in spec["modes"]
             ]
-    return [{**one, "position": i} for i, one in enumerate(found)]
+    only = spec.get("only")
+    return [{**one, "position": i} for i, one in enumerate(found) if only is None or i in only]
 
 
 def measure_one(device: Any, subject: dict[str, Any], protocol: gw.SamplingProtocol, process: int) -> Result:
@@ -178,7 +181,7 @@ def say(process: subprocess.Popen[str], line: str) -> None:
 def measured_run(
     header: Results, spec: dict[str, Any], processes: int, further: int | None, end_s: float
 ) -> tuple[Results, int]:
-    """Return a run, and how many processes measured only mode latency.
+    """Return a run, and the most processes that measured only cases whose interval was wide.
 
     Parameters
     ----------
@@ -187,26 +190,36 @@ def measured_run(
     processes : int
         That measure all cases.
     further : int or None
-        That measure mode latency only; None: as many as end before `end_s`.
+        That measure cases whose interval is wide so far, at most; None: as many as end before `end_s`.
     end_s : float
     """
     results: list[Result] = []
-    all_cases = [{**spec, "process": process} for process in range(processes)]
     for first in range(0, processes, TOGETHER):
-        results += measured_group(all_cases[first : first + TOGETHER])
-    made_further, longest_s = 0, 0.0
-    while "latency" in spec["modes"] and (further is None or made_further < further):
-        count = TOGETHER if further is None else min(TOGETHER, further - made_further)
+        group = range(first, min(first + TOGETHER, processes))
+        results += measured_group([{**spec, "process": process} for process in group])
+    done, longest_s = 0, 0.0
+    while further is None or done < further:
+        wide = wide_cases(results)
         begin_s = time.perf_counter()
-        if further is None and begin_s + longest_s > end_s:
+        if not wide or (further is None and begin_s + longest_s > end_s):
             break
-        first = processes + made_further
-        results += measured_group(
-            [{**spec, "modes": ["latency"], "process": first + i} for i in range(count)]
-        )  # fmt: skip
+        count = TOGETHER if further is None else min(TOGETHER, further - done)
+        results += measured_group([{**spec, "only": wide, "process": processes + done + i} for i in range(count)])
         longest_s = max(longest_s, time.perf_counter() - begin_s)
-        made_further += count
-    return replace(header, results=tuple(results)), made_further
+        done += count
+    return replace(header, results=tuple(results)), done if further is None else further
+
+
+def wide_cases(results: Sequence[Result]) -> list[int]:
+    """Return the positions of the cases whose interval is wide, as `gridwise bench --budget` decides it."""
+    last = max(result.process for result in results)
+    found: list[int] = []
+    for visits in by_case(results).values():
+        latest = max(visit.process for visit in visits)
+        before = [visit for visit in visits if visit.process < latest]
+        if latest == last and max(half_interval(visits), half_interval(before)) > TARGET:
+            found.append(visits[0].position)
+    return found
 
 
 def sized(device: Any, kernel: str, start: int, most: int, wanted_ns: float) -> int:
@@ -233,11 +246,11 @@ def main() -> None:
 @click.option("--seconds", type=float, default=540.0, show_default=True, help="No run begins that would end later.")
 @click.option("--runs", type=click.IntRange(min=2), default=11, show_default=True)
 @click.option("--processes", type=int, default=7, show_default=True, help="That measure all cases.")
-@click.option("--further", type=int, help="That measure mode latency only. Default: as many as the time allows.")
+@click.option("--further", type=int, help="That measure what is wide. Default: as many as the time allows.")
 @click.option("--sizes", default="65536,1048576,16777216", show_default=True)
 @click.option("--modes", default=",".join(MODES), show_default=True)
-@click.option("--sampling-s", type=float, default=0.01, show_default=True, help="Of a case in a process.")
-@click.option("--warmup-s", type=float, default=0.02, show_default=True)
+@click.option("--samples", type=int, default=50, show_default=True, help="Of a case in a process.")
+@click.option("--warmup-s", type=float, default=0.01, show_default=True)
 @click.option("--kernel-us", type=float, default=40.0, show_default=True, help="Of the kernels with more to do.")
 @click.option("--most-items", type=int, default=1 << 26, show_default=True, help="Of vector_add.")
 @click.option("--idle-s", type=float, default=30.0, show_default=True, help="Longest rest between runs.")
@@ -247,7 +260,7 @@ def main() -> None:
 @click.option("--adapter", help="Adapter by index or part of its name.")
 def measure(
     out: Path, seconds: float, runs: int, processes: int, further: int | None, sizes: str, modes: str,
-    sampling_s: float, warmup_s: float, kernel_us: float, most_items: int, idle_s: float, hold: bool, load: bool,
+    samples: int, warmup_s: float, kernel_us: float, most_items: int, idle_s: float, hold: bool, load: bool,
     seed: int, adapter: str | None,
 ) -> None:  # fmt: skip
     """Make runs until the time is up."""
@@ -262,7 +275,13 @@ def measure(
         # Lavapipe ends all loops of an invocation after 65,535 iterations.
         "rounds": sized(device, "fma", 100, 60_000, 1e3 * kernel_us),
         "protocol": gw.SamplingProtocol(
-            timeout_s=sampling_s, warmup_s=warmup_s, max_warmup_s=0.2, batch_trials=10, check_unit=False
+            samples=samples,
+            block_trials=samples,
+            timeout_s=1.0,
+            warmup_s=warmup_s,
+            max_warmup_s=0.2,
+            batch_trials=10,
+            check_unit=False,
         ).to_dict(),
     }
     click.echo(f"vector_add of {spec['items']:,} items, fma of {spec['rounds']:,} rounds; {len(subjects(spec))} cases")
@@ -294,7 +313,7 @@ def measure(
             json.dump(data, file)
         failed = [r.error for r in document.results if r.error]
         click.echo(f"run {number}: {took_s:.1f} s after {rest_s:.1f} s of rest, held {is_held}, loaded {loaded}, "
-                   f"{processes} processes and {further} of mode latency, "
+                   f"{processes} processes and up to {further} of what is wide, "
                    f"{len(document.results)} results, {len(failed)} failed {failed[:1]}")  # fmt: skip
 
 
@@ -374,6 +393,17 @@ def pairs_of(runs: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], d
     yield from ((a, b) for a, b in pairwise(runs) if a["seed"] == b["seed"] and a["held"] == b["held"])
 
 
+def processes_of(runs: Sequence[dict[str, Any]], mode: str) -> Iterator[int]:
+    """Yield how many processes measured each case of a mode, in each run; 0 if there is none."""
+    counts = [
+        len(visits)
+        for run in runs
+        for visits in by_case(run["document"].results).values()
+        if visits[0].mode == mode
+    ]  # fmt: skip
+    yield from counts or [0]
+
+
 @main.command()
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path, exists=True), required=True)
 @click.option("--processes", type=int, help="Use only the first of each run.")
@@ -402,11 +432,11 @@ def judge(
     passed = sum(not found.regressed for found in same)
     held = sum(a["held"] for a, _ in pairs)
     loaded = sum(a["loaded"] or b["loaded"] for a, b in pairs)
-    counts = {mode: len({r.process for r in runs[0]["document"].results if r.mode == mode}) for mode in MODES}
+    counts = {mode: float(np.mean(list(processes_of(runs, mode)))) for mode in MODES}
     click.echo(
         f"{device.title}: {len(pairs)} pairs of neighbouring runs; in {held} the clock was held, in {loaded} a side "
-        f"was loaded; exit 0 in {passed}; processes of a run: "
-        + ", ".join(f"{mode} {count}" for mode, count in counts.items() if count)
+        f"was loaded; exit 0 in {passed}; processes of a case: "
+        + ", ".join(f"{mode} {count:.1f}" for mode, count in counts.items())
     )
     of_mode = spreads(same)
     click.echo("standard deviation between processes: "

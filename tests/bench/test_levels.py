@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import gridwise_py as gw
 from gridwise_py.bench.calibrate import repeatability
 from gridwise_py.bench.calibrate.repeatability import LearntSpread, spread_for, time_class_ns
-from gridwise_py.bench.results.precision import half_interval, levels_of, precision_line
+from gridwise_py.bench.results.precision import TARGET, half_interval, levels_of, precision_line
 from gridwise_py.bench.stats.levels import (
     Components,
     Repeatability,
@@ -25,6 +25,7 @@ from gridwise_py.bench.stats.levels import (
 )
 from gridwise_py.bench.stats.verdict import Cause, Pair, VerdictKind, judge_all
 from gridwise_py.bench.sweep import machine_load
+from gridwise_py.bench.sweep.budget import LEAST_PROCESSES
 from gridwise_py.bench.sweep.repeatability import spreads_of
 from gridwise_py.storage import cache
 from helpers.comparisons import H200, document, entry, series
@@ -370,3 +371,28 @@ def test_half_an_interval_is_that_of_the_levels():
         (levels,) = levels_of(results, 2.0)
         assert half_interval(results) == pytest.approx(levels.half_interval, rel=1e-9), step
     assert half_interval(results[:1]) == math.inf
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", [0.006, 0.01, 0.02])
+def test_intervals_of_runs_that_end_when_they_are_narrow_contain_the_truth(spread):
+    """The rule of `--budget`: seven processes at least, and narrow twice in a row."""
+    rng = np.random.default_rng(11)
+    counts = np.arange(LEAST_PROCESSES, 51)
+    student = scipy.stats.t.ppf(0.975, counts - 1)
+
+    def run():
+        levels = rng.normal(0, spread, 50)
+        sums, squares = np.cumsum(levels)[counts - 1], np.cumsum(levels**2)[counts - 1]
+        variances = (squares - sums**2 / counts) / (counts - 1)
+        narrow = student * np.sqrt(variances / counts) <= TARGET
+        ends = counts[1:][narrow[1:] & narrow[:-1]]
+        return levels[: ends[0] if ends.size else 50]
+
+    hits = np.zeros(2)
+    for _ in range(1000):
+        old, new = run(), run()
+        alone, both = mean_level(old), difference(old, new)
+        hits += [abs(alone.value) <= alone.reach(0.95), abs(both.value) <= both.reach(0.95)]
+    assert (hits >= 920).all(), hits
+    assert (hits <= 975).all(), hits
