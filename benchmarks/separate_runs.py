@@ -380,7 +380,7 @@ def spreads(comparisons: Sequence[Comparison]) -> dict[str, float]:
 
 def shares(counts: Counter[str], wrong: Sequence[str], right: str) -> str:
     """Return a line with the shares that matter."""
-    rows = sum(counts.values())
+    rows = max(sum(counts.values()), 1)
     false = sum(counts[kind] for kind in wrong)
     return (
         f"{rows:5d} rows: {right} {100 * counts[right] / rows:5.1f} %, false {100 * false / rows:5.2f} %, "
