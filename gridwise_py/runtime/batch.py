@@ -185,8 +185,11 @@ def _flush(reference: weakref.ref[wgpu.GPUDevice]) -> None:
 
 def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[PendingCall], title: str) -> bool:
     """Submit calls, the first that are pending; return False if somebody else has meanwhile."""
-    if state_of(device).end.reached:
+    end = state_of(device).end
+    if end.reached:
         check_not_lost(device, title)
+    if end.mapped:
+        end.wait_unmapped()
     by_c = submit_is_wgpus(device)
     commands = _encode(device, calls, by_c)
     forget = functools.partial(operator.delitem, pending, slice(0, len(calls)))

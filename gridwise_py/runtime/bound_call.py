@@ -106,10 +106,8 @@ class BoundCall(Generic[ItemsT]):
         self.known: KnownCall | None = known
         leases = [part.lease for value in parsed.arrays.values() for part in parts(value)]
         self._destroyed = tuple(lease.destroyed for lease in leases)
-        # No other buffer can be mapped again, once it is not.
-        self._mappable = tuple(
-            lease.buffer for lease in leases if not lease.is_of_pool and lease.buffer.usage & _MAPPABLE
-        )
+        # By a caller who has the buffer, now or later. No other buffer can be mapped again, once it is not.
+        self._mappable = tuple(lease.buffer for lease in leases if lease.buffer.usage & _MAPPABLE)
 
     # ---- what it is ----
 

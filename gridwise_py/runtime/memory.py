@@ -20,11 +20,13 @@ from typing import Any
 import wgpu
 
 from ..backend.device_errors import lacks_memory
+from ..backend.device_state import state_of
+from ..backend.mapped_memory import MAP_USAGE
 from ..backend.wgpu_native import destroyed_flag, submit, wait_idle
 
 __all__ = ["ARRAY_USAGE", "Lease", "MemoryPool", "MemoryStats", "block_bytes"]
 
-#: The usage of all blocks.
+#: The usage of all blocks, without that for mapping.
 ARRAY_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 
 _LABEL = "gridwise array"  # of a buffer that its maker gave none
@@ -72,7 +74,7 @@ class Lease:
 
     @property
     def is_of_pool(self) -> bool:
-        """Whether the buffer is the pool's, and so can never be mapped."""
+        """Whether the buffer is the pool's, and no caller has it."""
         return self._home is not None
 
     def hand_out(self) -> wgpu.GPUBuffer:
@@ -159,6 +161,7 @@ class BlockSize:
         one.destroyed, one.number = destroyed, buffer.uid
         handed_out[one.number] = one
         self.blocks.pop(one.number, None)
+        self._pool.wait_unmapped()
 
     def forget(self, buffer: wgpu.GPUBuffer) -> None:
         """Free a buffer, when its last holder goes."""
@@ -238,10 +241,20 @@ class MemoryPool:
     device : wgpu.GPUDevice
     make_room : callable
         Frees what else of this library can be made again, when emptying the cache did not suffice.
+    is_mappable : bool, default False
+        Whether the CPU is to reach the blocks: they are then made with the usage `MAP_USAGE`.
     """
 
-    def __init__(self, device: wgpu.GPUDevice, make_room: Callable[[], object] = lambda: None):
+    def __init__(
+        self,
+        device: wgpu.GPUDevice,
+        make_room: Callable[[], object] = lambda: None,
+        *,
+        is_mappable: bool = False,
+    ):
         self._device = weakref.ref(device)
+        self.is_mappable: bool = is_mappable
+        self._usage = ARRAY_USAGE | MAP_USAGE if is_mappable else ARRAY_USAGE
         self._make_room = make_room
         self._most_bytes: int = device.limits["max-buffer-size"]
         self._sizes: dict[int, BlockSize] = {}
@@ -264,6 +277,18 @@ class MemoryPool:
             rounded = size_bytes
         size = self._sizes.get(rounded)
         return size if size is not None else self._sizes.setdefault(rounded, BlockSize(self, rounded))
+
+    def may_map(self, buffer: wgpu.GPUBuffer) -> bool:
+        """Whether the library can map a buffer: a mappable block that no caller has, and no label of its own keeps."""
+        size = self._sizes.get(buffer.size) if self.is_mappable else None
+        return size is not None and buffer.uid in size.blocks
+
+    def wait_unmapped(self) -> None:
+        """Return when no block is mapped."""
+        end = state_of(self.device).end
+        if end.mapped:
+            with end.lock:
+                end.wait_unmapped()
 
     def reuse(self, size_bytes: int, label: str = "") -> Lease | None:
         """Return a free block with contents of earlier holders, if there is one."""
@@ -315,7 +340,7 @@ class MemoryPool:
         for make_room in (self.empty, self._make_all_room, None):
             try:
                 return self.device.create_buffer(
-                    label=label or _LABEL, size=size_bytes, usage=ARRAY_USAGE, mapped_at_creation=mapped
+                    label=label or _LABEL, size=size_bytes, usage=self._usage, mapped_at_creation=mapped
                 )
             except wgpu.GPUError as error:
                 if make_room is None or not lacks_memory(error):
