@@ -113,9 +113,9 @@ class DeviceEnd:
             submit_pending(device)
         finally:
             with self.lock:
-                self.wait_unmapped()
                 with self._memory:
                     self.reached = True
+                self.wait_unmapped()
                 while self._users:  # asked for, since an interrupt of threading.Condition may leave its lock held
                     time.sleep(_LOOK_AGAIN_S)
                 if not self._kept_for:

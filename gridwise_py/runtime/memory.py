@@ -21,7 +21,7 @@ import wgpu
 
 from ..backend.device_errors import lacks_memory
 from ..backend.device_state import state_of
-from ..backend.mapped_memory import MAP_USAGE
+from ..backend.mapped_memory import MAP_USAGE, take_large_pages
 from ..backend.wgpu_native import destroyed_flag, submit, wait_idle
 
 __all__ = ["ARRAY_USAGE", "Lease", "MemoryPool", "MemoryStats", "block_bytes"]
@@ -339,9 +339,12 @@ class MemoryPool:
     def _make_buffer(self, size_bytes: int, label: str, *, mapped: bool) -> wgpu.GPUBuffer:
         for make_room in (self.empty, self._make_all_room, None):
             try:
-                return self.device.create_buffer(
+                buffer = self.device.create_buffer(
                     label=label or _LABEL, size=size_bytes, usage=self._usage, mapped_at_creation=mapped
                 )
+                if self.is_mappable and not mapped:
+                    take_large_pages(self.device, buffer)
+                return buffer
             except wgpu.GPUError as error:
                 if make_room is None or not lacks_memory(error):
                     raise

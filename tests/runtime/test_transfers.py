@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.backend import pages
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.runtime import array, transfers
 from gridwise_py.runtime.context import DeviceContext, context_of
@@ -301,7 +302,7 @@ def test_where_no_thread_can_be_started(device, monkeypatch):
 
 def test_pages_of_fresh_memory_are_found_without_a_change_of_what_is_around(device, monkeypatch):
     """Asked of the system for whole pages within the target only; without the request the copy is the same."""
-    asked, madvise = [], transfers._madvise()
+    asked, madvise = [], pages._madvise()
     data = _random(1 << 20)
     x = gw.asarray(data, device)
 
@@ -309,7 +310,7 @@ def test_pages_of_fresh_memory_are_found_without_a_change_of_what_is_around(devi
         asked.append((first, count))
         return madvise(first, count, advice) if madvise else -1
 
-    monkeypatch.setattr(transfers, "_madvise", lambda: note)
+    monkeypatch.setattr(pages, "_madvise", lambda: note)
     found = x.to_numpy()
     _same_bits(found, data)
     begin = found.__array_interface__["data"][0]
@@ -320,7 +321,7 @@ def test_pages_of_fresh_memory_are_found_without_a_change_of_what_is_around(devi
     asked.clear()
     x.to_numpy(out=found)
     assert asked == []
-    monkeypatch.setattr(transfers, "_madvise", lambda: None)
+    monkeypatch.setattr(pages, "_madvise", lambda: None)
     _same_bits(x.to_numpy(), data)
 
 
