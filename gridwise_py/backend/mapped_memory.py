@@ -29,7 +29,7 @@ from .device_errors import check_not_lost
 from .pages import advise_pages
 from .timeout import timed_out, timeout_s
 
-__all__ = ["FEATURE", "MAP_ALIGNMENT_BYTES", "MAP_USAGE", "Mapping", "mappable", "shares_memory", "take_large_pages"]
+__all__ = ["FEATURE", "MAP_ALIGNMENT_BYTES", "MAP_USAGE", "Mapping", "flush", "mappable", "shares_memory", "take_large_pages"]
 
 #: What a device needs so that a buffer can be mapped and bound.
 FEATURE = "mappable-primary-buffers"
@@ -91,6 +91,16 @@ def mappable(device: wgpu.GPUDevice) -> bool:
     return FEATURE in device.features and shares_memory(device.adapter) and _native() is not None
 
 
+def flush(device: wgpu.GPUDevice) -> None:
+    """Have the GPU do what the queue was given to write into buffers: wgpu holds it back until a submission.
+
+    Mapping does not wait for what is held back, and would come before it.
+    """
+    native = _native()
+    assert native is not None, "mappable() tells"
+    native.submit(device.queue._internal, 0, native.null)
+
+
 def take_large_pages(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer) -> None:
     """Have the system give a new, large buffer large pages, as numpy does for its arrays.
 
@@ -99,7 +109,7 @@ def take_large_pages(device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer) -> None:
     """
     if buffer.size < _LARGE_BYTES or device.adapter.info["adapter_type"] != "CPU":
         return
-    mapping = Mapping(device, buffer, "WRITE", 0, MAP_ALIGNMENT_BYTES, flush=False, is_new=True)
+    mapping = Mapping(device, buffer, "WRITE", 0, MAP_ALIGNMENT_BYTES, is_new=True)
     begin = mapping.map().__array_interface__["data"][0]
     advise_pages(begin, buffer.size, _MADV_HUGEPAGE)
     mapping.unmap()
@@ -118,9 +128,6 @@ class Mapping:
         A multiple of `MAP_ALIGNMENT_BYTES`.
     size_bytes : int
         A multiple of 4.
-    flush : bool, default True
-        Whether what the queue was given to write into buffers may wait for the next submission still. Mapping does not
-        wait for that, and would come before it.
     is_new : bool, default False
         The buffer was never submitted, so that there is nothing to wait for.
     """
@@ -133,7 +140,6 @@ class Mapping:
         begin_bytes: int,
         size_bytes: int,
         *,
-        flush: bool = True,
         is_new: bool = False,
     ):
         native = _native()
@@ -149,9 +155,9 @@ class Mapping:
         self._callback = native.new("WGPUBufferMapCallbackInfo *", {"mode": native.callback_mode, "callback": closure})
         self._closure = closure
         handle, ask_for = buffer._internal, native.modes[mode]
-        flushing = functools.partial(native.submit, device.queue._internal, 0, native.null)
-        asking = functools.partial(native.map_async, handle, ask_for, begin_bytes, size_bytes, self._callback[0])
-        self._begin = (flushing, asking) if flush else (asking,)
+        self._begin = functools.partial(
+            native.map_async, handle, ask_for, begin_bytes, size_bytes, self._callback[0]
+        )
         self._poll = functools.partial(native.poll, device._internal)
         self._waits = not is_new
         self._end = functools.partial(native.unmap, handle)
@@ -184,8 +190,7 @@ class Mapping:
         limit_s, native = timeout_s(self._device), self._native
         native.capture(_CAPTURE)
         try:
-            for call in self._begin:
-                call()
+            self._begin()
             if limit_s is None:
                 deque(self._waiting(), maxlen=0)
             else:
@@ -242,7 +247,7 @@ class Mapping:
         copies = map(operator.setitem, mapped, where, (items,))
         if self._reads:
             copies = map(operator.setitem, (items,), where, mapped)
-        steps = chain(map(operator.call, self._begin), self._waiting(), copies, map(operator.call, (self._end,)))
+        steps = chain(map(operator.call, (self._begin,)), self._waiting(), copies, map(operator.call, (self._end,)))
         native.capture(_CAPTURE)
         try:
             deque(steps, maxlen=0)

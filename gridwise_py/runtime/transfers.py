@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import os
 import queue
 import sys
@@ -27,7 +26,7 @@ import wgpu
 
 from ..backend.device_errors import check_not_lost, lost_error
 from ..backend.device_state import DeviceEnd, state_of
-from ..backend.mapped_memory import MAP_ALIGNMENT_BYTES, Mapping
+from ..backend.mapped_memory import MAP_ALIGNMENT_BYTES, Mapping, flush
 from ..backend.pages import advise_pages
 from ..backend.wgpu_native import map_buffer, memory_of_mapped, submit, wait_idle
 from ..errors import GridwiseError
@@ -147,7 +146,8 @@ class _MappedChunk:
 
     def __init__(
         self,
-        memory: MemoryPool,
+        transfers: Transfers,
+        device: wgpu.GPUDevice,
         buffer: wgpu.GPUBuffer,
         mapping: Mapping,
         lead_bytes: int,
@@ -156,7 +156,7 @@ class _MappedChunk:
         *,
         reads: bool,
     ):
-        self._pool, self._mapping, self.buffer = memory, mapping, buffer
+        self._transfers, self._device, self._mapping, self.buffer = transfers, device, mapping, buffer
         self._lead_bytes, self._items, self._reads = lead_bytes, items, reads
         starts = range(0, items.size, piece_items)
         self._pieces = deque(slice(first, first + piece_items) for first in starts)
@@ -208,13 +208,10 @@ class _MappedChunk:
             return self._memory
 
     def _open(self) -> np.ndarray:
-        device = self._pool.device
-        end = state_of(device).end
+        device, end = self._device, state_of(self._device).end
         with end.lock:
-            check_not_lost(device, _MAPPING)
-            if not self._pool.may_map(self.buffer):
+            if not self._transfers.may_map_now(device, self.buffer):
                 raise _HandedOut
-            _wait_for_others(end, self.buffer)
             end.mapped.append(self)
         try:
             return self._mapping.map()
@@ -231,7 +228,7 @@ class _MappedChunk:
                 if self._memory is not None:
                     self._memory = None
                     self._mapping.unmap()
-                    state_of(self._pool.device).end.mapped.remove(self)
+                    state_of(self._device).end.mapped.remove(self)
             except BaseException as error:
                 self._error = error
             finally:
@@ -425,10 +422,8 @@ class Transfers:
     def __init__(self, memory: MemoryPool) -> None:
         self.threads: int = max(1, min(_THREADS, usable_cpus()))
         self._memory = memory
-        # What the queue was given to write into blocks waits for the next submission, which mapping does not wait for.
-        # So the newest is numbered, and the newest that was surely submitted by a flush.
-        self._numbers = itertools.count(1)
-        self._queued = self._flushed = 0
+        # Whether the queue may hold back what it was given to write into blocks; of the lock of submissions.
+        self._has_queued = False
         self._up = _Ring("gridwise staging up", _UP)
         self._down = _Ring("gridwise staging down", _DOWN)
         self._small: deque[wgpu.GPUBuffer] = deque(maxlen=_KEPT_SMALL)
@@ -460,9 +455,7 @@ class Transfers:
         if not items.size:
             return
         if observer is None and items.nbytes < RING_BYTES:
-            self._queued = next(self._numbers)  # before: an interrupt may come as soon as it is queued
-            device.queue.write_buffer(buffer, offset_bytes, as_bytes(items))
-            self._queued = next(self._numbers)  # after: another thread may have flushed in between
+            self._write(device, buffer, offset_bytes, as_bytes(items))
             return
         chunk_bytes = _chunk_bytes(items.nbytes)
         share = chunk_bytes // items.itemsize
@@ -598,25 +591,21 @@ class Transfers:
         """Copy between a block and items of one dimension; return how many were copied, the others need staging."""
         if not items.size:
             return 0
-        queued = self._queued
         with step(observer, "wait"):
             wait_idle(device)
         with step(observer, "copy from GPU memory" if reads else "copy to GPU memory"):
             if items.nbytes <= _INLINE_BYTES:
-                copied = self._copy_mapped_here(device, buffer, offset_bytes, items, reads)
-                self._flushed = queued
-                return copied
+                return self._copy_mapped_here(device, buffer, offset_bytes, items, reads)
             workers, share = _workers(self.threads), _MAPPED_BYTES // items.itemsize
             for first in range(0, items.size, share):
                 part = items[first : first + share]
                 lead_bytes, mapping = self._mapping(device, buffer, offset_bytes + first * items.itemsize, part, reads)
                 piece = max(_PIECE_BYTES // part.itemsize, -(-part.size // (_PIECES * self.threads)))
-                chunk = _MappedChunk(self._memory, buffer, mapping, lead_bytes, part, piece, reads=reads)
+                chunk = _MappedChunk(self, device, buffer, mapping, lead_bytes, part, piece, reads=reads)
                 try:
                     if not workers.put_chunk(chunk, self.threads):
                         return first
                     chunk.result()
-                    self._flushed = queued
                 except _HandedOut:
                     return first
                 finally:
@@ -627,15 +616,37 @@ class Transfers:
         self, device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray, reads: bool
     ) -> int:
         """As `_copy_mapped`, by this thread."""
-        end = state_of(device).end
-        with end.lock:
-            check_not_lost(device, _MAPPING)
-            if not self._memory.may_map(buffer):
+        with state_of(device).end.lock:
+            if not self.may_map_now(device, buffer):
                 return 0
-            _wait_for_others(end, buffer)
             lead_bytes, mapping = self._mapping(device, buffer, offset_bytes, items, reads)
             mapping.copy(lead_bytes, items)
         return items.size
+
+    def may_map_now(self, device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer) -> bool:
+        """Return whether a buffer is still a block that can be mapped, when nothing is before that any more.
+
+        The lock of submissions is held.
+        """
+        check_not_lost(device, _MAPPING)
+        if not self._memory.may_map(buffer):
+            return False
+        _wait_for_others(state_of(device).end, buffer)
+        if self._has_queued:
+            flush(device)
+            self._has_queued = False
+        return True
+
+    def _write(self, device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> None:
+        """Have the queue write bytes into a buffer."""
+        if not self._memory.may_map(buffer):
+            device.queue.write_buffer(buffer, offset_bytes, items)
+            return
+        end = state_of(device).end
+        with end.lock:
+            _wait_for_others(end, buffer)
+            self._has_queued = True
+            device.queue.write_buffer(buffer, offset_bytes, items)
 
     def _mapping(
         self, device: wgpu.GPUDevice, buffer: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray, reads: bool
@@ -643,8 +654,9 @@ class Transfers:
         """Return where items begin in a range that can be mapped, and what maps it."""
         lead_bytes = offset_bytes % MAP_ALIGNMENT_BYTES
         size_bytes = -(-(lead_bytes + items.nbytes) // 4) * 4
-        mode, flush = "READ" if reads else "WRITE", self._queued != self._flushed
-        return lead_bytes, Mapping(device, buffer, mode, offset_bytes - lead_bytes, size_bytes, flush=flush)
+        return lead_bytes, Mapping(
+            device, buffer, "READ" if reads else "WRITE", offset_bytes - lead_bytes, size_bytes
+        )
 
     def fill(self, device: wgpu.GPUDevice, staging: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> None:
         """Copy items into a caller's buffer that is mapped for writing."""
