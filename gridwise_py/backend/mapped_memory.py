@@ -29,7 +29,16 @@ from .device_errors import check_not_lost
 from .pages import advise_pages
 from .timeout import timed_out, timeout_s
 
-__all__ = ["FEATURE", "MAP_ALIGNMENT_BYTES", "MAP_USAGE", "Mapping", "flush", "mappable", "shares_memory", "take_large_pages"]
+__all__ = [
+    "FEATURE",
+    "MAP_ALIGNMENT_BYTES",
+    "MAP_USAGE",
+    "Mapping",
+    "flush",
+    "mappable",
+    "shares_memory",
+    "take_large_pages",
+]
 
 #: What a device needs so that a buffer can be mapped and bound.
 FEATURE = "mappable-primary-buffers"
@@ -155,9 +164,7 @@ class Mapping:
         self._callback = native.new("WGPUBufferMapCallbackInfo *", {"mode": native.callback_mode, "callback": closure})
         self._closure = closure
         handle, ask_for = buffer._internal, native.modes[mode]
-        self._begin = functools.partial(
-            native.map_async, handle, ask_for, begin_bytes, size_bytes, self._callback[0]
-        )
+        self._begin = functools.partial(native.map_async, handle, ask_for, begin_bytes, size_bytes, self._callback[0])
         self._poll = functools.partial(native.poll, device._internal)
         self._waits = not is_new
         self._end = functools.partial(native.unmap, handle)

@@ -654,9 +654,7 @@ class Transfers:
         """Return where items begin in a range that can be mapped, and what maps it."""
         lead_bytes = offset_bytes % MAP_ALIGNMENT_BYTES
         size_bytes = -(-(lead_bytes + items.nbytes) // 4) * 4
-        return lead_bytes, Mapping(
-            device, buffer, "READ" if reads else "WRITE", offset_bytes - lead_bytes, size_bytes
-        )
+        return lead_bytes, Mapping(device, buffer, "READ" if reads else "WRITE", offset_bytes - lead_bytes, size_bytes)
 
     def fill(self, device: wgpu.GPUDevice, staging: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> None:
         """Copy items into a caller's buffer that is mapped for writing."""
