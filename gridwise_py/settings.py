@@ -76,8 +76,8 @@ def hold_clock() -> bool:
 
 
 def map_arrays() -> bool:
-    """``GRIDWISE_MAP_ARRAYS``: whether the CPU copies straight to and from Arrays in memory that it shares with the GPU,
-    by default yes; read when a device is requested, and when it is first used.
+    """``GRIDWISE_MAP_ARRAYS``: whether Arrays are mapped where CPU and GPU share memory, by default yes; read when a
+    device is requested, and when it is first used.
     """
     return _one_of("GRIDWISE_MAP_ARRAYS", _FLAGS, True)
 
