@@ -17,9 +17,8 @@ import io
 import operator
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, repeat, takewhile
-from types import EllipsisType
 from typing import Any, Literal
 
 import numpy as np
@@ -249,11 +248,11 @@ class Mapping:
         """
         native, dtype = self._native, items.dtype.newbyteorder("=")
         as_items = functools.partial(np.frombuffer, dtype=dtype, count=items.size, offset=lead_bytes)
-        mapped = map(as_items, self._memory())
-        where: tuple[EllipsisType] = (...,)
-        copies = map(operator.setitem, mapped, where, (items,))
-        if self._reads:
-            copies = map(operator.setitem, (items,), where, mapped)
+        put: Callable[..., object] = operator.setitem
+        mapped: Iterator[Any] = map(as_items, self._memory())
+        host: Iterator[Any] = iter((items,))
+        targets, sources = (host, mapped) if self._reads else (mapped, host)
+        copies = map(put, targets, (...,), sources)
         steps = chain(map(operator.call, (self._begin,)), self._waiting(), copies, map(operator.call, (self._end,)))
         native.capture(_CAPTURE)
         try:
