@@ -28,6 +28,7 @@ from ..backend.device_errors import check_not_lost, lost_error
 from ..backend.device_state import DeviceEnd, state_of
 from ..backend.mapped_memory import MAP_ALIGNMENT_BYTES, Mapping, flush
 from ..backend.pages import advise_pages
+from ..backend.timeout import timeout_s
 from ..backend.wgpu_native import map_buffer, memory_of_mapped, submit, wait_idle
 from ..errors import GridwiseError
 from .memory import MemoryPool
@@ -594,7 +595,8 @@ class Transfers:
         with step(observer, "wait"):
             wait_idle(device)
         with step(observer, "copy from GPU memory" if reads else "copy to GPU memory"):
-            if items.nbytes <= _INLINE_BYTES:
+            # A chunk's wait for what other threads have submitted since has a limit; a chain of C calls cannot have one.
+            if items.nbytes <= _INLINE_BYTES and timeout_s(device) is None:
                 return self._copy_mapped_here(device, buffer, offset_bytes, items, reads)
             workers, share = _workers(self.threads), _MAPPED_BYTES // items.itemsize
             for first in range(0, items.size, share):
