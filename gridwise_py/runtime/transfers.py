@@ -595,7 +595,7 @@ class Transfers:
         with step(observer, "wait"):
             wait_idle(device)
         with step(observer, "copy from GPU memory" if reads else "copy to GPU memory"):
-            # A chunk's wait for what other threads have submitted since has a limit; a chain of C calls cannot have one.
+            # The wait of a chunk for what others have submitted since has a limit; a chain of C calls has none.
             if items.nbytes <= _INLINE_BYTES and timeout_s(device) is None:
                 return self._copy_mapped_here(device, buffer, offset_bytes, items, reads)
             workers, share = _workers(self.threads), _MAPPED_BYTES // items.itemsize
