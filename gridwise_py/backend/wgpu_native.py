@@ -206,15 +206,16 @@ def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str, *, is_
     state = state_of(device)
     if state.recorders:
         check_queue_use(device, what)
-    note_submission(device, what)
+    note_submission(state, what)
     if not is_transfer:
-        note_work(device)
-    with state.end.lock:
+        state.activity.submitted(perf_counter_ns(), lambda: _polled(device))
+    end = state.end
+    with end.lock:
         if state.pending:  # asked for in here: another thread may be about to submit them
             submit_pending(device)
-        if state.end.mapped:
-            state.end.wait_unmapped()
-        if state.end.reached:  # wgpu would end the process
+        if end.mapped:
+            end.wait_unmapped()
+        if end.reached:  # wgpu would end the process
             check_not_lost(device, what)
         call()
 

@@ -72,11 +72,6 @@ class Lease:
         self.destroyed: list[bool] = destroyed
         self.label: str = label
 
-    @property
-    def is_of_pool(self) -> bool:
-        """Whether the buffer is the pool's, and no caller has it."""
-        return self._home is not None
-
     def hand_out(self) -> wgpu.GPUBuffer:
         """Return the buffer for good: it is not reused, because its holder may use it after the lease has ended."""
         home = self._home
