@@ -188,6 +188,8 @@ def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[Pend
     state = state_of(device)
     if state.end.reached:
         check_not_lost(device, title)
+    if state.end.mapped:
+        state.end.wait_unmapped()
     by_c = submit_is_wgpus(device)
     commands = _encode(device, calls, by_c)
     forget = functools.partial(operator.delitem, pending, slice(0, len(calls)))

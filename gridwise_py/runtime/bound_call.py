@@ -343,8 +343,8 @@ class BoundCall(Generic[ItemsT]):
 def _watched(parsed: ParsedCall) -> tuple[tuple[list[bool], ...], tuple[wgpu.GPUBuffer, ...]]:
     """Return what can make a call impossible: the notes of its buffers' ends, and those buffers that can be mapped."""
     leases = [part.lease for value in parsed.arrays.values() for part in parts(value)]
-    # No other buffer can be mapped again, once it is not.
-    mappable = (lease.buffer for lease in leases if not lease.is_of_pool and lease.buffer.usage & _MAPPABLE)
+    # By a caller who has the buffer, now or later. No other buffer can be mapped again, once it is not.
+    mappable = (lease.buffer for lease in leases if lease.buffer.usage & _MAPPABLE)
     return tuple(lease.destroyed for lease in leases), tuple(mappable)
 
 

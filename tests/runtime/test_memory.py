@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
+from gridwise_py.backend.mapped_memory import MAP_USAGE
 from gridwise_py.primitives import base
 from gridwise_py.runtime import executor, memory
 from gridwise_py.runtime.context import context_of
@@ -351,7 +352,7 @@ class Short:
         create, self.refused = device.create_buffer, 0
 
         def create_buffer(**options):
-            if options["usage"] == memory.ARRAY_USAGE and is_full():
+            if options["usage"] & ~MAP_USAGE == memory.ARRAY_USAGE and is_full():
                 self.refused += 1
                 raise wgpu.GPUOutOfMemoryError("Not enough memory left.")
             return create(**options)
