@@ -24,7 +24,12 @@ def part_key(operand: Operand) -> PartKey:
 
 
 def bound_parts(
-    primitive: str, operands: Mapping[str, Operand], writes: Collection[str], capabilities: Capabilities
+    primitive: str,
+    operands: Mapping[str, Operand],
+    writes: Collection[str],
+    capabilities: Capabilities,
+    *,
+    rows: bool = False,
 ) -> tuple[dict[PartKey, BoundPart], dict[tuple[Operand, ...], BoundChunks]]:
     """Return the parts of buffers that a kernel binds, and what lies in chunks, by these.
 
@@ -37,6 +42,8 @@ def bound_parts(
     writes : collection of str
         The names of those that it writes.
     capabilities : Capabilities
+    rows : bool
+        Whether the kernel reaches rows of 16 bytes.
 
     Raises
     ------
@@ -67,7 +74,7 @@ def bound_parts(
         parts[key] = BoundPart(
             # Names in the text must not depend on how an argument is called where the kernel does the same.
             f"words_{len(parts) + 1}",
-            _element(elements, key[0] in written),
+            _element(elements, key[0] in written, rows=rows),
             "read_write" if key[0] in written else "read",
             size_bytes,
             segment_bytes,
@@ -98,10 +105,12 @@ def _bound_chunks(
     ranges: list[_Range] = []
     firsts = itertools.accumulate((array.length for array in arrays), initial=0)
     for first, array in zip(firsts, arrays, strict=False):
-        if array.item_bytes == 2 and (first % 2 or array.offset % 2):
+        together = 4 // array.item_bytes  # items of a word, in which they are reached
+        if together > 1 and (first % together or array.offset % together):
             raise ArgumentError(
                 f"{primitive}: a chunk of {name} begins at item {first}, and at item {array.offset} of its binding, "
-                f"but items of 16 bits are reached two at a time: both must be even; use chunks of even lengths"
+                f"but items of {8 * array.item_bytes} bits are reached {together} at a time: both must be multiples of "
+                f"{together}; use chunks whose lengths are"
             )
         ranges += _ranges(first, array, parts[part_key(array)])
     values = {"u32" if each.part.element == "atomic<u32>" else each.part.element for each in ranges}
@@ -225,15 +234,18 @@ class BoundChunks:
         )
 
 
-def _element(operands: Sequence[Operand], written: bool) -> str:
+def _element(operands: Sequence[Operand], written: bool, *, rows: bool) -> str:
     """Return the WGSL type by which a binding is declared: the widest that all its operands can be reached by.
 
-    Items of 2 bytes are written as halves of words, and another invocation may write the other half.
+    Items of 1 or 2 bytes are written as parts of words, and another invocation may write the rest of the word; not if
+    the kernel writes rows, and these are whole elements.
     """
     sizes = {operand.item_bytes for operand in operands}
-    if 2 in sizes and written:
+    if rows and all(operand.vec4 and operand.offset * operand.item_bytes % 16 == 0 for operand in operands):
+        return "vec4<u32>"
+    if sizes & {1, 2} and written:
         return "atomic<u32>"
-    if sizes == {2}:
+    if sizes == {2} and not rows:
         return "vec2<u32>" if all(operand.vec4 for operand in operands) else "u32"
     if sizes == {8}:
         return "vec2<u32>"

@@ -8,20 +8,23 @@ from typing import Any, ClassVar
 
 import wgpu
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError
 from ..planning.builder import PlanBuilder
 from ..planning.faults import HEALTHY, Faults
+from ..planning.kernel_constants import RAW_INPUT, RAW_OUTPUT
 from ..planning.layout import Layout, Operand
 from ..planning.windows import Window, windows_of
 from ..runtime.operator_check import check_operator
 from ..tuning.options import ReduceTuning, ScanTuning
 from ..tuning.shapes import Shape, Shapes, fixed_shapes, shapes_for
 from ..types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
-from ..types.datatype import Datatype, as_datatype
-from ..types.operators import Add, BinOp, as_binop, operator_context
+from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.operators import Add, BinOp, as_binop, memory_context, operator_context
 from .base import Primitive
 
 __all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of"]
+
+_FEATURES_OF_F64 = ("shader-f64", "shader-int64")
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,10 @@ class OperatorPrimitive(Primitive):
     ----------
     device : wgpu.GPUDevice or None
     datatype : Datatype, str or numpy dtype
+        Of the items.
     op : BinOp or str
+    result_dtype : Datatype, str or numpy dtype, optional
+        Of the results, and what is computed with; by default that of the items.
     deterministic, compensated : bool, default False
         Combine in the same order everywhere. This matters only if combining rounds: for floats, except with minimum
         and maximum.
@@ -68,6 +74,7 @@ class OperatorPrimitive(Primitive):
     """
 
     _faults: ClassVar[Faults] = HEALTHY
+    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
 
     def __init__(
         self,
@@ -75,21 +82,33 @@ class OperatorPrimitive(Primitive):
         datatype: Datatype | str | Any = "u32",
         op: BinOp | str = Add,
         *,
+        result_dtype: Datatype | str | Any = None,
         deterministic: bool = False,
         compensated: bool = False,
         subgroups: SubgroupsLike = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype)
+        self.datatype: Datatype = as_datatype(datatype, STORAGE_DATATYPES)
         self.op: BinOp = as_binop(op)
-        self._accumulator = self.op.accumulator(self.datatype)
-        check_operator(self.op, self.datatype, None)
-        self._rounds = self._accumulator.wgsl == "f32"
+        asked = self.datatype if result_dtype is None else result_dtype
+        #: The datatype of the results, in which items are combined.
+        self.result_datatype: Datatype = as_datatype(asked, STORAGE_DATATYPES)
+        check_conversion(self.datatype, self.result_datatype)
+        self._accumulator = self.op.accumulator(self.result_datatype)
+        check_operator(self.op, self.result_datatype, None)
+        self._rounds = self.result_datatype.dtype.kind == "f" and self._accumulator.key is None
+        self._features = _FEATURES_OF_F64 if self._rounds and self._accumulator.words == 2 else ()
+        self._check_features()
         if compensated and self.op != Add:
             raise ArgumentError(
                 f"compensated=True is for sums, but the operator is {self.op.name!r}: only the rounding errors of "
                 f"additions are known exactly; leave out compensated=, or use op='add'"
+            )
+        if compensated and self._rounds and not self.datatype.name == self.result_datatype.name == "f32":
+            raise ArgumentError(
+                f"compensated=True is for f32, but the items are of {self.datatype} and the results of "
+                f"{self.result_datatype}; leave it out, or convert the items to float32 first"
             )
         self.compensated: bool = compensated and self._rounds
         # The option that asks for a fixed order, as messages name it.
@@ -104,7 +123,26 @@ class OperatorPrimitive(Primitive):
             subgroups = False
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(subgroups)
         if not self.op.builtin:  # raises for a text that is written for another datatype
-            operator_context(self.op, self.datatype, self.mode)
+            operator_context(self.op, self.result_datatype, self.mode)
+
+    def _check_features(self) -> None:
+        missing = [name for name in self._features if name not in self.capabilities.features]
+        if missing:
+            raise DatatypeError(
+                f"{self.op.name} of {self.result_datatype} needs the features {' and '.join(map(repr, missing))}, which "
+                f"the device of {self.capabilities.adapter!r} was not made with; request_device() asks for them where "
+                f"the adapter has them, otherwise compute in float32: compensated=True keeps sums accurate"
+            )
+
+    @property
+    def _quads(self) -> int:
+        """Quads of items in a row of 16 bytes or more, of items and of results."""
+        return 4 // min(4, self.datatype.itemsize_bytes, self.result_datatype.itemsize_bytes)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether items and results are of one datatype of 4 bytes, whose texts convert nothing."""
+        return self.datatype == self.result_datatype and self.datatype.itemsize_bytes == 4
 
     @property
     def deterministic(self) -> bool:
@@ -113,17 +151,32 @@ class OperatorPrimitive(Primitive):
 
     def _check_on_device(self) -> None:
         """Compare a user's operator with its numpy twin on the device; see `check_operator`."""
-        check_operator(self.op, self.datatype, self._device)
+        check_operator(self.op, self.result_datatype, self._device)
 
     def _shapes_for(self, kernel: str, tuning: ReduceTuning | ScanTuning) -> Shapes[Shape]:
         """Return the shapes of a kernel: the fixed ones, the caller's, the tuned ones or those of the table."""
         if self._fixed_order is not None:
-            return fixed_shapes(kernel, self.capabilities, self._fixed_order, tuning)
-        return shapes_for(kernel, self.capabilities, self.mode, tuning)
+            shapes = fixed_shapes(kernel, self.capabilities, self._fixed_order, tuning)
+        else:
+            shapes = shapes_for(kernel, self.capabilities, self.mode, tuning)
+        # Rows are whole.
+        quads = self._quads
+        rows = tuple((up_to, replace(s, vecs=-(-s.vecs // quads) * quads)) for up_to, s in shapes.rows)
+        return replace(shapes, rows=rows)
 
-    def _context_for(self, shape: Shape, **more: Any) -> dict[str, Any]:
+    def _context_for(self, shape: Shape, flags: int, **more: Any) -> dict[str, Any]:
         """Return the template values of all kernels with an operator."""
-        context = operator_context(self.op, self.datatype, self.mode, fixed_order=self._fixed_order is not None)
+        memory: dict[str, Any] = {}
+        if not self._is_plain:
+            source, sink = (None if flags & RAW_INPUT else self.datatype), self.result_datatype
+            memory = {
+                "source": memory_context(source),
+                "sink": memory_context(None if flags & RAW_OUTPUT else sink),
+            }
+            more |= {"quads": 1 if source is None else self._quads}
+        context = operator_context(
+            self.op, self.result_datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
+        )
         return {**context, "vecs": shape.vecs, **more}
 
     def _add(
@@ -140,6 +193,7 @@ class OperatorPrimitive(Primitive):
         flags: int = 0,
         carries: Operand | None = None,
         carry_out: bool = False,
+        items: int | None = None,
         constants: Mapping[str, int] | None = None,
         atomics: Mapping[str, tuple[str, str]] | None = None,
         features: tuple[str, ...] = (),
@@ -158,19 +212,20 @@ class OperatorPrimitive(Primitive):
             reads=reads,
             writes=writes,
             params={
-                "n": input.length,
+                "n": input.length if items is None else items,
                 **params,
                 "flags": flags,
-                "identity_bits": self._accumulator.identity_bits,
+                **self._accumulator.params,
                 **({} if self._fixed_order is None else {"zero": 0}),  # of lib/seal.wgsl
             },
             workgroups=workgroups,
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
-            context=self._context_for(shape, **context),
+            context=self._context_for(shape, flags, **context),
             atomics=atomics,
             trusted=self.op.builtin,
-            features=native + features,
+            features=tuple(dict.fromkeys(native + self._features + features)),
             sibling=sibling,
+            rows=not self._is_plain,
         )
 
     def _add_blocks(
@@ -185,7 +240,10 @@ class OperatorPrimitive(Primitive):
         split: tuple[int, int, int] | None = None,
         **more: Any,
     ) -> None:
-        """Add a kernel whose workgroups each process a block of tiles; `split` defaults to that of the shape."""
+        """Add a kernel whose workgroups each process a block of tiles; `split` defaults to that of the shape.
+
+        `items` is the number of items where the operand counts words.
+        """
         tiles, per_block, blocks = split if split is not None else block_split(input.length, shape)
         self._add(
             builder, label, shader, shape, input=input, output=output,
@@ -222,6 +280,31 @@ class OperatorPrimitive(Primitive):
                 split = tiles, each, -(-tiles // each)
             found.append(BlockWindow(window, split, blocks_of(found)))
         return found
+
+
+def check_conversion(items: Datatype, results: Datatype) -> None:
+    """Raise where items of one datatype cannot be combined as another.
+
+    Raises
+    ------
+    DatatypeError
+        Floats are not combined as integers, and integers of 64 bits as no floats but f64.
+    """
+    source, sink = items.dtype.kind, results.dtype.kind
+    if source == "f" and sink != "f":
+        why = "which has no fractions"
+    elif items.name == "f64" and results.name != "f64":
+        why = "which would round every item"
+    elif source in "iu" and items.itemsize_bytes == 8 and sink == "f" and results.name != "f64":
+        why = "which would round every item"
+    elif sink == "b" and source != "b":
+        why = "which holds only 0 and 1"
+    else:
+        return
+    raise DatatypeError(
+        f"items of {items} are not combined as {results}, {why}; give another result_dtype=, or convert the items "
+        f"first, for example in numpy with x.astype(np.{results.numpy_name})"
+    )
 
 
 def block_split(n: int, shape: Shape) -> tuple[int, int, int]:

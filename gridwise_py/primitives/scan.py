@@ -24,7 +24,7 @@ from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
 from ..tuning.options import ScanTuning
 from ..tuning.shapes import Shape, look_back_tiles
 from ..types.capabilities import Capabilities
-from ..types.datatype import ComputeDatatypeLike
+from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .registry import register
@@ -111,17 +111,21 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
 
     arguments = (
         Argument("input", chunked=True),
-        Argument("output", is_output=True, length=SameAs("input"), overlap="same view", chunked=True),
-    )
+        Argument(
+            "output", is_output=True, datatype="result_datatype", length=SameAs("input"), overlap="same view",
+            chunked=True,
+        ),
+    )  # fmt: skip
 
     @explained(ScanTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ComputeDatatypeLike = "u32",
+        datatype: ItemDatatypeLike = "u32",
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
+        result_dtype: ItemDatatypeLike | None = None,
         strategy: Literal["auto", "reduce_then_scan", "lookback"] | None = None,
         deterministic: bool = False,
         compensated: bool = False,
@@ -130,7 +134,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     ):
         self.tuning: ScanTuning = ScanTuning.of(tuning)
         super().__init__(
-            device, datatype, op, deterministic=deterministic, compensated=compensated,
+            device, datatype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
             subgroups=self.tuning.subgroups, capabilities=capabilities,
         )  # fmt: skip
         _check("kind", kind, _KINDS)
@@ -189,6 +193,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back); more in windows."""
         operand = layout["input"]
         n, item_bytes = operand.length, self.datatype.itemsize_bytes
+        result_bytes = self.result_datatype.itemsize_bytes
         builder = PlanBuilder("scan", layout, self.capabilities)
         strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
         parameters: dict[str, Any] = {
@@ -202,33 +207,34 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             parameters |= self._plan_lookback(builder, layout)
         elif n:
             parameters |= (self._plan_compensated if self.compensated else self._plan_blocks)(builder, layout)
-        return builder.build(Work(n, n * item_bytes, n * item_bytes, max(0, n - 1)), parameters)
+        return builder.build(Work(n, n * item_bytes, n * result_bytes, max(0, n - 1)), parameters)
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         shape = self._blocks_shapes.at(layout["input"].length)
         windows = self._block_windows(layout, ["input", "output"], shape)
         blocks = blocks_of(windows)
-        carries, totals = builder.scratch("carries", blocks), builder.scratch("totals", blocks)
-        no_carries = builder.scratch("no_carries", 1)
+        words = self._accumulator.words
+        carries, totals = builder.scratch("carries", words * blocks), builder.scratch("totals", words * blocks)
+        no_carries = builder.scratch("no_carries", words)
         for each in (shape, *self._blocks_shapes.others(layout["input"].length)):
             sibling = each != shape
             # A single block needs no totals, but longer inputs do.
             for part in windows[:1] if sibling else windows:
                 self._add_blocks(
                     builder, part.window.label("reduce blocks"), "reduce_blocks.wgsl", each, split=part.split,
-                    input=part.window.operands["input"], output=part.of_blocks(totals), flags=RAW_OUTPUT,
+                    input=part.window.operands["input"], output=part.of_blocks(totals, words), flags=RAW_OUTPUT,
                     sibling=sibling or blocks == 1,
                 )  # fmt: skip
             tiles = -(-blocks // each.tile_items)
             self._add_blocks(
-                builder, "scan totals", "scan.wgsl", each, exclusive=True, split=(tiles, tiles, 1), input=totals,
+                builder, "scan totals", "scan.wgsl", each, exclusive=True, split=(tiles, tiles, 1), items=blocks, input=totals,
                 output=carries, flags=RAW_INPUT | RAW_OUTPUT, carries=no_carries, sibling=sibling or blocks == 1,
             )  # fmt: skip
             for part in windows[:1] if sibling else windows:
                 self._add_blocks(
                     builder, part.window.label("scan blocks" if blocks > 1 else "scan"), "scan.wgsl", each,
                     split=part.split, input=part.window.operands["input"], output=part.window.operands["output"],
-                    exclusive=self.kind == "exclusive", carries=part.of_blocks(carries),
+                    exclusive=self.kind == "exclusive", carries=part.of_blocks(carries, words),
                     flags=HAS_CARRY if blocks > 1 else 0, sibling=sibling,
                 )  # fmt: skip
         return self._blocks_parameters(shape, windows)
@@ -277,11 +283,12 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             )
         look = look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
         carried = len(windows) > 1
-        carries = builder.scratch("carries", len(windows) + 1)
+        words = self._accumulator.words
+        carries = builder.scratch("carries", words * (len(windows) + 1))
         for window, count in zip(windows, tiles, strict=True):
-            state = self._state.add_to(builder, count, f"_{window.index}" if carried else "")
+            state = self._state.add_to(builder, count, f"_{window.index}" if carried else "", words=words)
             if carried:  # reads the total of all earlier windows, writes the total up to the end of this one
-                state["carries"] = replace(carries, offset=window.index, length=2).by_words()
+                state["carries"] = replace(carries, offset=words * window.index, length=2 * words).by_words()
             for each in (shape, *(() if carried else self._lookback_shapes.others(n))):
                 self._add(
                     builder, window.label("scan"), "scan_lookback.wgsl", each, **window.operands,
@@ -301,11 +308,12 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         }
 
     def reference(self, input: np.ndarray) -> np.ndarray:
-        """Return numpy's result for the same input, in the input's dtype."""
-        inclusive = prefixes(self.op, input)
+        """Return numpy's result for the same input, in the dtype of the result."""
+        with np.errstate(over="ignore"):
+            inclusive = prefixes(self.op, input.astype(self.result_datatype.dtype))
         if self.kind == "inclusive" or input.size == 0:
             return inclusive
-        first = np.array([self.op.identity_for(self.datatype)], dtype=input.dtype)
+        first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)
         return np.concatenate([first, inclusive[:-1]])
 
 

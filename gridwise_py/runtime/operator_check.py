@@ -201,7 +201,7 @@ def check_plan(op: BinOp, datatype: Datatype, capabilities: Capabilities, n: int
     builder.kernel(
         "operator_check", "operator_check.wgsl",
         reads={"a": layout["a"], "b": layout["b"]}, writes={"output": layout["output"]},
-        params={"n": n, "identity_bits": op.accumulator(datatype).identity_bits},
+        params={"n": n, **op.accumulator(datatype).params},
         context=operator_context(op, datatype, capabilities.subgroup_mode(False)),
         workgroups=-(-n // 256), constants={}, trusted=False,
     )  # fmt: skip

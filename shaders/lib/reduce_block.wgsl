@@ -4,7 +4,7 @@ fn block_total(block: u32) -> Acc {
   let end = min(first + params.tiles_per_block, params.tiles);
 //$ if op.commutative
   // The order does not matter, so every invocation keeps four separate sums until the end.
-  var sums = vec4<Acc>(identity());
+  var sums = quad_of(identity());
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);
 //$ for r in range(vecs)
