@@ -103,10 +103,13 @@ fn tile_load(tile: u32) {
     let row_{{ r }}_{{ k }} = load_row_input(first_{{ r }} + {{ k * row_items }}u);
 //$ endfor
 //$ for q in range(quads)
-//$ set row = "row_%d_%d" % (r, q * 4 // row_items)
+//$ if source.bytes == 8
+    tile_items[{{ r * quads + q }}] = lift4(SourceQuad(row_{{ r }}_{{ 2 * q }}, row_{{ r }}_{{ 2 * q + 1 }}));
+//$ else
 //$ set at = q % (row_items // 4)
 //$ set words = {1: ".%s" % "xyzw"[at], 2: ".%s" % ("xy", "zw")[at % 2], 4: ""}[source.bytes]
-    tile_items[{{ r * quads + q }}] = lift4({{ row }}{{ words }});
+    tile_items[{{ r * quads + q }}] = lift4(row_{{ r }}_{{ q * 4 // row_items }}{{ words }});
+//$ endif
 //$ endfor
 //$ endif
 //$ endfor
