@@ -67,7 +67,7 @@ fn combine_totals() -> Acc {
     if (again == NONE) { break; }
     again_total = block_total(again);
   }
-  return wg_scan(sg_reduce(sum)).total;
+  return wg_scan{{ kinds[-1].suffix }}(sg_reduce{{ kinds[-1].suffix }}(sum)).total;
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)

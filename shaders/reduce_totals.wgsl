@@ -30,7 +30,7 @@ fn combine_totals() -> Acc {
   let end = min(first + each, params.blocks);
   var sum = identity();
   for (var i = first; i < end; i++) { sum = combine(sum, load_acc_input(i)); }
-  return wg_scan(sg_reduce(sum)).total;
+  return wg_scan{{ kinds[-1].suffix }}(sg_reduce{{ kinds[-1].suffix }}(sum)).total;
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)

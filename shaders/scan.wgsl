@@ -49,8 +49,14 @@ fn main(
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);
     let sum = tile_sum();
+//$ if local
+    tile_scan(sum.before);
+    tile_store(tile, carry);
+    carry = combine(carry, global_of(sum.total));
+//$ else
     tile_scan(combine(carry, sum.before));
     tile_store(tile, identity());
     carry = combine(carry, sum.total);
+//$ endif
   }
 }

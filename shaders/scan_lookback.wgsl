@@ -115,14 +115,15 @@ fn main(
   if (look_back_enter()) { state_begin(); }
   tile_load(tile);
   let sum = tile_sum();
+  let total = {{ "global_of(sum.total)" if local else "sum.total" }};
   var before = identity();
 //$ if carried
   if (tile == 0u) { before = carry_in(); }
   if (is_leader()) {
-    if (tile > 0u) { state_publish(tile, TOTAL, sum.total); } else { state_publish(tile, INCLUSIVE, combine(before, sum.total)); }
+    if (tile > 0u) { state_publish(tile, TOTAL, total); } else { state_publish(tile, INCLUSIVE, combine(before, total)); }
   }
 //$ else
-  if (is_leader()) { state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }
+  if (is_leader()) { state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), total); }
 //$ endif
   tile_scan(sum.before);
 
@@ -144,10 +145,10 @@ fn main(
       }
       next = found.stalled - 1u;
     }
-    if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, sum.total)); }
+    if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, total)); }
   }
 //$ if carried
-  if (is_leader() && tile == params.tiles - 1u) { store_acc_carries(1u, combine(before, sum.total)); }
+  if (is_leader() && tile == params.tiles - 1u) { store_acc_carries(1u, combine(before, total)); }
 //$ endif
   if (is_leader() && state_count_finished(params.tiles)) { state_next_epoch(); }
   tile_store(tile, before);

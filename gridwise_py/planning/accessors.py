@@ -153,28 +153,47 @@ def item(place: Variable | Chooser, item_bytes: int, first: int = 0) -> str:
     return f"{at('k >> 2u')}[k & 3u]" if element == "vec4<u32>" else at("k")
 
 
-# log₂ of the items in a row of 16 bytes, by their size.
-_ROW_SHIFT = {1: 4, 2: 3, 4: 2, 8: 1}
+_ELEMENT_WORDS = {"u32": 1, "atomic<u32>": 1, "vec2<u32>": 2, "vec4<u32>": 4}
+_VECTOR = {1: "u32", 2: "vec2<u32>", 4: "vec4<u32>"}
 
 
-def _row(place: Variable | Chooser, item_bytes: int, element: str) -> list[str]:
-    """Return the statements that return the 16 bytes from item `k` on."""
-    if element == "vec4<u32>":
-        return [f"return {place.read(f'k >> {_ROW_SHIFT[item_bytes]}u')};"]
-    if element == "vec2<u32>" and item_bytes == 8:
-        return [f"return vec4<u32>({place.read('k')}, {place.read('k + 1u')});"]
-    assert element in ("u32", "atomic<u32>"), "rows lie in words, pairs of words, or rows"
+def _log2(n: int) -> int:
+    return n.bit_length() - 1
+
+
+def _words(place: Variable | Chooser, item_bytes: int, count: int) -> list[str]:
+    """Return the statements that return 1, 2 or 4 words from item `k` on, which begins a group of so many bytes."""
+    each = _ELEMENT_WORDS[place.element]
+    if each > 1 and item_bytes == 8:
+        first = f"k >> {_log2(each // 2)}u" if each > 2 else "k"
+    elif each > 1:
+        first = f"k >> {_log2(4 * each // item_bytes)}u"
+    else:
+        first = "2u * k" if item_bytes == 8 else "k" if item_bytes == 4 else f"k >> {_log2(4 // item_bytes)}u"
+    if each == count:
+        lines = [f"let words = {place.read(first)};"]
+    elif each > count:  # a part of an element
+        part = f"(k >> {_log2(4 // item_bytes)}u) & {each - 1}u" if item_bytes < 4 else f"k & {each - 1}u"
+        if count == 1:
+            return [f"return {place.read(first)}[{part}];"]
+        return [f"let row = {place.read(first)};", f"return select(row.xy, row.zw, (({part}) & 2u) != 0u);"]
+    else:
+        parts = ", ".join(place.read("first" if j == 0 else f"first + {j}u") for j in range(count // each))
+        lines = [f"let first = {first};", f"let words = {_VECTOR[count]}({parts});"]
     per_word = max(1, 4 // item_bytes)
-    first = "2u * k" if item_bytes == 8 else "k" if item_bytes == 4 else f"k >> {per_word.bit_length() - 1}u"
-    words = [place.read("first" if j == 0 else f"first + {j}u") for j in range(5)]
-    lines = [f"let first = {first};", f"let words = vec4<u32>({', '.join(words[:4])});"]
-    if per_word == 1:
+    if per_word == 1 or each > 1:  # such elements hold whole groups
         return [*lines, "return words;"]
+    if count == each:
+        lines.insert(0, f"let first = {first};")
+    after = place.read(f"first + {count}u")
+    rest = {1: after, 2: f"vec2<u32>(words.y, {after})", 4: f"vec4<u32>(words.yzw, {after})"}[count]
+    shift = {1: "shift", 2: "vec2<u32>(shift)", 4: "vec4<u32>(shift)"}[count]
+    back = {1: "32u - shift", 2: "vec2<u32>(32u - shift)", 4: "vec4<u32>(32u - shift)"}[count]
     return [
         *lines,
         f"let shift = {8 * item_bytes}u * (k & {per_word - 1}u);",
         "if (shift == 0u) { return words; }",
-        f"return (words >> vec4<u32>(shift)) | (vec4<u32>(words.yzw, {words[4]}) << vec4<u32>(32u - shift));",
+        f"return (words >> {shift}) | ({rest} << {back});",
     ]
 
 
@@ -299,129 +318,123 @@ class Accessors:
             f"store_{name}(i + 3u, items.y >> 16u);",
         )
 
-    # ---- rows of 16 bytes
-
-    def _rows(self) -> Iterator[str]:
-        """Functions for four items, and for the 16 bytes from an item on whose index is a multiple of a row's items."""
-        yield from self._function(
-            f"load_row_{self.name}(i: u32) -> vec4<u32>", *_row(self.place, self.item_bytes, self.place.element)
-        )
-        yield from self._load4()
-        if not self.writable:
-            return
-        if self.place.element == "atomic<u32>":
-            yield from self._store_atomic_rows()
-        else:
-            yield from self._store_rows()
-
-    def _load4(self) -> Iterator[str]:
-        name, size = self.name, self.item_bytes
-        row = f"load_row_{name}"
-        if size == 8:
-            yield from (f"fn load4_{name}(i: u32) -> array<vec4<u32>, 2> {{",
-                        f"  return array<vec4<u32>, 2>({row}(i), {row}(i + 2u));", "}")  # fmt: skip
-        elif size == 4:
-            yield from (f"fn load4_{name}(i: u32) -> vec4<u32> {{", f"  return {row}(i);", "}")
-        else:
-            kind = "u32" if size == 1 else "vec2<u32>"
-            items = [f"load_{name}(i + {j}u)" for j in range(4)]
-            shift = 8 * size
-            if size == 1:
-                value = " | ".join(f"({each} << {shift * j}u)" for j, each in enumerate(items))
-            else:
-                value = f"vec2<u32>({items[0]} | ({items[1]} << 16u), {items[2]} | ({items[3]} << 16u))"
-            yield from (f"fn load4_{name}(i: u32) -> {kind} {{", f"  return {value};", "}")
+    # ---- quads, and rows of 16 bytes
 
     @property
     def _quad(self) -> str:
         """The type of four items."""
         return {1: "u32", 2: "vec2<u32>", 4: "vec4<u32>", 8: "array<vec4<u32>, 2>"}[self.item_bytes]
 
-    def _store4_by_items(self) -> Iterator[str]:
-        """Four items one by one, or in two rows."""
+    def _rows(self) -> Iterator[str]:
+        """Functions for four items, and for the 16 bytes from an item on whose index is a multiple of a row's items."""
         name, size = self.name, self.item_bytes
-        yield f"fn store4_{name}(i: u32, items: {self._quad}) {{"
+        yield from self._function(f"load_row_{name}(i: u32) -> vec4<u32>", *_words(self.place, size, 4))
         if size == 8:
-            yield from (f"  store_row_{name}(i, items[0]);", f"  store_row_{name}(i + 2u, items[1]);")
+            rows = f"load_row_{name}(i), load_row_{name}(i + 2u)"
+            yield from (f"fn load4_{name}(i: u32) -> {self._quad} {{", f"  return {self._quad}({rows});", "}")
         elif size == 4:
-            yield f"  store_row_{name}(i, items);"
+            yield from (f"fn load4_{name}(i: u32) -> {self._quad} {{", f"  return load_row_{name}(i);", "}")
         else:
-            words = ["items"] if size == 1 else ["items.x", "items.y"]
-            per_word, mask = 4 // size, (1 << 8 * size) - 1
-            for j in range(4):
-                shift = 8 * size * (j % per_word)
-                yield f"  store_{name}(i + {j}u, ({words[j // per_word]} >> {shift}u) & {mask:#x}u);"
-        yield "}"
+            yield from self._function(f"load4_{name}(i: u32) -> {self._quad}", *_words(self.place, size, size))
+        if self.writable:
+            yield from self._store_item()
+            yield from self._store_row()
+            yield from self._store4()
 
-    def _store_rows(self) -> Iterator[str]:
-        """Of elements that are no atomics: one invocation writes all items of an element."""
+    def _store_item(self) -> Iterator[str]:
+        """One item: whole words, or a part of one whose rest this invocation writes, too, or that is atomic."""
         name, place, size = self.name, self.place, self.item_bytes
-        if place.element == "vec4<u32>":
-            assert isinstance(place, Variable), "what is written in segments is written by words"
-            row = f"{place.name}[k >> {_ROW_SHIFT[size]}u]"
-            if size == 8:
+        each = _ELEMENT_WORDS[place.element]
+        head = f"store_{name}(i: u32, item: {self._type})"
+        if size == 8:
+            if each == 4:
+                row = f"{place.name}[k >> 1u]"
                 yield from self._function(
-                    f"store_{name}(i: u32, item: vec2<u32>)",
-                    f"if ((k & 1u) == 0u) {{ {row}.x = item.x; {row}.y = item.y; return; }}",
+                    head, f"if ((k & 1u) == 0u) {{ {row}.x = item.x; {row}.y = item.y; return; }}",
                     f"{row}.z = item.x;", f"{row}.w = item.y;",
                 )  # fmt: skip
-            elif size == 4:
-                yield from self._function(f"store_{name}(i: u32, item: u32)", f"{row}[k & 3u] = item;")
+            elif each == 2:
+                yield from self._function(head, f"{place.write('k', 'item')};")
             else:
-                per_word, mask = 4 // size, (1 << 8 * size) - 1
-                word = f"{row}[(k >> {per_word.bit_length() - 1}u) & 3u]"
                 yield from self._function(
-                    f"store_{name}(i: u32, item: u32)",
-                    f"let shift = {8 * size}u * (k & {per_word - 1}u);",
-                    f"{word} = ({word} & ~({mask:#x}u << shift)) | (item << shift);",
+                    head, f"{place.write('2u * k', 'item.x')};", f"{place.write('2u * k + 1u', 'item.y')};"
                 )
-            yield from self._function(f"store_row_{name}(i: u32, row: vec4<u32>)", f"{row} = row;")
-        else:  # u32 or vec2<u32>: whole items
-            assert size >= 4, "small items are written as parts of rows, or by atomics"
-            if size == 8:
-                yield from self._store_pairs()
-                body = [f"store_{name}(i, row.xy);", f"store_{name}(i + 1u, row.zw);"]
+            return
+        if size == 4:
+            if each > 1:
+                yield from self._function(head, f"{place.name}[k >> {_log2(each)}u][k & {each - 1}u] = item;")
             else:
-                yield from self._function(f"store_{name}(i: u32, item: u32)", f"{place.write('k', 'item')};")
-                body = [f"store_{name}(i + {j}u, row.{c});" for j, c in enumerate("xyzw")]
-            yield from (f"fn store_row_{name}(i: u32, row: vec4<u32>) {{", *(f"  {line}" for line in body), "}")
-        yield from self._store4_by_items()
-
-    def _store_atomic_rows(self) -> Iterator[str]:
-        """Of atomic words: another invocation may write the other part of a word."""
-        name, place, size = self.name, self.place, self.item_bytes
-        if size == 8:
-            yield from self._function(
-                f"store_{name}(i: u32, item: vec2<u32>)",
-                f"{place.write('2u * k', 'item.x')};", f"{place.write('2u * k + 1u', 'item.y')};",
-            )  # fmt: skip
-            body = [f"store_{name}(i, row.xy);", f"store_{name}(i + 1u, row.zw);"]
-            yield from (f"fn store_row_{name}(i: u32, row: vec4<u32>) {{", *(f"  {line}" for line in body), "}")
-        elif size == 4:
-            yield from self._function(f"store_{name}(i: u32, item: u32)", f"{place.write('k', 'item')};")
-            body = [f"store_{name}(i + {j}u, row.{c});" for j, c in enumerate("xyzw")]
-            yield from (f"fn store_row_{name}(i: u32, row: vec4<u32>) {{", *(f"  {line}" for line in body), "}")
-        else:
-            per_word, mask = 4 // size, (1 << 8 * size) - 1
-            at = f"k >> {per_word.bit_length() - 1}u"
+                yield from self._function(head, f"{place.write('k', 'item')};")
+            return
+        per_word, mask = 4 // size, (1 << 8 * size) - 1
+        word = f"k >> {_log2(per_word)}u"
+        shift = f"let shift = {8 * size}u * (k & {per_word - 1}u);"
+        if place.element == "atomic<u32>":
             yield "// Another invocation may write the rest of the word: only the bits of this item change."
-            yield from self._function(
-                f"store_{name}(i: u32, item: u32)",
-                f"let shift = {8 * size}u * (k & {per_word - 1}u);",
-                f"{place.write_and(at, f'~({mask:#x}u << shift)')};",
-                f"{place.write_or(at, 'item << shift')};",
+            change = (
+                f"{place.write_and(word, f'~({mask:#x}u << shift)')};",
+                f"{place.write_or(word, 'item << shift')};",
             )
-            lines = [f"{place.write(f'first + {j}u', f'row.{c}')};" for j, c in enumerate("xyzw")]
-            slow = [
-                f"  store_{name}(i + {j}u, (row[{j // per_word}] >> {8 * size * (j % per_word)}u) & {mask:#x}u);"
-                for j in range(16 // size)
-            ]
-            yield from self._function(
-                f"store_row_{name}(i: u32, row: vec4<u32>)",
-                f"if ((k & {per_word - 1}u) == 0u) {{", f"  let first = {at};", *(f"  {line}" for line in lines),
-                "  return;", "}", *slow,
+        else:
+            at = f"{place.name}[{word}]" if each == 1 else (
+                f"{place.name}[k >> {_log2(per_word * each)}u][({word}) & {each - 1}u]"
             )  # fmt: skip
-        yield from self._store4_by_items()
+            change = (f"{at} = ({at} & ~({mask:#x}u << shift)) | (item << shift);",)
+        yield from self._function(head, shift, *change)
+
+    def _store_row(self) -> Iterator[str]:
+        name, place, size = self.name, self.place, self.item_bytes
+        each = _ELEMENT_WORDS[place.element]
+        head = f"store_row_{name}(i: u32, row: vec4<u32>)"
+        if each == 4:
+            yield from self._function(head, f"{place.name}[k >> {_log2(16 // size)}u] = row;")
+        elif size == 8:
+            yield from (f"fn {head} {{", f"  store_{name}(i, row.xy);", f"  store_{name}(i + 1u, row.zw);", "}")
+        elif size == 4:
+            yield from (f"fn {head} {{", *(f"  store_{name}(i + {j}u, row.{c});" for j, c in enumerate("xyzw")), "}")
+        elif each == 2:
+            yield from self._function(
+                head, f"let first = k >> {_log2(8 // size)}u;", f"{place.write('first', 'row.xy')};",
+                f"{place.write('first + 1u', 'row.zw')};",
+            )  # fmt: skip
+        else:
+            yield from self._store_words(head, "row", 4)
+
+    def _store_words(self, head: str, value: str, count: int) -> Iterator[str]:
+        """Words of small items: whole ones where the view begins with one, else item by item."""
+        place, size = self.place, self.item_bytes
+        per_word, mask = 4 // size, (1 << 8 * size) - 1
+        words = [value] if count == 1 else [f"{value}.{c}" for c in "xyzw"[:count]]
+        whole = [f"  {place.write(f'first + {j}u' if j else 'first', word)};" for j, word in enumerate(words)]
+        parts = [
+            f"store_{self.name}(i + {j}u, ({words[j // per_word]} >> {8 * size * (j % per_word)}u) & {mask:#x}u);"
+            for j in range(per_word * count)
+        ]
+        yield from self._function(
+            head, f"if ((k & {per_word - 1}u) == 0u) {{", f"  let first = k >> {_log2(per_word)}u;", *whole,
+            "  return;", "}", *parts,
+        )  # fmt: skip
+
+    def _store4(self) -> Iterator[str]:
+        name, place, size = self.name, self.place, self.item_bytes
+        each = _ELEMENT_WORDS[place.element]
+        head = f"store4_{name}(i: u32, items: {self._quad})"
+        if size == 8:
+            rows = (f"  store_row_{name}(i, items[0]);", f"  store_row_{name}(i + 2u, items[1]);")
+            yield from (f"fn {head} {{", *rows, "}")
+        elif size == 4:
+            yield from (f"fn {head} {{", f"  store_row_{name}(i, items);", "}")
+        elif each == size:  # one element
+            yield from self._function(head, f"{place.write(f'k >> 2u', 'items')};")
+        elif each > size:
+            parts = ["items"] if size == 1 else ["items.x", "items.y"]
+            row = f"{place.name}[k >> {_log2(4 * each // size)}u]"
+            yield from self._function(
+                head, f"let part = (k >> {_log2(4 // size)}u) & {each - 1}u;",
+                *(f"{row}[part{f' + {j}u' if j else ''}] = {part};" for j, part in enumerate(parts)),
+            )  # fmt: skip
+        else:
+            yield from self._store_words(head, "items", size)
 
     def _store_pairs(self) -> Iterator[str]:
         yield f"fn store_{self.name}(i: u32, item: vec2<u32>) {{"

@@ -29,7 +29,7 @@ def bound_parts(
     writes: Collection[str],
     capabilities: Capabilities,
     *,
-    rows: bool = False,
+    units: Mapping[str, int] | None = None,
 ) -> tuple[dict[PartKey, BoundPart], dict[tuple[Operand, ...], BoundChunks]]:
     """Return the parts of buffers that a kernel binds, and what lies in chunks, by these.
 
@@ -42,8 +42,8 @@ def bound_parts(
     writes : collection of str
         The names of those that it writes.
     capabilities : Capabilities
-    rows : bool
-        Whether the kernel reaches rows of 16 bytes.
+    units : mapping from str to int, optional
+        Of a kernel that reaches rows: how many consecutive bytes of each operand an invocation reads or writes.
 
     Raises
     ------
@@ -74,7 +74,11 @@ def bound_parts(
         parts[key] = BoundPart(
             # Names in the text must not depend on how an argument is called where the kernel does the same.
             f"words_{len(parts) + 1}",
-            _element(elements, key[0] in written, rows=rows),
+            (
+                _element(elements, key[0] in written)
+                if units is None
+                else _element_of_rows(elements, key[0] in written, min(units.get(name, 4) for name, _ in members))
+            ),
             "read_write" if key[0] in written else "read",
             size_bytes,
             segment_bytes,
@@ -234,19 +238,32 @@ class BoundChunks:
         )
 
 
-def _element(operands: Sequence[Operand], written: bool, *, rows: bool) -> str:
+def _element(operands: Sequence[Operand], written: bool) -> str:
     """Return the WGSL type by which a binding is declared: the widest that all its operands can be reached by.
 
-    Items of 1 or 2 bytes are written as parts of words, and another invocation may write the rest of the word; not if
-    the kernel writes rows, and these are whole elements.
+    Items of 2 bytes are written as halves of words, and another invocation may write the other half.
     """
     sizes = {operand.item_bytes for operand in operands}
-    if rows and all(operand.vec4 and operand.offset * operand.item_bytes % 16 == 0 for operand in operands):
-        return "vec4<u32>"
-    if sizes & {1, 2} and written:
+    if 2 in sizes and written:
         return "atomic<u32>"
-    if sizes == {2} and not rows:
+    if sizes == {2}:
         return "vec2<u32>" if all(operand.vec4 for operand in operands) else "u32"
     if sizes == {8}:
         return "vec2<u32>"
     return "vec4<u32>" if sizes == {4} and all(operand.vec4 for operand in operands) else "u32"
+
+
+def _element_of_rows(operands: Sequence[Operand], written: bool, unit_bytes: int) -> str:
+    """Return the WGSL type of a binding of a kernel that reaches rows.
+
+    Where an invocation reads or writes whole elements, nothing but the items' size in bytes matters. Otherwise small
+    items are written as parts of words, of which another invocation may write the rest.
+    """
+    whole = all(operand.vec4 for operand in operands)
+    for element in ("vec4<u32>", "vec2<u32>", "u32"):
+        size = ELEMENT_BYTES[element]
+        if size <= unit_bytes and whole and all(o.offset * o.item_bytes % size == 0 for o in operands):
+            return element
+    if any(operand.item_bytes < 4 for operand in operands):
+        return "atomic<u32>" if written else "u32"
+    return "vec2<u32>" if all(operand.item_bytes == 8 for operand in operands) else "u32"

@@ -75,6 +75,8 @@ class OperatorPrimitive(Primitive):
 
     _faults: ClassVar[Faults] = HEALTHY
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+    #: Whether there is a result for each item.
+    _writes_all: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -136,8 +138,28 @@ class OperatorPrimitive(Primitive):
 
     @property
     def _quads(self) -> int:
-        """Quads of items in a row of 16 bytes or more, of items and of results."""
-        return 4 // min(4, self.datatype.itemsize_bytes, self.result_datatype.itemsize_bytes)
+        """Consecutive quads of an invocation: 16 bytes of the smaller of items and results, where that is right for both.
+
+        Neighbouring invocations write neighbouring bytes, so larger results take one quad at a time.
+        """
+        item_bytes, result_bytes = self.datatype.itemsize_bytes, self.result_datatype.itemsize_bytes
+        if not self._writes_all or result_bytes <= item_bytes:
+            return 4 // min(4, item_bytes, result_bytes)
+        return 4 // min(4, result_bytes)
+
+    def _quads_of(self, flags: int) -> int:
+        """Those of a kernel: one where it reads accumulators."""
+        return 1 if flags & RAW_INPUT else self._quads
+
+    def _units(self, flags: int) -> dict[str, int] | None:
+        """Return how many consecutive bytes of each argument an invocation of a kernel reads or writes."""
+        if self._is_plain:
+            return None
+        words = 4 * self._accumulator.words
+        read = words if flags & RAW_INPUT else self.datatype.itemsize_bytes
+        written = words if flags & RAW_OUTPUT else self.result_datatype.itemsize_bytes
+        quads = self._quads_of(flags)
+        return {"input": 4 * quads * read, "output": 4 * quads * written}
 
     @property
     def _is_plain(self) -> bool:
@@ -173,7 +195,7 @@ class OperatorPrimitive(Primitive):
                 "source": memory_context(source),
                 "sink": memory_context(None if flags & RAW_OUTPUT else sink),
             }
-            more |= {"quads": 1 if source is None else self._quads}
+            more |= {"quads": self._quads_of(flags)}
         context = operator_context(
             self.op, self.result_datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
         )
@@ -225,7 +247,7 @@ class OperatorPrimitive(Primitive):
             trusted=self.op.builtin,
             features=tuple(dict.fromkeys(native + self._features + features)),
             sibling=sibling,
-            rows=not self._is_plain,
+            units=self._units(flags),
         )
 
     def _add_blocks(

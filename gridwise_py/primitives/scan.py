@@ -109,6 +109,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     array([0, 1, 2, 3, 4], dtype=uint32)
     """
 
+    _writes_all = True
     arguments = (
         Argument("input", chunked=True),
         Argument(

@@ -261,14 +261,24 @@ def operator_context(
     one_word = acc.words == 1
     if not one_word and op.builtin:
         text = {"expression": f"wide_{op.name}(a, b)", "wgsl": None}
+    reduce = op.subgroup_reduce if one_word else None
+    exclusive_scan = op.subgroup_exclusive_scan if one_word else None
+    own = {
+        "suffix": "", "type": "Acc", "combine": "combine", "identity": "identity()", "subgroup_reduce": reduce,
+        "subgroup_exclusive_scan": exclusive_scan,
+    }  # fmt: skip
+    local = _local_sums(op, acc, source)
     context = {
         "datatype": acc.wgsl if not one_word else datatype.wgsl,
         "op": {
             **text,
             "commutative": op.commutative,
-            "subgroup_reduce": op.subgroup_reduce if one_word else None,
-            "subgroup_exclusive_scan": op.subgroup_exclusive_scan if one_word else None,
+            "subgroup_reduce": reduce,
+            "subgroup_exclusive_scan": exclusive_scan,
         },
+        # What is combined within a tile, and last, between tiles.
+        "kinds": [own] if local is None else [local, {**own, "suffix": "_acc"}],
+        "local": local is not None,
         "acc": {
             "wgsl": acc.wgsl, "key": acc.key, "words": acc.words, "number": acc.number, "order": datatype.dtype.kind,
             "bytes": datatype.itemsize_bytes,
@@ -278,6 +288,20 @@ def operator_context(
         "fixed_order": fixed_order,
     }  # fmt: skip
     return context if source is None else {**context, "source": source, "sink": sink}
+
+
+def _local_sums(op: BinOp, acc: Accumulator, source: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return how a tile's items are added in 32 bits, where 64 bits are needed only between tiles.
+
+    A tile of at most 2¹⁶ items of at most 16 bits has a sum of at most 32 bits.
+    """
+    small = source is not None and source["kind"] in "biu" and source["bytes"] <= 2
+    if op != Add or acc.number not in ("u64", "i64") or not small:
+        return None
+    return {
+        "suffix": "", "type": "Local", "combine": "local_combine", "identity": "Local()",
+        "subgroup_reduce": op.subgroup_reduce, "subgroup_exclusive_scan": op.subgroup_exclusive_scan,
+    }  # fmt: skip
 
 
 def memory_context(datatype: Datatype | None) -> dict[str, Any]:

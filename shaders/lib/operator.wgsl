@@ -78,3 +78,12 @@ fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn lower4(x: vec4<Acc>) -> vec4<u32> { return bitcast<vec4<u32>>(x); }
 //$ endif
 //$ endif
+//$ if local
+// Within a tile small integers are added in 32 bits, which hold the sum of 2¹⁶ items.
+alias Local = Number;
+alias LocalQuad = vec4<Local>;
+fn local_combine(a: Local, b: Local) -> Local { return a + b; }
+fn local_combine4(a: LocalQuad, b: LocalQuad) -> LocalQuad { return a + b; }
+fn global_of(x: Local) -> Acc { return widened(x); }
+fn global4_of(x: LocalQuad) -> Quad { return Quad(widened(x.x), widened(x.y), widened(x.z), widened(x.w)); }
+//$ endif

@@ -10,7 +10,8 @@ const VECS: u32 = {{ vecs }}u;
 //$ endif
 const QUADS: u32 = {{ quads }}u;
 //$ set rows = vecs // quads
-var<private> tile_items: array<Quad, VECS>;
+//$ set A, AQuad, join = ("Local", "LocalQuad", "local_combine") if local else ("Acc", "Quad", "combine")
+var<private> tile_items: array<{{ AQuad }}, VECS>;
 
 fn tile_size() -> u32 { return WORKGROUP_SIZE * VECS * 4u; }
 
@@ -79,13 +80,18 @@ fn put(i: u32, x: Acc) { store_output(i, result(x)); }
 fn put4(i: u32, x: Quad) { store4_output(i, result4(x)); }
 //$ endif
 
+//$ if local
+fn local_item(i: u32) -> Local { return number(load_input(i)); }
+fn local_item4(i: u32) -> LocalQuad { return number4(load4_input(i)); }
+//$ endif
+//$ set one, four = ("local_item", "local_item4") if local else ("item", "item4")
 // Items i to i + 3 as accumulators, with the identity for those past the end.
-fn lifted4_guarded(i: u32) -> Quad {
-  if (i + 4u <= params.n) { return item4(i); }
-  var v = quad_of(identity());
-  if (i < params.n) { v.x = item(i); }
-  if (i + 1u < params.n) { v.y = item(i + 1u); }
-  if (i + 2u < params.n) { v.z = item(i + 2u); }
+fn lifted4_guarded(i: u32) -> {{ AQuad }} {
+  if (i + 4u <= params.n) { return {{ four }}(i); }
+  var v = {{ "LocalQuad()" if local else "quad_of(identity())" }};
+  if (i < params.n) { v.x = {{ one }}(i); }
+  if (i + 1u < params.n) { v.y = {{ one }}(i + 1u); }
+  if (i + 2u < params.n) { v.z = {{ one }}(i + 2u); }
   return v;
 }
 
@@ -95,7 +101,7 @@ fn tile_load(tile: u32) {
   if (tile_is_full(tile)) {
 //$ for r in range(rows)
 //$ if quads == 1
-    tile_items[{{ r }}] = item4(tile_item(tile, {{ r }}u));
+    tile_items[{{ r }}] = {{ four }}(tile_item(tile, {{ r }}u));
 //$ else
     let first_{{ r }} = tile_item(tile, {{ r }}u);
 //$ set row_items = 16 // source.bytes
@@ -104,11 +110,11 @@ fn tile_load(tile: u32) {
 //$ endfor
 //$ for q in range(quads)
 //$ if source.bytes == 8
-    tile_items[{{ r * quads + q }}] = lift4(SourceQuad(row_{{ r }}_{{ 2 * q }}, row_{{ r }}_{{ 2 * q + 1 }}));
+    tile_items[{{ r * quads + q }}] = {{ "number4" if local else "lift4" }}(SourceQuad(row_{{ r }}_{{ 2 * q }}, row_{{ r }}_{{ 2 * q + 1 }}));
 //$ else
 //$ set at = q % (row_items // 4)
 //$ set words = {1: ".%s" % "xyzw"[at], 2: ".%s" % ("xy", "zw")[at % 2], 4: ""}[source.bytes]
-    tile_items[{{ r * quads + q }}] = lift4(row_{{ r }}_{{ q * 4 // row_items }}{{ words }});
+    tile_items[{{ r * quads + q }}] = {{ "number4" if local else "lift4" }}(row_{{ r }}_{{ q * 4 // row_items }}{{ words }});
 //$ endif
 //$ endfor
 //$ endif
@@ -124,19 +130,19 @@ fn tile_load(tile: u32) {
 
 // The tile's total, in the order of the items; the same for every invocation.
 fn tile_total(tile: u32) -> Acc {
-  var total = identity();
+  var total = {{ "Local()" if local else "identity()" }};
   for (var r = 0u; r < {{ "VECS" if quads == 1 else "VECS / QUADS" }}; r++) {
     let v = lifted4_guarded(tile_item(tile, r));
 //$ if quads == 1
-    total = combine(total, sg_reduce(combine(combine(v.x, v.y), combine(v.z, v.w))));
+    total = {{ join }}(total, sg_reduce({{ join }}({{ join }}(v.x, v.y), {{ join }}(v.z, v.w))));
 //$ else
-    var row = combine(combine(v.x, v.y), combine(v.z, v.w));
+    var row = {{ join }}({{ join }}(v.x, v.y), {{ join }}(v.z, v.w));
     for (var q = 1u; q < QUADS; q++) {
       let next = lifted4_guarded(tile_item(tile, r) + 4u * q);
-      row = combine(row, combine(combine(next.x, next.y), combine(next.z, next.w)));
+      row = {{ join }}(row, {{ join }}({{ join }}(next.x, next.y), {{ join }}(next.z, next.w)));
     }
-    total = combine(total, sg_reduce(row));
+    total = {{ join }}(total, sg_reduce(row));
 //$ endif
   }
-  return wg_scan(total).total;
+  return {{ "global_of(wg_scan(total).total)" if local else "wg_scan(total).total" }};
 }

@@ -6,37 +6,38 @@
 //$ if source is not defined
 //$ include "lib/tail.wgsl"
 //$ endif
-var<private> tile_before: array<Acc, {{ "VECS" if quads == 1 else "VECS / QUADS" }}>;
+//$ set A, AQuad, join, e = ("Local", "LocalQuad", "local_combine", "Local()") if local else ("Acc", "Quad", "combine", "identity()")
+var<private> tile_before: array<{{ A }}, {{ "VECS" if quads == 1 else "VECS / QUADS" }}>;
 
 // Returns the total of the subgroups before this one in the tile, and the tile's total.
 fn tile_sum() -> WorkgroupScan {
 //$ if op.commutative
   var v = tile_items[0];
 //$ for r in range(1, vecs)
-  v = combine4(v, tile_items[{{ r }}]);
+  v = {{ join }}4(v, tile_items[{{ r }}]);
 //$ endfor
   return wg_scan(tile_row_sum(v));
 //$ else
-  var sum = identity();
+  var sum = {{ e }};
 //$ for r in range(rows)
 //$ if quads == 1
-  sum = combine(sum, tile_row_sum(tile_items[{{ r }}]));
+  sum = {{ join }}(sum, tile_row_sum(tile_items[{{ r }}]));
 //$ else
-  sum = combine(sum, tile_row_sum_{{ r }}());
+  sum = {{ join }}(sum, tile_row_sum_{{ r }}());
 //$ endif
 //$ endfor
   return wg_scan(sum);
 //$ endif
 }
 
-fn tile_row_sum(v: Quad) -> Acc { return sg_reduce(combine(combine(v.x, v.y), combine(v.z, v.w))); }
+fn tile_row_sum(v: {{ AQuad }}) -> {{ A }} { return sg_reduce({{ join }}({{ join }}(v.x, v.y), {{ join }}(v.z, v.w))); }
 //$ if quads > 1 and not op.commutative
 //$ for r in range(rows)
-fn tile_row_sum_{{ r }}() -> Acc {
-  var sum = identity();
+fn tile_row_sum_{{ r }}() -> {{ A }} {
+  var sum = {{ e }};
 //$ for q in range(quads)
   let v_{{ q }} = tile_items[{{ r * quads + q }}];
-  sum = combine(sum, combine(combine(v_{{ q }}.x, v_{{ q }}.y), combine(v_{{ q }}.z, v_{{ q }}.w)));
+  sum = {{ join }}(sum, {{ join }}({{ join }}(v_{{ q }}.x, v_{{ q }}.y), {{ join }}(v_{{ q }}.z, v_{{ q }}.w)));
 //$ endfor
   return sg_reduce(sum);
 }
@@ -45,7 +46,7 @@ fn tile_row_sum_{{ r }}() -> Acc {
 
 // Makes tile_items inclusive within their row of the lane, and tile_before the prefix of each row. `before` is the prefix of
 // this subgroup.
-fn tile_scan(before: Acc) {
+fn tile_scan(before: {{ A }}) {
   var carry = before;
 //$ for r in range(rows)
 //$ if quads == 1
@@ -57,30 +58,30 @@ fn tile_scan(before: Acc) {
 }
 
 //$ if quads == 1
-fn tile_scan_row(r: u32, carry: Acc) -> Acc {
+fn tile_scan_row(r: u32, carry: {{ A }}) -> {{ A }} {
   let v = tile_items[r];
-  let y = combine(v.x, v.y);
-  let z = combine(y, v.z);
-  let w = combine(z, v.w);
-  tile_items[r] = Quad(v.x, y, z, w);
+  let y = {{ join }}(v.x, v.y);
+  let z = {{ join }}(y, v.z);
+  let w = {{ join }}(z, v.w);
+  tile_items[r] = {{ AQuad }}(v.x, y, z, w);
   let lanes = sg_scan(w);
-  tile_before[r] = combine(carry, lanes.exclusive);
-  return combine(carry, sg_last(lanes.inclusive));
+  tile_before[r] = {{ join }}(carry, lanes.exclusive);
+  return {{ join }}(carry, sg_last(lanes.inclusive));
 }
 //$ else
 //$ for r in range(rows)
-fn tile_scan_row_{{ r }}(carry: Acc) -> Acc {
+fn tile_scan_row_{{ r }}(carry: {{ A }}) -> {{ A }} {
 //$ for q in range(quads)
   let v_{{ q }} = tile_items[{{ r * quads + q }}];
-  let x_{{ q }} = {{ "v_0.x" if q == 0 else "combine(w_%d, v_%d.x)" % (q - 1, q) }};
-  let y_{{ q }} = combine(x_{{ q }}, v_{{ q }}.y);
-  let z_{{ q }} = combine(y_{{ q }}, v_{{ q }}.z);
-  let w_{{ q }} = combine(z_{{ q }}, v_{{ q }}.w);
-  tile_items[{{ r * quads + q }}] = Quad(x_{{ q }}, y_{{ q }}, z_{{ q }}, w_{{ q }});
+  let x_{{ q }} = {{ "v_0.x" if q == 0 else join ~ "(w_%d, v_%d.x)" % (q - 1, q) }};
+  let y_{{ q }} = {{ join }}(x_{{ q }}, v_{{ q }}.y);
+  let z_{{ q }} = {{ join }}(y_{{ q }}, v_{{ q }}.z);
+  let w_{{ q }} = {{ join }}(z_{{ q }}, v_{{ q }}.w);
+  tile_items[{{ r * quads + q }}] = {{ AQuad }}(x_{{ q }}, y_{{ q }}, z_{{ q }}, w_{{ q }});
 //$ endfor
   let lanes = sg_scan(w_{{ quads - 1 }});
-  tile_before[{{ r }}] = combine(carry, lanes.exclusive);
-  return combine(carry, sg_last(lanes.inclusive));
+  tile_before[{{ r }}] = {{ join }}(carry, lanes.exclusive);
+  return {{ join }}(carry, sg_last(lanes.inclusive));
 }
 //$ endfor
 //$ endif
@@ -111,8 +112,8 @@ fn put4_guarded(i: u32, x: Quad) { store4_guarded(i, result4(x)); }
 //$ endif
 //$ if quads == 1
 fn tile_store_row(tile: u32, r: u32, before: Acc, full: bool) {
-  let p = combine(before, tile_before[r]);
-  let v = tile_items[r];
+  let p = combine(before, {{ "global_of(tile_before[r])" if local else "tile_before[r]" }});
+  let v = {{ "global4_of(tile_items[r])" if local else "tile_items[r]" }};
 //$ if exclusive
   let results = Quad(p, combine(p, v.x), combine(p, v.y), combine(p, v.z));
 //$ else
@@ -128,9 +129,9 @@ fn tile_store_row(tile: u32, r: u32, before: Acc, full: bool) {
 //$ else
 //$ for r in range(rows)
 fn tile_store_row_{{ r }}(tile: u32, before: Acc, full: bool) {
-  let p = combine(before, tile_before[{{ r }}]);
+  let p = combine(before, {{ "global_of(tile_before[%d])" % r if local else "tile_before[%d]" % r }});
 //$ for q in range(quads)
-  let v_{{ q }} = tile_items[{{ r * quads + q }}];
+  let v_{{ q }} = {{ "global4_of(tile_items[%d])" % (r * quads + q) if local else "tile_items[%d]" % (r * quads + q) }};
 //$ if exclusive
   let first_{{ q }} = {{ "p" if q == 0 else "combine(p, v_%d.w)" % (q - 1) }};
   let results_{{ q }} = Quad(first_{{ q }}, combine(p, v_{{ q }}.x), combine(p, v_{{ q }}.y), combine(p, v_{{ q }}.z));
