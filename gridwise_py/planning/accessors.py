@@ -3,8 +3,9 @@
 A kernel reads and writes items only through ``load_NAME``, ``load4_NAME``, ``store_NAME`` and ``store4_NAME``. Each
 argument gets these four, one set for each pair of element type (of the binding) and item size. An item is a u32 word,
 the low part of one (1 or 2 bytes), or a vec2 of a low and a high word (8 bytes); ``lift`` and ``lower`` of
-lib/operator.wgsl and lib/convert.wgsl give it a type. Kernels of items that do not have 4 bytes also load and store rows:
-``load_row_NAME`` and ``store_row_NAME`` reach 16 bytes at once. The offset of an argument is a field of `Params`, so a view that starts elsewhere needs no other text.
+lib/operator.wgsl and lib/convert.wgsl give it a type. The offset of an argument is a field of `Params`, so a view that
+starts elsewhere needs no other text. Kernels for items that do not have 4 bytes also reach 16 bytes at once, by
+``load_row_NAME`` and ``store_row_NAME``.
 """
 
 from __future__ import annotations
@@ -425,7 +426,7 @@ class Accessors:
         elif size == 4:
             yield from (f"fn {head} {{", f"  store_row_{name}(i, items);", "}")
         elif each == size:  # one element
-            yield from self._function(head, f"{place.write(f'k >> 2u', 'items')};")
+            yield from self._function(head, f"{place.write('k >> 2u', 'items')};")
         elif each > size:
             parts = ["items"] if size == 1 else ["items.x", "items.y"]
             row = f"{place.name}[k >> {_log2(4 * each // size)}u]"

@@ -16,7 +16,7 @@ from ..planning.layout import Layout, Operand
 from ..planning.windows import Window, windows_of
 from ..runtime.operator_check import check_operator
 from ..tuning.options import ReduceTuning, ScanTuning
-from ..tuning.shapes import Shape, Shapes, fixed_shapes, shapes_for
+from ..tuning.shapes import Shape, Shapes, fixed_shapes, shapes_for, suited
 from ..types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
 from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOp, as_binop, memory_context, operator_context
@@ -131,14 +131,14 @@ class OperatorPrimitive(Primitive):
         missing = [name for name in self._features if name not in self.capabilities.features]
         if missing:
             raise DatatypeError(
-                f"{self.op.name} of {self.result_datatype} needs the features {' and '.join(map(repr, missing))}, which "
-                f"the device of {self.capabilities.adapter!r} was not made with; request_device() asks for them where "
-                f"the adapter has them, otherwise compute in float32: compensated=True keeps sums accurate"
+                f"{self.op.name} of {self.result_datatype} needs the features {' and '.join(map(repr, missing))}, "
+                f"which the device of {self.capabilities.adapter!r} was not made with; request_device() asks for them "
+                f"where the adapter has them; otherwise compute in float32: compensated=True keeps sums accurate"
             )
 
     @property
     def _quads(self) -> int:
-        """Consecutive quads of an invocation: 16 bytes of the smaller of items and results, where that is right for both.
+        """Consecutive quads of an invocation: 16 bytes of the smaller of items and results where that suits both.
 
         Neighbouring invocations write neighbouring bytes, so larger results take one quad at a time.
         """
@@ -146,6 +146,12 @@ class OperatorPrimitive(Primitive):
         if not self._writes_all or result_bytes <= item_bytes:
             return 4 // min(4, item_bytes, result_bytes)
         return 4 // min(4, result_bytes)
+
+    @property
+    def _adds_locally(self) -> bool:
+        """Whether a tile's items are added in one word, though accumulators have two."""
+        context = operator_context(self.op, self.result_datatype, self.mode, source=memory_context(self.datatype))
+        return bool(context["local"])
 
     def _quads_of(self, flags: int) -> int:
         """Those of a kernel: one where it reads accumulators."""
@@ -180,7 +186,9 @@ class OperatorPrimitive(Primitive):
         if self._fixed_order is not None:
             shapes = fixed_shapes(kernel, self.capabilities, self._fixed_order, tuning)
         else:
-            shapes = shapes_for(kernel, self.capabilities, self.mode, tuning)
+            chosen = shapes_for(kernel, self.capabilities, self.mode, tuning)
+            words = 1 if self._adds_locally else self._accumulator.words
+            shapes = suited(chosen, kernel, self.datatype.itemsize_bytes, words)
         # Rows are whole.
         quads = self._quads
         rows = tuple((up_to, replace(s, vecs=-(-s.vecs // quads) * quads)) for up_to, s in shapes.rows)
@@ -310,14 +318,12 @@ def check_conversion(items: Datatype, results: Datatype) -> None:
     Raises
     ------
     DatatypeError
-        Floats are not combined as integers, and integers of 64 bits as no floats but f64.
+        Floats are not combined as integers, and numbers of 64 bits as no floats but f64.
     """
     source, sink = items.dtype.kind, results.dtype.kind
     if source == "f" and sink != "f":
         why = "which has no fractions"
-    elif items.name == "f64" and results.name != "f64":
-        why = "which would round every item"
-    elif source in "iu" and items.itemsize_bytes == 8 and sink == "f" and results.name != "f64":
+    elif sink == "f" and items.itemsize_bytes == 8 and results.itemsize_bytes < 8:
         why = "which would round every item"
     elif sink == "b" and source != "b":
         why = "which holds only 0 and 1"

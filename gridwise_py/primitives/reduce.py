@@ -94,7 +94,10 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     """
 
     # Any overlap is allowed: the result is written after everything was read.
-    arguments = (Argument("input", chunked=True), Argument("output", is_output=True, datatype="result_datatype", length=1, overlap="any"))
+    arguments = (
+        Argument("input", chunked=True),
+        Argument("output", is_output=True, datatype="result_datatype", length=1, overlap="any"),
+    )
 
     @explained(ReduceTuning.remedies())
     def __init__(
@@ -121,9 +124,8 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: at most two dispatches; with several windows one each and one more."""
         item_bytes, result_bytes = self.datatype.itemsize_bytes, self.result_datatype.itemsize_bytes
-        operand, output = layout["input"], layout["output"]
         builder = PlanBuilder("reduce", layout, self.capabilities)
-        n = operand.length
+        n = layout["input"].length
         shape = self._shapes.at(n)
         windows = self._block_windows(layout, ["input"], shape)
         blocks = blocks_of(windows)
@@ -156,14 +158,17 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             builder.step(Copy(builder.constant("identity", words), 0, output.buffer, output.first_byte, 4 * len(words)))
             return
         # Copies move whole words, of which others may have parts: combine no tiles.
-        nothing = Operand(0, builder.constant("nothing", (0, 0, 0, 0)), size_bytes=16, item_bytes=layout["input"].item_bytes)
-        self._add_blocks(
-            builder, "reduce", "reduce_blocks.wgsl", shape, input=nothing, output=output, split=(0, 1, 1)
+        nothing = Operand(
+            0, builder.constant("nothing", (0, 0, 0, 0)), size_bytes=16, item_bytes=layout["input"].item_bytes
         )
+        self._add_blocks(builder, "reduce", "reduce_blocks.wgsl", shape, input=nothing, output=output, split=(0, 1, 1))
 
     def _plan_plain(self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]) -> None:
         (only,) = windows
-        operand, state = only.window.operands["input"], self._state.add_to(builder, only.blocks, words=self._accumulator.words)
+        operand, state = (
+            only.window.operands["input"],
+            self._state.add_to(builder, only.blocks, words=self._accumulator.words),
+        )
         for each in (shape, *self._shapes.others(operand.length)):
             self._add_blocks(
                 builder, "reduce", "reduce.wgsl", each, input=operand, output=layout["output"],

@@ -228,8 +228,9 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
                 )  # fmt: skip
             tiles = -(-blocks // each.tile_items)
             self._add_blocks(
-                builder, "scan totals", "scan.wgsl", each, exclusive=True, split=(tiles, tiles, 1), items=blocks, input=totals,
-                output=carries, flags=RAW_INPUT | RAW_OUTPUT, carries=no_carries, sibling=sibling or blocks == 1,
+                builder, "scan totals", "scan.wgsl", each, exclusive=True, split=(tiles, tiles, 1), items=blocks,
+                input=totals, output=carries, flags=RAW_INPUT | RAW_OUTPUT, carries=no_carries,
+                sibling=sibling or blocks == 1,
             )  # fmt: skip
             for part in windows[:1] if sibling else windows:
                 self._add_blocks(
