@@ -13,7 +13,7 @@ your own operators and kernels
 data larger than a buffer or than GPU memory
     ``gw.ChunkedArray``, ``gw.stream``
 devices
-    ``gw.default_device()``, ``gw.request_device()``, ``gw.list_adapters()``
+    ``gw.default_device()``, ``gw.request_device()``, ``gw.list_adapters()``, ``gw.warm_up()``
 times of a call
     ``execute(…, enable_gpu_timing=True).get_timing_result()``, ``gw.profile``
 measurements with confidence intervals (extra ``bench``)
@@ -87,6 +87,7 @@ from .types.capabilities import Capabilities, LookbackVerdict
 from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype
 from .types.operators import Add, BinOp, Max, Min, Multiply
 from .types.unary_operators import UnaryOp
+from .warming import warm_up
 
 if _typing.TYPE_CHECKING:
     from .bench.results.dataframe import to_dataframe
@@ -199,6 +200,7 @@ __all__ = [
     "synchronize",
     "timing_helper",
     "to_dataframe",
+    "warm_up",
 ]
 __all__ += _primitives.__all__
 

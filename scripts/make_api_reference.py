@@ -29,7 +29,7 @@ here `gw`. The docstrings say more: shapes, datatypes, units, errors (`help(gw.S
 
 AREAS = {
     "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities "
-    "LookbackVerdict hold_clock",
+    "LookbackVerdict hold_clock warm_up",
     "Arrays": "asarray empty empty_like Array ChunkedArray Datatype DATATYPES STORAGE_DATATYPES",
     "One-shot functions": f"add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul {FUNCTIONS} stream",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",

@@ -37,9 +37,9 @@ __all__ = [
     "encoder_fate",
     "guard_queue",
     "is_destroyed",
-    "look_types_up",
     "map_buffer",
     "memory_of_mapped",
+    "parse_types_alone",
     "queue_is_idle",
     "submit",
     "submit_by",
@@ -431,33 +431,30 @@ def encoder_fate(encoder: wgpu.GPUCommandEncoder) -> EncoderFate:
     return fate
 
 
-def look_types_up() -> bool:
-    """Look up the types of wgpu's C structures by name instead of parsing them; return whether that works.
+def parse_types_alone() -> bool:
+    """Have cffi parse the name of a C type without all other names; return whether that works.
 
-    When cffi parses the name of a type for the first time, it also reads the names of all other types: 12 to 30 ms for
-    each of about 40 types, over half a second in the first calls of a process. Almost all are a name followed by a star
-    or brackets, and cffi has these names in a table. Other types are parsed as before, and so are all types if cffi or
-    wgpu-py are organised differently. The native backend must have been loaded.
+    cffi puts a line for each type that it knows, some 500, before each text that it parses for the first time: 12 to 30
+    ms for each of about 60 types, over half a second in the first calls of a process. Only the names in the text matter
+    to how it is parsed. If cffi or wgpu-py are organised differently, all stays as it was. The native backend must have
+    been loaded.
     """
     try:
-        from cffi import model
-
         parser = sys.modules["wgpu.backends.wgpu_native"].ffi._parser
-        declarations, parse = parser._declarations, parser.parse_type
-    except (ImportError, KeyError, AttributeError):
+        declarations, parse = parser._declarations, parser._parse
+    except (KeyError, AttributeError):
         return False
-    if "parse_type" in vars(parser):
+    if "_parse" in vars(parser):
         return True
 
-    def parse_type(text: str) -> Any:
-        found = re.fullmatch(r"(WGPU\w+)(?:( \*)|\[(\d*)\])", text)
-        known = declarations.get(f"typedef {found[1]}") if found else None
-        if found is None or known is None or not isinstance(known[0], model.StructType):
-            return parse(text)
-        if found[2]:
-            return model.PointerType(*known)
-        length = int(found[3]) if found[3] else None
-        return model.ArrayType(known[0], length)  # pyright: ignore[reportArgumentType]  # its stub says str
+    def parse_alone(source: str) -> Any:
+        names = [f"typedef {word}" for word in re.findall(r"\w+", source)]
+        # cffi holds its lock meanwhile. What the names stand for is looked up afterwards, among all.
+        parser._declarations = {name: declarations[name] for name in names if name in declarations}
+        try:
+            return parse(source)
+        finally:
+            parser._declarations = declarations
 
-    parser.parse_type = parse_type
+    parser._parse = parse_alone
     return True

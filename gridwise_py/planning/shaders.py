@@ -50,6 +50,8 @@ def shader_directory() -> Path:
 def _environment() -> jinja2.Environment:
     import jinja2  # a third of this package's import time, and not needed until a plan is made
 
+    from .template_cache import TemplateCache
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(shader_directory()),
         undefined=jinja2.StrictUndefined,
@@ -63,6 +65,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,  # WGSL, not HTML
+        bytecode_cache=TemplateCache(),
     )
     cast(dict[str, Any], environment.globals)["constants"] = KERNEL_CONSTANTS
     return environment

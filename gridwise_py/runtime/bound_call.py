@@ -19,6 +19,7 @@ from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from .arguments import ParsedCall
 from .chunked_array import Items, ItemsT, check_usable, parts
+from .compile_threads import compile_threads
 from .context import DeviceContext
 from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
@@ -250,6 +251,8 @@ class BoundCall(Generic[ItemsT]):
             else:
                 context.warn_no_timestamps(stacklevel=stack_level)
         timed = enable_gpu_timing or enable_cpu_timing
+        if timed:
+            compile_threads().finish()  # CPUs that compile would slow the host, and a GPU that is a CPU
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
         try:
             if encoder is not None:

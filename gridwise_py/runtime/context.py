@@ -20,7 +20,7 @@ import wgpu
 from ..backend.device_errors import device_errors, watch_errors
 from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
-from ..backend.wgpu_native import look_types_up
+from ..backend.wgpu_native import parse_types_alone
 from ..errors import ArgumentError, GridwiseWarning
 from ..timing.queries import TimingHelper
 from ..tuning.store import Findings
@@ -58,7 +58,7 @@ class DeviceContext:
         self._events_lock = threading.Lock()  # `lock` may be held while the GPU is waited for
         note_gpu_use()  # also by way of a device that a user made
         watch_errors()
-        look_types_up()
+        parse_types_alone()
 
     @property
     def device(self) -> wgpu.GPUDevice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
 import os
 import sys
@@ -22,7 +23,7 @@ from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.submission_marks import read_words
 from ..backend.timeout import set_timeout_s
-from ..backend.wgpu_native import create_shader_module, look_types_up, submit, tick_period_ns
+from ..backend.wgpu_native import create_shader_module, parse_types_alone, submit, tick_period_ns
 from ..display.html_table import html_table
 from ..errors import AdapterError
 from ..timing.queries import TimingHelper
@@ -130,9 +131,10 @@ def _without_wayland() -> Generator[None]:
 def _adapters(include_opengl: bool) -> list[wgpu.GPUAdapter]:
     check_process()
     note_gpu_use()
+    importlib.import_module("wgpu.backends.auto")  # as the search would do
+    parse_types_alone()
     with _without_wayland():
         adapters = wgpu.gpu.enumerate_adapters_sync()
-    look_types_up()
     # OpenGL shows the same hardware again, without subgroups and with worse timestamps.
     visible = [a for a in adapters if include_opengl or a.info["backend_type"] != "OpenGL"]
     return sorted(visible, key=_type_rank)
@@ -368,7 +370,7 @@ def _probe_tick_step_ns(helper: TimingHelper) -> float | None:
         encoder.begin_compute_pass(timestamp_writes=session.span("empty")).end()
     submit(helper.device, [encoder.finish()], "tick probe")
     session.submitted()
-    ticks = np.unique(session.ticks())
+    ticks = np.sort(session.ticks(), axis=None)  # np.unique would import numpy.ma: 20 ms
     differences = [int(d) for d in np.diff(ticks) if d]
     return math.gcd(*differences) * helper.tick_period_ns if differences else None
 

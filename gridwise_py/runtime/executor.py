@@ -186,9 +186,9 @@ class _PlanInstance:
 
     def __init__(self, executor: Executor, plan: Plan):
         self.plan = plan
-        self.pipelines = [executor.pipelines.find(plan, kernel) for kernel in plan.kernels]
+        self.pipelines = executor.pipelines.get(plan)
         # Kept for plans of other lengths.
-        self._siblings = [executor.pipelines.find(plan, kernel) for kernel in plan.siblings]
+        self._siblings = executor.pipelines.get_siblings_ahead(plan)
         self.own = {
             spec.name: executor.make_buffer(f"{plan.primitive} {spec.name}", spec)
             for spec in plan.buffers
@@ -210,7 +210,9 @@ class Executor:
         self._device_reference = weakref.ref(device)
         self._observer = observer
         self._lock = threading.RLock()
-        self._plans: OrderedDict[Plan, _PlanInstance] = OrderedDict()
+        # The least recently used first. Not an OrderedDict: going through one hashes each plan again, and an interrupt
+        # in there becomes a KeyError.
+        self._plans: dict[Plan, _PlanInstance] = {}
         self.pipelines: PipelineCache = PipelineCache(device)
 
     @property
@@ -267,16 +269,27 @@ class Executor:
                 total -= self._forget(other)
         return instance
 
-    def pipelines_of(self, plan: Plan) -> list[Pipeline]:
-        """Return the pipelines of a plan, compiling what is missing. They are kept for as long as the caller does.
+    def pipelines_of(self, *plans: Plan) -> list[Pipeline]:
+        """Return the pipelines of plans, compiling what is missing. They are kept for as long as the caller does.
 
         Raises
         ------
         ShaderError
             If a text does not compile.
         """
-        with self._lock, device_errors(f"{plan.primitive}, compiling"):
-            return [self.pipelines.find(plan, kernel) for kernel in plan.kernels]
+        with device_errors(f"{plans[0].primitive}, compiling", self.device):
+            return self.pipelines.get(*plans)
+
+    def _compiled_before(self, plan: Plan) -> list[Pipeline]:
+        """Compile a new plan's pipelines outside of the lock: other threads bind plans that are ready meanwhile."""
+        if plan in self._plans:
+            return []
+        try:
+            return self.pipelines.get(plan)
+        except wgpu.GPUError as error:
+            if not lacks_memory(error):
+                raise
+        return []  # to be compiled under the lock, where there is a way to make room
 
     def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
         """Return `plan` on the given buffers, making what is missing.
@@ -295,12 +308,14 @@ class Executor:
             If wgpu refuses a buffer, such as one that was destroyed before this library saw it.
         """
         key = tuple((name, r.buffer.uid, r.offset_bytes, r.size_bytes) for name, r in sorted(arguments.items()))
+        with device_errors(f"{plan.primitive}, binding", self.device):
+            _kept = self._compiled_before(plan)
         with self._lock, device_errors(f"{plan.primitive}, binding", self.device):
             instance = self._plans.get(plan)
             if instance is None:
                 instance = self._add(plan)
             else:
-                self._plans.move_to_end(plan)
+                self._plans[plan] = self._plans.pop(plan)
             binding = instance.bindings.get(key)
             if binding is None:
                 bound = self._make_binding(instance, arguments)

@@ -83,6 +83,11 @@ def _test(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
     capabilities = context_of(device).capabilities
     executor = Executor(device)  # of its own, so that nothing of the test is kept
     coherent, progress, tickets = True, False, False
+    # Side by side; those with tickets are needed on few adapters.
+    stalled = {"stall_every": _STALL_EVERY, "spin_limit": _STALLED_SPIN_LIMIT}
+    _kept = executor.pipelines_of(
+        probe_plan(capabilities, state, tickets=False), probe_plan(capabilities, state, tickets=False, **stalled)
+    )
     for tickets in (False, True):
         plan = probe_plan(capabilities, state, tickets=tickets)
         wrong, again, finished = _count(device, executor, plan, _DISPATCHES)
@@ -90,7 +95,7 @@ def _test(device: wgpu.GPUDevice, state: str) -> LookbackVerdict:
         progress = again <= _AGAIN_AT_MOST * _DISPATCHES * _TILES
         if progress:
             break
-    plan = probe_plan(capabilities, state, tickets=tickets, stall_every=_STALL_EVERY, spin_limit=_STALLED_SPIN_LIMIT)
+    plan = probe_plan(capabilities, state, tickets=tickets, **stalled)
     wrong, again, finished = _count(device, executor, plan, _STALLED_DISPATCHES)
     recovers = wrong == 0 and again > 0 and finished == _STALLED_DISPATCHES * _TILES
     duration_ns = float(time.perf_counter_ns() - begin)

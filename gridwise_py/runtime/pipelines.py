@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 import weakref
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 import wgpu
@@ -12,9 +14,10 @@ import wgpu
 from .. import settings
 from ..backend.device_errors import is_trouble
 from ..backend.wgpu_native import create_shader_module
-from ..errors import ShaderError
+from ..errors import DeviceLostError, ShaderError
 from ..planning.plan import Kernel, Plan, Shader
 from ..planning.shaders import dump, prologue, refuse_fatal_text, shader_error
+from .compile_threads import Task, compile_threads
 
 __all__ = ["Pipeline", "PipelineCache"]
 
@@ -36,17 +39,45 @@ class Pipeline:
     layout: _Layout
 
 
+#: The sha256 of a text, and whether wgpu's checks are left out.
+_ModuleKey: TypeAlias = tuple[str, bool]
+
+
+@dataclass(frozen=True)
+class _Order:
+    """All that a pipeline depends on."""
+
+    shader: str
+    trusted: bool
+    bindings: tuple[tuple[int, str], ...]
+    entry_point: str
+    constants: tuple[tuple[str, float], ...]
+
+    @staticmethod
+    def of(plan: Plan, kernel: Kernel) -> _Order:
+        return _Order(
+            kernel.shader,
+            plan.shaders[kernel.shader].trusted and not settings.shader_checks(),
+            tuple((binding.index, binding.access) for binding in kernel.bindings),
+            kernel.entry_point,
+            tuple(sorted(kernel.constants.items())),
+        )
+
+
 class PipelineCache:
-    """Finds pipelines that somebody still keeps, and compiles the others. The executor has the lock."""
+    """Finds pipelines that somebody still keeps, and has threads compile the others. Any thread may ask."""
 
     def __init__(self, device: wgpu.GPUDevice):
         self._device_reference = weakref.ref(device)
+        self._lock = threading.RLock()
         # Weak: a pipeline goes with the last plan that uses it (one of lavapipe's takes megabytes), its parts with the
         # last pipeline.
-        self._modules = WeakValueDictionary[tuple[str, bool], wgpu.GPUShaderModule]()
+        self._modules = WeakValueDictionary[_ModuleKey, wgpu.GPUShaderModule]()
+        self._module_locks = WeakValueDictionary[_ModuleKey, threading.Lock]()
         self._layouts = WeakValueDictionary[tuple[tuple[int, str], ...], _Layout]()
-        self._pipelines = WeakValueDictionary[tuple[Any, ...], Pipeline]()
-        #: How many were compiled so far.
+        self._pipelines = WeakValueDictionary[_Order, Pipeline]()
+        self._tasks = WeakValueDictionary[_Order, Task[Pipeline]]()
+        #: How many compilations were asked for so far; some may be under way, or not have begun.
         self.compiled: int = 0
 
     def __len__(self) -> int:
@@ -57,78 +88,111 @@ class PipelineCache:
         """How many modules are kept."""
         return len(self._modules)
 
-    @property
-    def _device(self) -> wgpu.GPUDevice:
-        device = self._device_reference()
-        assert device is not None, "pipelines outlived their device"
-        return device
+    def get(self, *plans: Plan) -> list[Pipeline]:
+        """Return the pipelines of plans, kernel by kernel; those that are missing are compiled side by side.
 
-    def find(self, plan: Plan, kernel: Kernel) -> Pipeline:
-        """Return the pipeline of a kernel. It is kept for as long as the caller keeps it."""
-        shader = plan.shaders[kernel.shader]
-        trusted = shader.trusted and not settings.shader_checks()
-        access = tuple(binding.access for binding in kernel.bindings)
-        key = (
-            kernel.shader,
-            trusted,
-            access,
-            tuple(b.index for b in kernel.bindings),
-            kernel.entry_point,
-            tuple(sorted(kernel.constants.items())),
-        )
-        found = self._pipelines.get(key)
-        if found is not None:
-            return found
-        label = f"{plan.primitive} {kernel.label}" if kernel.label != plan.primitive else kernel.label
-        module = self._module(kernel.shader, shader, trusted, label)
-        layout = self._layout(kernel)
+        They are kept for as long as the caller keeps them.
+
+        Raises
+        ------
+        ShaderError
+            If a text does not compile; the first one in the order of the kernels.
+        """
+        asked = [self._ask(plan, kernel)[0] for plan in plans for kernel in plan.kernels]
+        compile_threads().need(item for item in asked if isinstance(item, Task))
+        return [item.result() if isinstance(item, Task) else item for item in asked]
+
+    def get_siblings_ahead(self, plan: Plan) -> list[Pipeline | Task[Pipeline]]:
+        """Have the pipelines of a plan's siblings compiled when nothing is needed; return them, or what becomes them.
+
+        They are kept for as long as the caller keeps this, and not compiled if the caller drops it before.
+
+        Errors are raised when a pipeline is needed.
+        """
+        asked = [self._ask(plan, kernel) for kernel in plan.siblings]
+        compile_threads().make_ahead(item for item, is_new in asked if is_new and isinstance(item, Task))
+        return [item for item, _ in asked]
+
+    def _ask(self, plan: Plan, kernel: Kernel) -> tuple[Pipeline | Task[Pipeline], bool]:
+        """Return a pipeline or the task that compiles it, and whether the task is new."""
+        order = _Order.of(plan, kernel)
+        with self._lock:
+            item = self._pipelines.get(order) or self._tasks.get(order)
+            if item is not None:
+                return item, False
+            label = f"{plan.primitive} {kernel.label}" if kernel.label != plan.primitive else kernel.label
+            compile_it = functools.partial(self._compile, order, plan.shaders[kernel.shader], label, kernel.label)
+            task = self._tasks[order] = Task(compile_it)
+            self.compiled += 1
+            return task, True
+
+    def _compile(self, order: _Order, shader: Shader, label: str, kernel_label: str) -> Pipeline:
+        device = self._device_reference()
         try:
-            compute = self._device.create_compute_pipeline(
+            if device is None:
+                raise DeviceLostError(f"{label}: the device is gone")  # nobody is left who waits for this
+            pipeline = self._compiled(device, order, shader, label, kernel_label)
+        except BaseException:
+            with self._lock:
+                self._tasks.pop(order, None)  # the next one who needs it tries again
+            raise
+        with self._lock:
+            self._pipelines[order] = pipeline
+        return pipeline
+
+    def _compiled(
+        self, device: wgpu.GPUDevice, order: _Order, shader: Shader, label: str, kernel_label: str
+    ) -> Pipeline:
+        module = self._module(device, (order.shader, order.trusted), shader, label)
+        layout = self._layout(device, order.bindings)
+        try:
+            compute = device.create_compute_pipeline(
                 label=label,
                 layout=layout.pipeline,
-                compute={
-                    "module": module,
-                    "entry_point": kernel.entry_point,
-                    "constants": dict(kernel.constants),
-                },
+                compute={"module": module, "entry_point": order.entry_point, "constants": dict(order.constants)},
             )
         except wgpu.GPUError as error:
             if is_trouble(error):
                 raise
-            what = f"the pipeline of kernel {kernel.label!r} cannot be made"
+            what = f"the pipeline of kernel {kernel_label!r} cannot be made"
             raise shader_error(what, shader.text, str(error)) from error
-        self.compiled += 1
-        pipeline = self._pipelines[key] = Pipeline(compute, module, layout)
-        return pipeline
+        return Pipeline(compute, module, layout)
 
-    def _module(self, key: str, shader: Shader, trusted: bool, label: str) -> wgpu.GPUShaderModule:
-        module = self._modules.get((key, trusted))
-        if module is None:
-            missing = [f for f in shader.features if f not in self._device.features]
-            if missing:
-                raise ShaderError(f"shader {label!r} needs the features {missing}, which this device was not made with")
-            text = prologue("naga", shader.text) + shader.text
-            dump(label, text)
-            if not shader.trusted:
-                refuse_fatal_text(label, text)
-            module = create_shader_module(self._device, label=label, code=text, trusted=trusted)
-            self._modules[(key, trusted)] = module
-        return module
+    def _module(self, device: wgpu.GPUDevice, key: _ModuleKey, shader: Shader, label: str) -> wgpu.GPUShaderModule:
+        with self._lock:
+            lock = self._module_locks.setdefault(key, threading.Lock())
+        with lock:  # pipelines of one text are compiled side by side, but its module is made once
+            module = self._modules.get(key)
+            if module is None:
+                module = self._modules[key] = self._compiled_module(device, shader, label, trusted=key[1])
+            return module
 
-    def _layout(self, kernel: Kernel) -> _Layout:
-        key = tuple((b.index, b.access) for b in kernel.bindings)
-        layout = self._layouts.get(key)
-        if layout is None:
-            group_layout = self._device.create_bind_group_layout(
-                entries=[
-                    {
-                        "binding": b.index,
-                        "visibility": wgpu.ShaderStage.COMPUTE,
-                        "buffer": {"type": _BINDING_TYPES[b.access]},
-                    }
-                    for b in kernel.bindings
-                ]
-            )
-            pipeline_layout = self._device.create_pipeline_layout(bind_group_layouts=[group_layout])
-            layout = self._layouts[key] = _Layout(group_layout, pipeline_layout)
-        return layout
+    def _compiled_module(
+        self, device: wgpu.GPUDevice, shader: Shader, label: str, *, trusted: bool
+    ) -> wgpu.GPUShaderModule:
+        missing = [f for f in shader.features if f not in device.features]
+        if missing:
+            raise ShaderError(f"shader {label!r} needs the features {missing}, which this device was not made with")
+        text = prologue("naga", shader.text) + shader.text
+        dump(label, text)
+        if not shader.trusted:
+            refuse_fatal_text(label, text)
+        return create_shader_module(device, label=label, code=text, trusted=trusted)
+
+    def _layout(self, device: wgpu.GPUDevice, bindings: tuple[tuple[int, str], ...]) -> _Layout:
+        with self._lock:
+            layout = self._layouts.get(bindings)
+            if layout is None:
+                group_layout = device.create_bind_group_layout(
+                    entries=[
+                        {
+                            "binding": index,
+                            "visibility": wgpu.ShaderStage.COMPUTE,
+                            "buffer": {"type": _BINDING_TYPES[access]},
+                        }
+                        for index, access in bindings
+                    ]
+                )
+                pipeline_layout = device.create_pipeline_layout(bind_group_layouts=[group_layout])
+                layout = self._layouts[bindings] = _Layout(group_layout, pipeline_layout)
+            return layout

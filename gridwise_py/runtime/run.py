@@ -17,6 +17,7 @@ from ..planning.plan import Plan
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from .chunked_array import ItemsT
+from .compile_threads import compile_threads
 from .executor import BoundPlan
 from .observer import Observer
 
@@ -26,8 +27,9 @@ __all__ = ["Measurement", "Run", "bracket", "record_marked", "submit", "submit_b
 def bracket(device: wgpu.GPUDevice, submit: Callable[[], Any]) -> tuple[int, int, int]:
     """Wait for an idle queue, submit, wait again; return the times before, between and after, in ns.
 
-    The garbage collector is off meanwhile: a collection would count as the GPU's time.
+    Nothing compiles in the background meanwhile, and the garbage collector is off: both would count as the GPU's time.
     """
+    compile_threads().finish()
     collecting = gc.isenabled()
     try:
         gc.disable()  # in here: an interrupt may come as soon as it returns

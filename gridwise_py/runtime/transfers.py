@@ -26,7 +26,7 @@ from ..backend.device_state import DeviceEnd, state_of
 from ..backend.wgpu_native import map_buffer, memory_of_mapped, submit
 from .observer import Observer, step
 
-__all__ = ["RING_BYTES", "Transfers", "as_bytes"]
+__all__ = ["RING_BYTES", "Transfers", "as_bytes", "usable_cpus"]
 
 #: Transfers of at least so many bytes take the ring. Below, memory that wgpu has already costs less than the steps: at
 #: 8 MiB they still cost 2 ms more on lavapipe (2 busy cores), at 16 MiB the ring is as fast or twice as fast, at 64 MiB
@@ -61,7 +61,8 @@ def _chunk_bytes(total_bytes: int) -> int:
     return min(_CHUNK_BYTES, _power_of_two(-(-total_bytes // _SLOTS), _LEAST_CHUNK_BYTES))
 
 
-def _usable_cpus() -> int:
+def usable_cpus() -> int:
+    """Return how many CPUs this process may use."""
     if hasattr(os, "sched_getaffinity"):  # a container may have fewer than the machine
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -234,7 +235,7 @@ class Transfers:
     """
 
     def __init__(self) -> None:
-        self.threads: int = max(1, min(_THREADS, _usable_cpus()))
+        self.threads: int = max(1, min(_THREADS, usable_cpus()))
         self._up = _Ring("gridwise staging up", _UP)
         self._down = _Ring("gridwise staging down", _DOWN)
         self._small: deque[wgpu.GPUBuffer] = deque(maxlen=_KEPT_SMALL)

@@ -34,7 +34,7 @@ SUMS = np.cumsum(X, dtype=np.uint32)
 x = gw.asarray(X, device)
 LARGE = np.arange((9 << 20) // 4, dtype=np.uint32)  # several chunks, by several threads
 large = gw.asarray(LARGE, device)
-scan, sort = gw.Scan(device), gw.Sort(device)
+scan, sort, reduce = gw.Scan(device), gw.Sort(device), gw.Reduce(device)
 protocol = gw.SamplingProtocol(
     samples=5, warmup_s=0.001, max_warmup_s=0.002, timeout_s=0.05, check_unit=False, canary_passes=1
 )
@@ -76,6 +76,12 @@ def job_stream() -> None:
 
 def job_sort() -> None:
     check_equal(sort.execute(input=x).output.to_numpy(), np.sort(X))
+
+
+def job_first_call() -> None:
+    """Its pipelines compile in threads, and that of another shape behind it."""
+    context_of(device).executor.clear()
+    check_equal(reduce.execute(input=x).output.to_numpy(), X.sum(dtype=np.uint32, keepdims=True))
 
 
 def job_timed() -> None:

@@ -28,7 +28,7 @@ SINCE = {
         STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
         KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile read_results sort
         sort_pairs stream synchronize to_dataframe BoundCall Product SameAs Signature UnaryOp UpTo hold_clock
-        ElementwiseTuning MatMulTuning ReduceTuning ScanTuning SortTuning
+        ElementwiseTuning MatMulTuning ReduceTuning ScanTuning SortTuning warm_up
     """,
 }
 #: Public once, and why no more.

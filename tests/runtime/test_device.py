@@ -42,6 +42,8 @@ FAKES = [
 
 @pytest.fixture
 def fakes(monkeypatch):
+    import wgpu.backends.auto  # replaces wgpu.gpu
+
     monkeypatch.setattr(wgpu.gpu, "enumerate_adapters_sync", lambda: list(FAKES), raising=False)
     monkeypatch.delenv("GRIDWISE_ADAPTER", raising=False)
     return device_module._adapters(include_opengl=False)
@@ -298,29 +300,32 @@ def test_the_device_that_pygfx_shares_works():
 
 
 @pytest.mark.slow
-def test_types_of_c_are_looked_up_as_they_would_be_parsed(device):
-    """Every structure of wgpu with a star and with brackets: the very types that cffi finds by parsing."""
-    from cffi import FFI, model
+def test_types_of_c_are_parsed_alone_as_among_all_others(device):
+    """Structures, handles, functions and numbers: the very types that cffi finds when it reads all names before."""
+    from cffi import model
     from wgpu.backends.wgpu_native import ffi
 
-    from gridwise_py.backend.wgpu_native import look_types_up
+    from gridwise_py.backend.wgpu_native import parse_types_alone
 
-    assert look_types_up()
-    declarations = ffi._parser._declarations
+    assert parse_types_alone()
+    parser = ffi._parser
+    declarations = dict(parser._declarations)
     structures = [
         name.removeprefix("typedef ")
         for name, (kind, _) in declarations.items()
         if name.startswith("typedef WGPU") and isinstance(kind, model.StructType)
     ]
     assert len(structures) > 100
-    parse = type(ffi._parser).parse_type  # not the one of this object
-    for name in structures[::8]:
-        for text in (f"{name} *", f"{name}[]", f"{name}[3]"):
-            assert ffi._parser.parse_type(text) == parse(ffi._parser, text), text
-    for text in ("WGPUBuffer[]", "uint32_t []", "WGPUBool *", "void(WGPUQueueWorkDoneStatus, void *, void *)"):
-        assert ffi._parser.parse_type(text) == parse(ffi._parser, text), text
+    texts = [text for name in structures[::8] for text in (f"{name} *", f"{name}[]", f"{name}[3]", f"{name} const *")]
+    texts += ["WGPUBuffer[]", "uint32_t []", "WGPUBool *", "char []", "intptr_t", "void *"]
+    texts += ["void(WGPUQueueWorkDoneStatus, void *, void *)", "void(WGPUDevice const *, WGPUStringView, uint64_t)"]
+    alone = [parser.parse_type(text) for text in texts]
+    parse_alone = vars(parser).pop("_parse")
+    try:
+        assert [parser.parse_type(text) for text in texts] == alone
+    finally:
+        parser._parse = parse_alone
+    assert len(set(alone)) == len(texts), "lengths, stars and qualifiers are kept apart"
     with pytest.raises(Exception, match="WGPUNonsense"):
         ffi.typeof("WGPUNonsense *")
-    # Lengths and stars are kept apart.
-    assert ffi._parser.parse_type("WGPULimits *") != ffi._parser.parse_type("WGPULimits[]")
-    assert isinstance(ffi, FFI)
+    assert parser._declarations == declarations

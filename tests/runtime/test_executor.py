@@ -17,6 +17,7 @@ from gridwise_py.planning import builder
 from gridwise_py.planning.plan import BufferSpec, Copy, Fill, Plan, Work
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.runtime import executor, pipelines
+from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.executor import BufferRange, Executor
 from helpers.strategies import shape_data
@@ -109,6 +110,7 @@ def test_a_new_n_compiles_nothing(fresh_device, made, strategy):
     scan = gw.Scan(fresh_device, strategy=strategy)
     x = gw.asarray(X, fresh_device)
     scan.execute(input=x[:5])  # a single block, which needs fewer kernels
+    compile_threads().finish()
     made.clear()
     for n in (1, 4, 77, 5000, 50_001, X.size - 4):
         np.testing.assert_array_equal(scan.execute(input=x[:n]).output.to_numpy(), PREFIX[:n])
@@ -125,6 +127,7 @@ def test_a_new_n_with_another_shape_compiles_nothing(fresh_device, made):
     x = gw.asarray(X, fresh_device)
     for primitive in (gw.Reduce(fresh_device, capabilities=tuned), gw.Copy(fresh_device, capabilities=tuned)):
         sizes = [primitive.execute(input=x[:5]).plan.parameters["workgroup_size"]]
+        compile_threads().finish()
         made.clear()
         for n in (1000, 1001, X.size - 4):
             run = primitive.execute(input=x[:n])

@@ -43,6 +43,13 @@ def test_interrupts_while_threads_copy(device, job):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("places", [20, 400])
+def test_interrupts_while_threads_compile(device, places):
+    """What they compile is there, or is asked for again; nobody waits for what nobody makes."""
+    assert _found("first_call", places) == {}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["large_download", "large_upload", "asarray", "stream", "sort", "timed", "event"])
 def test_an_interrupt_anywhere(device, job):
     assert _found(job) == {}

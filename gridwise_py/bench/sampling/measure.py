@@ -17,6 +17,7 @@ from ...primitives.base import Primitive
 from ...runtime.array import Array, asarray
 from ...runtime.bound_call import BoundCall
 from ...runtime.chunked_array import parts
+from ...runtime.compile_threads import compile_threads
 from ...runtime.context import context_of
 from ...runtime.executor import BoundPlan
 from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
@@ -192,6 +193,7 @@ def _prepared(
     pristine = _Pristine(device, [array for name in restored for array in parts(call.arrays[name])])
     first_run_ns = _first_run(device, call.bound_plan)
     cold_start_ns = float(first_run_ns + bind_ns) if is_fresh else None
+    compile_threads().finish()  # now, not between the warm-up and the first sample
     return _Subject(device, call, mode, restored, pristine, checker, cold_start_ns)
 
 

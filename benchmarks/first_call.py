@@ -1,0 +1,179 @@
+"""What the first calls of a process cost: imports, the device, the call itself, with and without `gw.warm_up`.
+
+    python benchmarks/first_call.py [--n 2^20] [--repeats 3] [--cpus 2] [--driver-cache] [--pipelines] [--json FILE]
+
+Each sample is a new process that calls one function twice. The driver's cache of compiled shaders is off (NVIDIA's and
+Mesa's), unless `--driver-cache`. The findings of this library on disk (`GRIDWISE_CACHE_DIR`) are there, except in the
+line "new machine", whose first call also tests look-back. Times are medians in ms:
+
+    import      of gridwise_py, after wgpu and numpy
+    backend     loading of wgpu's native backend, which the first search for adapters does
+    adapters    the search for adapters
+    device      the request for a device
+    measure     of what the device can do
+    warm-up     gw.warm_up, where it is called
+    first       the first call, from numpy to numpy
+    second      the second call
+    ahead       from the second call to the end of the compilations in the background
+    exit        from the end of the script, which does not wait for the background, to the end of the process
+
+`--pipelines` lists when each compilation of one more process began and ended, and in which thread.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+ROOT = Path(__file__).resolve().parent.parent
+FUNCTIONS = ("sum", "cumsum", "sort", "argsort")
+PARTS = ("import", "backend", "adapters", "device", "measure", "warm-up", "first", "second", "ahead", "exit")
+
+CHILD = r"""
+import json, os, sys, time
+options = json.loads(sys.argv[1])
+if options["cpus"]:
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options["cpus"]])
+times_ms, last = {}, time.monotonic()
+def lap(name):
+    global last
+    now = time.monotonic()
+    times_ms[name] = (now - last) * 1e3
+    last = time.monotonic()
+import numpy as np, wgpu
+lap("import wgpu, numpy")
+import gridwise_py as gw
+lap("import")
+import wgpu.backends.auto
+lap("backend")
+gw.list_adapters()
+lap("adapters")
+device = gw.request_device()
+lap("device")
+capabilities = gw.capabilities(device)
+lap("measure")
+log = []
+if options["pipelines"]:
+    import threading
+    from gridwise_py.runtime.pipelines import PipelineCache
+    compiled = PipelineCache._compiled
+    def logged(self, *arguments):
+        begin = time.monotonic()
+        pipeline = compiled(self, *arguments)
+        log.append((pipeline.compute.label, begin, time.monotonic(), threading.current_thread().name))
+        return pipeline
+    PipelineCache._compiled = logged
+x = np.random.default_rng(1).integers(0, 2**32, options["n"], dtype=np.uint32)
+function = getattr(gw, options["function"])
+start = last = time.monotonic()
+if options["warm_up"]:
+    gw.warm_up(device, options["function"])
+    lap("warm-up")
+function(x, device=device)
+lap("first")
+function(x, device=device)
+lap("second")
+if options["wait"]:
+    from gridwise_py.runtime.compile_threads import compile_threads
+    compile_threads().finish()
+    lap("ahead")
+rows = [(label, (b - start) * 1e3, (e - start) * 1e3, thread) for label, b, e, thread in log]
+print(json.dumps({"times_ms": times_ms, "adapter": capabilities.adapter, "driver": capabilities.driver,
+                  "pipelines": rows, "end": time.monotonic()}))
+sys.stdout.flush()
+"""
+
+
+def _child(cache: Path, *, driver_cache: bool, **options: Any) -> dict[str, Any]:
+    """Run a process, and return what it printed, with the time that it took to end."""
+    paths = filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))
+    environment = dict(os.environ, GRIDWISE_CACHE_DIR=str(cache), PYTHONPATH=os.pathsep.join(paths))
+    # Modules come as bytecode, as from an installed package.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment["PYTHONPYCACHEPREFIX"] = str(cache.parent / "bytecode")
+    if not driver_cache:
+        environment |= {"__GL_SHADER_DISK_CACHE": "0", "MESA_SHADER_CACHE_DISABLE": "true"}
+    command = [sys.executable, "-c", CHILD, json.dumps(options)]
+    run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    ended = time.monotonic()  # the same clock in all processes
+    found = json.loads(run.stdout.splitlines()[-1])
+    if not options["wait"]:
+        found["times_ms"]["exit"] = (ended - found["end"]) * 1e3
+    return found
+
+
+def _sample(cache: Path, repeats: int, **options: Any) -> dict[str, float]:
+    """Return the medians of the parts; those that wait for the background and those that end at once take turns."""
+    samples: dict[str, list[float]] = {}
+    for _ in range(repeats):
+        for wait in (True, False):
+            for name, ms in _child(cache, wait=wait, **options)["times_ms"].items():
+                samples.setdefault(name, []).append(ms)
+    return {name: statistics.median(values) for name, values in samples.items()}
+
+
+def _print_pipelines(found: dict[str, Any]) -> None:
+    for label, begin_ms, end_ms, thread in found["pipelines"]:
+        print(f"    {label:34} {begin_ms:7.0f} to {end_ms:7.0f} ms   {end_ms - begin_ms:7.0f} ms   {thread}")
+
+
+@click.command()
+@click.option("--n", "size", default="2^20", show_default=True)
+@click.option("--repeats", default=3, show_default=True)
+@click.option("--functions", default=",".join(FUNCTIONS), show_default=True)
+@click.option("--cpus", default=0, help="Let the processes use only so many CPUs (Linux).")
+@click.option("--driver-cache", is_flag=True, help="With the driver's cache of compiled shaders.")
+@click.option("--pipelines", is_flag=True, help="List the compilations of one more process for each line.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
+def main(
+    size: str, repeats: int, functions: str, cpus: int, driver_cache: bool, pipelines: bool, json_path: Path | None
+) -> None:
+    """Measure and print."""
+    base, _, exponent = size.partition("^")
+    n = int(base) ** int(exponent or 1)
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "kept"
+        common = {"driver_cache": driver_cache, "n": n, "cpus": cpus}
+        about = _child(kept, function="argsort", warm_up=False, wait=False, pipelines=False, **common)
+        print(
+            f"{about['adapter']}, {about['driver']}; n = {n}; {cpus or os.cpu_count()} CPUs; medians of {repeats}, ms"
+        )
+        print(f"{'':22}" + "".join(f"{part:>10}" for part in PARTS))
+        for function in functions.split(","):
+            for way in ("usual", "warm_up", "new machine"):
+                options = dict(common, function=function, warm_up=way == "warm_up")
+                if way == "new machine":
+                    found = [
+                        _child(Path(folder) / f"{function}{i}", wait=False, pipelines=False, **options)["times_ms"]
+                        for i in range(repeats)
+                    ]
+                    times_ms = {name: statistics.median(each[name] for each in found) for name in found[0]}
+                else:
+                    times_ms = _sample(kept, repeats, pipelines=False, **options)
+                cells = "".join(f"{times_ms[part]:10.1f}" if part in times_ms else f"{'':10}" for part in PARTS)
+                print(f"{function:9}{way:13}{cells}", flush=True)
+                row: dict[str, Any] = {"function": function, "way": way, "times_ms": times_ms}
+                if pipelines and way != "new machine":
+                    detail = _child(kept, wait=True, pipelines=True, **options)
+                    _print_pipelines(detail)
+                    row["pipelines"] = detail["pipelines"]
+                rows.append(row)
+    if json_path is not None:
+        from gridwise_py.bench.results.context import host_context
+        from gridwise_py.storage.json_files import write_json
+
+        write_json(json_path, {"context": host_context(), "about": about, "n": n, "cpus": cpus, "rows": rows})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""The threads that compile: what is needed comes first and side by side, what may be needed later comes behind."""
+
+import gc
+import threading
+import time
+import weakref
+
+import pytest
+
+from gridwise_py.runtime import compile_threads as module
+from gridwise_py.runtime.compile_threads import CompileThreads, Task
+
+LONG_S = 30.0
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """Threads for two CPUs that end with the test."""
+    monkeypatch.setattr(module, "_QUIET_S", 0.02)
+    monkeypatch.setattr(module.atexit, "register", lambda _end: None)
+    own = CompileThreads(cpus=2)
+    yield own
+    own._end()
+
+
+def _wait_until(condition):
+    end = time.monotonic() + LONG_S
+    while not condition():
+        assert time.monotonic() < end, "it never comes true"
+        time.sleep(0.002)
+
+
+def test_what_is_needed_is_made_side_by_side(threads):
+    meeting = threading.Barrier(2)  # neither ends without the other
+    tasks = [Task(lambda number=number: (meeting.wait(LONG_S), number)[1]) for number in range(2)]
+    threads.need(tasks)
+    assert [task.result() for task in tasks] == [0, 1]
+
+
+def test_no_more_threads_than_cpus(threads):
+    most, now, lock = 0, 0, threading.Lock()
+
+    def make():
+        nonlocal most, now
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.002)
+        with lock:
+            now -= 1
+
+    tasks = [Task(lambda: make() or True) for _ in range(20)]
+    threads.need(tasks)
+    assert all(task.result() for task in tasks)
+    assert most == 2
+
+
+def test_what_is_ahead_waits_for_what_is_needed(threads):
+    gate, order = threading.Event(), []
+    needed = Task(lambda: gate.wait(LONG_S) and (order.append("needed") or True))
+    ahead = Task(lambda: order.append("ahead") or True)
+    threads.need([needed])
+    threads.make_ahead([ahead])
+    time.sleep(0.2)
+    assert not ahead.done
+    gate.set()
+    ahead.wait()
+    assert order == ["needed", "ahead"]
+
+
+def test_what_is_needed_does_not_wait_for_what_is_made_ahead():
+    """Not even with a single CPU."""
+    own, gate, begun = CompileThreads(cpus=1), threading.Event(), threading.Event()
+    ahead = Task(lambda: begun.set() or gate.wait(LONG_S))
+    own.make_ahead([ahead])
+    assert begun.wait(LONG_S)
+    needed = Task(lambda: 5)
+    own.need([needed])
+    assert needed.result() == 5
+    assert not ahead.done
+    gate.set()
+    assert ahead.result()
+    own._end()
+
+
+def test_what_is_ahead_and_needed_is_made_at_once_and_once(threads, monkeypatch):
+    monkeypatch.setattr(module, "_QUIET_S", 1e9)
+    runs = []
+    task, other = Task(lambda: runs.append(1) or 7), Task(lambda: runs.append(2) or 8)
+    threads.make_ahead([task, other])
+    threads.need([task, task])
+    assert task.result() == 7
+    assert runs == [1]
+    monkeypatch.setattr(module, "_QUIET_S", 0.0)
+    assert other.result() == 8
+    assert runs == [1, 2]
+
+
+def test_one_that_is_under_way_is_waited_for(threads):
+    gate, begun, runs = threading.Event(), threading.Event(), []
+    task = Task(lambda: (runs.append(1), begun.set(), gate.wait(LONG_S)))
+    threads.make_ahead([task])
+    assert begun.wait(LONG_S)
+    threading.Timer(0.05, gate.set).start()
+    threads.need([task])
+    assert task.result()[2]
+    assert runs == [1]
+
+
+def test_what_nobody_keeps_is_not_made(threads, monkeypatch):
+    monkeypatch.setattr(module, "_QUIET_S", 0.1)
+    runs = []
+    dropped, kept = Task(lambda: runs.append("dropped") or True), Task(lambda: runs.append("kept") or True)
+    threads.make_ahead([dropped, kept])
+    del dropped
+    assert kept.result()
+    assert runs == ["kept"]
+    _wait_until(lambda: not threads._tasks_ahead)
+
+
+def test_finish_waits_for_all_and_raises_nothing(threads, monkeypatch):
+    monkeypatch.setattr(module, "_QUIET_S", 1e9)
+
+    def fail():
+        raise ValueError("broken")
+
+    tasks = [Task(lambda: time.sleep(0.02) or True), Task(fail), Task(lambda: True)]
+    threads.make_ahead(tasks)
+    threads.finish()
+    assert all(task.done for task in tasks)
+    with pytest.raises(ValueError, match="broken"):
+        tasks[1].result()
+
+
+def test_an_error_comes_to_all_who_wait_and_keeps_nothing_alive(threads):
+    class Device:
+        pass
+
+    gate = threading.Event()
+    seen, devices = [], []
+
+    def fail():
+        device = Device()
+        devices.append(weakref.ref(device))
+        assert gate.wait(LONG_S)
+        try:
+            raise KeyError("inside")
+        except KeyError as error:
+            raise ValueError("broken") from error
+
+    task = Task(fail)
+
+    def ask():
+        threads.need([task])
+        try:
+            task.result()
+        except ValueError as error:
+            seen.append((str(error), repr(error.__cause__)))
+
+    callers = [threading.Thread(target=ask) for _ in range(3)]
+    for caller in callers:
+        caller.start()
+    gate.set()
+    for caller in callers:
+        caller.join(LONG_S)
+    assert seen == [("broken", "KeyError('inside')")] * 3
+    gc.disable()  # without cycles, too
+    try:
+        _wait_until(lambda: devices[0]() is None)
+    finally:
+        gc.enable()
+
+
+def test_without_threads_the_caller_makes_it(threads, monkeypatch):
+    def no_thread(_self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    here = threading.get_ident()
+    task, ahead = Task(threading.get_ident), Task(threading.get_ident)
+    threads.need([task])
+    threads.make_ahead([ahead])
+    assert task.result() == here
+    threads.finish()
+    assert ahead.result() == here
+
+
+def test_after_the_end_the_caller_makes_it(threads):
+    first, later = Task(lambda: 1), Task(threading.get_ident)
+    threads.need([first])
+    first.wait()
+    threads._end()
+    assert not any(thread.is_alive() for thread in threads._threads)
+    threads.need([later])
+    assert later.result() == threading.get_ident()
+
+
+def test_the_end_waits_for_what_is_under_way_and_begins_nothing(threads):
+    begun, gate, runs = threading.Event(), threading.Event(), []
+    under_way = Task(lambda: (begun.set(), gate.wait(LONG_S), runs.append("under way")))
+    behind, ahead = Task(lambda: runs.append("behind")), Task(lambda: runs.append("ahead"))
+    one = CompileThreads(cpus=1)
+    one.need([under_way])
+    assert begun.wait(LONG_S)
+    one.need([behind])
+    one.make_ahead([ahead])
+    threading.Timer(0.05, gate.set).start()
+    one._end()
+    assert runs == ["under way"]
+    assert not behind.done
+    assert not ahead.done
+    one.need([behind])  # as a handler at exit may
+    behind.wait()
+    assert runs == ["under way", "behind"]

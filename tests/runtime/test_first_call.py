@@ -1,0 +1,482 @@
+"""A first call waits for the pipelines that it needs, and for no others; `warm_up` has them compiled before."""
+
+import dataclasses
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py.planning.plan import Shader
+from gridwise_py.runtime import compile_threads as threads_module
+from gridwise_py.runtime import pipelines
+from gridwise_py.runtime.compile_threads import compile_threads
+from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.executor import Executor
+from gridwise_py.runtime.pipelines import PipelineCache
+from gridwise_py.runtime.run import bracket
+from helpers.strategies import shape_data
+
+LONG_S = 60.0
+X = np.random.default_rng(7).integers(0, 1000, 100_003, dtype=np.uint32)
+# Two shapes: up to 1,000 items, and above.
+ROWS = {"reduce": ((1000, shape_data(64, 1, 8)), (None, shape_data(128, 2, 16)))}
+
+
+class Compilations:
+    """Those that have begun, by their numbers of threads; some are held up."""
+
+    def __init__(self, monkeypatch):
+        self.begun: list[int] = []
+        self.ended: list[int] = []
+        self.held: set[int] = set()
+        self.gate = threading.Event()
+        compiled = PipelineCache._compiled
+
+        def held_up(cache, device, order, *rest):
+            size = int(dict(order.constants).get("WORKGROUP_SIZE", 0))
+            self.begun.append(size)
+            if size in self.held:
+                assert self.gate.wait(LONG_S)
+            pipeline = compiled(cache, device, order, *rest)
+            self.ended.append(size)
+            return pipeline
+
+        monkeypatch.setattr(PipelineCache, "_compiled", held_up)
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    found = Compilations(monkeypatch)
+    yield found
+    found.gate.set()
+    compile_threads().finish()
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """What is compiled ahead begins as soon as nothing is needed."""
+    monkeypatch.setattr(threads_module, "_QUIET_S", 0.0)
+
+
+@pytest.fixture
+def reduce(fresh_device):
+    return gw.Reduce(fresh_device, capabilities=dataclasses.replace(gw.capabilities(fresh_device), tuning=ROWS))
+
+
+def _wait_until(condition):
+    end = time.monotonic() + LONG_S
+    while not condition():
+        assert time.monotonic() < end, "it never comes true"
+        time.sleep(0.002)
+
+
+def test_a_call_does_not_wait_for_the_pipelines_of_other_lengths(reduce, compilations, at_once):
+    compilations.held = {128}
+    x = gw.asarray(X, reduce.device)
+    assert reduce.execute(input=x[:5]).output.to_numpy()[0] == X[:5].sum()
+    _wait_until(lambda: compilations.begun == [64, 128])
+    for n in (1, 77, 1000):  # nor do those after it
+        assert reduce.execute(input=x[:n]).output.to_numpy()[0] == X[:n].sum()
+    assert compilations.ended == [64]
+    compilations.gate.set()
+    compile_threads().finish()
+    assert reduce.execute(input=x).output.to_numpy()[0] == X.sum()
+    assert compilations.begun == compilations.ended == [64, 128], "each is compiled once"
+
+
+def test_a_call_waits_for_the_pipeline_that_compiles_already(reduce, compilations, at_once):
+    compilations.held = {128}
+    x = gw.asarray(X, reduce.device)
+    reduce.execute(input=x[:5])
+    _wait_until(lambda: compilations.begun == [64, 128])
+    results = []
+    caller = threading.Thread(target=lambda: results.append(int(reduce.execute(input=x).output.to_numpy()[0])))
+    caller.start()
+    caller.join(0.1)
+    assert not results
+    # Meanwhile, calls with what is there go on.
+    assert gw.Reduce(reduce.device, capabilities=reduce.capabilities).execute(input=x[:9]).output.to_numpy()[0] == (
+        X[:9].sum()
+    )
+    compilations.gate.set()
+    caller.join(LONG_S)
+    assert results == [int(X.sum())]
+    assert compilations.begun == [64, 128]
+
+
+def test_what_a_call_needs_is_compiled_side_by_side(fresh_device, monkeypatch):
+    """The kernels of a scan in three steps: no compilation ends before another has begun."""
+    own = threads_module.CompileThreads(cpus=2)
+    monkeypatch.setattr(pipelines, "compile_threads", lambda: own)
+    scan = gw.Scan(fresh_device, strategy="reduce_then_scan")
+    plan = scan.plan(gw.Layout.separate(input=X.size, output=X.size))
+    assert len(plan.kernels) > 1
+    meeting, compiled = threading.Barrier(2), PipelineCache._compiled
+
+    def meet(cache, *arguments):
+        if not meeting.broken and len(met) < 2:
+            met.append(1)
+            meeting.wait(LONG_S)
+        return compiled(cache, *arguments)
+
+    met: list[int] = []
+    monkeypatch.setattr(PipelineCache, "_compiled", meet)
+    assert len(Executor(fresh_device).pipelines_of(plan)) == len(plan.kernels)
+    assert not meeting.broken
+    own._end()
+
+
+def test_the_module_of_pipelines_that_compile_side_by_side_is_made_once(fresh_device, monkeypatch):
+    plan = gw.Copy(fresh_device).plan(gw.Layout.separate(input=64, output=64))
+    kernels = [dataclasses.replace(plan.kernels[0], constants={"WORKGROUP_SIZE": size}) for size in (32, 64)]
+    made, create = [], pipelines.create_shader_module
+
+    def slow(device, **options):
+        made.append(options["label"])
+        time.sleep(0.05)
+        return create(device, **options)
+
+    monkeypatch.setattr(pipelines, "create_shader_module", slow)
+    own = threads_module.CompileThreads(cpus=2)
+    monkeypatch.setattr(pipelines, "compile_threads", lambda: own)
+    found = Executor(fresh_device).pipelines_of(dataclasses.replace(plan, steps=tuple(kernels)))
+    assert len(found) == 2
+    assert found[0].module is found[1].module
+    assert len(made) == 1
+    own._end()
+
+
+def test_what_was_compiled_for_a_plan_that_is_gone_is_gone(reduce):
+    """A task that is done keeps no pipeline, nor one that waits the device."""
+    executor = context_of(reduce.device).executor
+    reduce.execute(input=gw.asarray(X[:5], reduce.device))
+    compile_threads().finish()
+    assert executor.counts["pipelines"] == 2
+    executor.clear()
+    _wait_until(lambda: executor.counts["pipelines"] == 0)
+    assert executor.counts["modules"] == 0
+
+
+def test_pipelines_ahead_keep_no_device(compilations):
+    device = gw.request_device()
+    capabilities = dataclasses.replace(gw.capabilities(device), tuning=ROWS)
+    gw.Reduce(device, capabilities=capabilities).execute(input=gw.asarray(X[:5], device))
+    gone = weakref.ref(device)
+    del device
+    gc.collect()
+    assert gone() is None, "what waits to be compiled keeps it"
+    compile_threads().finish()
+    assert compilations.begun == [64]
+
+
+def test_a_device_that_goes_while_it_compiles(compilations, at_once):
+    compilations.held = {128}
+    device = gw.request_device()
+    capabilities = dataclasses.replace(gw.capabilities(device), tuning=ROWS)
+    gw.Reduce(device, capabilities=capabilities).execute(input=gw.asarray(X[:5], device))
+    _wait_until(lambda: compilations.begun == [64, 128])
+    gone = weakref.ref(device)
+    del device
+    gc.collect()
+    compilations.gate.set()
+    _wait_until(lambda: compilations.ended == [64, 128])
+    _wait_until(lambda: gc.collect() >= 0 and gone() is None)
+
+
+# ---- errors
+
+
+def _with_broken(plan, where):
+    """Return the plan with a kernel more, whose text does not compile, dispatched or as a sibling."""
+    kernel = dataclasses.replace(plan.kernels[0], label="broken", shader="broken", constants={})
+    shaders = {**plan.shaders, "broken": Shader("fn main() { this is no WGSL }", trusted=True)}
+    return dataclasses.replace(plan, shaders=shaders, **{where: (*getattr(plan, where), kernel)})
+
+
+def test_an_error_ahead_is_raised_where_the_pipeline_is_needed(fresh_device):
+    executor = Executor(fresh_device)
+    plan = gw.Copy(fresh_device).plan(gw.Layout.separate(input=64, output=64))
+    ahead = executor.pipelines.get_siblings_ahead(_with_broken(plan, "siblings"))
+    compile_threads().finish()
+    assert len(executor.pipelines_of(plan)) == len(plan.kernels)
+    broken = _with_broken(plan, "steps")
+    for _ in range(2):  # and every time
+        with pytest.raises(gw.ShaderError, match="does not compile"):
+            executor.pipelines_of(broken)
+    assert len(ahead) == len(plan.siblings) + 1
+
+
+def test_what_failed_ahead_is_tried_again_where_it_is_needed(reduce, monkeypatch):
+    """The device may have been short of memory."""
+    compiled, failed = PipelineCache._compiled, []
+
+    def failing_once(cache, device, order, *rest):
+        if dict(order.constants)["WORKGROUP_SIZE"] == 128 and not failed:
+            failed.append(1)
+            raise wgpu.GPUOutOfMemoryError("not enough memory left")
+        return compiled(cache, device, order, *rest)
+
+    monkeypatch.setattr(PipelineCache, "_compiled", failing_once)
+    x = gw.asarray(X, reduce.device)
+    reduce.execute(input=x[:5])
+    compile_threads().finish()
+    assert failed
+    assert reduce.execute(input=x).output.to_numpy()[0] == X.sum()
+
+
+def test_an_error_comes_to_the_caller_of_that_text_alone(fresh_device):
+    plan = gw.Copy(fresh_device).plan(gw.Layout.separate(input=64, output=64))
+    broken, errors, right = _with_broken(plan, "steps"), [], []
+
+    def fail():
+        for _ in range(10):
+            try:
+                Executor(fresh_device).pipelines_of(broken)
+            except gw.ShaderError as error:
+                errors.append(str(error))
+
+    def succeed():
+        for _ in range(10):
+            right.append(len(Executor(fresh_device).pipelines_of(plan)))
+
+    callers = [threading.Thread(target=work) for work in (fail, succeed, fail, succeed)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(LONG_S)
+    assert right == [len(plan.kernels)] * 20
+    assert len(errors) == 20
+    assert all("broken" in error for error in errors)
+
+
+def test_a_kernel_of_the_users_that_does_not_compile(fresh_device):
+    with pytest.raises(gw.ShaderError, match="nonsense"):
+        gw.Kernel(
+            fresh_device,
+            "@group(0) @binding(0) var<storage, read_write> x: array<u32>;\n"
+            "@compute @workgroup_size(64) fn main() { x[0] = nonsense; }",
+            bindings={"x": "read_write"},
+            workgroups=1,
+        )
+
+
+@pytest.mark.parametrize("delay_ms", [0, 1, 5, 20, 60])
+def test_a_device_that_is_destroyed_while_it_compiles(at_once, wgpu_errors, delay_ms):
+    """The call raises, or has been made before; the process lives on, and so do other devices."""
+    device = gw.request_device()
+    sort, x = gw.Sort(device), gw.asarray(X[:5000], device)
+    outcomes = []
+
+    def call():
+        try:
+            sort.execute(input=x)
+            outcomes.append("made")
+        except gw.DeviceError:
+            outcomes.append("raised")
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    time.sleep(delay_ms / 1000)
+    device.destroy()
+    caller.join(LONG_S)
+    assert len(outcomes) == 1
+    compile_threads().finish()
+    with pytest.raises(gw.DeviceLostError):
+        gw.Reduce(device).execute(input=x)
+    wgpu_errors.clear()
+
+
+# ---- the end of the process
+
+_AT_THE_END = """
+import atexit, os, signal, sys, threading
+import gridwise_py as gw
+from gridwise_py.runtime import compile_threads as module
+from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.pipelines import PipelineCache
+import dataclasses
+
+module._QUIET_S = 0.0
+begun, compiled = threading.Event(), PipelineCache._compiled
+
+def noting(cache, device, order, *rest):
+    if threading.current_thread() is not threading.main_thread() and armed:
+        begun.set()
+    try:
+        return compiled(cache, device, order, *rest)
+    finally:
+        if armed:
+            print("ended", flush=True)
+
+armed = False
+PipelineCache._compiled = noting
+device = gw.request_device()
+sort = gw.Sort(device)
+plan = sort.plan(gw.Layout.separate(input=5000, output=5000))
+armed = True
+ahead = context_of(device).executor.pipelines.get_siblings_ahead(
+    dataclasses.replace(plan, steps=(), siblings=plan.kernels[1:])
+)
+assert begun.wait(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ("", 0),
+        ("sys.exit(3)", 3),
+        ("device.destroy(); raise RuntimeError('an error of the user')", 1),
+        pytest.param("raise KeyboardInterrupt", -2, marks=pytest.mark.skipif(os.name != "posix", reason="signals")),
+        pytest.param(
+            # Not sys.exit(): the driver may not survive its own handlers at exit in a fork.
+            "pid = os.fork()\nif pid == 0:\n    signal.alarm(20)\n    atexit._run_exitfuncs()\n    os._exit(0)\n"
+            "sys.exit(os.waitpid(pid, 0)[1])",
+            0,
+            marks=pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
+        ),
+    ],
+    ids=["end", "exit", "error", "interrupt", "fork"],
+)
+def test_the_process_ends_well_while_something_compiles(device, end, status):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(_AT_THE_END) + end],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr
+    assert done.stdout == "ended\n", "what is under way is waited for, and nothing is begun"
+    assert ("Traceback" in done.stderr) == (status not in (0, 3)), done.stderr
+
+
+# ---- times
+
+
+@pytest.mark.parametrize("clock", ["gpu", "cpu"])
+def test_a_timed_call_has_nothing_compile_beneath_it(reduce, compilations, monkeypatch, require, clock):
+    if clock == "gpu":
+        require("timestamp-query")
+    monkeypatch.setattr(threads_module, "_QUIET_S", 1e9)
+    x = gw.asarray(X, reduce.device)
+    reduce.execute(input=x[:5])
+    assert compilations.begun == [64]
+    reduce.execute(input=x[:5], **{f"enable_{clock}_timing": True})
+    assert compilations.ended == [64, 128]
+
+
+def test_whatever_the_cpu_times_has_nothing_compile_beneath_it(reduce, compilations, monkeypatch):
+    monkeypatch.setattr(threads_module, "_QUIET_S", 1e9)
+    reduce.execute(input=gw.asarray(X[:5], reduce.device))
+    before = []
+    bracket(reduce.device, lambda: before.extend(compilations.ended))
+    assert before == [64, 128]
+
+
+def test_a_measurement_has_nothing_compile_beneath_it(reduce, compilations, monkeypatch, steady_clock):
+    monkeypatch.setattr(threads_module, "_QUIET_S", 1e9)
+    protocol = gw.SamplingProtocol(samples=5, warmup_s=0.001, max_warmup_s=0.002, timeout_s=0.05, check_unit=False)
+    begun_before = []
+    from gridwise_py.bench.sampling.sampler import Sampler
+
+    warm_up = Sampler.warm_up
+    monkeypatch.setattr(
+        Sampler, "warm_up", lambda self, *a, **k: (begun_before.extend(compilations.ended), warm_up(self, *a, **k))[1]
+    )
+    gw.measure(reduce, protocol=protocol, input=gw.asarray(X[:5], reduce.device))
+    assert {64, 128} <= set(begun_before)
+
+
+# ---- warm_up
+
+
+def test_after_a_warm_up_calls_compile_nothing(fresh_device):
+    cache = context_of(fresh_device).executor.pipelines
+    compiled = gw.warm_up(fresh_device, "sum", "cumsum", datatype="u32")
+    assert compiled == cache.compiled > 0
+    for n in (1, 1000, X.size):
+        assert gw.sum(X[:n], device=fresh_device) == X[:n].sum()
+        np.testing.assert_array_equal(gw.cumsum(X[:n], device=fresh_device), np.cumsum(X[:n], dtype=np.uint32))
+    assert cache.compiled == compiled
+    assert not [task for task in cache._tasks.values() if not task.done]
+    assert gw.warm_up(fresh_device, "sum", "cumsum") == 0
+
+
+def test_a_warm_up_of_a_primitive(reduce, compilations):
+    device = reduce.device
+    assert gw.warm_up(device, reduce) == 2
+    assert compilations.ended.count(64) == compilations.ended.count(128) == 1
+    reduce.execute(input=gw.asarray(X, device))
+    assert context_of(device).executor.pipelines.compiled == 2
+    assert gw.warm_up(device, gw.MatMul(device, m=3, n=5, k=7)) > 0
+
+
+def test_a_warm_up_for_one_length_waits_for_that(reduce, compilations, at_once):
+    compilations.held = {128}
+    gw.warm_up(reduce.device, reduce, n=10)
+    assert compilations.ended == [64]
+
+
+def test_a_warm_up_takes_several_datatypes(fresh_device):
+    compiled = gw.warm_up(fresh_device, "sum", datatype=["u32", "f32"])
+    assert compiled == context_of(fresh_device).executor.pipelines.compiled
+    x = X[:100].astype(np.float32)
+    assert gw.sum(x, device=fresh_device) == x.sum()
+    assert context_of(fresh_device).executor.pipelines.compiled == compiled
+
+
+def test_a_warm_up_without_names_measures_the_device(fresh_device):
+    assert gw.warm_up(fresh_device) == 0
+    assert "capabilities" in context_of(fresh_device)._kept
+
+
+def test_every_function_that_warm_up_names_is_one(device):
+    from typing import get_args
+
+    from gridwise_py.warming import FunctionName
+
+    assert all(callable(getattr(gw, name)) for name in get_args(FunctionName))
+
+
+@pytest.mark.slow
+def test_every_function_can_be_warmed_up(fresh_device):
+    from typing import get_args
+
+    from gridwise_py.warming import FunctionName
+
+    assert gw.warm_up(fresh_device, *get_args(FunctionName)) > 10
+    assert gw.warm_up(fresh_device, *get_args(FunctionName)) == 0
+
+
+def test_mistakes_are_refused_before_anything_is_compiled(fresh_device, device):
+    kernel = gw.Kernel(
+        fresh_device,
+        "@group(0) @binding(0) var<storage, read_write> x: array<u32>;\n"
+        "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) { x[id.x] = 1u; }",
+        bindings={"x": "read_write"},
+        workgroups=1,
+    )
+    compiled = context_of(fresh_device).executor.pipelines.compiled
+    for arguments, options, message in [
+        (("sort",), {}, "device first"),
+        ((fresh_device, "sort", "cumsun"), {}, "did you mean 'cumsum'"),
+        ((fresh_device, gw.sum), {}, "no one-shot function or primitive"),
+        ((fresh_device, gw.Reduce(device)), {}, "another device"),
+        ((fresh_device, kernel), {}, "compiled when it was made"),
+        ((fresh_device, "sum"), {"n": 0}, "at least 1"),
+        ((fresh_device, "sum"), {"n": True}, "at least 1"),
+    ]:
+        with pytest.raises(gw.ArgumentError, match=message):
+            gw.warm_up(*arguments, **options)
+    with pytest.raises(gw.DatatypeError, match="float16"):
+        gw.warm_up(fresh_device, "sum", datatype="f16")
+    with pytest.raises(gw.DatatypeError, match="complex64"):
+        gw.warm_up(fresh_device, "sum", datatype=np.complex64)
+    assert context_of(fresh_device).executor.pipelines.compiled == compiled
