@@ -5,11 +5,13 @@ Usage: python benchmarks/host_overhead.py [--json FILE]
 Both sides use the same pipelines and bind groups, made beforehand; the hand-written side has them in local variables.
 The ways are interleaved call by call, and the queue is idle before each. Timed are the calls alone, and then the calls
 with the wait for their end, which is the latency of a small job. "new output" is a call that makes its output. The last
-line has the time of each of many calls with one wait, as in a loop.
+lines have the time of each of many calls with one wait, as in a loop: one by one, in a batch, and captured in sequences
+of 10 and of 100 calls, which are replayed as often as needed, alone and in a batch.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import statistics
@@ -68,18 +70,56 @@ def measure(
     return {name: statistics.median(times) for name, times in samples.items()}
 
 
-def in_a_loop(device: wgpu.GPUDevice, functions: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the time of each of many calls with one wait at the end, in ns, medians of loops that take turns."""
-    samples: dict[str, list[float]] = {name: [] for name in functions}
+def in_a_loop(
+    device: wgpu.GPUDevice, functions: dict[str, tuple[Callable[[], object], int, bool]]
+) -> dict[str, dict[str, float]]:
+    """Time many calls with one wait at the end, in loops that take turns.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    functions : dict
+        By name: a function, how many calls it makes, and whether the loop is a batch.
+
+    Returns
+    -------
+    dict
+        By name, for each call: the median time up to the end of the work, and that of the CPU alone, in ns.
+    """
+    samples: dict[str, list[tuple[float, float]]] = {name: [] for name in functions}
     for _ in range(LOOPS):
-        for name, function in functions.items():
+        for name, (function, calls, in_batch) in functions.items():
             wait_idle(device)
             begin = time.perf_counter_ns()
-            for _ in range(LOOP):
-                function()
+            with gw.batch(device) if in_batch else contextlib.nullcontext():
+                for _ in range(LOOP // calls):
+                    function()
+            returned = time.perf_counter_ns()
             wait_idle(device)
-            samples[name].append((time.perf_counter_ns() - begin) / LOOP)
-    return {name: statistics.median(times) for name, times in samples.items()}
+            samples[name].append(((time.perf_counter_ns() - begin) / LOOP, (returned - begin) / LOOP))
+    return {
+        name: {"each_ns": statistics.median(t for t, _ in times), "cpu_ns": statistics.median(t for _, t in times)}
+        for name, times in samples.items()
+    }
+
+
+def loops(device: wgpu.GPUDevice, primitive: gw.Primitive, arrays: dict[str, gw.Array]) -> dict[str, dict[str, float]]:
+    """Time a primitive in loops of all kinds."""
+    primitive.execute(**arrays)
+    functions: dict[str, tuple[Callable[[], object], int, bool]] = {
+        "by hand": (hand_written(device, primitive), 1, False),
+        "execute()": (primitive.execute, 1, False),
+        "execute() in a batch": (primitive.execute, 1, True),
+        "execute(arrays) in a batch": (lambda: primitive.execute(**arrays), 1, True),
+        "bound.execute() in a batch": (primitive.bind(**arrays).execute, 1, True),
+    }
+    for calls in (10, 100):
+        with gw.capture(device) as sequence:
+            for _ in range(calls):
+                primitive.execute(**arrays)
+        functions[f"sequence of {calls}"] = (sequence.execute, calls, False)
+        functions[f"sequence of {calls} in a batch"] = (sequence.execute, calls, True)
+    return in_a_loop(device, functions)
 
 
 @click.command()
@@ -131,16 +171,13 @@ def main(adapter: str | None, rounds: int, json_path: Path | None) -> None:
                 f"{name:20} {'wait' if with_wait else '':5} {hand:9.1f} {bare:10.1f} {row['ratio_execute']:6.2f} "
                 f"{named:16.1f} {row['ratio_execute_arrays']:6.2f} {new:11.1f}"
             )
-    primitive, arrays = cases["scan"]
-    primitive.execute(**arrays)
-    loop = in_a_loop(device, {"by_hand": hand_written(device, primitive), "execute": primitive.execute})
-    print(
-        f"scan, {LOOP} calls and one wait, each: by hand {loop['by_hand'] / 1e3:.1f}, "
-        f"execute() {loop['execute'] / 1e3:.1f}, ratio {loop['execute'] / loop['by_hand']:.2f}"
-    )
+    loop = loops(device, *cases["scan"])
+    print(f"scan, {LOOP} calls and one wait, each, µs{'with the wait':>22} {'CPU alone':>10}")
+    for name, times in loop.items():
+        print(f"{name:40} {times['each_ns'] / 1e3:15.2f} {times['cpu_ns'] / 1e3:10.2f}")
     if json_path is not None:
         write_json(
-            json_path, {**run_context(device), "rounds": rounds, "results": rows, "loop_calls": LOOP, "loop_ns": loop}
+            json_path, {**run_context(device), "rounds": rounds, "results": rows, "loop_calls": LOOP, "loop": loop}
         )
 
 

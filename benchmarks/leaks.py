@@ -24,8 +24,8 @@ import wgpu
 
 import gridwise_py as gw
 from gridwise_py.bench.results.context import run_context
-from gridwise_py.bench.sampling.observers import observe
 from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.gpu_clock import observe
 from gridwise_py.storage.json_files import write_json
 
 ROUNDS = 5

@@ -1,10 +1,11 @@
-"""CUDA graphs' counterpart: several primitives on one encoder, submitted at once, against separate calls.
+"""CUDA graphs' counterpart: several primitives in one submission, against separate calls.
 
 Usage: python benchmarks/prebuilt_sequence.py [--json FILE]
 
-The sequence is add, scan, add, reduce, all on the GPU. Three ways, by turns, with an idle queue before each: separate
-execute() calls; record() of each on one encoder; and bound calls, made beforehand, recorded on one encoder. Timed is
-the CPU alone, up to the end of the last submit, and then with the wait, which is what the caller sees.
+The sequence is add, scan, add, reduce, all on the GPU. Five ways, by turns, with an idle queue before each: separate
+execute() calls; record() of each on one encoder; bound calls, made beforehand, recorded on one encoder; execute() in a
+batch; and a captured sequence. Timed is the CPU alone, up to the end of the last submit, and then with the wait, which
+is what the caller sees.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gridwise_py.storage.json_files import write_json
 
 
 def ways(device, n: int) -> dict[str, Callable[[], None]]:
-    """Return the three, which leave the same results."""
+    """Return the five, which leave the same results."""
     rng = np.random.default_rng(0)
     x, y = (gw.asarray(rng.integers(0, 99, n, dtype=np.uint32), device) for _ in range(2))
     a, b, c, total = gw.empty_like(x), gw.empty_like(x), gw.empty_like(x), gw.empty(1, "u32", device)
@@ -52,9 +53,17 @@ def ways(device, n: int) -> dict[str, Callable[[], None]]:
             call.record(encoder)
         device.queue.submit([encoder.finish()])
 
+    def in_a_batch() -> None:
+        with gw.batch(device):
+            separate()
+
+    with gw.capture(device) as sequence:
+        separate()
+
     added = x.to_numpy() + y.to_numpy()
     expected = (np.cumsum(added, dtype=np.uint32) + x.to_numpy()).sum(dtype=np.uint32)
-    made = {"separate": separate, "recorded": recorded, "prebuilt": prebuilt}
+    made = {"separate": separate, "recorded": recorded, "prebuilt": prebuilt, "batch": in_a_batch}
+    made["sequence"] = sequence.execute
     for name, run in made.items():
         total.copy_from(np.zeros(1, dtype=np.uint32))
         run()

@@ -3,9 +3,10 @@
 Usage: python benchmarks/transfers.py [--sizes 2^20,2^30] [--threads 2,all] [--json FILE]
 
 Timed is the whole on the CPU's clock: uploads with the wait until the GPU has the data, downloads until they are in the
-numpy array. The ways take turns, round by round, so that a change of the machine's speed meets all of them. memcpy is
-numpy's, into memory that was used before, by one thread and by as many as the transfers take. What arrived is compared
-once with what was sent.
+numpy array, and a new array's memory was given back. "small" takes no ring, "ring" does, whatever the size: where the
+two meet is the border, `RING_BYTES`. The ways take turns, round by round, so that a change of the machine's speed meets
+all of them. memcpy is numpy's, into memory that was used before, by one thread and by as many as the transfers take.
+What arrived is compared once with what was sent.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ import wgpu
 import gridwise_py as gw
 from gridwise_py.backend.wgpu_native import wait_idle
 from gridwise_py.bench.results.context import run_context
+from gridwise_py.runtime import transfers
 from gridwise_py.runtime.context import context_of
 from gridwise_py.storage.json_files import write_json
+
+COMPARED_BYTES = 64 << 20  # up to here, both ways are tried
 
 
 def parse_count(text: str) -> int:
@@ -59,7 +63,26 @@ def ways_of(
         x.copy_from(source)
         wait_idle(device)
 
-    return {
+    def by(ring_bytes: int, way: Callable[[], object]) -> Callable[[], object]:
+        def bordered() -> None:
+            before, transfers.RING_BYTES = transfers.RING_BYTES, ring_bytes
+            try:
+                way()
+            finally:
+                transfers.RING_BYTES = before
+
+        return bordered
+
+    always, never = 0, 1 << 40
+    compared: dict[str, Callable[[], object]] = {}
+    if size_bytes <= COMPARED_BYTES:
+        compared = {
+            "up_small": by(never, copy_from),
+            "up_ring": by(always, copy_from),
+            "down_small": by(never, lambda: x.to_numpy(out=reused)),
+            "down_ring": by(always, lambda: x.to_numpy(out=reused)),
+        }
+    return compared | {
         "memcpy_1_thread": lambda: np.copyto(reused, source),
         "memcpy": lambda: copy_by(pool, threads, reused, source),
         "asarray": asarray,
@@ -71,21 +94,21 @@ def ways_of(
 
 @click.command()
 @click.option("--adapter", help="Adapter by index or part of its name.")
-@click.option("--sizes", default="2^16,2^18,2^20,2^22,2^24,2^26,2^28,2^30", show_default=True, help="In bytes.")
+@click.option("--sizes", default="2^18,2^20,2^21,2^22,2^23,2^24,2^26,2^28,2^30", show_default=True, help="In bytes.")
 @click.option("--threads", "threads_text", default="2,all", show_default=True, help="How many copy at once.")
 @click.option("--rounds", default=10, show_default=True)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 def main(adapter: str | None, sizes: str, threads_text: str, rounds: int, json_path: Path | None) -> None:
     """Measure and print GB/s (10^9 bytes), medians; in brackets, the ratio to memcpy by as many threads."""
     device = gw.request_device(adapter)
-    transfers = context_of(device).transfers
-    most = transfers.threads
+    own = context_of(device).transfers
+    most = own.threads
     counts = sorted({most if text == "all" else min(int(text), most) for text in threads_text.split(",")})
     rows = []
     print(f"{gw.capabilities(device).adapter}; GB/s, medians of {rounds}; in brackets, over memcpy by as many threads")
     print(f"{'bytes':>11} {'threads':>7} {'memcpy, 1':>10} {'memcpy':>7} " + _heads())
     for threads in counts:
-        transfers.threads = threads
+        own.threads = threads
         with ThreadPoolExecutor(threads) as pool:
             for size_bytes in (parse_count(text) // 4 * 4 for text in sizes.split(",")):
                 ways = ways_of(device, size_bytes, pool, threads)
@@ -105,10 +128,11 @@ def main(adapter: str | None, sizes: str, threads_text: str, rounds: int, json_p
                         "over_memcpy": {name: speed / speeds["memcpy"] for name, speed in speeds.items()},
                     }
                 )  # fmt: skip
-                own = [f"{speeds[name]:7.2f} ({speeds[name] / speeds['memcpy']:4.2f})" for name in _OURS]
+                shown = [f"{speeds[name]:7.2f} ({speeds[name] / speeds['memcpy']:4.2f})" for name in _OURS]
+                shown += [f"{speeds[name]:10.2f}" for name in _COMPARED if name in speeds]
                 print(
                     f"{size_bytes:11} {threads:7} {speeds['memcpy_1_thread']:10.2f} {speeds['memcpy']:7.2f} "
-                    + " ".join(own),
+                    + " ".join(shown),
                     flush=True,
                 )
     if json_path is not None:
@@ -116,10 +140,11 @@ def main(adapter: str | None, sizes: str, threads_text: str, rounds: int, json_p
 
 
 _OURS = ("asarray", "copy_from", "to_numpy", "to_numpy_out")
+_COMPARED = ("up_small", "up_ring", "down_small", "down_ring")
 
 
 def _heads() -> str:
-    return " ".join(f"{name:>14}" for name in _OURS)
+    return " ".join([*(f"{name:>14}" for name in _OURS), *(f"{name:>10}" for name in _COMPARED)])
 
 
 if __name__ == "__main__":

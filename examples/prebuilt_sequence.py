@@ -1,7 +1,7 @@
-"""Several primitives prepared once and submitted at once: what stands for a CUDA graph here.
+"""Several primitives in one submission: a batch, and a sequence, which stands for a CUDA graph here.
 
-`bind` checks the arguments and makes everything that is needed; `record` records it. A command buffer of WebGPU can be
-submitted only once, so the sequence is recorded for each submission, which is little work.
+A batch holds its calls back and submits them together. A sequence is captured once, and replayed: nothing is checked or
+looked up again. See docs/batches.md.
 """
 
 import time
@@ -13,30 +13,26 @@ import gridwise_py as gw
 device = gw.request_device()
 x = gw.asarray(np.arange(4096, dtype=np.uint32), device)
 a, b, total = gw.empty_like(x), gw.empty_like(x), gw.empty(1, "u32", device)
-
 vector_add, scan, reduce = gw.VectorAdd(device), gw.Scan(device), gw.Reduce(device)
-sequence = [
-    vector_add.bind(a=x, b=x, output=a),
-    scan.bind(input=a, output=b),
-    reduce.bind(input=b, output=total),
-]
-
-
-def run():
-    """Submit all of it at once; nothing is made or looked up."""
-    encoder = device.create_command_encoder()
-    for call in sequence:
-        call.record(encoder)
-    device.queue.submit([encoder.finish()])
 
 
 def separate():
-    """Do the same by three calls."""
-    for call in sequence:
-        call.execute()
+    """Call one primitive after another."""
+    vector_add.execute(a=x, b=x, output=a)
+    scan.execute(input=a, output=b)
+    reduce.execute(input=b, output=total)
 
 
-for name, call in (("three calls", separate), ("one submission", run)):
+def batch():
+    """Do the same in one submission."""
+    with gw.batch(device):
+        separate()
+
+
+with gw.capture(device) as sequence:
+    separate()
+
+for name, call in (("three calls", separate), ("a batch", batch), ("a sequence", sequence.execute)):
     call()
     gw.synchronize(device)
     begin = time.perf_counter()
@@ -44,4 +40,4 @@ for name, call in (("three calls", separate), ("one submission", run)):
         call()
     gw.synchronize(device)
     print(f"{name}: {(time.perf_counter() - begin) / 50 * 1e6:.0f} µs each")
-print(f"right: {total.to_numpy()[0] == np.cumsum(2 * x.to_numpy(), dtype=np.uint32).sum(dtype=np.uint32)}")
+print(f"right: {total.item() == np.cumsum(2 * x.to_numpy(), dtype=np.uint32).sum(dtype=np.uint32)}")

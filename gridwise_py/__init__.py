@@ -72,13 +72,17 @@ from .planning.signature import Argument, Product, SameAs, Signature, UpTo
 from .primitives import *  # noqa: F403
 from .profiling.profile import Profile, profile
 from .profiling.report import KeyAverage, KeyAverages
-from .runtime.array import Array, asarray, empty, empty_like
+from .runtime.array import Array, asarray, empty, empty_like, pinned_empty
+from .runtime.batch import batch
 from .runtime.bound_call import BoundCall
 from .runtime.chunked_array import ChunkedArray
-from .runtime.context import capabilities, timing_helper
+from .runtime.context import capabilities, empty_cache, memory_stats, timing_helper
 from .runtime.device import AdapterDescription, default_device, hold_clock, list_adapters, request_device
 from .runtime.event import Event, synchronize
+from .runtime.memory import MemoryStats
+from .runtime.pinned import PinnedArray
 from .runtime.run import Run
+from .runtime.sequence import Sequence, SequenceRun, capture
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
@@ -146,11 +150,13 @@ __all__ = [
     "MatMulTuning",
     "Max",
     "Measurement",
+    "MemoryStats",
     "Min",
     "Multiply",
     "Operand",
     "OverlapError",
     "PerTrial",
+    "PinnedArray",
     "Plan",
     "Product",
     "Profile",
@@ -159,6 +165,8 @@ __all__ = [
     "SameAs",
     "SamplingProtocol",
     "ScanTuning",
+    "Sequence",
+    "SequenceRun",
     "ShaderError",
     "Signature",
     "SortTuning",
@@ -175,18 +183,23 @@ __all__ = [
     "add",
     "argsort",
     "asarray",
+    "batch",
     "benchmark",
     "capabilities",
+    "capture",
     "cumsum",
     "default_device",
     "empty",
+    "empty_cache",
     "empty_like",
     "hold_clock",
     "list_adapters",
     "matmul",
     "max",
     "measure",
+    "memory_stats",
     "min",
+    "pinned_empty",
     "prod",
     "profile",
     "read_results",

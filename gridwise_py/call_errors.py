@@ -47,10 +47,10 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
         known = {p.name for p in parameters}
         takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
         refused = set(remedies or ()) - known
+        fine = min(most, 1)  # so many arguments by position, the `self` of a method alone, need no check
 
         def check(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-            names = kwargs.keys()
-            if len(args) > most or (names & refused if takes_any else not names <= known):
+            if not (refused.isdisjoint(kwargs) if takes_any else known.issuperset(kwargs)) or len(args) > most:
                 raise ArgumentError(_explanation(function, parameters, args, kwargs, remedies or {}))
 
         if inspect.iscoroutinefunction(function):
@@ -64,7 +64,8 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            check(args, kwargs)
+            if kwargs or len(args) > fine:
+                check(args, kwargs)
             return function(*args, **kwargs)
 
         return cast(FunctionT, call)

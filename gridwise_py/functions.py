@@ -1,4 +1,8 @@
-"""One-shot functions. A result has the type of the input: numpy array, Array or ChunkedArray."""
+"""One-shot functions. A result has the type of the input: numpy array, Array or ChunkedArray.
+
+Sums, scans and additions of numpy arrays of 8 MiB and more are computed window by window: while the GPU works on one,
+the next is uploaded, and the result of the one before is downloaded (`streaming.in_windows`).
+"""
 
 from __future__ import annotations
 
@@ -12,30 +16,39 @@ from numpy.typing import NDArray
 from .call_errors import explained
 from .errors import ArgumentError, LengthError
 from .primitives import ArgSort, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
+from .primitives.base import Primitive
 from .primitives.matmul import matrix_size
-from .primitives.one_shot import REMEDIES, HostItems, argument_array, argument_datatype, one_shot
+from .primitives.one_shot import REMEDIES, HostItems, argument_array, argument_datatype, checked, one_shot
 from .primitives.scan import ScanKind
 from .runtime.array import Array
 from .runtime.chunked_array import Items, ItemsT
+from .streaming import in_windows, takes_windows
 from .types.datatype import VALUE_DATATYPES
 from .types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
 
 __all__ = ["add", "argsort", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"]
 
+OutT = TypeVar("OutT", bound=np.ndarray)
 ScalarT = TypeVar("ScalarT", bound=np.number[Any])
 SecondT = TypeVar("SecondT", bound=np.generic)
 
 
 @overload
-def add(a: ItemsT, b: ItemsT | HostItems, *, device: wgpu.GPUDevice | None = None) -> ItemsT: ...
+def add(
+    a: ItemsT, b: ItemsT | HostItems, *, out: ItemsT | None = None, device: wgpu.GPUDevice | None = None
+) -> ItemsT: ...
 @overload
-def add(a: HostItems, b: ItemsT, *, device: wgpu.GPUDevice | None = None) -> ItemsT: ...
+def add(a: HostItems, b: ItemsT, *, out: ItemsT | None = None, device: wgpu.GPUDevice | None = None) -> ItemsT: ...
 @overload
-def add(a: NDArray[ScalarT], b: HostItems, *, device: wgpu.GPUDevice | None = None) -> NDArray[ScalarT]: ...
+def add(
+    a: NDArray[ScalarT], b: HostItems, *, out: NDArray[ScalarT] | None = None, device: wgpu.GPUDevice | None = None
+) -> NDArray[ScalarT]: ...
 @overload
-def add(a: HostItems, b: HostItems, *, device: wgpu.GPUDevice | None = None) -> NDArray[Any]: ...
+def add(
+    a: HostItems, b: HostItems, *, out: NDArray[Any] | None = None, device: wgpu.GPUDevice | None = None
+) -> NDArray[Any]: ...
 @explained(REMEDIES)
-def add(a: Any, b: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
+def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
     """Return ``a + b``, item by item; integers wrap, as in numpy.
 
     Parameters
@@ -43,6 +56,8 @@ def add(a: Any, b: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     a, b : numpy.ndarray or Array
         Shape (n,), with the same datatype: u32, i32 or f32 (numpy uint32, int32, float32). Nothing is broadcast: for a
         number c give ``np.full_like(a, c)``.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -58,7 +73,25 @@ def add(a: Any, b: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     >>> gw.add(x, np.full_like(x, 10))
     array([11, 12, 13], dtype=int32)
     """
-    return one_shot("gw.add()", VectorAdd, (), device, {"a": a, "b": b})[0]
+    return _one_shot("gw.add()", VectorAdd, (), device, {"a": a, "b": b}, out)
+
+
+def _one_shot(
+    call: str,
+    cls: type[Primitive],
+    key: tuple[Any, ...],
+    device: wgpu.GPUDevice | None,
+    inputs: dict[str, Any],
+    out: Any,
+    **options: Any,
+) -> Any:
+    """Return the result of a primitive with one output: in windows of large numpy arrays, where these give the same."""
+    made = checked(call, cls, key, device, inputs, out, **options)
+    if not made.on_gpu:
+        arrays = list(made.inputs.values())
+        if takes_windows(made.primitive, arrays, out):
+            return in_windows(made.primitive, arrays, out)
+    return made.run()[0]
 
 
 @overload
@@ -68,6 +101,7 @@ def reduce(
     *,
     deterministic: bool = ...,
     compensated: bool = ...,
+    out: Array | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> Array: ...
 @overload
@@ -77,6 +111,7 @@ def reduce(
     *,
     deterministic: bool = ...,
     compensated: bool = ...,
+    out: None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> ScalarT: ...
 @overload
@@ -86,8 +121,19 @@ def reduce(
     *,
     deterministic: bool = ...,
     compensated: bool = ...,
+    out: None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> np.number[Any]: ...
+@overload
+def reduce(
+    x: HostItems,
+    op: BinOpLike = ...,
+    *,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: OutT,
+    device: wgpu.GPUDevice | None = ...,
+) -> OutT: ...
 @explained(REMEDIES)
 def reduce(
     x: Any,
@@ -95,6 +141,7 @@ def reduce(
     *,
     deterministic: bool = False,
     compensated: bool = False,
+    out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Combine all items of `x`.
@@ -107,13 +154,15 @@ def reduce(
     op : BinOp or {"add", "multiply", "min", "max"}, default Add
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result: for numpy an array of shape () and the dtype of `x`, for an Array one of 1 item.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
     numpy scalar or Array
-        A scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
+        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
 
     Raises
     ------
@@ -133,28 +182,59 @@ def reduce(
     numpy makes int64 or float64 of lists of Python numbers and of ``np.arange(10)``: convert them, for example with
     ``np.asarray(x, dtype=np.int32)``.
     """
-    return _reduce("gw.reduce()", x, op, device, deterministic=deterministic, compensated=compensated)
+    return _reduce("gw.reduce()", x, op, out, device, deterministic=deterministic, compensated=compensated)
 
 
-def _reduce(call: str, x: Any, op: BinOpLike, device: wgpu.GPUDevice | None, **options: bool) -> Any:
-    (result,) = one_shot(call, Reduce, (as_binop(op),), device, {"input": x}, **options)
-    return result if isinstance(result, Items) else result[0]
+def _reduce(call: str, x: Any, op: BinOpLike, out: Any, device: wgpu.GPUDevice | None, **options: bool) -> Any:
+    result = _one_shot(call, Reduce, (as_binop(op),), device, {"input": x}, out, out_shape=(), **options)
+    if isinstance(result, Items):
+        return result
+    if out is None:
+        return result if isinstance(result, np.generic) else result[0]
+    out[()] = result
+    return out
 
 
 @overload
 def sum(
-    x: Items, *, deterministic: bool = ..., compensated: bool = ..., device: wgpu.GPUDevice | None = ...
+    x: Items,
+    *,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: Array | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> Array: ...
 @overload
 def sum(
-    x: NDArray[ScalarT], *, deterministic: bool = ..., compensated: bool = ..., device: wgpu.GPUDevice | None = ...
+    x: NDArray[ScalarT],
+    *,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> ScalarT: ...
 @overload
 def sum(
-    x: HostItems, *, deterministic: bool = ..., compensated: bool = ..., device: wgpu.GPUDevice | None = ...
+    x: HostItems,
+    *,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> np.number[Any]: ...
+@overload
+def sum(
+    x: HostItems, *, deterministic: bool = ..., compensated: bool = ..., out: OutT, device: wgpu.GPUDevice | None = ...
+) -> OutT: ...
 @explained(REMEDIES)
-def sum(x: Any, *, deterministic: bool = False, compensated: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
+def sum(
+    x: Any,
+    *,
+    deterministic: bool = False,
+    compensated: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
     """Return the sum of `x` in its own datatype (integers wrap, unlike in `numpy.sum`); 0 if `x` is empty.
 
     Parameters
@@ -165,13 +245,15 @@ def sum(x: Any, *, deterministic: bool = False, compensated: bool = False, devic
         ``np.asarray(x, dtype=np.int32)`` converts a list.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result: for numpy an array of shape () and the dtype of `x`, for an Array one of 1 item.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
     numpy scalar or Array
-        A scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
+        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
 
     Notes
     -----
@@ -188,17 +270,25 @@ def sum(x: Any, *, deterministic: bool = False, compensated: bool = False, devic
     >>> float(gw.sum(np.full(3, 2**31, dtype=np.float32), compensated=True))
     6442450944.0
     """
-    return _reduce("gw.sum()", x, Add, device, deterministic=deterministic, compensated=compensated)
+    return _reduce("gw.sum()", x, Add, out, device, deterministic=deterministic, compensated=compensated)
 
 
 @overload
-def prod(x: Items, *, deterministic: bool = ..., device: wgpu.GPUDevice | None = ...) -> Array: ...
+def prod(
+    x: Items, *, deterministic: bool = ..., out: Array | None = ..., device: wgpu.GPUDevice | None = ...
+) -> Array: ...
 @overload
-def prod(x: NDArray[ScalarT], *, deterministic: bool = ..., device: wgpu.GPUDevice | None = ...) -> ScalarT: ...
+def prod(
+    x: NDArray[ScalarT], *, deterministic: bool = ..., out: None = ..., device: wgpu.GPUDevice | None = ...
+) -> ScalarT: ...
 @overload
-def prod(x: HostItems, *, deterministic: bool = ..., device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
+def prod(
+    x: HostItems, *, deterministic: bool = ..., out: None = ..., device: wgpu.GPUDevice | None = ...
+) -> np.number[Any]: ...
+@overload
+def prod(x: HostItems, *, deterministic: bool = ..., out: OutT, device: wgpu.GPUDevice | None = ...) -> OutT: ...
 @explained(REMEDIES)
-def prod(x: Any, *, deterministic: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
+def prod(x: Any, *, deterministic: bool = False, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the product of `x` in its own datatype (integers wrap, unlike in `numpy.prod`); 1 if `x` is empty.
 
     Parameters
@@ -208,25 +298,29 @@ def prod(x: Any, *, deterministic: bool = False, device: wgpu.GPUDevice | None =
         integers wrap modulo 2**32; f32 reaches 3.4e38.
     deterministic : bool, default False
         For floats: the same bits everywhere. See `Reduce`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result: for numpy an array of shape () and the dtype of `x`, for an Array one of 1 item.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
     numpy scalar or Array
-        A scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
+        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
     """
-    return _reduce("gw.prod()", x, Multiply, device, deterministic=deterministic)
+    return _reduce("gw.prod()", x, Multiply, out, device, deterministic=deterministic)
 
 
 @overload
-def min(x: Items, *, device: wgpu.GPUDevice | None = ...) -> Array: ...
+def min(x: Items, *, out: Array | None = ..., device: wgpu.GPUDevice | None = ...) -> Array: ...
 @overload
-def min(x: NDArray[ScalarT], *, device: wgpu.GPUDevice | None = ...) -> ScalarT: ...
+def min(x: NDArray[ScalarT], *, out: None = ..., device: wgpu.GPUDevice | None = ...) -> ScalarT: ...
 @overload
-def min(x: HostItems, *, device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
+def min(x: HostItems, *, out: None = ..., device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
+@overload
+def min(x: HostItems, *, out: OutT, device: wgpu.GPUDevice | None = ...) -> OutT: ...
 @explained(REMEDIES)
-def min(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
+def min(x: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the smallest item of `x`, or NaN if `x` has one; raises if `x` is empty.
 
     Parameters
@@ -234,25 +328,29 @@ def min(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     x : numpy.ndarray or Array
         Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Convert others first, as for `sum`. (`sort` takes
         numbers of 64 bits, too: its first item is the smallest.)
+    out : numpy.ndarray or Array, optional
+        Where to put the result: for numpy an array of shape () and the dtype of `x`, for an Array one of 1 item.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
     numpy scalar or Array
-        A scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
+        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
     """
-    return _reduce("gw.min()", x, Min, device)
+    return _reduce("gw.min()", x, Min, out, device)
 
 
 @overload
-def max(x: Items, *, device: wgpu.GPUDevice | None = ...) -> Array: ...
+def max(x: Items, *, out: Array | None = ..., device: wgpu.GPUDevice | None = ...) -> Array: ...
 @overload
-def max(x: NDArray[ScalarT], *, device: wgpu.GPUDevice | None = ...) -> ScalarT: ...
+def max(x: NDArray[ScalarT], *, out: None = ..., device: wgpu.GPUDevice | None = ...) -> ScalarT: ...
 @overload
-def max(x: HostItems, *, device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
+def max(x: HostItems, *, out: None = ..., device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
+@overload
+def max(x: HostItems, *, out: OutT, device: wgpu.GPUDevice | None = ...) -> OutT: ...
 @explained(REMEDIES)
-def max(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
+def max(x: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the largest item of `x`, or NaN if `x` has one; raises if `x` is empty.
 
     Parameters
@@ -260,15 +358,17 @@ def max(x: Any, *, device: wgpu.GPUDevice | None = None) -> Any:
     x : numpy.ndarray or Array
         Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Convert others first, as for `sum`. (`sort` takes
         numbers of 64 bits, too: its last item is the largest.)
+    out : numpy.ndarray or Array, optional
+        Where to put the result: for numpy an array of shape () and the dtype of `x`, for an Array one of 1 item.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
     numpy scalar or Array
-        A scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
+        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
     """
-    return _reduce("gw.max()", x, Max, device)
+    return _reduce("gw.max()", x, Max, out, device)
 
 
 @overload
@@ -279,6 +379,7 @@ def scan(
     *,
     deterministic: bool = ...,
     compensated: bool = ...,
+    out: ItemsT | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
 @overload
@@ -289,6 +390,7 @@ def scan(
     *,
     deterministic: bool = ...,
     compensated: bool = ...,
+    out: NDArray[ScalarT] | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[ScalarT]: ...
 @overload
@@ -299,6 +401,7 @@ def scan(
     *,
     deterministic: bool = ...,
     compensated: bool = ...,
+    out: NDArray[Any] | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[Any]: ...
 @explained(REMEDIES)
@@ -309,6 +412,7 @@ def scan(
     *,
     deterministic: bool = False,
     compensated: bool = False,
+    out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return all prefix sums of `x` under `op`.
@@ -323,6 +427,8 @@ def scan(
         Whether item i of the result combines items 0 to i, or 0 to i − 1.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -331,28 +437,48 @@ def scan(
     numpy.ndarray or Array
         Shape (n,), in the datatype of `x`.
     """
-    return _scan("gw.scan()", x, op, kind, device, deterministic=deterministic, compensated=compensated)
+    return _scan("gw.scan()", x, op, kind, out, device, deterministic=deterministic, compensated=compensated)
 
 
-def _scan(call: str, x: Any, op: BinOpLike, kind: str, device: wgpu.GPUDevice | None, **options: bool) -> Any:
-    return one_shot(call, Scan, (as_binop(op), kind), device, {"input": x}, **options)[0]
+def _scan(call: str, x: Any, op: BinOpLike, kind: str, out: Any, device: wgpu.GPUDevice | None, **options: bool) -> Any:
+    return _one_shot(call, Scan, (as_binop(op), kind), device, {"input": x}, out, **options)
 
 
 @overload
 def cumsum(
-    x: ItemsT, *, deterministic: bool = ..., compensated: bool = ..., device: wgpu.GPUDevice | None = ...
+    x: ItemsT,
+    *,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
 @overload
 def cumsum(
-    x: NDArray[ScalarT], *, deterministic: bool = ..., compensated: bool = ..., device: wgpu.GPUDevice | None = ...
+    x: NDArray[ScalarT],
+    *,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: NDArray[ScalarT] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[ScalarT]: ...
 @overload
 def cumsum(
-    x: HostItems, *, deterministic: bool = ..., compensated: bool = ..., device: wgpu.GPUDevice | None = ...
+    x: HostItems,
+    *,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: NDArray[Any] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[Any]: ...
 @explained(REMEDIES)
 def cumsum(
-    x: Any, *, deterministic: bool = False, compensated: bool = False, device: wgpu.GPUDevice | None = None
+    x: Any,
+    *,
+    deterministic: bool = False,
+    compensated: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the inclusive prefix sums of `x` in its own datatype (integers wrap, unlike in `numpy.cumsum`).
 
@@ -363,6 +489,8 @@ def cumsum(
         modulo 2**32, while `numpy.cumsum` widens to 64 bits.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -377,17 +505,27 @@ def cumsum(
     >>> gw.cumsum(np.array([3, 1, 2], dtype=np.int32))
     array([3, 4, 6], dtype=int32)
     """
-    return _scan("gw.cumsum()", x, Add, "inclusive", device, deterministic=deterministic, compensated=compensated)
+    return _scan("gw.cumsum()", x, Add, "inclusive", out, device, deterministic=deterministic, compensated=compensated)
 
 
 @overload
-def sort(x: ItemsT, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...) -> ItemsT: ...
+def sort(
+    x: ItemsT, *, descending: bool = ..., out: ItemsT | None = ..., device: wgpu.GPUDevice | None = ...
+) -> ItemsT: ...
 @overload
-def sort(x: NDArray[ScalarT], *, descending: bool = ..., device: wgpu.GPUDevice | None = ...) -> NDArray[ScalarT]: ...
+def sort(
+    x: NDArray[ScalarT],
+    *,
+    descending: bool = ...,
+    out: NDArray[ScalarT] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[ScalarT]: ...
 @overload
-def sort(x: HostItems, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...) -> NDArray[Any]: ...
+def sort(
+    x: HostItems, *, descending: bool = ..., out: NDArray[Any] | None = ..., device: wgpu.GPUDevice | None = ...
+) -> NDArray[Any]: ...
 @explained(REMEDIES)
-def sort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
+def sort(x: Any, *, descending: bool = False, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
     """Return a sorted copy of `x`, like numpy's stable sort.
 
     Parameters
@@ -396,6 +534,9 @@ def sort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = No
         Shape (n,), of u32, i32, f32, u64, i64, f64 or f16.
     descending : bool, default False
         Largest first. Equal items keep their order, and NaN comes last in both directions.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array may be
+        an input.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
@@ -404,49 +545,82 @@ def sort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = No
     numpy.ndarray or Array
         Shape (n,), in the datatype of `x`.
     """
-    return one_shot("gw.sort()", Sort, (), device, {"input": x}, descending=descending)[0]
+    return _one_shot("gw.sort()", Sort, (), device, {"input": x}, out, descending=descending)
 
 
 @overload
-def argsort(x: ItemsT, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...) -> ItemsT: ...
+def argsort(
+    x: ItemsT, *, descending: bool = ..., out: ItemsT | None = ..., device: wgpu.GPUDevice | None = ...
+) -> ItemsT: ...
 @overload
-def argsort(x: HostItems, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...) -> NDArray[np.intp]: ...
+def argsort(
+    x: HostItems, *, descending: bool = ..., out: NDArray[np.intp] | None = ..., device: wgpu.GPUDevice | None = ...
+) -> NDArray[np.intp]: ...
 @explained(REMEDIES)
-def argsort(x: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
+def argsort(x: Any, *, descending: bool = False, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
     """Return the indices that would sort `x`, like numpy's stable argsort.
 
     Parameters
     ----------
-    x, descending, device
+    x, descending
         As for `sort`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array may be
+        an input.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
     numpy.ndarray or Array
         Shape (n,): intp for numpy, u32 for an Array.
     """
-    (result,) = one_shot("gw.argsort()", ArgSort, (), device, {"input": x}, descending=descending)
-    return result if isinstance(result, Items) else result.astype(np.intp)
+    intp = np.dtype(np.intp)
+    options = {"out_dtype": intp, "descending": descending}
+    (result,) = one_shot("gw.argsort()", ArgSort, (), device, {"input": x}, out, **options)
+    return result if isinstance(result, Items) else result.astype(np.intp, copy=False)
 
 
 @overload
 def sort_pairs(
-    keys: ItemsT, values: ItemsT | HostItems, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...
+    keys: ItemsT,
+    values: ItemsT | HostItems,
+    *,
+    descending: bool = ...,
+    out: tuple[ItemsT, ItemsT] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> tuple[ItemsT, ItemsT]: ...
 @overload
 def sort_pairs(
-    keys: HostItems, values: ItemsT, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...
+    keys: HostItems,
+    values: ItemsT,
+    *,
+    descending: bool = ...,
+    out: tuple[ItemsT, ItemsT] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> tuple[ItemsT, ItemsT]: ...
 @overload
 def sort_pairs(
-    keys: NDArray[ScalarT], values: NDArray[SecondT], *, descending: bool = ..., device: wgpu.GPUDevice | None = ...
+    keys: NDArray[ScalarT],
+    values: NDArray[SecondT],
+    *,
+    descending: bool = ...,
+    out: tuple[NDArray[ScalarT], NDArray[SecondT]] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> tuple[NDArray[ScalarT], NDArray[SecondT]]: ...
 @overload
 def sort_pairs(
-    keys: HostItems, values: HostItems, *, descending: bool = ..., device: wgpu.GPUDevice | None = ...
+    keys: HostItems,
+    values: HostItems,
+    *,
+    descending: bool = ...,
+    out: tuple[NDArray[Any], NDArray[Any]] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> tuple[NDArray[Any], NDArray[Any]]: ...
 @explained(REMEDIES)
-def sort_pairs(keys: Any, values: Any, *, descending: bool = False, device: wgpu.GPUDevice | None = None) -> Any:
+def sort_pairs(
+    keys: Any, values: Any, *, descending: bool = False, out: Any = None, device: wgpu.GPUDevice | None = None
+) -> Any:
     """Return sorted copies of `keys` and `values`, ordered by key; stable.
 
     Parameters
@@ -455,8 +629,13 @@ def sort_pairs(keys: Any, values: Any, *, descending: bool = False, device: wgpu
         Shape (n,); as for `sort`.
     values : numpy.ndarray or Array
         Shape (n,), of any datatype of 4 or 8 bytes.
-    descending, device
+    descending
         As for `sort`.
+    out : tuple of numpy.ndarray or of Array, optional
+        Where to put keys and values, of the results' kind, shape and dtype; in numpy C-contiguous. Numpy arrays may be
+        the inputs.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
 
     Returns
     -------
@@ -467,7 +646,7 @@ def sort_pairs(keys: Any, values: Any, *, descending: bool = False, device: wgpu
     dtype = values.dtype if isinstance(values, Items) else argument_array(call, "values", values).dtype
     value_datatype = argument_datatype(call, "values", values, dtype, VALUE_DATATYPES)
     inputs = {"keys": keys, "values": values}
-    return one_shot(call, SortPairs, (value_datatype.name,), device, inputs, descending=descending)
+    return one_shot(call, SortPairs, (value_datatype.name,), device, inputs, out, descending=descending)
 
 
 @overload
@@ -478,6 +657,7 @@ def matmul(
     m: int | None = ...,
     n: int | None = ...,
     k: int | None = ...,
+    out: ItemsT | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
 @overload
@@ -488,6 +668,7 @@ def matmul(
     m: int | None = ...,
     n: int | None = ...,
     k: int | None = ...,
+    out: ItemsT | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> ItemsT: ...
 @overload
@@ -498,6 +679,7 @@ def matmul(
     m: int | None = ...,
     n: int | None = ...,
     k: int | None = ...,
+    out: NDArray[Any] | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> Any: ...  # two vectors give a number, as in numpy
 @explained(REMEDIES)
@@ -508,6 +690,7 @@ def matmul(
     m: int | None = None,
     n: int | None = None,
     k: int | None = None,
+    out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return the matrix product ``a @ b``, in the datatype of the matrices.
@@ -519,6 +702,9 @@ def matmul(
         `numpy.matmul`. An Array has one dimension and holds its matrix row by row.
     m, n, k : int, optional
         Sizes, for Arrays. One is enough if the lengths determine the others.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array may be
+        an input.
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -540,11 +726,9 @@ def matmul(
     for name, value in {"a": a, "b": b}.items():
         argument_datatype(call, name, value, given[name].dtype, MatMul.datatypes)
     items = {name: value if isinstance(value, Items) else value.reshape(-1) for name, value in given.items()}
-    (result,) = one_shot(call, MatMul, (), device, items, **sizes)
-    if isinstance(result, Items):
-        return result
-    shape = [sizes[size] for name, size in (("a", "m"), ("b", "n")) if given[name].ndim == 2]
-    return result.reshape(shape)[()]
+    shape = tuple(sizes[size] for name, size in (("a", "m"), ("b", "n")) if given[name].ndim == 2)
+    (result,) = one_shot(call, MatMul, (), device, items, out, out_shape=shape, **sizes)
+    return result if isinstance(result, Items) or out is not None else result.reshape(shape)[()]
 
 
 _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}

@@ -30,6 +30,7 @@ __all__ = [
     "timeout_s",
     "traceback",
     "tuning",
+    "variables_of_children",
     "wayland_display",
 ]
 
@@ -165,6 +166,11 @@ def checked_timeout_s(value: Any, name: str) -> float | None:
     if isinstance(value, bool) or not seconds > 0:
         raise ArgumentError(f"{name}={value!r} must be a number of seconds over 0; leave it out to wait without end")
     return seconds if seconds < math.inf else None
+
+
+def variables_of_children() -> dict[str, str]:
+    """Return all variables, for a child process; read when it starts."""
+    return dict(os.environ)
 
 
 def _text(name: str) -> str | None:

@@ -3,18 +3,21 @@
 Two staging buffers take turns: while the GPU works on one chunk, the CPU copies out the previous result and fills the
 other buffer with the next chunk. State that passes from chunk to chunk stays on the GPU. One submission is in flight at
 a time, and buffers are mapped between submissions, because wgpu maps a buffer only after all submitted work is done.
+
+One-shot functions on large numpy arrays work in the same way, on windows of the array (`in_windows`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 import wgpu
 
-from .backend.device_errors import device_errors
+from .backend.device_errors import check_not_lost, device_errors
 from .backend.wgpu_native import map_buffer, submit, wait_idle
 from .errors import ArgumentError, DatatypeError, LengthError
 from .primitives import REGISTRY, Reduce, Scan
@@ -25,11 +28,17 @@ from .runtime.context import context_of
 from .runtime.observer import step
 from .types.datatype import Datatype
 
-__all__ = ["stream"]
+__all__ = ["in_windows", "stream", "takes_windows"]
 
 _USAGE = wgpu.BufferUsage
 _PARTIALS = 1024
 _ALIGNMENT_BYTES = 16
+# What a window costs apart from the copies, some 0.3 ms, is a fifth of the time of 32 MiB at 25 GB/s.
+_WINDOW_BYTES = 32 << 20
+_LEAST_WINDOW_BYTES = 2 << 20
+_LEAST_WINDOWS = 4  # so that copies and work overlap
+_WINDOWED_BYTES = 8 << 20  # as for the ring of a transfer: smaller arrays take one call
+_STAGINGS = 2
 _END = object()  # unlike None, which may be a (wrong) chunk
 
 
@@ -78,19 +87,74 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True)
     >>> int(gw.stream(gw.Reduce(device, "u32"), chunks))
     10000
     """
-    for kind, job in _JOBS.items():
-        if isinstance(primitive, kind):
-            made = job(primitive)
-            results = _pipeline(made, chunks, overlap)
-            return made.total(results) if isinstance(made, _ReduceJob) else results
-    known = ", ".join(cls.__name__ for cls in REGISTRY.values() if issubclass(cls, tuple(_JOBS)))
-    raise ArgumentError(f"{primitive.name} cannot be streamed; these can: {known}")
+    if not isinstance(primitive, tuple(_JOBS)):
+        known = ", ".join(cls.__name__ for cls in REGISTRY.values() if issubclass(cls, tuple(_JOBS)))
+        raise ArgumentError(f"{primitive.name} cannot be streamed; these can: {known}")
+    job = _job_of(primitive)
+    results = _pipeline(job, chunks, overlap)
+    return job.total(results) if isinstance(job, _ReduceJob) else results
+
+
+def takes_windows(primitive: Primitive, arrays: Sequence[np.ndarray], out: np.ndarray | None) -> bool:
+    """Whether `in_windows` gives what one call on the whole arrays gives, and is worth its steps.
+
+    Where a caller asked for a fixed order of additions, windows would change it. The results of the first windows are
+    written before the last windows are read, so `out` must not lie across an input.
+    """
+    if not isinstance(primitive, tuple(_JOBS)) or sum(items.nbytes for items in arrays) < _WINDOWED_BYTES:
+        return False
+    if isinstance(primitive, (Reduce, Scan)) and primitive.fixes_order:
+        return False
+    return out is None or isinstance(primitive, Reduce) or all(_is_apart(items, out) for items in arrays)
+
+
+def _is_apart(items: np.ndarray, out: np.ndarray) -> bool:
+    """Whether an array shares no memory with another, or is exactly the same view."""
+    if not np.may_share_memory(items, out):
+        return True
+    first, second = items.__array_interface__["data"][0], out.__array_interface__["data"][0]
+    return (first, items.strides, items.itemsize) == (second, out.strides, out.itemsize)
+
+
+def in_windows(primitive: Primitive, arrays: Sequence[np.ndarray], out: np.ndarray | None) -> Any:
+    """Run a primitive over the windows of numpy arrays: upload, work and download of different windows overlap.
+
+    Parameters
+    ----------
+    primitive : Reduce, Scan, or an elementwise primitive
+    arrays : sequence of numpy.ndarray
+        One per input, checked: of one length, in the primitive's datatype, in any layout and byte order.
+    out : numpy.ndarray or None
+        Where to put the items of the result: shape (n,), contiguous. Not for Reduce.
+
+    Returns
+    -------
+    numpy scalar or numpy.ndarray
+        A scalar for Reduce, else `out` or a new array.
+    """
+    job, n = _job_of(primitive), arrays[0].size
+    item_bytes = sum(items.itemsize for items in arrays)
+    window_bytes = min(_WINDOW_BYTES, max(_LEAST_WINDOW_BYTES, n * item_bytes // _LEAST_WINDOWS))
+    # Windows begin at whole vec4s, as the kernels read them.
+    window = max(4, window_bytes // item_bytes // 4 * 4)
+    chunks = (tuple(items[first : first + window] for items in arrays) for first in range(0, n, window))
+    if isinstance(job, _ReduceJob):
+        return job.total(_pipeline(job, chunks, overlap=True))
+    is_fresh = out is None
+    out = np.empty(n, job.datatype.dtype) if out is None else out
+    for _ in _pipeline(job, chunks, overlap=True, out=out, out_is_fresh=is_fresh):
+        pass
+    return out
+
+
+def _job_of(primitive: Primitive) -> _Job:
+    return next(job for kind, job in _JOBS.items() if isinstance(primitive, kind))(primitive)
 
 
 class _Job(ABC):
     """The work on a chunk on the GPU."""
 
-    lead = 0  # items in front of the chunk's items in the inputs
+    most_lead = 0  # items for which there is room in front of the chunk's items in the inputs
     returns_items = True
 
     def __init__(self, primitive: Primitive, names: Sequence[str], datatype: Datatype):
@@ -101,6 +165,11 @@ class _Job(ABC):
         self.capacity = 0
         self.inputs: dict[str, Array] = {}
         self.output: Array | None = None
+
+    @property
+    def lead(self) -> int:
+        """The number of items in front of the items of the next chunk."""
+        return self.most_lead
 
     def check(self, chunk: Any) -> list[np.ndarray]:
         """Return a chunk's arrays, one per input."""
@@ -120,7 +189,7 @@ class _Job(ABC):
         for name, array in zip(self.names, arrays, strict=True):
             refuse_masked(array)
             items = cast(np.ndarray, array) if isinstance(array, np.ndarray) else None
-            if items is None or items.dtype != self.datatype.dtype or items.ndim != 1:
+            if items is None or items.dtype.newbyteorder("=") != self.datatype.dtype or items.ndim != 1:
                 found = type(array).__name__ if items is None else f"{items.dtype} of shape {items.shape}"
                 raise DatatypeError(
                     f"a chunk's {name} is {found}, but must be a numpy array of {self.datatype.dtype} with one "
@@ -135,12 +204,12 @@ class _Job(ABC):
         """Make room for a chunk; the queue must be idle."""
         if n > self.capacity:
             self.capacity = n
-            self.inputs = {name: empty(n + self.lead, self.datatype, self.device) for name in self.names}
+            self.inputs = {name: empty(n + self.most_lead, self.datatype, self.device) for name in self.names}
             self.output = self.make_output(n)
 
     def make_output(self, n: int) -> Array:
         """Return room for the result of a chunk."""
-        return empty(n + self.lead, self.datatype, self.device)
+        return empty(n + self.most_lead, self.datatype, self.device)
 
     @abstractmethod
     def record(self, encoder: wgpu.GPUCommandEncoder, n: int) -> Array:
@@ -165,29 +234,36 @@ class _ElementwiseJob(_Job):
 class _ScanJob(_Job):
     """An inclusive scan of the carry and the chunk. Results are its items without the first, or without the last."""
 
-    lead = 1
+    most_lead = 1
 
     def __init__(self, primitive: Scan):
-        same = primitive
-        if primitive.kind != "inclusive":
-            same = Scan(primitive.device, primitive.datatype, primitive.op, strategy=primitive.strategy)
-        super().__init__(same, ["input"], primitive.datatype)
+        super().__init__(primitive.inclusive, ["input"], primitive.datatype)
         self._exclusive = primitive.kind == "exclusive"
         identity = np.array([primitive.op.identity_for(primitive.datatype)], dtype=primitive.datatype.dtype)
         self._carry = asarray(identity, self.device)
         self._begun = False
 
+    @property
+    def lead(self) -> int:
+        # Nothing precedes the first chunk: an identity would turn −0 into +0.
+        return 1 if self._begun else 0
+
     def record(self, encoder: wgpu.GPUCommandEncoder, n: int) -> Array:
         assert self.output is not None
         items, output, size = self.inputs["input"], self.output, self.datatype.itemsize_bytes
-        # Nothing precedes the first chunk: an identity would turn −0 into +0.
-        first = 0 if self._begun else 1
-        target = items.buffer if self._begun else output.buffer
-        encoder.copy_buffer_to_buffer(self._carry.buffer, 0, target, 0, size)
-        self.primitive.bind(input=items[first : n + 1], output=output[first : n + 1]).record(encoder)
-        encoder.copy_buffer_to_buffer(output.buffer, n * size, self._carry.buffer, 0, size)
+        # The item of the output that is the carry so far, and the one behind it, with which an exclusive scan begins.
+        before = 0 if self._begun else -1
+        if self._begun:
+            encoder.copy_buffer_to_buffer(self._carry.lease.buffer, 0, items.lease.buffer, 0, size)
+        elif self._exclusive:
+            before = 0
+            encoder.copy_buffer_to_buffer(self._carry.lease.buffer, 0, output.lease.buffer, 0, size)
+        first = 0 if self._begun else before + 1
+        length = n + self.lead
+        self.primitive.bind(input=items[:length], output=output[first : first + length]).record(encoder)
+        encoder.copy_buffer_to_buffer(output.lease.buffer, (before + n) * size, self._carry.lease.buffer, 0, size)
         self._begun = True
-        return output[:n] if self._exclusive else output[1 : n + 1]
+        return output[:n] if self._exclusive else output[before + 1 : before + 1 + n]
 
 
 class _ReduceJob(_Job):
@@ -210,7 +286,7 @@ class _ReduceJob(_Job):
 
     def _keep(self, encoder: wgpu.GPUCommandEncoder, place: int) -> None:
         size = self.datatype.itemsize_bytes
-        encoder.copy_buffer_to_buffer(self._one.buffer, 0, self._partials.buffer, place * size, size)
+        encoder.copy_buffer_to_buffer(self._one.lease.buffer, 0, self._partials.lease.buffer, place * size, size)
         self._count = place + 1
 
     def record(self, encoder: wgpu.GPUCommandEncoder, n: int) -> Array:
@@ -237,53 +313,55 @@ class _Staging:
     """Host memory that the GPU copies from and to, for one chunk."""
 
     def __init__(self, device: wgpu.GPUDevice):
-        self._device = device
         self._transfers = context_of(device).transfers
         self.upload: wgpu.GPUBuffer | None = None
         self.download: wgpu.GPUBuffer | None = None
         self.offsets: list[int] = []
         self.items = 0
 
-    def fill(self, job: _Job, arrays: Sequence[np.ndarray]) -> None:
+    def fill(self, device: wgpu.GPUDevice, job: _Job, arrays: Sequence[np.ndarray]) -> None:
         """Copy a chunk into the mapped buffer."""
         stride = -(-arrays[0].nbytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
         size = max(_ALIGNMENT_BYTES, stride * len(arrays))
         if self.upload is None or self.upload.size < size:
             if self.upload is not None:
                 self.upload.destroy()
-            self.upload = self._device.create_buffer(
+            self.upload = device.create_buffer(
                 label="gridwise stream up", size=size, usage=_USAGE.MAP_WRITE | _USAGE.COPY_SRC, mapped_at_creation=True
             )
         down = job.datatype.itemsize_bytes * (arrays[0].size if job.returns_items else 0)
         if down and (self.download is None or self.download.size < down):
             if self.download is not None:
                 self.download.destroy()
-            self.download = self._device.create_buffer(
+            self.download = device.create_buffer(
                 label="gridwise stream down", size=down, usage=_USAGE.MAP_READ | _USAGE.COPY_DST
             )
         self.offsets = [stride * i for i in range(len(arrays))]
         self.items = arrays[0].size
         for offset, array in zip(self.offsets, arrays, strict=True):
             if array.size:
-                self._transfers.fill(self._device, self.upload, offset, array)
+                self._transfers.fill(device, self.upload, offset, array)
         self.upload.unmap()
 
-    def map(self, job: _Job) -> None:
+    def map(self, device: wgpu.GPUDevice, job: _Job) -> None:
         """Map both buffers for the host; the queue is idle."""
         assert self.upload is not None
-        map_buffer(self._device, self.upload, "WRITE")
+        map_buffer(device, self.upload, "WRITE")
         if job.returns_items and self.items:
             assert self.download is not None
-            map_buffer(self._device, self.download, "READ_NOSYNC")
+            map_buffer(device, self.download, "READ_NOSYNC")
 
-    def read(self, job: _Job) -> np.ndarray:
+    def read(self, device: wgpu.GPUDevice, out: np.ndarray, *, is_fresh: bool) -> None:
         """Copy the result out of the mapped buffer."""
-        out = np.empty(self.items if job.returns_items else 0, dtype=job.datatype.dtype)
         if out.size:
             assert self.download is not None
-            self._transfers.empty(self._device, self.download, out)
+            self._transfers.empty(device, self.download, out, is_fresh=is_fresh)
             self.download.unmap()
-        return out
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of both buffers."""
+        return sum(buffer.size for buffer in (self.upload, self.download) if buffer is not None)
 
     def destroy(self) -> None:
         for buffer in (self.upload, self.download):
@@ -291,12 +369,42 @@ class _Staging:
                 buffer.destroy()
 
 
-def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.ndarray]:
-    """Run a job over chunks; yield each result when it is complete."""
+class _KeptStagings:
+    """The stagings of a device between streams: fresh ones cost more than a copy, as for `Transfers`.
+
+    A staging is put back only by a stream that went well. Of any other, a buffer may be mapped at any time.
+    """
+
+    def __init__(self) -> None:
+        self._kept: deque[_Staging] = deque()
+
+    def take(self, device: wgpu.GPUDevice) -> _Staging:
+        """Return a staging that nobody else has."""
+        try:
+            return self._kept.pop()
+        except IndexError:
+            return _Staging(device)
+
+    def put_back(self, staging: _Staging) -> None:
+        """Keep a staging whose upload buffer is mapped, for the next stream."""
+        # Those of one stream, of windows at most.
+        if staging.upload is None or len(self._kept) >= _STAGINGS or staging.nbytes > 3 * _WINDOW_BYTES:
+            staging.destroy()
+        else:
+            self._kept.append(staging)
+
+
+def _pipeline(
+    job: _Job, chunks: Iterable[Any], overlap: bool, out: np.ndarray | None = None, *, out_is_fresh: bool = False
+) -> Iterator[np.ndarray]:
+    """Run a job over chunks; yield each result when it is complete, put into `out` one behind the other if given."""
     device = job.device
+    check_not_lost(device, f"stream of {job.primitive.name}")
     context = context_of(device)
-    stagings = (_Staging(device), _Staging(device))
+    kept = context.cached("stagings of streams", _KeptStagings)
+    stagings = [kept.take(device) for _ in range(_STAGINGS)]
     source = iter(chunks)
+    placed = 0
 
     def fill(staging: _Staging) -> bool:
         chunk = next(source, _END)
@@ -304,18 +412,24 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.nd
             return False
         arrays = job.check(chunk)
         with step(context.observer, "copy to staging"), device_errors(f"stream of {job.primitive.name}", device):
-            staging.fill(job, arrays)
+            staging.fill(device, job, arrays)
         return True
 
     def read(staging: _Staging) -> np.ndarray:
-        with step(context.observer, "copy from staging"):
-            return staging.read(job)
+        nonlocal placed
+        count = staging.items if job.returns_items else 0
+        result = np.empty(count, dtype=job.datatype.dtype) if out is None else out[placed : placed + count]
+        placed += count
+        with step(context.observer, "copy from staging"), device_errors(f"stream of {job.primitive.name}", device):
+            staging.read(device, result, is_fresh=out is None or out_is_fresh)
+        return result
 
     def wait(staging: _Staging) -> None:
         with step(context.observer, "wait"):
             wait_idle(device)
-            staging.map(job)
+            staging.map(device, job)
 
+    went_well = False
     try:
         number, done, failed = 0, None, None
         more = fill(stagings[0])
@@ -341,13 +455,17 @@ def _pipeline(job: _Job, chunks: Iterable[Any], overlap: bool) -> Iterator[np.nd
             yield read(done)
         if failed is not None:
             raise failed
+        went_well = True
     finally:
         try:
             wait_idle(device)
         finally:
             job.finish()
             for staging in stagings:
-                staging.destroy()
+                if went_well:
+                    kept.put_back(staging)
+                else:
+                    staging.destroy()
 
 
 def _submit(job: _Job, staging: _Staging) -> None:
@@ -361,12 +479,12 @@ def _submit(job: _Job, staging: _Staging) -> None:
         encoder = job.device.create_command_encoder(label="gridwise stream")
         with step(observer, "copy to GPU", encoder, n * size * len(job.names)):
             for offset, array in zip(staging.offsets, job.inputs.values(), strict=True):
-                encoder.copy_buffer_to_buffer(staging.upload, offset, array.buffer, job.lead * size, n * size)
+                encoder.copy_buffer_to_buffer(staging.upload, offset, array.lease.buffer, job.lead * size, n * size)
         result = job.record(encoder, n)
         if job.returns_items:
             assert staging.download is not None
             with step(observer, "copy to host", encoder, n * size):
-                encoder.copy_buffer_to_buffer(result.buffer, result.offset_bytes, staging.download, 0, n * size)
+                encoder.copy_buffer_to_buffer(result.lease.buffer, result.offset_bytes, staging.download, 0, n * size)
         with device_errors(f"stream of {job.primitive.name}", job.device):
             commands = encoder.finish()
     with step(observer, "submit"), device_errors(f"stream of {job.primitive.name}", job.device):

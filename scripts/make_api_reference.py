@@ -7,6 +7,7 @@ A test fails where the committed file is not what this makes.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from pathlib import Path
@@ -29,11 +30,12 @@ here `gw`. The docstrings say more: shapes, datatypes, units, errors (`help(gw.S
 
 AREAS = {
     "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities "
-    "LookbackVerdict hold_clock warm_up",
-    "Arrays": "asarray empty empty_like Array ChunkedArray Datatype DATATYPES STORAGE_DATATYPES",
+    "LookbackVerdict hold_clock warm_up memory_stats MemoryStats empty_cache",
+    "Arrays": "asarray empty empty_like pinned_empty Array ChunkedArray PinnedArray Datatype DATATYPES "
+    "STORAGE_DATATYPES",
     "One-shot functions": f"add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul {FUNCTIONS} stream",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
-    "Primitives": f"{CLASSES} Kernel Primitive Run BoundCall",
+    "Primitives": f"{CLASSES} Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning SortTuning MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
@@ -69,12 +71,19 @@ def signature(thing: Any) -> str:
 
 
 def members(cls: type) -> list[str]:
-    """Return a line per public method and property that the class brings in; what it overrides is at its base."""
-    lines = []
-    for name, thing in sorted(vars(cls).items()):
-        if name.startswith("_") or any(name in vars(base) for base in cls.__mro__[1:]):
+    """Return a line per public method and property that the class brings in; what it overrides is at its base.
+
+    Bases that are not public count as a part of the class.
+    """
+    lines, public = [], {value for name in gw.__all__ if inspect.isclass(value := getattr(gw, name))}
+    own = [
+        base for base in cls.__mro__ if base is cls or (base not in public and base.__module__.startswith("gridwise"))
+    ]
+    brought = {name: thing for base in reversed(own) for name, thing in vars(base).items()}
+    for name, thing in sorted(brought.items()):
+        if name.startswith("_") or any(name in vars(base) for base in cls.__mro__ if base not in own):
             continue
-        if isinstance(thing, property):
+        if isinstance(thing, (property, functools.cached_property)):
             lines.append(f"- `.{name}`: {summary(thing)}")
         elif inspect.isfunction(thing) or isinstance(thing, (classmethod, staticmethod)):
             function = getattr(thing, "__func__", thing)

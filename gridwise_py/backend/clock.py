@@ -8,6 +8,7 @@ with the process at the latest.
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import threading
 import warnings
@@ -17,7 +18,7 @@ from typing import Any
 from ..errors import GridwiseWarning
 from .fork_guard import inherited
 
-__all__ = ["ClockHold", "hold"]
+__all__ = ["ClockHold", "hold", "is_held", "is_nvidia"]
 
 _NVIDIA = 0x10DE  # PCI vendor
 _NAME_BYTES = 256
@@ -58,21 +59,18 @@ def hold(info: Mapping[str, Any], *, stacklevel: int) -> ClockHold | None:
         None if the GPU is not NVIDIA's or CUDA finds no GPU. None and a GridwiseWarning if CUDA finds several GPUs that
         may be this one, or makes no context.
     """
-    if info.get("vendor_id") != _NVIDIA and "nvidia" not in f"{info['vendor']} {info['device']}".casefold():
+    if not is_nvidia(info):
         return None
     cuda = _load()
     if cuda is None or cuda.cuInit(ctypes.c_uint(0)):
         return None
-    names = _gpu_names(cuda)
-    wanted = str(info["device"])
-    same = [gpu for gpu, name in names.items() if name == wanted]
-    # OpenGL adds words to the name.
-    same = same or [gpu for gpu, name in names.items() if name and wanted.startswith(f"{name}/")] or list(names)
+    same = _gpus(cuda, info)
     if not same:
         return None
     if len(same) > 1:
         _warn(
-            f"CUDA finds {len(same)} GPUs that may be {wanted!r}; set CUDA_VISIBLE_DEVICES to the one that wgpu uses",
+            f"CUDA finds {len(same)} GPUs that may be {str(info['device'])!r}; set CUDA_VISIBLE_DEVICES to the one "
+            f"that wgpu uses",
             stacklevel,
         )
         return None
@@ -83,6 +81,40 @@ def hold(info: Mapping[str, Any], *, stacklevel: int) -> ClockHold | None:
         _warn(f"cuDevicePrimaryCtxRetain failed with CUDA's error {error}{remedy}", stacklevel)
         return None
     return ClockHold(cuda, gpu)
+
+
+def is_nvidia(info: Mapping[str, Any]) -> bool:
+    """Whether an adapter is an NVIDIA GPU."""
+    return info.get("vendor_id") == _NVIDIA or "nvidia" in f"{info['vendor']} {info['device']}".casefold()
+
+
+def is_held(info: Mapping[str, Any]) -> bool:
+    """Whether this process holds the clock of a GPU: by `hold`, or by CUDA code of its own, such as PyTorch.
+
+    Loads nothing, and makes no context. What other processes hold is not known here.
+    """
+    if not is_nvidia(info):
+        return False
+    cuda = _loaded()
+    if cuda is None:
+        return False
+    gpus = _gpus(cuda, info)  # none before cuInit
+    return bool(gpus) and all(_has_context(cuda, gpu) for gpu in gpus)
+
+
+def _has_context(cuda: Any, gpu: int) -> bool:
+    flags, is_active = ctypes.c_uint(), ctypes.c_int()
+    error = cuda.cuDevicePrimaryCtxGetState(ctypes.c_int(gpu), ctypes.byref(flags), ctypes.byref(is_active))
+    return not error and bool(is_active.value)
+
+
+def _gpus(cuda: Any, info: Mapping[str, Any]) -> list[int]:
+    """Return the GPUs of CUDA that an adapter may be."""
+    names = _gpu_names(cuda)
+    wanted = str(info["device"])
+    same = [gpu for gpu, name in names.items() if name == wanted]
+    # OpenGL adds words to the name.
+    return same or [gpu for gpu, name in names.items() if name and wanted.startswith(f"{name}/")] or list(names)
 
 
 def _warn(reason: str, stacklevel: int) -> None:
@@ -96,6 +128,17 @@ def _load() -> Any:
             return ctypes.WinDLL("nvcuda.dll")
         return ctypes.CDLL("libcuda.so.1")
     except OSError:
+        return None
+
+
+def _loaded() -> Any:
+    """Return the CUDA library if this process has loaded it, else None."""
+    try:
+        if sys.platform == "win32":
+            handle = ctypes.windll.kernel32.GetModuleHandleW("nvcuda.dll")
+            return ctypes.WinDLL("nvcuda.dll") if handle else None
+        return ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except (OSError, AttributeError):  # macOS, or a C library without the flag
         return None
 
 

@@ -86,6 +86,8 @@ def check_not_lost(device: wgpu.GPUDevice, doing: str = "waiting for the GPU") -
     # The log does not name the device, but on a lost device nothing can be made.
     with device_errors(doing):
         device.create_buffer(label="gridwise lost?", size=4, usage=wgpu.BufferUsage.COPY_DST)
+    if state.end.reached:  # while a caller has its mapped memory, wgpu's device is still there
+        raise lost_error("destroy() was called", doing)
     state.losses_seen = losses
 
 

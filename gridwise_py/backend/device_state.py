@@ -12,13 +12,22 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, Protocol
 
 import wgpu
 
+from .activity import Activity
 from .fork_guard import inherited
 
-__all__ = ["DeviceEnd", "DeviceState", "state_of"]
+__all__ = [
+    "DeviceEnd",
+    "DeviceState",
+    "Recorder",
+    "before_queue_use",
+    "check_queue_use",
+    "state_of",
+    "submit_pending",
+]
 
 _ATTRIBUTE = "_gridwise"
 _SUBMISSIONS_KEPT = 8
@@ -41,12 +50,13 @@ class DeviceEnd:
         Called when the device has been destroyed.
     """
 
-    __slots__ = ("_device", "_memory", "_users", "afterwards", "lock", "reached")
+    __slots__ = ("_device", "_kept_for", "_memory", "_users", "afterwards", "lock", "reached")
 
     def __init__(self, device: wgpu.GPUDevice):
         self._device = weakref.ref(device)
         self._memory = threading.Lock()
         self._users = 0  # threads that touch mapped memory of the device
+        self._kept_for: weakref.WeakSet[Any] = weakref.WeakSet()
         self.lock: threading.RLock = threading.RLock()
         self.reached: bool = False
         self.afterwards: list[Callable[[], object]] = []
@@ -67,17 +77,37 @@ class DeviceEnd:
             with self._memory:
                 self._users -= 1
 
+    def keep_for(self, holder: object) -> None:
+        """Let `destroy` leave the memory as it is while `holder` is alive: a caller may touch it.
+
+        wgpu's device then goes when it is collected, which is after its holders.
+        """
+        self._kept_for.add(holder)
+
     def __call__(self) -> None:
         device = self._device()
-        if device is not None and not inherited():  # the device belongs to the parent process, and so may the lock
+        if device is None or inherited():  # the device belongs to the parent process, and so may the lock
+            return
+        try:
+            submit_pending(device)
+        finally:
             with self.lock:
                 with self._memory:
                     self.reached = True
                 while self._users:  # asked for, since an interrupt of threading.Condition may leave its lock held
                     time.sleep(_LOOK_AGAIN_S)
-                type(device).destroy(device)
+                if not self._kept_for:
+                    type(device).destroy(device)
             for call in self.afterwards:
                 call()
+
+
+class Recorder(Protocol):
+    """Takes the calls of a thread, as `DeviceState.recorders` says."""
+
+    def before_queue_use(self, doing: str) -> None:
+        """Raise if the thread may not use the queue now."""
+        ...
 
 
 class DeviceState:
@@ -95,6 +125,8 @@ class DeviceState:
         Whether `timeout_s` is set; if not, the environment variable counts.
     timeout_s : float or None
         The limit of a wait; None for none.
+    activity : Activity
+        When the GPU was last at work.
     submissions : deque of str
         The names of the last submissions, for messages.
     probe_layout : wgpu.GPUBindGroupLayout or None
@@ -103,14 +135,24 @@ class DeviceState:
         A buffer with one word, 1; made when an encoder is first marked.
     context : object or None
         The runtime's `DeviceContext`.
+    recorders : dict of int to weak reference to Recorder
+        By the number of a thread, what takes its calls instead of the queue: a batch, or a capture. See `recorder`.
+    pending : list
+        The calls of batches, in order, that are not submitted yet; an entry goes when it is.
+    flush : callable or None
+        Submits them; set by the first batch of the device.
     """
 
     __slots__ = (
+        "activity",
         "context",
         "end",
+        "flush",
         "losses_seen",
         "one",
+        "pending",
         "probe_layout",
+        "recorders",
         "submissions",
         "timeout_is_fixed",
         "timeout_s",
@@ -119,6 +161,7 @@ class DeviceState:
 
     def __init__(self, device: wgpu.GPUDevice):
         self.end: DeviceEnd = DeviceEnd(device)
+        self.activity: Activity = Activity()
         self.losses_seen: int = 0
         self.wait: tuple[str, Callable[[], Any]] | None = None
         self.timeout_is_fixed: bool = False
@@ -127,6 +170,9 @@ class DeviceState:
         self.probe_layout: wgpu.GPUBindGroupLayout | None = None
         self.one: wgpu.GPUBuffer | None = None
         self.context: Any = None
+        self.recorders: dict[int, weakref.ref[Recorder]] = {}
+        self.pending: list[Any] = []
+        self.flush: Callable[[], None] | None = None
 
 
 def state_of(device: wgpu.GPUDevice) -> DeviceState:
@@ -136,3 +182,32 @@ def state_of(device: wgpu.GPUDevice) -> DeviceState:
         state = device.__dict__.setdefault(_ATTRIBUTE, DeviceState(device))
         device.destroy = state.end
     return state
+
+
+def submit_pending(device: wgpu.GPUDevice) -> None:
+    """Submit what batches on a device hold back, so that what comes next is behind it."""
+    state = state_of(device)
+    if state.pending:
+        assert state.flush is not None, "calls are held back by what has set it"
+        state.flush()
+
+
+def check_queue_use(device: wgpu.GPUDevice, doing: str) -> None:
+    """Raise if the thread may not use the queue, because it captures its calls."""
+    reference = state_of(device).recorders.get(threading.get_ident())
+    recorder = None if reference is None else reference()
+    if recorder is not None:
+        recorder.before_queue_use(doing)
+
+
+def before_queue_use(device: wgpu.GPUDevice, doing: str) -> None:
+    """Do `check_queue_use`, and submit what batches hold back.
+
+    Everything that submits, waits, or asks what the GPU has done calls this first. So nobody sees that calls are held
+    back.
+    """
+    state = state_of(device)
+    if state.recorders:
+        check_queue_use(device, doing)
+    if state.pending:
+        submit_pending(device)

@@ -10,13 +10,28 @@ covers all of them. If wgpu-py is organised differently, `raw_commands` returns 
 
 from __future__ import annotations
 
+import copy
 import functools
-from collections.abc import Sequence
+import operator
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import wgpu
 
-__all__ = ["RawCommands", "RawDispatch", "raw_commands"]
+_CAPTURE = "gridwise commands"
+_MARKER = "gridwise"
+
+__all__ = [
+    "RawCommands",
+    "RawDispatch",
+    "check_open",
+    "encode_together",
+    "joined",
+    "prepared_submission",
+    "raw_commands",
+    "record_together",
+]
 
 
 class RawDispatch(NamedTuple):
@@ -34,7 +49,8 @@ class _Native:
     def __init__(self) -> None:
         from wgpu.backends.wgpu_native import _api, _helpers, ffi, lib
 
-        self.ffi, self.null = ffi, ffi.NULL
+        self.null, self.new, self.collected = ffi.NULL, ffi.new, ffi.gc
+        self.handles_type = ffi.typeof("WGPUCommandBuffer[1]")
         self.encoder_type = _api.GPUCommandEncoder
         self.new_struct_p, self.to_c_string_view = _api.new_struct_p, _api.to_c_string_view
         self.handler, self.error_types = _api.error_handler, _helpers.ERROR_TYPES
@@ -47,6 +63,8 @@ class _Native:
         self.end_pass = lib.wgpuComputePassEncoderEnd
         self.release_pass = lib.wgpuComputePassEncoderRelease
         self.finish = lib.wgpuCommandEncoderFinish
+        self.insert_marker = lib.wgpuCommandEncoderInsertDebugMarker
+        self.marker = self.to_c_string_view(_MARKER)
         self.release_encoder = lib.wgpuCommandEncoderRelease
         self.submit = lib.wgpuQueueSubmit
         self.release_commands = lib.wgpuCommandBufferRelease
@@ -65,9 +83,6 @@ def _native() -> _Native | None:
         return _Native()
     except (ImportError, AttributeError):
         return None  # another version or backend of wgpu-py
-
-
-_CAPTURE = "gridwise commands"
 
 
 class RawCommands:
@@ -105,51 +120,40 @@ class RawCommands:
         return True
 
     def encode(self, trials: int) -> Any:
-        """Return a command buffer, which `submit` takes.
-
-        Raises
-        ------
-        wgpu.GPUError
-            For example, if the device is lost; then nothing was encoded.
-        """
-        native = self._native
-        native.capture(_CAPTURE)
-        try:
-            encoder = native.create_encoder(self._device, native.null)
-        finally:
-            native.raise_captured(_CAPTURE)
-        native.capture(_CAPTURE)
-        try:
-            self._pass(encoder, trials)
-            commands = native.finish(encoder, native.null)
-        finally:
-            native.release_encoder(encoder)
-            native.raise_captured(_CAPTURE)
-        # A garbage-collected handle: an interrupt before the submission leaks nothing.
-        return native.ffi.gc(native.ffi.new("WGPUCommandBuffer[1]", [commands]), self._release)
-
-    def _release(self, handle: Any) -> None:
-        self._native.release_commands(handle[0])
+        """Return a command buffer, which `submit` takes; see `encode_together`."""
+        return encode_together(((self, trials),))
 
     def submit(self, commands: Any) -> None:
         """Submit a command buffer; the caller has checked that the device was not destroyed."""
         native = self._native
+        handles = native.new(native.handles_type, (commands,))
         native.capture(_CAPTURE)
         try:
-            native.submit(self._queue, 1, commands)
+            native.submit(self._queue, 1, handles)
         finally:
             native.raise_captured(_CAPTURE)
 
     def _pass(self, encoder: Any, trials: int) -> None:
+        self._pass_of(encoder, ((self, trials),))
+
+    def _pass_of(self, encoder: Any, commands: Iterable[tuple[RawCommands, int]]) -> None:
+        """Encode several in one pass, which has this one's label; wgpu orders the dispatches of a pass."""
         native = self._native
-        dispatch, null = native.dispatch, native.null
+        set_pipeline, set_group, dispatch, null = native.set_pipeline, native.set_group, native.dispatch, native.null
         compute = native.begin_pass(encoder, self._descriptor)
         try:
-            for pipeline, group, x, y, z in self._dispatches:
-                native.set_pipeline(compute, pipeline)
-                native.set_group(compute, 0, group, 0, null)
-                for _ in range(trials):
-                    dispatch(compute, x, y, z)
+            last_pipeline = last_group = None
+            for one, trials in commands:
+                for pipeline, group, x, y, z in one._dispatches:
+                    if pipeline is not last_pipeline:
+                        set_pipeline(compute, pipeline)
+                        set_group(compute, 0, group, 0, null)
+                        last_pipeline, last_group = pipeline, group
+                    elif group is not last_group:
+                        set_group(compute, 0, group, 0, null)
+                        last_group = group
+                    for _ in range(trials):
+                        dispatch(compute, x, y, z)
             native.end_pass(compute)
         finally:
             native.release_pass(compute)
@@ -164,3 +168,100 @@ def raw_commands(device: wgpu.GPUDevice, dispatches: Sequence[RawDispatch]) -> R
         return RawCommands(native, device, dispatches)
     except AttributeError:
         return None
+
+
+def check_open(encoder: wgpu.GPUCommandEncoder) -> None:
+    """Raise wgpu.GPUError if an encoder is finished, or has an open pass: wgpu-py tells neither."""
+    native = _native()
+    if native is None or type(encoder) is not native.encoder_type:
+        encoder.insert_debug_marker(_MARKER)
+        return
+    native.capture(_CAPTURE)
+    try:
+        native.insert_marker(encoder._internal, native.marker)
+    finally:
+        native.raise_captured(_CAPTURE)
+
+
+def joined(commands: Sequence[tuple[RawCommands, int]]) -> RawCommands:
+    """Return several as one, in order, each dispatch as often as the number says."""
+    first = commands[0][0]
+    result = copy.copy(first)
+    result._kept = [dispatch for one, _ in commands for dispatch in one._kept]
+    result._dispatches = [d for one, trials in commands for d in one._dispatches for _ in range(trials)]
+    return result
+
+
+def encode_together(commands: Sequence[tuple[RawCommands, int]]) -> Any:
+    """Return a command buffer with several in one pass, each dispatch as often as the number says.
+
+    Raises
+    ------
+    wgpu.GPUError
+        For example, if the device is lost; then nothing was encoded.
+    """
+    first = commands[0][0]
+    native = first._native
+    native.capture(_CAPTURE)
+    try:
+        encoder = native.create_encoder(first._device, native.null)
+    finally:
+        native.raise_captured(_CAPTURE)
+    native.capture(_CAPTURE)
+    try:
+        first._pass_of(encoder, commands)
+        finished = native.finish(encoder, native.null)
+    finally:
+        native.release_encoder(encoder)
+        native.raise_captured(_CAPTURE)
+    # A garbage-collected handle: an interrupt before the submission leaks nothing.
+    return native.collected(finished, native.release_commands)
+
+
+def record_together(encoder: wgpu.GPUCommandEncoder, commands: Sequence[tuple[RawCommands, int]]) -> bool:
+    """Record several in one pass, each dispatch as often as the number says; return False as `RawCommands.record`."""
+    first = commands[0][0]
+    native = first._native
+    if type(encoder) is not native.encoder_type:
+        return False
+    native.capture(_CAPTURE)
+    try:
+        first._pass_of(encoder._internal, commands)
+    finally:
+        native.raise_captured(_CAPTURE)
+    return True
+
+
+def prepared_submission(
+    device: wgpu.GPUDevice,
+    commands: Any,
+    is_wanted: Callable[[], bool],
+    afterwards: Callable[[], object],
+) -> Callable[[], bool] | None:
+    """Return what submits a command buffer and calls `afterwards`, or neither, wherever an interrupt arrives.
+
+    `commands` are of wgpu-py, or of `encode_together`.
+
+    Python looks for signals between its own instructions; here C code makes both calls, one after the other. So
+    `afterwards` must be a function in C, such as a `functools.partial` of one. If `is_wanted` says no at the last
+    moment, nothing is done, and the result is False. None where wgpu-py has no such functions.
+    """
+    native = _native()
+    if native is None:
+        return None
+    handle = commands._internal if isinstance(commands, wgpu.GPUCommandBuffer) else commands
+    handles = native.new(native.handles_type, (handle,))
+    calls = (functools.partial(native.submit, device.queue._internal, 1, handles), afterwards)
+    run, queue = map(operator.call, calls), deque[object](maxlen=0)
+
+    def submit() -> bool:
+        native.capture(_CAPTURE)
+        try:
+            if not is_wanted():
+                return False
+            queue.extend(run)
+        finally:
+            native.raise_captured(_CAPTURE)
+        return True
+
+    return submit

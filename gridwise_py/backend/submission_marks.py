@@ -66,7 +66,7 @@ def read_words(
         for buffer in buffers:
             encoder.copy_buffer_to_buffer(buffer, 0, staging, offset, buffer.size)
             offset += buffer.size
-        submit(device, [encoder.finish()], "read", waited_for=True)
+        submit(device, [encoder.finish()], "read", waited_for=True, is_transfer=True)
         map_buffer(device, staging, "READ_NOSYNC")
         words = np.frombuffer(staging.read_mapped(copy=False), dtype=np.uint32).copy()
         staging.unmap()

@@ -11,13 +11,15 @@ for speed: the types of its C structures. The only other modules of this package
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from time import perf_counter_ns
+from typing import Any, cast
 
 import numpy as np
 import wgpu
@@ -25,7 +27,7 @@ import wgpu
 from ..errors import ArgumentError, BufferUsageError, GridwiseError
 from ..planning.shaders import shader_error
 from .device_errors import check_not_lost, device_error, device_errors, is_lost, is_trouble, lost_error
-from .device_state import state_of
+from .device_state import before_queue_use, check_queue_use, state_of, submit_pending
 from .fork_guard import check_process, inherited
 from .timeout import note_submission, set_timeout_s, timed_out, timeout_s, wait_until_idle
 
@@ -35,10 +37,12 @@ __all__ = [
     "destroyed_flag",
     "device_of",
     "encoder_fate",
+    "guard_order",
     "guard_queue",
     "is_destroyed",
     "map_buffer",
     "memory_of_mapped",
+    "note_work",
     "parse_types_alone",
     "queue_is_idle",
     "submit",
@@ -95,12 +99,15 @@ def wait_idle(device: wgpu.GPUDevice) -> None:
         If the device was destroyed, or wgpu has logged that it was lost.
     """
     check_process()
+    before_queue_use(device, "waiting for the GPU")
+    begin_ns = perf_counter_ns()
     try:  # not device_errors(), which would add a microsecond to the times
         _wait(device)[1]()
     except (RuntimeError, AttributeError) as error:  # raised by wgpu-py if another thread destroys the device
         if isinstance(error, GridwiseError) or not is_lost(device):
             raise
         raise lost_error(str(error), "waiting for the GPU") from error
+    state_of(device).activity.waited(begin_ns, perf_counter_ns())
     check_not_lost(device)
 
 
@@ -139,6 +146,7 @@ def map_buffer(
     check_process()
     method, wait = _wait(device)
     limit_s = timeout_s(device) if method == _WAIT_TIMED else None
+    begin_ns = perf_counter_ns()
     if limit_s is not None:
         wait()
     with device_errors("reading from the GPU", device):
@@ -149,6 +157,7 @@ def map_buffer(
             # and with it the news that the buffer is mapped.
             _wait_for(device, mapped, limit_s)
         promise.sync_wait()
+    state_of(device).activity.waited(begin_ns, perf_counter_ns())
 
 
 def _wait_for(device: wgpu.GPUDevice, event: Any, limit_s: float | None) -> None:
@@ -175,26 +184,42 @@ def memory_of_mapped(buffer: wgpu.GPUBuffer, size_bytes: int) -> np.ndarray | No
 
 
 def submit(
-    device: wgpu.GPUDevice, commands: Sequence[wgpu.GPUCommandBuffer], what: str, *, waited_for: bool = False
+    device: wgpu.GPUDevice,
+    commands: Sequence[wgpu.GPUCommandBuffer],
+    what: str,
+    *,
+    waited_for: bool = False,
+    is_transfer: bool = False,
 ) -> None:
-    """Submit command buffers; `what` names them in messages.
+    """Submit command buffers; `what` names them in messages. Transfers do not raise the GPU's clock.
 
     A driver may block in a submission while earlier ones run (lavapipe, Mesa 22.3.6), and no timeout ends that. So with
     a timeout, a submission that is `waited_for` anyway first waits, within the limit, for the earlier ones.
     """
     if waited_for and _wait(device)[0] == _WAIT_TIMED:
         wait_idle(device)
-    submit_by(device, lambda: device.queue.submit(commands), what)
+    submit_by(device, lambda: device.queue.submit(commands), what, is_transfer=is_transfer)
 
 
-def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str) -> None:
+def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str, *, is_transfer: bool = False) -> None:
     """Call a function that submits, unless the device was destroyed; `what` names it in messages."""
+    state = state_of(device)
+    if state.recorders:
+        check_queue_use(device, what)
     note_submission(device, what)
-    end = state_of(device).end
-    with end.lock:
-        if end.reached:  # wgpu would end the process
+    if not is_transfer:
+        note_work(device)
+    with state.end.lock:
+        if state.pending:  # asked for in here: another thread may be about to submit them
+            submit_pending(device)
+        if state.end.reached:  # wgpu would end the process
             check_not_lost(device, what)
         call()
+
+
+def note_work(device: wgpu.GPUDevice) -> None:
+    """Note that work for the GPU's cores is submitted now."""
+    state_of(device).activity.submitted(perf_counter_ns(), lambda: _polled(device))
 
 
 def submit_is_wgpus(device: wgpu.GPUDevice) -> bool:
@@ -212,7 +237,13 @@ def queue_is_idle(device: wgpu.GPUDevice) -> bool | None:
         As `wait_idle`.
     """
     check_process()
+    before_queue_use(device, "asking whether the queue is idle")
     check_not_lost(device)
+    return _polled(device)
+
+
+def _polled(device: wgpu.GPUDevice) -> bool | None:
+    """As `queue_is_idle`, without checks."""
     try:
         from wgpu.backends.wgpu_native import ffi, lib
 
@@ -280,8 +311,8 @@ def _create_trusted(device: wgpu.GPUDevice, label: str, code: str) -> wgpu.GPUSh
     return _api.GPUShaderModule(label, internal, device)
 
 
-def device_of(thing: wgpu.GPUBuffer | wgpu.GPUCommandEncoder) -> wgpu.GPUDevice | None:
-    """Return the device of a buffer or an encoder, or None if it is unknown."""
+def device_of(thing: wgpu.GPUBuffer | wgpu.GPUCommandEncoder | wgpu.GPUQueue) -> wgpu.GPUDevice | None:
+    """Return the device of a buffer, an encoder or a queue, or None if it is unknown."""
     return getattr(thing, "_device", None)
 
 
@@ -302,6 +333,8 @@ def destroyed_flag(buffer: wgpu.GPUBuffer, *, fresh: bool = False) -> list[bool]
     if flag is None:
         flag = buffer.__dict__["_gridwise_destroyed"] = [not fresh and not _can_be_bound(buffer)]
         buffer.destroy = _NotingDestroy(buffer, flag)
+        if buffer.usage & (wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.MAP_WRITE):
+            _after_pending(buffer, "map_async", "buffer.map_async()")
     return flag
 
 
@@ -334,9 +367,16 @@ class _NotingDestroy:
         self._flag = flag
 
     def __call__(self) -> None:
-        self._flag[0] = True
         buffer = self._buffer()
-        if buffer is not None and not inherited():  # the memory belongs to the parent process
+        if buffer is None or inherited():  # the memory belongs to the parent process
+            self._flag[0] = True
+            return
+        device = device_of(buffer)
+        try:
+            if device is not None:  # calls of a batch that use it were made before, and find it as it is
+                submit_pending(device)
+        finally:
+            self._flag[0] = True
             type(buffer).destroy(buffer)
 
 
@@ -354,6 +394,7 @@ class EncoderFate:
 
     def __init__(self, encoder: wgpu.GPUCommandEncoder):
         self._needed: dict[int, tuple[tuple[list[bool], str], ...]] = {}
+        self._kept: dict[int, tuple[object, ...]] = {}
         self._encoder = weakref.ref(encoder)
         self._commands: weakref.ref[wgpu.GPUCommandBuffer] | None = None
         finish = type(encoder).finish
@@ -361,6 +402,7 @@ class EncoderFate:
         def noting_finish(*args: Any, **kwargs: Any) -> wgpu.GPUCommandBuffer:
             target = self._encoder()
             assert target is not None
+            self.check_buffers()  # wgpu-core 29 ends the process where a pass needs a barrier for a destroyed buffer
             commands = finish(target, *args, **kwargs)
             self._commands = weakref.ref(commands)
             commands.__dict__["_gridwise_fate"] = self
@@ -374,9 +416,17 @@ class EncoderFate:
             return self._commands() is not None
         return self._encoder() is not None
 
-    def needs(self, buffers: tuple[tuple[list[bool], str], ...]) -> None:
-        """Record which buffers the commands use: the `destroyed_flag` of each, and its name in messages."""
+    def needs(self, buffers: tuple[tuple[list[bool], str], ...], leases: tuple[object, ...] = ()) -> None:
+        """Record which buffers the commands use: the `destroyed_flag` of each, and its name in messages.
+
+        What keeps their memory from being reused, `leases`, is kept until the commands are submitted.
+        """
         self._needed[id(buffers)] = buffers
+        self._kept[id(leases)] = leases
+
+    def submitted(self) -> None:
+        """Let the memory be reused: later work comes after the commands in the queue."""
+        self._kept.clear()
 
     def check_buffers(self) -> None:
         """Raise BufferUsageError if a buffer that is needed was destroyed."""
@@ -411,16 +461,54 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
                 raise ArgumentError(
                     "a command buffer is submitted once: this one was submitted before; record and finish again"
                 )
+        before_queue_use(of_device, "queue.submit()")
         end = state_of(of_device).end
         with end.lock:
+            submit_pending(of_device)
             if end.reached:
                 check_not_lost(of_device, "queue.submit()")
+            note_work(of_device)
             type(target).submit(target, commands)
         for command in commands:
             command.__dict__["_gridwise_submitted"] = True
+            fate = command.__dict__.get("_gridwise_fate")
+            if fate is not None:
+                fate.submitted()
 
-    guarded_submit.__dict__["of_gridwise"] = True
+    guarded_submit.__dict__.update(of_gridwise=True, after_pending=True)
     device.queue.submit = guarded_submit
+
+
+# `read_buffer` and `read_texture` call `submit`, and the other wait `on_submitted_work_done_async`. No call of a batch
+# uses a texture.
+_USES_OF_THE_QUEUE = ("submit", "write_buffer", "on_submitted_work_done_async")
+
+
+def guard_order(device: wgpu.GPUDevice) -> None:
+    """Have what a caller does with the queue come after the calls that batches hold back by then."""
+    guard_queue(device)
+    for name in _USES_OF_THE_QUEUE:
+        _after_pending(device.queue, name, f"queue.{name}()")
+
+
+def _after_pending(thing: Any, name: str, doing: str) -> None:
+    """Replace a method of a queue or a buffer by one that first calls `before_queue_use`, and then does the same."""
+    own, public = thing.__dict__.get(name), getattr(cast(Any, type(thing)), name)
+    if getattr(own, "after_pending", False):
+        return
+    reference = weakref.ref(thing)
+
+    @functools.wraps(own or public)
+    def in_order(*args: Any, **kwargs: Any) -> Any:
+        target = reference()
+        assert target is not None
+        device = device_of(target)
+        if device is not None:
+            before_queue_use(device, doing)
+        return own(*args, **kwargs) if own is not None else public(target, *args, **kwargs)
+
+    in_order.__dict__["after_pending"] = True
+    setattr(thing, name, in_order)
 
 
 def encoder_fate(encoder: wgpu.GPUCommandEncoder) -> EncoderFate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from .._version import __version__
+from .ab import ab
 from .bench import bench
 from .calibrate import calibrate
 from .compare import compare
@@ -26,6 +27,7 @@ def main() -> None:
     """Data-parallel GPU primitives, timed kernel by kernel."""
 
 
+main.add_command(ab)
 main.add_command(bench)
 main.add_command(calibrate)
 main.add_command(compare)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from .exit_codes import BAD_INPUT, NO_ADAPTER, WRONG_RESULT
-from .options import AxisText, AxisValues, PrimitiveName, RawArguments, adapter_option
+from .options import AxisText, AxisValues, Duration, PrimitiveName, RawArguments, adapter_option
 from .output import cannot_write, check_new, check_output, note, table_console
 
 __all__ = ["bench"]
@@ -38,7 +38,7 @@ class _Bench(RawArguments):
 @click.command(cls=_Bench, short_help="Run primitives, check them, and time each kernel.")
 @click.argument("primitives", nargs=-1, type=PrimitiveName(), metavar="[PRIMITIVE]…")
 @click.option(
-    "--n", type=AxisValues("n"), help="Items, such as 2^20,2^24  [default: 2^24; on a CPU adapter by --budget-s]"
+    "--n", type=AxisValues("n"), help="Items, such as 2^20,2^24  [default: 2^24; on a CPU adapter by --budget]"
 )
 @click.option(
     "--datatype",
@@ -69,7 +69,7 @@ class _Bench(RawArguments):
     type=click.FloatRange(min=0),
     default=1.0,
     show_default=True,
-    help="Longest sampling time of a case.",
+    help="Longest sampling time of a case, in all processes together.",
 )
 @click.option(
     "--seed",
@@ -84,17 +84,24 @@ class _Bench(RawArguments):
     "next.",
 )  # fmt: skip
 @click.option(
+    "--processes", type=click.IntRange(min=1),
+    help="In how many processes each case is measured: each process has its own level of times.  [default: 5; on a "
+    "CPU adapter 3; or as many as --budget allows]",
+)  # fmt: skip
+@click.option(
     "--rounds", type=click.IntRange(min=1), default=1, show_default=True,
-    help="How often each case is measured. Use 3 or more on a busy or shared machine.",
+    help="How often each case is measured in a process.",
 )  # fmt: skip
 @click.option(
     "--isolate", is_flag=True,
     help="Run each case in a separate process, so that a crash fails only that case. Slower.",
 )  # fmt: skip
 @click.option(
-    "--budget-s", type=click.FloatRange(min=1), default=60.0, show_default=True,
-    help="Target time of a run on a CPU adapter, if n is not given: n is chosen to fit it.",
+    "--budget", type=Duration(), metavar="TIME",
+    help="Target time of the run, such as 60s or 10min: as many processes are measured as end in it. On a CPU adapter, "
+    "if n is not given, n is chosen to fit it.  [default: 60s for such a choice; else none]",
 )  # fmt: skip
+@click.option("--budget-s", type=click.FloatRange(min=1), hidden=True, help="Deprecated: --budget.")
 @adapter_option
 @click.option("--json", "json_path", type=_FILE, help="Write results here; timestamps over 200 kB in NAME.ticks.npz.")
 @click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
@@ -110,7 +117,7 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     reference. With --adapter all, adapters run one after the other, each with its own results file: NAME.adapter0.json.
     """
     from ..bench.sweep.axes import axis_hint
-    from ..bench.sweep.runner import Request
+    from ..bench.sweep.runner import DEFAULT_BUDGET_S, Request
     from ..bench.sweep.suite import in_rounds, need_datatypes, plan_jobs, with_n
     from ..runtime.device import list_adapters
 
@@ -123,15 +130,20 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     if json_path is not None and not every:
         # A resumed run may overwrite its file: the finished cases stay in it.
         _check_json(json_path, overwrite=options["overwrite"] or json_path == resume)
-    sweeps, protocol = _what(ctx, options)
+    sweeps, protocol, processes = _what(ctx, options)
+    order_seed = protocol.seed if options["order"] == "random" else None
     need_datatypes(sweeps)
     quiet = options["quiet"]
     for hint in () if quiet else filter(None, map(axis_hint, options["axes"])):
         note(f"gridwise: {hint}")
 
     def jobs_of(wanted: Any) -> list[Any]:
-        return in_rounds(plan_jobs(wanted), options["rounds"], protocol.seed if options["order"] == "random" else None)
+        return in_rounds(plan_jobs(wanted), options["rounds"], order_seed)
 
+    budget_s = options["budget"]
+    if options["budget_s"] is not None:
+        note("gridwise: --budget-s is deprecated: write --budget 60s")
+        budget_s = budget_s or options["budget_s"]
     request = Request(
         jobs=jobs_of(sweeps),
         protocol=protocol,
@@ -139,7 +151,10 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
         suite=options["suite"] and Path(options["suite"]).stem,
         isolate=options["isolate"],
         jobs_at=None if _n_is_given(options) else lambda n: jobs_of(with_n(sweeps, n)),
-        budget_s=options["budget_s"],
+        budget_s=budget_s or DEFAULT_BUDGET_S,
+        processes=processes,
+        fills_budget=options["budget"] is not None and options["processes"] is None,
+        order_seed=order_seed,
     )
     if not every:
         sys.exit(_one_adapter(request, options["adapter"], json_path, resume, quiet))
@@ -158,8 +173,8 @@ def bench(ctx: click.Context, /, **options: Any) -> None:
     sys.exit(next((code for code in (WRONG_RESULT, BAD_INPUT, NO_ADAPTER) if code in codes), 0))
 
 
-def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
-    """Return the sweeps and the protocol, from a suite or from the axes."""
+def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...], Any, int | None]:
+    """Return the sweeps, the protocol and the number of processes, from a suite or from the axes."""
     from ..bench.sweep.axes import collect_axes
     from ..bench.sweep.suite import BENCH_PROTOCOL, DEFAULT_AXES, DEFAULT_PRIMITIVES, Sweep, load_suite, narrowed
 
@@ -176,11 +191,12 @@ def _what(ctx: click.Context, options: dict[str, Any]) -> tuple[tuple[Any, ...],
     if suite is None:
         axes = collect_axes(options["axes"], short, DEFAULT_AXES)
         primitives = options["primitives"] or DEFAULT_PRIMITIVES
-        return (Sweep(primitives, axes),), replace(BENCH_PROTOCOL, **typed)
+        return (Sweep(primitives, axes),), replace(BENCH_PROTOCOL, **typed), options["processes"]
     sweeps = narrowed(suite.sweeps, collect_axes(options["axes"], short, {}), options["primitives"])
     if not sweeps:
         raise click.UsageError(f"the suite {suite.name!r} has none of {', '.join(options['primitives'])}")
-    return sweeps, replace(BENCH_PROTOCOL, **{**suite.protocol, **typed})
+    protocol = replace(BENCH_PROTOCOL, **{**suite.protocol, **typed})
+    return sweeps, protocol, options["processes"] or suite.processes
 
 
 def _n_is_given(options: dict[str, Any]) -> bool:
@@ -228,6 +244,7 @@ def _one_adapter(
 
     from ..bench.report.console import make_console
     from ..bench.report.table import results_table
+    from ..bench.results.precision import precision_line
     from ..bench.results.writer import partial_path, without_link
     from ..bench.sweep.runner import RunProgress, UnwrittenResults, run_jobs
     from .progress import BenchProgress
@@ -251,6 +268,8 @@ def _one_adapter(
     console.print(results_table(document, quiet=quiet))
     for text in shown.left_out_notes:
         console.print(Text(text, style="yellow"))
+    if not quiet and (reached := precision_line(document.levels, document.results)):
+        console.print(Text(reached))
     if json_path is not None and unwritten is None:
         stamps = f", and its timestamps in {document.ticks_file}" if document.ticks_file else ""
         note(f"wrote {json_path}{stamps}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import click
@@ -29,22 +30,53 @@ _SYNCHRONISING = {
 @click.command(short_help="Check the clock; measure floors and ceilings.")
 @adapter_option
 @click.option("--refresh", is_flag=True, help="Measure again, even if results are stored.")
+@click.option(
+    "--repeatability", is_flag=True, help="Learn how much processes differ, so that files of one process can be judged."
+)
 @format_option
-def calibrate(adapter: str | None, refresh: bool, form: str) -> None:
+def calibrate(adapter: str | None, refresh: bool, repeatability: bool, form: str) -> None:
     """Check the unit of GPU times, and measure floors, ceilings and the cost of synchronising.
 
-    The results are stored until adapter, driver or version change.
+    The results are stored until adapter, driver or version change. --repeatability measures some cases in 6 processes,
+    which takes some minutes. Files that gridwise bench writes afterwards have what it learnt.
     """
     from .. import request_device
     from ..bench.calibrate.calibration import calibrate as run
+    from ..runtime.gpu_clock import clock_held
 
     device = request_device(adapter)
-    with showing_progress() as progress:
+    if repeatability:
+        _learn(device, adapter, form)
+        return
+    with showing_progress() as progress, clock_held(device):
         found = run(device, refresh=refresh, progress=progress)
     if form == "json":
         click.echo(json.dumps(found.to_dict(), indent=1))
         return
     _show(found)
+
+
+def _learn(device: Any, adapter: str | None, form: str) -> None:
+    from dataclasses import asdict
+
+    from ..bench.report.console import make_console
+    from ..bench.report.text_table import Column, TextTable
+    from ..bench.sweep.repeatability import learn_repeatability
+    from ..display.quantities import format_time
+    from .progress import BenchProgress
+
+    with BenchProgress(make_console(stderr=True)) as progress:
+        spreads, document = learn_repeatability(device, adapter, progress=progress)
+    if form == "json":
+        click.echo(json.dumps([asdict(spread) for spread in spreads], indent=1))
+        return
+    title = f"{document.device.title}: how much processes differ that measure the same thing"
+    columns = [Column("mode"), Column("time"), Column("up to", right=True), Column("standard deviation", right=True)]
+    table = TextTable(columns, title)
+    for spread in spreads:
+        bound = "any" if spread.below_ns is None else format_time(spread.below_ns)
+        table.add_row(spread.mode, spread.series, bound, f"{100 * math.expm1(spread.log_std):.2g} %")
+    table_console(120).print(table)
 
 
 def _show(found: Any) -> None:

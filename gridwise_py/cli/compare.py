@@ -60,22 +60,26 @@ _PATH = click.Path(path_type=Path)
     "--output", "former_out", type=click.Path(dir_okay=False, path_type=Path), hidden=True, help="Deprecated: --out."
 )
 @click.option("--force", is_flag=True, help="Compare although device, driver, backend or modes differ.")
+@click.option("--gate-walls", is_flag=True, help="Apply the gate to CPU walls, too.")
 @click.option("--across", is_flag=True, help="Rank two devices by case instead: how many times as fast is one?")
 def compare(
     old: Path, new: Path, threshold: float, gate: float, form: str, out: Path | None, former_out: Path | None,
-    force: bool, across: bool,
+    force: bool, gate_walls: bool, across: bool,
 ) -> None:  # fmt: skip
     """Judge the results file NEW against OLD, row by row: faster, slower, same or ambiguous.
 
-    If many rows are ambiguous, measure both files in rounds: gridwise bench --rounds 5. On a CPU adapter no row is
-    faster or slower without rounds.
+    If many rows are ambiguous, measure both files in more processes (gridwise bench --processes 10, on a busy machine
+    also --rounds 5), or measure both versions in turns: gridwise ab. Two files of one process each cannot tell new code
+    from a new process in mode latency and in CPU walls.
 
     Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
-    the files cannot be compared, 4 if a result in them is wrong. An ambiguous row does not fail the gate.
+    the files cannot be compared, 4 if a result in them is wrong. Ambiguous rows, and CPU walls without --gate-walls,
+    do not fail the gate.
     """
     from ..bench.analysis.compare import compare as compare_documents
+    from ..bench.calibrate.repeatability import spreads_of_adapter
     from ..bench.report.comparison import render, render_rich
-    from ..bench.results.reader import read_results
+    from ..bench.results.reader import content_of, parse
     from ..display.terminal import clean_lines
 
     if not threshold:
@@ -87,11 +91,22 @@ def compare(
         check_output(out, "--out", (old, new))
     with showing_progress(PATIENCE_S) as progress:
         progress(f"reading {old.name}")
-        before = read_results(old)
+        contents = [content_of(path) for path in (old, new)]
+        before = parse(contents[0], old.name)
         progress(f"reading {new.name}")
-        after = read_results(new)
+        after = parse(contents[1], new.name)
         progress(f"comparing {len(after.results)} results")
-        found = compare_documents(before, after, threshold=threshold, gate=gate, force=force, across=across)
+        found = compare_documents(
+            before,
+            after,
+            threshold=threshold,
+            gate=gate,
+            force=force,
+            across=across,
+            gate_walls=gate_walls,
+            same_file=contents[0] == contents[1],
+            spreads=spreads_of_adapter(after.device.adapter, after.device.backend, after.device.driver),
+        )
     # The obstacles are printed once: on stderr, unless the output on stdout has them.
     refused = not found.comparable and form == "table" and out is None
     if out is not None:

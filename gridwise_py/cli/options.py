@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ __all__ = [
     "AxisText",
     "AxisValues",
     "Count",
+    "Duration",
     "PrimitiveName",
     "RawArguments",
     "adapter_option",
@@ -77,6 +79,27 @@ class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # o
         if not count:
             self.fail(f"{value!r} is not a count of at least 1; write 1000, 1_000_000, 2^24 or 1e6", param, ctx)
         return count
+
+
+_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none
+    """A time in seconds: ``90``, ``90s``, ``5min``, ``1h``."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Check and read."""
+        if isinstance(value, float):
+            return value
+        text = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?) *([a-z]*)", str(value).strip())
+        if text is None or text[2] not in _UNITS_S:
+            self.fail(f"{value!r} is not a time; write 60s, 5min or 1h", param, ctx)
+        seconds = float(text[1]) * _UNITS_S[text[2]]
+        if not 1 <= seconds <= 1e6:
+            self.fail(f"{value!r} is not between 1s and 1e6 s", param, ctx)
+        return seconds
 
 
 class AxisText(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # older releases of click have none

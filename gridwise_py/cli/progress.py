@@ -66,6 +66,7 @@ class BenchProgress(RunProgress):
         self._compile_s = 0.0
         self._to_come: Sequence[Job] = ()
         self._done, self._total = 0, 0
+        self._process: int = 0
         self._live: Live | None = None
         self._ended = threading.Event()
         self._said_s = 0.0
@@ -125,7 +126,7 @@ class BenchProgress(RunProgress):
         in_case_s = self._schedule.case_elapsed_s
         behind_s = self._schedule.left_s(self._to_come)
         left_s = self._schedule.left_s([self._running, *self._to_come]) - in_case_s
-        words = [f"{self._done + 1} of {self._total}: {self._running}, for {format_duration(in_case_s)}"]
+        words = [f"{self._place(self._done + 1)}: {self._running}, for {format_duration(in_case_s)}"]
         if self._compile_s >= _LONG_COMPILE_S:
             words[0] += " (its first use compiles its kernels)"
         words.append(f"{format_duration(self._schedule.elapsed_s)} in all")
@@ -141,6 +142,14 @@ class BenchProgress(RunProgress):
                 words.append(f"about {format_duration(behind_s)} for the other cases")
         return ", ".join(words)
 
+    def _place(self, count: int) -> str:
+        """Return how far the run is: the process, unless it is the only one, and the case."""
+        place = f"{count} of {self._total}"
+        processes = None if self._schedule is None else self._schedule.processes
+        if processes == 1:
+            return place
+        return f"process {self._process + 1}{f' of {processes}' if processes else ''}, {place}"
+
     # ---- what a run tells
 
     def step(self, text: str) -> None:
@@ -151,22 +160,42 @@ class BenchProgress(RunProgress):
     def planned(self, schedule: Schedule, adapter: str, chosen_n: int | None) -> None:
         """Print the number of cases and their expected time."""
         with self._lock:
-            self._schedule, self._total = schedule, len(schedule.jobs)
-            cases = "1 case" if self._total == 1 else f"{self._total} cases"
-            text = f"{cases} on {adapter}, about {format_duration(schedule.left_s(schedule.jobs))}"
+            self._schedule = schedule
+            self._total = self._cases_of_process()
+            count = len({job.position for job in schedule.jobs})
+            cases = "1 case" if count == 1 else f"{count} cases"
+            if schedule.processes != 1:
+                cases += f" in {schedule.processes or 'several'} processes"
+            if schedule.fills_budget and schedule.budget_s is not None:
+                text = f"{cases} on {adapter}, as many as end within {format_duration(schedule.budget_s)}"
+            else:
+                text = f"{cases} on {adapter}, about {format_duration(schedule.left_s(schedule.jobs))}"
             if chosen_n is not None and schedule.budget_s is not None:
                 n = format_count(chosen_n)
                 text += (
                     f". n = {n}: the largest candidate that should end within "
-                    f"{format_duration(schedule.budget_s)} on this CPU. To change it: --n 2^24, or --budget-s 600"
+                    f"{format_duration(schedule.budget_s)} on this CPU. To change it: --n 2^24, or --budget 600s"
                 )
             self._console.print(Text(text + "."), soft_wrap=self._live is None)
             self._said_s = self._clock()
 
+    def _cases_of_process(self) -> int:
+        assert self._schedule is not None, "the plan is known first"
+        return len([job for job in self._schedule.jobs if job.process == 0 and job.round < self._schedule.rounds])
+
+    def process(self, number: int) -> None:
+        """Count the cases from 1 again."""
+        with self._lock:
+            if number != self._process:
+                self._process, self._done = number, 0
+                self._total = self._cases_of_process()
+            self._doing, self._running = f"starting process {number + 1}", None
+
     def kept(self, job: Job) -> None:
         """Count it."""
         with self._lock:
-            self._done += 1
+            if job.process == self._process:
+                self._done += 1
 
     def began(self, job: Job, to_come: Sequence[Job]) -> None:
         """Show it."""
@@ -178,7 +207,11 @@ class BenchProgress(RunProgress):
         """Print the result of a finished case."""
         with self._lock:
             self._done, self._running, self._doing = self._done + 1, None, ""
-            self._line(f"{self._done} of {self._total}: {result_line(result)}")
+            # The figures of the first process; those of the others are added to the table.
+            if job.process == 0:
+                self._line(f"{self._place(self._done)}: {result_line(result)}")
+            elif self._done == self._total:
+                self._line(f"process {job.process + 1}: done")
 
     def left_out(self, job: Job) -> None:
         """Print that a case is left out, and keep the note for the table."""

@@ -35,6 +35,7 @@ def tune(
     """
     from .. import request_device
     from ..runtime.device import device_key
+    from ..runtime.gpu_clock import clock_held
     from ..storage import cache
     from ..tuning.store import TUNING_FORMAT, TUNING_KIND
 
@@ -50,7 +51,7 @@ def tune(
         from ..bench.sweep.tune import tune as run
 
         wanted = None if kernels is None else [name.strip() for name in kernels.split(",")]
-        with showing_progress() as progress:
+        with showing_progress() as progress, clock_held(device):
             run(device, wanted, rounds=rounds, max_items=max_n, progress=progress)
     kept = cache.load(TUNING_KIND, key, TUNING_FORMAT)
     if form == "json":

@@ -7,6 +7,7 @@ Shader texts are kept without the prologue that a target needs (`gridwise_py.pla
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -183,8 +184,12 @@ class Plan:
             if kernel.shader not in self.shaders:
                 raise ValueError(f"kernel {kernel.label!r} has no shader {kernel.shader!r} in its plan")
 
-    def __hash__(self) -> int:
+    @functools.cached_property
+    def _hash(self) -> int:
         return hash((self.primitive, self.buffers, self.steps))
+
+    def __hash__(self) -> int:
+        return self._hash  # made once: each call looks its plan up
 
     def _names_used(self) -> set[str]:
         names: set[str] = set()

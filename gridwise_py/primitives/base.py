@@ -32,6 +32,7 @@ from ..runtime.bound_call import (
 from ..runtime.chunked_array import Items, check_usable
 from ..runtime.context import context_of
 from ..runtime.encoders import check_encoder, check_session
+from ..runtime.known_calls import KnownCall
 from ..runtime.run import Measurement, Run
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
@@ -41,6 +42,7 @@ from ..types.datatype import DATATYPES, Datatype
 __all__ = ["Primitive"]
 
 _MAX_LAYOUTS = 64
+_MAX_KNOWN_CALLS = 64
 # From a warning in `BoundCall.run` to the line that called `execute`: `_execute`, `execute` and what explains its
 # arguments.
 _TO_CALLER = 6
@@ -80,6 +82,7 @@ class Primitive(ABC):
         self._capabilities: Capabilities = capabilities
         self._launch_blocking = settings.launch_blocking()
         self._plans: OrderedDict[Any, Plan] = OrderedDict()
+        self._known_calls: dict[Any, KnownCall] = {}
         self._plans_lock = threading.Lock()
         # Of the last call; nothing else of a primitive changes, and each is replaced as a whole.
         self._last_call: BoundCall[Any] | None = None
@@ -156,7 +159,9 @@ class Primitive(ABC):
         with self._plans_lock:
             plan = self._plans.get(key)
         if plan is None:
-            self._check_on_device()
+            assert self._context is not None, "a primitive with a device has its context"
+            with self._context.at_once():
+                self._check_on_device()
             plan = self._plan_with(layout, values)
             check_bindings(plan, self.capabilities)
             with self._plans_lock:
@@ -189,25 +194,45 @@ class Primitive(ABC):
         """Take a call through its stations: arguments, plan, binding. Nothing changes before all checks are done."""
         check_process()  # before any lock, which a thread may have held when the process was forked
         check_trials(trials)
-        last = self._last_call
-        parsed = parse(self.signature, arrays, None if last is None else last.parsed, self.device, self.capabilities)
+        device, last_call = self.device, self._last_call
+        last = None if last_call is None else last_call.parsed
+        assert self._context is not None, "a primitive with a device has its context"
+        if last_call is not None and last is not None and last_call.known is not None and last.has_key_of(arrays):
+            key, known = last.key, last_call.known
+        else:
+            key = call_key(self.signature, arrays)
+            known = self._known_calls.get(key)
+        if known is not None and known.applies(arrays, last):
+            check_in_place(self.name, trials, known.in_place)
+            parsed = known.parsed(key, arrays, self._context)
+            bound_plan = known.bound(parsed.arrays, self._context)
+            blocking = self._launch_blocking
+            return BoundCall(self.name, self._context, parsed, bound_plan, launch_blocking=blocking, known=known)
+        parsed = parse(self.signature, arrays, last, device, self.capabilities)
         check_in_place(self.name, trials, parsed.in_place)
         plan = self._plan_cached(parsed.layout, parsed.values)
         if len(plan.kernels) < len(plan.steps):
             for name in self.signature.outputs:
                 check_usable(parsed.arrays[name], "COPY_DST", self.name)
         names = {spec.name for spec in plan.buffers if spec.role == "argument"}
-        assert self._context is not None, "a primitive with a device has its context"
         bound_plan = self._context.executor.bind(plan, {k: v for k, v in parsed.ranges.items() if k in names})
+        # With the executor's own one of several equal plans, which is found by its identity.
+        known = KnownCall.of(self.signature, arrays, parsed, bound_plan.plan, self._context.memory)
+        if known is not None:
+            self._remember(key, known)
         return BoundCall(self.name, self._context, parsed, bound_plan, launch_blocking=self._launch_blocking)
+
+    def _remember(self, key: Any, known: KnownCall) -> None:
+        with self._plans_lock:
+            self._known_calls[key] = known
+            while len(self._known_calls) > _MAX_KNOWN_CALLS:
+                self._known_calls.pop(next(iter(self._known_calls)))
 
     def _call(self, arrays: Mapping[str, Any], trials: int) -> BoundCall[Any]:
         """Return the call with these arguments: the last one, where nothing changed."""
         last = self._last_call
         # A call that names its inputs but no output gets a new output, so that an earlier one stays as it is.
-        if last is not None and (
-            not arrays or (last.parsed.all_given and call_key(self.signature, arrays) == last.parsed.key)
-        ):
+        if last is not None and (not arrays or (last.parsed.all_given and last.parsed.has(self.signature, arrays))):
             check_process()
             check_trials(trials)
             last.check(trials)
@@ -303,9 +328,10 @@ class Primitive(ABC):
         enable_cpu_timing: bool,
         trials: int,
     ) -> Run[Any]:
-        check_encoder_option(self.name, encoder, enable_cpu_timing, self.device)
-        assert self._context is not None, "a primitive with a device has its context"
-        observer = self._context.observer
+        if encoder is not None:
+            check_encoder_option(self.name, encoder, enable_cpu_timing, self.device)
+        context = self._context
+        observer = None if context is None else context.observer
         if observer is None:
             call = self._call(arrays, trials)
             run = call.run(encoder, enable_gpu_timing, enable_cpu_timing, trials, None, _TO_CALLER)

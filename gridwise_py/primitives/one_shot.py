@@ -1,22 +1,26 @@
-"""What one-shot functions share: from a numpy array to a primitive that is kept with the device, and back."""
+"""What one-shot functions share: from a numpy array to a primitive that is kept with the device, and back.
+
+Every check comes before anything is uploaded: `checked` returns a call that can only fail on the device.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import wgpu
 
-from ..errors import ArgumentError, BufferUsageError, DatatypeError
-from ..runtime.array import asarray, host_array
+from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, OverlapError
+from ..runtime.array import asarray, check_numpy_out, host_array
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
 from ..runtime.device import default_device
 from ..types.datatype import Datatype, as_datatype
 from .base import Primitive
 
-__all__ = ["REMEDIES", "HostItems", "argument_array", "argument_datatype", "one_shot"]
+__all__ = ["REMEDIES", "CheckedCall", "HostItems", "argument_array", "argument_datatype", "checked", "one_shot"]
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 
@@ -40,7 +44,6 @@ REMEDIES = {
     "axes": _ONE_DIMENSION + _ROWS,
     "keepdims": _ONE_DIMENSION + "; leave it out",
     "dtype": "results are in the datatype of {x}; convert it first, for example with {x}.astype(np.float32)",
-    "out": "make the primitive (gw.Reduce, gw.Scan, gw.Sort …) once, and call its execute(…, output=an_array)",
     "initial": "combine it with the result",
     "where": "choose the items first: {x}[mask]",
     "kind": _STABLE,
@@ -107,7 +110,7 @@ def _check_dimension(call: str, name: str, items: np.ndarray, others: Mapping[st
 
 def argument_datatype(call: str, name: str, value: Any, dtype: np.dtype, known: Mapping[str, Datatype]) -> Datatype:
     """Return an argument's datatype; raise with what its kind of data is converted with."""
-    made = ""
+    made, dtype = "", dtype.newbyteorder("=")  # bytes are brought into this machine's order on the way
     if isinstance(value, Items):
         convert = f"gw.asarray({name}.to_numpy().astype(np.{{}}))"
     elif hasattr(value, "astype"):
@@ -120,17 +123,75 @@ def argument_datatype(call: str, name: str, value: Any, dtype: np.dtype, known: 
         raise DatatypeError(f"{call}: {name}: {made}{error}") from None
 
 
-def one_shot(
+@dataclass(frozen=True)
+class CheckedCall:
+    """A call of a one-shot function whose arguments fit.
+
+    Attributes
+    ----------
+    primitive : Primitive
+    inputs : dict from str to numpy.ndarray, Array or ChunkedArray
+    outs : dict from str to numpy.ndarray, Array or ChunkedArray
+        By the names of the outputs; empty if the caller gave none.
+    on_gpu : bool
+        Whether the results stay on the GPU, because an input is there.
+    """
+
+    primitive: Primitive
+    inputs: dict[str, Any]
+    outs: dict[str, Any]
+    on_gpu: bool
+
+    def run(self) -> tuple[Any, ...]:
+        """Upload what is not on the GPU, compute, and return the outputs as arrays of the inputs' kind, shape (n,)."""
+        primitive, device = self.primitive, self.primitive.device
+        arrays = {n: v if isinstance(v, ChunkedArray) else asarray(v, device) for n, v in self.inputs.items()}
+        given = self.outs if self.on_gpu else {}
+        # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
+        outputs = primitive.bind(**arrays, **given).execute().outputs
+        if self.on_gpu:
+            return tuple(self.outs.get(name, output) for name, output in outputs.items())
+        return tuple(self._to_numpy(name, output) for name, output in outputs.items())
+
+    def _to_numpy(self, name: str, output: Items) -> np.ndarray:
+        out = self.outs.get(name)
+        if out is None:
+            return output.to_numpy()
+        if out.dtype == output.dtype:
+            output.to_numpy(out=out.reshape(-1))  # a view: `out` is contiguous
+        else:  # indices, which numpy has in 64 bits
+            np.copyto(out, output.to_numpy().reshape(out.shape))
+        return out
+
+
+def checked(
     call: str,
     cls: type[Primitive],
     key: tuple[Any, ...],
     device: wgpu.GPUDevice | None,
     inputs: dict[str, Any],
+    out: Any = None,
+    *,
+    out_shape: tuple[int, ...] | None = None,
+    out_dtype: np.dtype | None = None,
     **options: Any,
-) -> tuple[Any, ...]:
-    """Return the outputs, as arrays of the inputs' kind."""
+) -> CheckedCall:
+    """Check a call; upload nothing.
+
+    Parameters
+    ----------
+    call : str
+        For messages: ``"gw.sum()"``.
+    cls, key, **options
+        The primitive's class, and its arguments behind the datatype.
+    device : wgpu.GPUDevice or None
+    inputs : dict from str to object
+    out : object
+        What the caller gave, or None; a tuple where there are several outputs.
+    out_shape, out_dtype : optional
+        Of results in numpy, where they are not those of the primitive's output.
+    """
     given: dict[str, Any] = {}
-    # Before anything is uploaded: what cannot be computed with raises here.
     for name, value in inputs.items():
         shown = "x" if name == "input" else name
         given[name] = value if isinstance(value, Items) else argument_array(call, shown, value)
@@ -141,16 +202,70 @@ def one_shot(
     datatype = argument_datatype(call, shown, inputs[first], given[first].dtype, cls.datatypes)
     device = _device_of(*inputs.values(), device=device)
     primitive = _primitive(cls, device, datatype.name, *key, **options)
+    signature = primitive.signature
     for name, items in given.items():
-        wanted = primitive.signature.datatype(name)
-        if not isinstance(items, Items) and wanted is not None and items.dtype != wanted.dtype:
+        wanted = signature.datatype(name)
+        if not isinstance(items, Items) and wanted is not None and items.dtype.newbyteorder("=") != wanted.dtype:
             raise DatatypeError(
                 f"{call}: {name} is of {items.dtype}, but {first} of {datatype} (numpy {datatype.numpy_name}); "
                 f"convert one of the two, for example with np.asarray({name}, dtype=np.{wanted.numpy_name}) where that "
                 f"loses nothing"
             )
-    arrays = {name: v if isinstance(v, ChunkedArray) else asarray(v, device) for name, v in given.items()}
-    # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
-    outputs = tuple(primitive.bind(**arrays).execute().outputs.values())
+    lengths = {name: int(items.size) for name, items in given.items()}
+    signature.check_lengths(lengths)
     on_gpu = any(isinstance(value, Items) for value in inputs.values())
-    return outputs if on_gpu else tuple(output.to_numpy() for output in outputs)
+    outs = _named_outs(call, signature.outputs, out)
+    for name, value in outs.items():
+        length, wanted = signature.output_length(name, lengths), signature.datatype(name)
+        assert length is not None, "the outputs of one-shot functions have a length"
+        assert wanted is not None, "and a datatype"
+        if on_gpu:
+            _check_gpu_out(call, value, length, wanted, device)
+        else:
+            shape = (length,) if out_shape is None else out_shape
+            dtype = wanted.dtype if out_dtype is None else out_dtype
+            check_numpy_out(value, shape, dtype, "the result", call)
+    if not on_gpu and len(outs) > 1 and np.may_share_memory(*outs.values()):
+        raise OverlapError(f"{call}: the arrays of out= share memory; give separate ones")
+    return CheckedCall(primitive, given, outs, on_gpu)
+
+
+def one_shot(
+    call: str,
+    cls: type[Primitive],
+    key: tuple[Any, ...],
+    device: wgpu.GPUDevice | None,
+    inputs: dict[str, Any],
+    out: Any = None,
+    **options: Any,
+) -> tuple[Any, ...]:
+    """Return the outputs, as arrays of the inputs' kind; see `checked`."""
+    return checked(call, cls, key, device, inputs, out, **options).run()
+
+
+def _named_outs(call: str, names: Sequence[str], out: Any) -> dict[str, Any]:
+    """Return what a caller gave as `out`, by the names of the outputs."""
+    if out is None:
+        return {}
+    if len(names) == 1:
+        return {names[0]: out}
+    outs = cast(tuple[Any, ...], out) if isinstance(out, tuple) else ()
+    if len(outs) != len(names):
+        raise ArgumentError(f"{call}: out must be a tuple of {len(names)} arrays ({', '.join(names)})")
+    return dict(zip(names, outs, strict=True))
+
+
+def _check_gpu_out(call: str, out: Any, length: int, datatype: Datatype, device: wgpu.GPUDevice) -> None:
+    """Raise unless an array on the GPU takes exactly the result."""
+    make = f"give gw.empty({length}, '{datatype.name}', device)"
+    if not isinstance(out, Items):
+        raise ArgumentError(
+            f"{call}: out is {type(out).__name__}, but the result stays on the GPU, as an input is there; {make}, or "
+            f"call to_numpy(out=…) of the result"
+        )
+    if out.device is not device:
+        raise BufferUsageError(f"{call}: out lies on another device than the input; {make}")
+    if out.datatype != datatype:
+        raise DatatypeError(f"{call}: out is of {out.datatype}, but the result of {datatype}; {make}")
+    if out.size != length:
+        raise LengthError(f"{call}: out has {out.size} items, but the result has {length}; {make}, or a slice")

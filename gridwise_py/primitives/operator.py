@@ -177,6 +177,11 @@ class OperatorPrimitive(Primitive):
         """Whether results are the same bits on every run and adapter: the order is fixed, or nothing rounds."""
         return self._fixed_order is not None or not self._rounds
 
+    @property
+    def fixes_order(self) -> bool:
+        """Whether items are combined in an order that depends on nothing but their number, which a caller asked for."""
+        return self._fixed_order is not None
+
     def _check_on_device(self) -> None:
         """Compare a user's operator with its numpy twin on the device; see `check_operator`."""
         check_operator(self.op, self.result_datatype, self._device)

@@ -173,6 +173,17 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         """What is known about look-back on the device: tested at the first plan that depends on it."""
         return look_back_choice(self.capabilities, self._device, self._state.form)
 
+    @cached_property
+    def inclusive(self) -> Scan:
+        """The inclusive scan with the same options: itself, if it is one."""
+        if self.kind == "inclusive":
+            return self
+        return type(self)(
+            self._device, self.datatype, self.op, strategy=self._requested if self._fixed_order is None else None,
+            deterministic=self._fixed_order is not None, compensated=self.compensated, tuning=self.tuning,
+            capabilities=self.capabilities,
+        )  # fmt: skip
+
     def _takes_tickets(self) -> bool:
         """Whether a look-back takes its tiles from a counter."""
         return self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets

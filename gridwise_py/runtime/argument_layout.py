@@ -31,12 +31,12 @@ def bind_layout(
     Layout, dict from str to BufferRange
         The dict is keyed by the names of the layout's buffers.
     """
-    written = {array.buffer.uid for name in signature.outputs for array in parts(arrays[name]) if array.size}
+    written = {array.lease.buffer.uid for name in signature.outputs for array in parts(arrays[name]) if array.size}
     named = {name: _named_parts(name, value) for name, value in arrays.items()}
     groups: dict[Any, dict[str, Array]] = {}
     for found in named.values():
         for name, array in found.items():
-            key = array.buffer.uid if array.buffer.uid in written else name
+            key = array.lease.buffer.uid if array.lease.buffer.uid in written else name
             groups.setdefault(key if array.size else (name, "empty"), {})[name] = array
     operands: dict[str, Operand] = {}
     ranges: dict[str, BufferRange] = {}
@@ -76,7 +76,7 @@ def _range(members: Mapping[str, Array], capabilities: Capabilities, aligned: se
     alignment = capabilities.limits["min-storage-buffer-offset-alignment"]
     limit = binding_limit(capabilities)
     arrays = [array for array in members.values() if array.size] or list(members.values())
-    buffer = arrays[0].buffer
+    buffer = arrays[0].lease.buffer
     begin = min(array.offset_bytes for array in arrays) // alignment * alignment
     for name, array in members.items():
         if name in aligned and array.offset_bytes % alignment:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import wgpu
@@ -15,16 +14,16 @@ from ..planning.signature import Argument, Signature, UpTo
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype
 from .argument_layout import bind_layout
-from .array import Array, empty
+from .array import Array, new_array
 from .chunked_array import ChunkedArray, Items, check_usable
+from .context import context_of
 from .executor import BufferRange
 from .overlaps import check_overlaps
 
-__all__ = ["ParsedCall", "call_key", "parse"]
+__all__ = ["ParsedCall", "call_key", "counted", "parse"]
 
 
-@dataclass(frozen=True)
-class ParsedCall:
+class ParsedCall(NamedTuple):
     """The arguments of a call, checked and laid out. Nothing is on the GPU yet but new outputs.
 
     Attributes
@@ -60,18 +59,33 @@ class ParsedCall:
         """Whether the caller gave every argument, outputs too."""
         return len(self.given) == len(self.arrays)
 
+    def has(self, signature: Signature, arrays: Mapping[str, Any]) -> bool:
+        """Whether a call with these arguments, all that there are, would be the same."""
+        given = self.given
+        for name, value in arrays.items():
+            if type(value) is not Array or given.get(name) is not value:
+                return call_key(signature, arrays) == self.key  # other objects may be the same items
+        return len(arrays) == len(self.arrays)
+
+    def has_key_of(self, arrays: Mapping[str, Any]) -> bool:
+        """Whether arguments have this call's key for certain: the same objects, and the same ones left out."""
+        if len(arrays) != len(self.key):
+            return False
+        given = self.given
+        return all(given.get(name) is value for name, value in arrays.items())
+
 
 def call_key(signature: Signature, arrays: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return a key that is equal for calls with the same arrays and values."""
     rules = signature.values
     return tuple(
-        (name, value.buffer.uid, value.offset, value.size, value.datatype.name)
+        (name, value.place())
         if isinstance(value, Array)
-        else (name, *((c.buffer.uid, c.offset, c.size, c.datatype.name) for c in value.chunks))
+        else (name, *(chunk.place() for chunk in value.chunks))
         if isinstance(value, ChunkedArray)
         else (name, rules[name].words(value, f"{signature.primitive}: {name}"))
         if name in rules
-        else (name, getattr(value, "uid", None))
+        else (name, value if value is None else (type(value), getattr(value, "uid", None)))
         for name, value in arrays.items()
     )
 
@@ -112,7 +126,7 @@ def parse(
     used = {name: used[name] for name in signature.arguments}
     layout, ranges = bind_layout(used, signature, capabilities)
     in_place = check_overlaps(signature, used)
-    outputs = {name: _counted(signature.arguments[name], used) for name in signature.outputs}
+    outputs = {name: counted(signature.arguments[name], used) for name in signature.outputs}
     return ParsedCall(call_key(signature, arrays), given, used, outputs, values, layout, ranges, in_place)
 
 
@@ -221,15 +235,15 @@ def _new_output(
     label = f"{signature.primitive} {name}"
     chunked = {other: value for other, value in given.items() if isinstance(value, ChunkedArray)}
     if not signature.arguments[name].chunked or not chunked:
-        return empty(needed, datatype, device, label=label)
+        return new_array(context_of(device), needed, datatype, label)
     source = signature.length_like(name)
     like = next((value for other, value in chunked.items() if signature.length_like(other) == source), None)
     if like is None:
         return ChunkedArray.empty(needed, datatype, device)
-    return ChunkedArray([empty(chunk.size, datatype, device, label=label) for chunk in like.chunks])
+    return ChunkedArray([new_array(context_of(device), chunk.size, datatype, label) for chunk in like.chunks])
 
 
-def _counted(argument: Argument, arrays: Mapping[str, Items]) -> Items:
+def counted(argument: Argument, arrays: Mapping[str, Items]) -> Items:
     """Return an output as callers get it: with its count, where the GPU counts its items."""
     array = arrays[argument.name]
     if not isinstance(argument.length, UpTo):

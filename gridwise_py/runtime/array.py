@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 import sys
 from abc import ABC, abstractmethod
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 import numpy as np
 import wgpu
 
 from ..backend.device_errors import device_errors
+from ..backend.device_state import check_queue_use
 from ..backend.fork_guard import in_thread
-from ..backend.wgpu_native import destroyed_flag, device_of, is_destroyed, submit
+from ..backend.wgpu_native import destroyed_flag, device_of, submit
 from ..errors import (
     ArgumentError,
     BufferUsageError,
@@ -23,17 +25,14 @@ from ..errors import (
     LimitError,
 )
 from ..types.datatype import STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
-from .context import context_of
+from .context import DeviceContext, context_of
 from .device import default_device
+from .memory import BlockSize, Lease
 from .observer import step
+from .pinned import DIRECTIONS, Direction, PinnedArray
 from .transfers import RING_BYTES, as_bytes
 
-__all__ = ["Array", "asarray", "empty", "empty_like"]
-
-_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
-
-
-_LABEL = "gridwise array"  # of a buffer that its maker gave none
+__all__ = ["Array", "asarray", "empty", "empty_like", "new_array", "pinned_empty"]
 
 
 def checked_count(value: Any, name: str, least: int = 0) -> int:
@@ -199,17 +198,30 @@ def check_out(out: Any, array: OnGpu) -> None:
     ArgumentError
         Also DatatypeError and LengthError. The message says what to give.
     """
-    make = f"give np.empty({array.size}, np.{array.dtype.name})"
+    check_numpy_out(out, (array.size,), array.dtype, repr(array))
+
+
+def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str, call: str = "") -> None:
+    """Raise unless `out` is a numpy array for items of a shape and a dtype; `what` names these in messages.
+
+    Raises
+    ------
+    ArgumentError
+        Also DatatypeError and LengthError. The message says what to give.
+    """
+    sizes = str(shape[0]) if len(shape) == 1 else str(shape)
+    make, call = f"give np.empty({sizes}, np.{dtype.name})", call and f"{call}: "
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
-        raise ArgumentError(f"out must be a numpy array without a mask, not {type(out).__name__}; {make}")
-    if out.dtype != array.dtype:
-        raise DatatypeError(f"out is of {out.dtype.str}, but {array!r} of {array.dtype.str}; {make}")
-    if out.shape != (array.size,):
-        raise LengthError(f"out has shape {out.shape}, but {array!r} has shape {(array.size,)}; {make}, or a slice")
+        raise ArgumentError(f"{call}out must be a numpy array without a mask, not {type(out).__name__}; {make}")
+    if out.dtype != dtype:
+        raise DatatypeError(f"{call}out is of {out.dtype.str}, but {what} of {dtype.str}; {make}")
+    if out.shape != shape:
+        slice_it = ", or a slice" if len(shape) == 1 else ""
+        raise LengthError(f"{call}out has shape {out.shape}, but {what} has shape {shape}; {make}{slice_it}")
     if not out.flags.c_contiguous:
-        raise ArgumentError(f"out has strides {out.strides}, but must be contiguous; {make}, and copy from there")
+        raise ArgumentError(f"{call}out has strides {out.strides}, but must be contiguous; {make}, and copy from there")
     if not out.flags.writeable:
-        raise ArgumentError(f"out is read-only; {make}, or set out.flags.writeable")
+        raise ArgumentError(f"{call}out is read-only; {make}, or set out.flags.writeable")
 
 
 class Array(OnGpu):
@@ -229,9 +241,22 @@ class Array(OnGpu):
         First item.
     device : wgpu.GPUDevice, optional
         The buffer's device; by default as reported by wgpu.
+
+    Attributes
+    ----------
+    lease : Lease
+        What keeps the memory from being reused; for the library's own use.
     """
 
-    __slots__ = ("__weakref__", "_buffer", "_count", "_datatype", "_device", "_length", "_offset")
+    __slots__ = ("__weakref__", "_count", "_datatype", "_device", "_length", "_offset", "_place", "lease")
+
+    lease: Lease
+    _count: Array | None
+    _datatype: Datatype
+    _device: wgpu.GPUDevice
+    _length: int
+    _offset: int
+    _place: tuple[Any, ...] | None
 
     def __init__(
         self,
@@ -244,8 +269,7 @@ class Array(OnGpu):
     ):
         if not isinstance(buffer, wgpu.GPUBuffer):
             raise DatatypeError(f"buffer must be a wgpu.GPUBuffer, not {type(buffer).__name__}")
-        self._buffer = buffer
-        self._count: Array | None = None
+        self._count = self._place = None
         self._datatype = as_datatype(datatype, STORAGE_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         # Python's ints: sums of numpy's would wrap.
@@ -267,12 +291,40 @@ class Array(OnGpu):
         if owner is None:
             raise ArgumentError("the device of the buffer is unknown; give device=")
         self._device = owner
-        destroyed_flag(buffer)  # from here on the buffer takes note of its end
+        # From here on the buffer takes note of its end.
+        self.lease = Lease(buffer, destroyed_flag(buffer), buffer.label)
+
+    @classmethod
+    def on(
+        cls,
+        lease: Lease,
+        datatype: Datatype,
+        length: int,
+        device: wgpu.GPUDevice,
+        offset: int = 0,
+        count: Array | None = None,
+    ) -> Array:
+        """Return an Array on memory that has room for it, without any check; for the library's own use."""
+        array = object.__new__(cls)
+        array.lease, array._datatype, array._device = lease, datatype, device
+        array._length, array._offset, array._count, array._place = length, offset, count, None
+        return array
+
+    def place(self) -> tuple[Any, ...]:
+        """Return what is equal for Arrays that show the same items in the same way; for the library's own use."""
+        place = self._place
+        if place is None:
+            uid = self.lease.buffer.uid
+            self._place = place = (uid, self._offset, self._length, self._datatype.name, self._count is None)
+        return place
 
     @property
     def buffer(self) -> wgpu.GPUBuffer:
-        """The buffer that holds the items."""
-        return self._buffer
+        """The buffer that holds the items; it may be larger than these.
+
+        Its memory is not reused for other Arrays from then on, and is freed when the buffer and all views of it go.
+        """
+        return self.lease.hand_out()
 
     @property
     def datatype(self) -> Datatype:
@@ -331,9 +383,7 @@ class Array(OnGpu):
         """Return a view of the same items with a count: the one item of `count` is the number of valid ones."""
         if count.size != 1 or count.datatype.name != "u32":
             raise ArgumentError(f"a count must be an Array of one u32, not {count!r}")
-        view = Array(self._buffer, self._datatype, self._length, self._offset, device=self._device)
-        view._count = count
-        return view
+        return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, count)
 
     def trim(self) -> Array:
         """Return a view of the valid items; reads the count (4 bytes), and so waits for the GPU.
@@ -343,7 +393,7 @@ class Array(OnGpu):
         if self._count is None:
             return self
         items = min(self._count.item(), self._length)
-        return Array(self._buffer, self._datatype, int(items), self._offset, device=self._device)
+        return Array.on(self.lease, self._datatype, int(items), self._device, self._offset)
 
     def __len__(self) -> int:
         return self._length
@@ -352,20 +402,25 @@ class Array(OnGpu):
         if self._count is not None:
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
         start, length = slice_bounds(key, self._length, "an Array")
-        return Array(self._buffer, self._datatype, length, self._offset + start, device=self._device)
+        return Array.on(self.lease, self._datatype, length, self._device, self._offset + start)
 
-    def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray:
+    @overload
+    def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray: ...
+    @overload
+    def to_numpy(self, out: PinnedArray) -> PinnedArray: ...
+    def to_numpy(self, out: np.ndarray | PinnedArray | None = None) -> Any:
         """Copy the items from the GPU; waits for all submitted work.
 
         Parameters
         ----------
-        out : numpy.ndarray, optional
+        out : numpy.ndarray or PinnedArray, optional
             Where to put them: C-contiguous and writeable, with the shape and dtype of the Array. Memory that was used
-            before is faster than fresh memory, whose pages the system has to find first.
+            before is faster than fresh memory, whose pages the system has to find first. With a `PinnedArray` the call
+            does not wait: ``out.mapped()`` does.
 
         Returns
         -------
-        numpy.ndarray
+        numpy.ndarray or PinnedArray
             `out`, or a new array: shape (size,), dtype of the Array; with a count, only the valid items.
 
         Raises
@@ -381,15 +436,35 @@ class Array(OnGpu):
                     f"only the GPU knows how many items {self!r} has, so out= may be too long; call array.trim() "
                     f"first, which reads the count"
                 )
+            if isinstance(out, PinnedArray):
+                return self._to_pinned(out)
             check_out(out, self)
         check_usable(self, "COPY_SRC", "to_numpy()")
         if self._count is not None:
             return self.trim().to_numpy()
+        is_fresh = out is None
         if out is None:
             out = np.empty(self._length, dtype=self.dtype)
         if self._length:
-            context_of(self._device).read_buffer(self._buffer, self.offset_bytes, out)
+            context_of(self._device).read_buffer(self.lease.buffer, self.offset_bytes, out, is_fresh=is_fresh)
         return out
+
+    def _to_pinned(self, out: PinnedArray) -> PinnedArray:
+        self._check_pinned("to_numpy()", out)
+        if self.offset_bytes % 4:
+            raise ArgumentError(
+                f"to_numpy(): {self!r} begins within a word of 4 bytes, and the GPU copies whole words into pinned "
+                f"memory; give a numpy array as out"
+            )
+        check_usable(self, "COPY_SRC", "to_numpy()")
+        out.download(self.lease.buffer, self.offset_bytes)
+        return out
+
+    def _check_pinned(self, call: str, pinned: PinnedArray) -> None:
+        if pinned.datatype != self._datatype or pinned.size != self._length:
+            raise DatatypeError(f"{call}: {pinned!r} and {self!r} must have the same datatype and size")
+        if pinned.device is not self._device:
+            raise BufferUsageError(f"{call}: {pinned!r} was made for another device; give device= to pinned_empty()")
 
     def _is_whole_words(self) -> bool:
         """Whether the items are whole words of 4 bytes, as which buffers are copied."""
@@ -399,23 +474,26 @@ class Array(OnGpu):
         """Return the bytes of all words that the items touch, and where the items begin in them."""
         first = self.offset_bytes // 4 * 4
         words = np.empty(-(-(self.offset_bytes + self.nbytes - first) // 4) * 4, dtype=np.uint8)
-        context_of(self._device).read_buffer(self._buffer, first, words)
+        context_of(self._device).read_buffer(self.lease.buffer, first, words)
         return words, self.offset_bytes - first
 
     async def to_numpy_async(self, out: np.ndarray | None = None) -> np.ndarray:
         """As `to_numpy`, without blocking the event loop."""
         return await in_thread(functools.partial(self.to_numpy, out))
 
-    def copy_from(self, data: np.ndarray | Array) -> Array:
+    def copy_from(self, data: np.ndarray | Array | PinnedArray) -> Array:
         """Copy `data` into this view and return the view.
 
         Parameters
         ----------
-        data : numpy.ndarray or Array
+        data : numpy.ndarray, Array or PinnedArray
             Shape (size,), dtype of the Array. A numpy array of any strides and byte order is uploaded, and may change
             afterwards; a view of f16 that shares a word of 4 bytes with other items is read first, which waits for the
-            GPU. An Array must be on the same device, in another buffer, and is copied on the GPU, without waiting.
+            GPU. An Array must be on the same device, in another buffer, and is copied on the GPU, without waiting. So
+            is a `PinnedArray`, whose next ``mapped()`` waits.
         """
+        if isinstance(data, PinnedArray):
+            return self._copy_pinned(data)
         if isinstance(data, OnGpu):
             return self._copy_on_gpu(data)
         data = host_array(data)
@@ -431,21 +509,32 @@ class Array(OnGpu):
             self._upload(data)
         return self
 
+    def _copy_pinned(self, data: PinnedArray) -> Array:
+        self._check_pinned("copy_from()", data)
+        if not self._is_whole_words():
+            raise ArgumentError(
+                f"copy_from(): {self!r} shares a word of 4 bytes with other items, and the GPU copies whole words from "
+                f"pinned memory; give a numpy array"
+            )
+        check_usable(self, "COPY_DST", "copy_from()")
+        data.upload(self.lease.buffer, self.offset_bytes)
+        return self
+
     def _upload(self, items: np.ndarray) -> None:
         """Copy a numpy array of the same length and datatype, in any byte order, into this view."""
         context = context_of(self._device)
         if self._is_whole_words():
-            context.write_buffer(self._buffer, self.offset_bytes, items)
+            context.write_buffer(self.lease.buffer, self.offset_bytes, items)
         elif self.nbytes < RING_BYTES:
             words, lead = self._words()
             words[lead : lead + self.nbytes] = as_bytes(items)
-            context.write_buffer(self._buffer, self.offset_bytes - lead, words)
+            context.write_buffer(self.lease.buffer, self.offset_bytes - lead, words)
         else:  # of f16: only the first and the last word are shared with items that stay
             lead, stop = self._offset % 2, self._length - (self._offset + self._length) % 2
             for first, last in ((0, lead), (lead, stop), (stop, self._length)):
                 if first < last:
                     place = self._offset + first
-                    part = Array(self._buffer, self._datatype, last - first, place, device=self._device)
+                    part = Array.on(self.lease, self._datatype, last - first, self._device, place)
                     part._upload(items[first:last])
 
     def _copy_on_gpu(self, source: OnGpu) -> Array:
@@ -459,7 +548,7 @@ class Array(OnGpu):
                 f"cannot copy {source!r} into {self!r}, which lies on another device; copy through the host: "
                 f"y.copy_from(x.to_numpy())"
             )
-        if source.buffer is self._buffer:
+        if source.lease.buffer is self.lease.buffer:
             raise BufferUsageError(f"copy_from() cannot copy within one buffer, which WebGPU does not allow; {remedy}")
         if not (self._is_whole_words() and source._is_whole_words()):
             raise ArgumentError(f"copy_from() copies whole words of 4 bytes from Array to Array; {remedy}")
@@ -470,19 +559,19 @@ class Array(OnGpu):
                 encoder = self._device.create_command_encoder(label="gridwise copy")
                 with step(context_of(self._device).observer, "copy_from", encoder, 2 * self.nbytes):
                     encoder.copy_buffer_to_buffer(
-                        source.buffer, source.offset_bytes, self._buffer, self.offset_bytes, self.nbytes
+                        source.lease.buffer, source.offset_bytes, self.lease.buffer, self.offset_bytes, self.nbytes
                     )
                 submit(self._device, [encoder.finish()], "copy_from()")
         return self
 
     def destroy(self) -> None:
         """Free the buffer's memory now; every view of it becomes unusable."""
-        self._buffer.destroy()
+        self.lease.buffer.destroy()
 
     def __repr__(self) -> str:
         view = f", offset={self._offset}" if self._offset else ""
-        label = f", label={self._buffer.label!r}" if self._buffer.label not in ("", _LABEL) else ""
-        end = ", destroyed" if is_destroyed(self._buffer) else ""
+        label = f", label={self.lease.label!r}" if self.lease.label else ""
+        end = ", destroyed" if self.lease.destroyed[0] else ""
         where = self._device.adapter.info["device"]
         most = "at most " if self._count is not None else ""
         return f"Array({self._datatype.name}, {most}{count_items(self._length)}{view}{label}, on {where}{end})"
@@ -490,8 +579,8 @@ class Array(OnGpu):
 
 def check_usable(array: Array, usage: str, call: str) -> None:
     """Raise BufferUsageError where a call cannot use an array: its buffer is destroyed or mapped, or lacks a usage."""
-    buffer = array.buffer
-    if is_destroyed(buffer):
+    buffer = array.lease.buffer
+    if array.lease.destroyed[0]:
         raise BufferUsageError(f"{call}: the buffer of {array!r} was destroyed; make a new Array")
     if buffer.map_state != "unmapped":
         raise BufferUsageError(f"{call}: the buffer of {array!r} is mapped; call buffer.unmap() first")
@@ -514,17 +603,47 @@ def _checked_size(device: wgpu.GPUDevice, n: int, datatype: Datatype) -> int:
     return size_bytes
 
 
-def _make_buffer(
-    device: wgpu.GPUDevice, n: int, datatype: Datatype, label: str, *, mapped: bool = False
-) -> wgpu.GPUBuffer:
-    observer = context_of(device).observer
-    size_bytes = _checked_size(device, n, datatype)
-    with device_errors(f"an Array of {n} items of {datatype.name} ({size_bytes} bytes)", device):
-        buffer = device.create_buffer(label=label or _LABEL, size=size_bytes, usage=_USAGE, mapped_at_creation=mapped)
-    destroyed_flag(buffer, fresh=True)
-    if observer is not None:
-        observer.allocated(size_bytes)
-    return buffer
+def new_array(
+    context: DeviceContext,
+    n: int,
+    datatype: Datatype,
+    name: str = "",
+    *,
+    label: str = "",
+    size: BlockSize | None = None,
+) -> Array:
+    """Return an Array with any contents.
+
+    Parameters
+    ----------
+    context : DeviceContext
+    n : int
+    datatype : Datatype
+    name : str, default ""
+        What its ``repr`` calls it.
+    label : str, default ""
+        The label of the buffer, for debuggers; memory with a label of its own is not reused.
+    size : BlockSize, optional
+        Of an earlier Array with as many bytes.
+    """
+    device, observer = context.device, context.observer
+    if size is None or observer is not None:
+        size_bytes = _checked_size(device, n, datatype)
+        size = context.memory.size_for(size_bytes)
+        if observer is not None:
+            observer.allocated(size_bytes)
+    lease = None if label else size.reuse(name)
+    if lease is None:
+        size_bytes = _checked_size(device, n, datatype)
+        with _making(n, datatype, size_bytes, device):
+            lease = context.memory.make(size_bytes, name, buffer_label=label)
+    return Array.on(lease, datatype, n, device)
+
+
+def _making(
+    n: int, datatype: Datatype, size_bytes: int, device: wgpu.GPUDevice
+) -> contextlib.AbstractContextManager[None]:
+    return device_errors(f"an Array of {n} items of {datatype.name} ({size_bytes} bytes)", device)
 
 
 def empty(
@@ -546,7 +665,8 @@ def empty(
     dtype : optional
         numpy's name for `datatype`.
     label : str, optional
-        The buffer's label, for debuggers.
+        The buffer's label, for debuggers. A buffer with a label is made for this Array and goes with it; memory
+        without one comes from the device's cache, and returns there.
 
     Raises
     ------
@@ -563,8 +683,43 @@ def empty(
         raise ArgumentError(f"an Array has one dimension, not the shape {n!r}; give its length, an integer")
     n = checked_count(n, "n")
     device = device if device is not None else default_device()
-    buffer = _make_buffer(device, n, datatype, label)
-    return Array(buffer, datatype, n, device=device)
+    return new_array(context_of(device), n, datatype, label=label)
+
+
+def pinned_empty(
+    n: int, datatype: KeyDatatypeLike, direction: Direction, device: wgpu.GPUDevice | None = None
+) -> PinnedArray:
+    """Return memory for `n` items that the GPU reads or writes by itself, at the speed of the bus.
+
+    Parameters
+    ----------
+    n : int
+    datatype : Datatype, str or numpy dtype
+    direction : {"up", "down"}
+        ``"up"`` to upload from, ``"down"`` to download into. WebGPU has no memory for both.
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+
+    Returns
+    -------
+    PinnedArray
+        With unspecified contents. Its method `mapped` gives the items to the CPU.
+
+    Raises
+    ------
+    ArgumentError
+        If `n` is not a length, or `direction` is unknown.
+    LimitError
+        If it is larger than the device's largest buffer.
+    """
+    n = checked_count(n, "n")
+    datatype = as_datatype(datatype, STORAGE_DATATYPES)
+    if direction not in DIRECTIONS:
+        raise ArgumentError(
+            f"direction={direction!r} is unknown; 'up' is for memory to upload from, 'down' to download into"
+        )
+    device = device if device is not None else default_device()
+    return PinnedArray(device, datatype, n, _checked_size(device, n, datatype), direction)
 
 
 def empty_like(array: Array | np.ndarray, device: wgpu.GPUDevice | None = None) -> Array:
@@ -643,7 +798,7 @@ def asarray(
 
     Parameters
     ----------
-    data : numpy.ndarray, Array, wgpu.GPUBuffer, or sequence
+    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, or sequence
         A numpy array, or anything with ``__array__`` (a tensor on the CPU, a pandas Series), is uploaded, whatever its
         strides and byte order. So is a sequence of Python numbers, with `dtype`, because numpy would choose 64 bits.
         An Array is returned unchanged. For a GPUBuffer, with `dtype`, the result is a view.
@@ -673,6 +828,14 @@ def asarray(
         if wanted is not None and wanted != data.datatype:
             raise DatatypeError(f"{data!r} is not of {wanted}; convert with to_numpy().astype(…)")
         return data
+    if isinstance(data, PinnedArray):
+        if wanted is not None and wanted != data.datatype:
+            raise DatatypeError(f"{data!r} is not of {wanted}; fill one of {wanted}")
+        if device is not None and data.device is not device:
+            raise BufferUsageError(f"{data!r} was made for another device; give device= to pinned_empty()")
+        made = new_array(context_of(data.device), data.size, data.datatype, label=label)
+        data.upload(made.lease.buffer, 0)
+        return made
     refuse_masked(data)
     if hasattr(data, "__array__"):
         items = np.asarray(data)
@@ -694,15 +857,28 @@ def asarray(
         raise ArgumentError(f"an Array has one dimension, the data has shape {items.shape}; {remedy}")
     device = device if device is not None else default_device()
     context = context_of(device)
-    # A small one is written into the buffer's own memory, or wgpu's stand-in for it, which costs the fewest calls.
-    mapped = items.nbytes < RING_BYTES and context.observer is None
-    buffer = _make_buffer(device, items.size, datatype, label, mapped=mapped)
-    if mapped:
-        with device_errors(f"uploading {items.nbytes} bytes", device):
-            if items.size:
-                buffer.write_mapped(as_bytes(items))
-            buffer.unmap()
-    elif items.size:
-        whole_words = items if items.nbytes % 4 == 0 else np.append(items, items.dtype.type(0))
-        context.write_buffer(buffer, 0, whole_words)
-    return Array(buffer, datatype, items.size, device=device)
+    check_queue_use(device, "asarray()")
+    array = _written_at_creation(context, items, datatype, label)
+    if array is None:
+        array = new_array(context, items.size, datatype, label=label)
+        if items.size:
+            whole_words = items if items.nbytes % 4 == 0 else np.append(items, items.dtype.type(0))
+            context.write_buffer(array.lease.buffer, 0, whole_words)
+    return array
+
+
+def _written_at_creation(context: DeviceContext, items: np.ndarray, datatype: Datatype, label: str) -> Array | None:
+    """Return a new Array of few items in fresh memory; None where a free block or a large transfer is faster."""
+    device = context.device
+    size_bytes = _checked_size(device, items.size, datatype)
+    memory = context.memory
+    has_free = not label and not context.recorders and memory.has_free(size_bytes)  # writing there ends a batch
+    if items.nbytes >= RING_BYTES or context.observer is not None or has_free:
+        return None
+    # Written into the buffer's own memory, or wgpu's stand-in for it, which costs the fewest calls.
+    with _making(items.size, datatype, size_bytes, device):
+        lease = memory.make(size_bytes, buffer_label=label, mapped=True)
+        if items.size:
+            lease.buffer.write_mapped(as_bytes(items))
+        lease.buffer.unmap()
+    return Array.on(lease, datatype, items.size, device)

@@ -5,40 +5,47 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 import wgpu
 
-from ..backend.device_errors import device_error, device_errors
+from ..backend.device_errors import device_errors
 from ..backend.fork_guard import check_process, in_thread
-from ..backend.wgpu_native import destroyed_flag, wait_idle
+from ..backend.wgpu_native import note_work, wait_idle
 from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError, TimingUnavailable
 from ..planning.plan import Plan
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from .arguments import ParsedCall
+from .batch import CallRecorder, ReservedSpans
 from .chunked_array import Items, ItemsT, check_usable, parts
-from .compile_threads import compile_threads
 from .context import DeviceContext
 from .encoders import check_encoder, check_session, watch_submission
 from .executor import BoundPlan
+from .gpu_clock import clock_doubt
+from .known_calls import KnownCall
+from .memory import Lease
 from .observer import Observer
-from .run import Measurement, Run, record_marked, submit, submit_blocking
+from .run import Measurement, Run, launch, record_marked
 
 __all__ = [
     "ASYNC_REMEDIES", "BoundCall", "check_encoder_option", "check_in_place", "check_trials", "timing_result",
     "to_the_end",
 ]  # fmt: skip
 
+RunT = TypeVar("RunT")
 #: Options that ``execute_async`` lacks, and the remedy.
 ASYNC_REMEDIES = {"encoder": "it submits by itself; use execute(encoder=…) to record"}
 # From a warning in `run` to the line that called `execute`: `execute` and what explains its arguments.
 _TO_CALLER = 5
+_MAPPABLE = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.MAP_WRITE
 
 
 def check_trials(trials: Any) -> None:
     """Raise ArgumentError where a number of trials is none."""
+    if type(trials) is int and trials > 0:
+        return
     if isinstance(trials, bool) or not isinstance(trials, Integral) or trials < 1:
         raise ArgumentError(f"trials must be an integer of at least 1, not {trials!r}")
 
@@ -79,7 +86,14 @@ class BoundCall(Generic[ItemsT]):
     """
 
     def __init__(
-        self, name: str, context: DeviceContext, parsed: ParsedCall, bound_plan: BoundPlan, *, launch_blocking: bool
+        self,
+        name: str,
+        context: DeviceContext,
+        parsed: ParsedCall,
+        bound_plan: BoundPlan,
+        *,
+        launch_blocking: bool,
+        known: KnownCall | None = None,
     ):
         self.name: str = name
         self._context = context
@@ -88,8 +102,13 @@ class BoundCall(Generic[ItemsT]):
         self._bound_plan = bound_plan
         self._launch_blocking = launch_blocking
         self._last_timed: Measurement | None = None
-        self._watched = tuple(
-            (destroyed_flag(part.buffer), part.buffer) for value in parsed.arrays.values() for part in parts(value)
+        #: What calls with the same key have in common, where that is known.
+        self.known: KnownCall | None = known
+        leases = [part.lease for value in parsed.arrays.values() for part in parts(value)]
+        self._destroyed = tuple(lease.destroyed for lease in leases)
+        # No other buffer can be mapped again, once it is not.
+        self._mappable = tuple(
+            lease.buffer for lease in leases if not lease.is_of_pool and lease.buffer.usage & _MAPPABLE
         )
 
     # ---- what it is ----
@@ -131,6 +150,12 @@ class BoundCall(Generic[ItemsT]):
         """The device it runs on."""
         return self._device
 
+    @functools.cached_property
+    def _leases(self) -> tuple[Lease, ...]:
+        """Of all memory that its commands use."""
+        own = self._bound_plan.leases
+        return (*(part.lease for value in self.arrays.values() for part in parts(value)), *own)
+
     def shapes(self) -> str:
         """Return names, lengths and datatypes of the arguments."""
         return ", ".join(f"{name} {array.datatype.name}[{array.size}]" for name, array in self.arrays.items())
@@ -139,7 +164,7 @@ class BoundCall(Generic[ItemsT]):
     def _named_notes(self) -> tuple[tuple[list[bool], str], ...]:
         """The note of each buffer's end, and what the buffer is in messages."""
         return tuple(
-            (destroyed_flag(part.buffer), f"{self.plan.primitive}'s {name}")
+            (part.lease.destroyed, f"{self.plan.primitive}'s {name}")
             for name, value in self.arrays.items()
             for part in parts(value)
         )
@@ -156,12 +181,18 @@ class BoundCall(Generic[ItemsT]):
         OverlapError
             If a repeated trial would read changed inputs.
         """
-        parsed = self.parsed
-        for destroyed, buffer in self._watched:
-            if destroyed[0] or buffer.map_state != "unmapped":
-                for array in parsed.arrays.values():
-                    check_usable(array, "STORAGE", self.name)
-        check_in_place(self.name, trials, parsed.in_place)
+        for destroyed in self._destroyed:
+            if destroyed[0]:
+                self._check_buffers()
+        for buffer in self._mappable:
+            if buffer.map_state != "unmapped":
+                self._check_buffers()
+        if trials > 1 or self._parsed is None:
+            check_in_place(self.name, trials, self.parsed.in_place)
+
+    def _check_buffers(self) -> None:
+        for array in self.parsed.arrays.values():
+            check_usable(array, "STORAGE", self.name)
 
     # ---- running ----
 
@@ -224,7 +255,7 @@ class BoundCall(Generic[ItemsT]):
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, trials: int, timing: TimingSession | None) -> dict[str, Any]:
         """As `record`, with options that were checked."""
-        watch_submission(encoder, self._named_notes, self.device)
+        watch_submission(encoder, self._named_notes, self.device, self._leases)
         observer = self._context.observer
         with device_errors(self.name, self.device):
             if observer is not None:
@@ -244,37 +275,46 @@ class BoundCall(Generic[ItemsT]):
     ) -> Run[Any]:
         """As `execute`, with options that were checked; `stack_level` leads a warning to the caller's line."""
         context, bound = self._context, self._bound_plan
+        if context.recorders and encoder is None:
+            recorder = context.recorder()
+            if recorder is not None and recorder.takes(
+                self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
+            ):
+                return self._hold_back(recorder, enable_gpu_timing, trials, stack_level)
         session = None
         if enable_gpu_timing or (observer is not None and observer.times_kernels(encoder)):
-            if context.has_timestamps:
-                session = context.timing_helper.session()
-            else:
-                context.warn_no_timestamps(stacklevel=stack_level)
-        timed = enable_gpu_timing or enable_cpu_timing
-        if timed:
-            compile_threads().finish()  # CPUs that compile would slow the host, and a GPU that is a CPU
+            session = context.session(stack_level + 1)
         cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
-        try:
-            if encoder is not None:
-                watch_submission(encoder, self._named_notes, self._device)
+        if encoder is None:
+            launch(self._device, bound, trials, session, cpu, observer, blocking=self._launch_blocking, doing=self.name)
+        else:
+            watch_submission(encoder, self._named_notes, self._device, self._leases)
+            with device_errors(self.name):
                 record_marked(bound, encoder, trials, session)
-            elif self._launch_blocking:
-                submit_blocking(self._device, bound, trials, session, cpu)
-            else:
-                submit(self._device, bound, trials, session, cpu, observer)
-        except BaseException as error:
-            if session is not None and encoder is None and not session.is_submitted():
-                session.abandon()
-            if isinstance(error, wgpu.GPUError):
-                raise device_error(error, self.name) from error
-            raise
         if observer is not None:
             observer.kernels(bound.plan, session, 0, trials, encoder)
         # An int of Python, so that whoever multiplies by it does so without the width of a numpy scalar.
-        measurement = Measurement(bound.plan, session, int(trials), cpu or {}) if timed else None
-        if measurement is not None:
+        plan, measurement = bound.plan, None
+        if enable_gpu_timing or enable_cpu_timing:
+            doubt = clock_doubt(self._device)
+            measurement = Measurement(plan.kernels, plan.work, session, int(trials), cpu or {}, doubt)
             self._last_timed = measurement
-        return Run(bound.plan, self.outputs, encoder, measurement)
+        return Run(plan, self.parsed.outputs, encoder, measurement)
+
+    def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int, stack_level: int) -> Run[Any]:
+        """Give the call to a batch or a capture."""
+        bound, parsed, context = self._bound_plan, self.parsed, self._context
+        plan = bound.plan
+        if not enable_gpu_timing:
+            recorder.add(self.name, bound, trials, parsed)
+            return Run(plan, parsed.outputs, None, None)
+        session = context.session(stack_level + 2)
+        spans = None if session is None else ReservedSpans(session, bound.labels)
+        recorder.add(self.name, bound, trials, parsed, spans)
+        note_work(self._device)  # by the time of the call; its submission follows soon
+        doubt = clock_doubt(self._device)
+        self._last_timed = measurement = Measurement(plan.kernels, plan.work, session, int(trials), {}, doubt)
+        return Run(plan, parsed.outputs, None, measurement)
 
     def get_timing_result(self) -> TimingResult:
         """Return the times of the last timed run; see `Run.get_timing_result`."""
@@ -287,17 +327,18 @@ class BoundCall(Generic[ItemsT]):
     def release(self) -> None:
         """Drop the arguments, so that their memory can be freed. The call cannot run afterwards."""
         self._parsed = None
-        self._watched = ()
+        self._destroyed = self._mappable = ()
         self.__dict__.pop("_named_notes", None)
+        self.__dict__.pop("_leases", None)
 
     def __repr__(self) -> str:
         return f"BoundCall({self.name}, {'released' if self._parsed is None else self.shapes()})"
 
 
-async def to_the_end(device: wgpu.GPUDevice, execute: Callable[[], Run[ItemsT]]) -> Run[ItemsT]:
+async def to_the_end(device: wgpu.GPUDevice, execute: Callable[[], RunT]) -> RunT:
     """Execute in a thread, wait there until the queue is idle, and return the run."""
 
-    def run() -> Run[ItemsT]:
+    def run() -> RunT:
         result = execute()
         wait_idle(device)
         return result

@@ -249,4 +249,6 @@ def check_usable(items: Items, usage: str, call: str) -> None:
 
 def parts(value: Any) -> tuple[Array, ...]:
     """Return the arrays of an argument: its chunks, or itself."""
+    if type(value) is Array:  # asked first: isinstance() takes long for an abstract class
+        return (value,)
     return value.chunks if isinstance(value, ChunkedArray) else (value,)

@@ -10,7 +10,7 @@ import contextlib
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -22,16 +22,18 @@ from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
 from ..backend.wgpu_native import parse_types_alone
 from ..errors import ArgumentError, GridwiseWarning
-from ..timing.queries import TimingHelper
+from ..timing.queries import TimingHelper, TimingSession
 from ..tuning.store import Findings
 from ..types.capabilities import Capabilities, LookbackVerdict
 from ..types.operator_base import Operator
-from .device import measure_capabilities
+from .compile_threads import compile_threads
+from .device import default_device, measure_capabilities
 from .executor import Executor
+from .memory import MemoryPool, MemoryStats
 from .observer import Observer
 from .transfers import Transfers
 
-__all__ = ["DeviceContext", "capabilities", "context_of", "timing_helper"]
+__all__ = ["DeviceContext", "capabilities", "context_of", "empty_cache", "memory_stats", "timing_helper"]
 
 _Made = TypeVar("_Made")
 
@@ -50,7 +52,12 @@ class DeviceContext:
         self.checked_operators: set[tuple[Operator, str]] = set()
         self._kept: dict[Hashable, Any] = {}
         self.transfers: Transfers = Transfers()
+        reference: weakref.ref[DeviceContext] = weakref.ref(self)
+        self.memory: MemoryPool = MemoryPool(device, lambda: _make_room(reference))
+        state_of(device).end.afterwards.append(self.memory.close)
         self.observer: Observer | None = None  # while one is open
+        #: As `DeviceState.recorders`.
+        self.recorders: dict[int, weakref.ref[Any]] = state_of(device).recorders
         #: Events that submitted themselves are numbered afterwards; up to which number the GPU has come by, so that
         #: an event can tell it while later work, of other threads too, is under way.
         self.events_recorded: int = 0
@@ -96,7 +103,8 @@ class DeviceContext:
         """Measured at first use."""
 
         def measure() -> Capabilities:
-            return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
+            with self.at_once():
+                return measure_capabilities(self.device, self.timing_helper if self.has_timestamps else None)
 
         return self.cached("capabilities", measure)
 
@@ -117,7 +125,29 @@ class DeviceContext:
             context = reference()
             return None if context is None else context.observer
 
-        return Executor(self.device, observer)
+        return Executor(self.device, self.memory, observer)
+
+    def make_room(self) -> None:
+        """Free the memory of plans, which are made again at their next use."""
+        executor = self._kept.get("executor")
+        if executor is not None:
+            executor.clear()
+
+    def recorder(self) -> Any:
+        """Return what takes the calls of this thread instead of the queue, a `CallRecorder`, or None."""
+        reference = self.recorders.get(threading.get_ident())
+        return None if reference is None else reference()
+
+    @contextlib.contextmanager
+    def at_once(self) -> Generator[None]:
+        """Let this thread's calls inside run at once, although a batch or a capture is open: for the library's own."""
+        thread = threading.get_ident()
+        recorder = self.recorders.pop(thread, None)
+        try:
+            yield
+        finally:
+            if recorder is not None:
+                self.recorders[thread] = recorder
 
     def number_event(self) -> int:
         """Return the number of an event that was submitted just now."""
@@ -130,6 +160,14 @@ class DeviceContext:
         with self._events_lock:
             self.events_done = max(self.events_done, number)
 
+    def session(self, stacklevel: int) -> TimingSession | None:
+        """Open a timing session; return None, with the warning of `warn_no_timestamps`, without timestamps."""
+        compile_threads().finish()  # CPUs that compile would slow the host, and a GPU that is a CPU
+        if self.has_timestamps:
+            return self.timing_helper.session()
+        self.warn_no_timestamps(stacklevel)
+        return None
+
     def warn_no_timestamps(self, stacklevel: int = 3) -> None:
         """Warn, once per device, that GPU times will be None; `stacklevel` leads to the user's line."""
         if not self._warned_no_timestamps:
@@ -141,14 +179,19 @@ class DeviceContext:
                 stacklevel=stacklevel,
             )
 
-    def read_buffer(self, buffer: wgpu.GPUBuffer, offset_bytes: int, out: np.ndarray) -> None:
-        """Copy from a GPU buffer into a contiguous numpy array; waits for the work that was submitted before."""
+    def read_buffer(
+        self, buffer: wgpu.GPUBuffer, offset_bytes: int, out: np.ndarray, *, is_fresh: bool = False
+    ) -> None:
+        """Copy from a GPU buffer into a contiguous numpy array; waits for the work that was submitted before.
+
+        `is_fresh` says that the memory of the array was never touched.
+        """
         observer = self.observer
         with (
             device_errors(f"reading {out.nbytes} bytes", self.device),
             observer.span("download", "transfer", bytes=out.nbytes) if observer else contextlib.nullcontext(),
         ):
-            self.transfers.download(self.device, buffer, offset_bytes, out, observer)
+            self.transfers.download(self.device, buffer, offset_bytes, out, observer, is_fresh=is_fresh)
 
     def write_buffer(self, buffer: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> None:
         """Copy a numpy array of one dimension into a GPU buffer; offset and size are multiples of 4 bytes."""
@@ -158,6 +201,12 @@ class DeviceContext:
             observer.span("upload", "transfer", bytes=items.nbytes) if observer else contextlib.nullcontext(),
         ):
             self.transfers.upload(self.device, buffer, offset_bytes, items, observer)
+
+
+def _make_room(reference: weakref.ref[DeviceContext]) -> None:
+    context = reference()
+    if context is not None:
+        context.make_room()
 
 
 _creation_lock = threading.Lock()
@@ -200,3 +249,48 @@ def timing_helper(device: wgpu.GPUDevice) -> TimingHelper:
         If the device was made without ``timestamp-query``.
     """
     return context_of(device).timing_helper
+
+
+def memory_stats(device: wgpu.GPUDevice | None = None) -> MemoryStats:
+    """Return how much memory of a device Arrays and primitives use, and how much is kept for the next ones.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+
+    Returns
+    -------
+    MemoryStats
+
+    Examples
+    --------
+    >>> import gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.empty(1000, "u32", device)
+    >>> gw.memory_stats(device).in_use_bytes
+    4096
+    >>> del x
+    >>> gw.memory_stats(device).cached_bytes
+    4096
+    """
+    return context_of(device if device is not None else default_device()).memory.stats()
+
+
+def empty_cache(device: wgpu.GPUDevice | None = None) -> int:
+    """Give the memory that is kept for later Arrays back to the device; waits for the GPU. Live Arrays keep theirs.
+
+    The library does this by itself where the device has too little memory for an Array. Call it where other libraries
+    or processes need the memory.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+
+    Returns
+    -------
+    int
+        How many bytes were given back.
+    """
+    return context_of(device if device is not None else default_device()).memory.empty()

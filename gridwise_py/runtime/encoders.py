@@ -5,6 +5,7 @@ from __future__ import annotations
 import wgpu
 
 from ..backend.device_errors import device_error, is_trouble
+from ..backend.raw_commands import check_open
 from ..backend.wgpu_native import device_of, encoder_fate, guard_queue
 from ..errors import ArgumentError, BufferUsageError
 from ..timing.queries import TimingSession
@@ -35,7 +36,7 @@ def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDe
             f"primitive.device.create_command_encoder()"
         )
     try:
-        encoder.insert_debug_marker(name)  # wgpu-py does not tell whether an encoder is finished
+        check_open(encoder)
     except wgpu.GPUError as error:
         if is_trouble(error):
             raise device_error(error, name) from error
@@ -46,7 +47,10 @@ def check_encoder(name: str, encoder: wgpu.GPUCommandEncoder, device: wgpu.GPUDe
 
 
 def watch_submission(
-    encoder: wgpu.GPUCommandEncoder, named_notes: tuple[tuple[list[bool], str], ...], device: wgpu.GPUDevice
+    encoder: wgpu.GPUCommandEncoder,
+    named_notes: tuple[tuple[list[bool], str], ...],
+    device: wgpu.GPUDevice,
+    leases: tuple[object, ...] = (),
 ) -> None:
     """Have the submission of a caller's encoder refused if a buffer is destroyed until then.
 
@@ -56,8 +60,10 @@ def watch_submission(
     named_notes : tuple of (list of bool, str)
         For each buffer the note of its end, and what messages call it.
     device : wgpu.GPUDevice
+    leases : tuple of Lease
+        Of all memory that the commands use: nobody else gets it until they are submitted, or gone.
     """
-    encoder_fate(encoder).needs(named_notes)
+    encoder_fate(encoder).needs(named_notes, leases)
     guard_queue(device)
 
 

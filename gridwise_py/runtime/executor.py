@@ -22,14 +22,15 @@ from ..backend.wgpu_native import submit, wait_idle
 from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
 from ..timing.queries import TimingSession
+from .encodable import Spans
+from .memory import Lease, MemoryPool
 from .observer import Observer
 from .pipelines import Pipeline, PipelineCache
 
-__all__ = ["BoundPlan", "BufferRange", "Executor"]
+__all__ = ["BindingKey", "BoundPlan", "BufferRange", "Executor"]
 
 _USAGE = wgpu.BufferUsage
 _OWN_USAGE = {
-    "scratch": _USAGE.STORAGE | _USAGE.COPY_SRC | _USAGE.COPY_DST,
     "params": _USAGE.UNIFORM | _USAGE.COPY_DST,
     "constant": _USAGE.STORAGE | _USAGE.COPY_SRC | _USAGE.COPY_DST,
 }
@@ -37,7 +38,8 @@ _MAX_PLANS = 256
 _MAX_PIPELINES = 256
 # Of the plans' own buffers; a sort's are as large as what it sorts, and wgpu does not say how much memory a GPU has.
 _MAX_OWN_BYTES = 2 << 30
-_MAX_BINDINGS = 16
+# Bind groups are small. A loop over some arrays meets each of them with a few blocks of the allocator.
+_MAX_BINDINGS = 64
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,14 @@ class _Transfer:
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
-    __slots__ = ("__weakref__", "labels", "own_buffers", "plan", "raw", "steps", "title")
+    __slots__ = ("__weakref__", "cost", "labels", "leases", "own_buffers", "plan", "raw", "steps", "title")
 
     def __init__(
         self,
         plan: Plan,
         steps: list[_Dispatch | _Transfer],
         own: tuple[wgpu.GPUBuffer, ...] = (),
+        leases: tuple[Lease, ...] = (),
         raw: RawCommands | None = None,
     ):
         self.plan: Plan = plan
@@ -86,16 +89,20 @@ class BoundPlan:
         self.raw: RawCommands | None = raw
         #: Those that are not a caller's: scratch, parameters and constants.
         self.own_buffers: tuple[wgpu.GPUBuffer, ...] = own
+        #: Of the scratch: while somebody may run the plan, it is nobody else's.
+        self.leases: tuple[Lease, ...] = leases
         self.steps: list[_Dispatch | _Transfer] = steps
         self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, _Dispatch))
         self.title: str = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
+        #: How much of a batch it is: its dispatches, and the MiB that it moves.
+        self.cost: int = len(steps) + (plan.work.moved_bytes >> 20)
 
     def encode(
         self,
         encoder: wgpu.GPUCommandEncoder,
         *,
         trials: int = 1,
-        timing: TimingSession | None = None,
+        timing: Spans | None = None,
     ) -> None:
         """Record the plan, each dispatch `trials` times.
 
@@ -159,7 +166,7 @@ def _transfer(encoder: wgpu.GPUCommandEncoder, step: _Transfer) -> None:
 
 
 #: Of each argument its name, and the buffer's number, offset and size.
-_BindingKey: TypeAlias = tuple[tuple[str, int, int, int], ...]
+BindingKey: TypeAlias = tuple[tuple[str, int, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -167,18 +174,16 @@ class _Binding:
     """A bound plan in the cache, and what drops it when a caller's buffer goes."""
 
     bound: BoundPlan
-    finalizers: tuple[weakref.finalize[..., wgpu.GPUBuffer], ...]
-
-    def detach(self) -> None:
-        for finalizer in self.finalizers:
-            finalizer.detach()
+    # Not `weakref.finalize`, whose list for the whole process would keep the device for as long as the buffers, which
+    # the device keeps.
+    watches: tuple[weakref.ref[wgpu.GPUBuffer], ...]
 
 
-def _drop(bindings: OrderedDict[_BindingKey, _Binding], key: _BindingKey) -> None:
-    """Forget a binding, and have the buffers of it that live on forget it, too."""
-    binding = bindings.pop(key, None)
-    if binding is not None:
-        binding.detach()
+def _watch(
+    buffer: wgpu.GPUBuffer, bindings: OrderedDict[BindingKey, _Binding], key: BindingKey
+) -> weakref.ref[wgpu.GPUBuffer]:
+    """Forget a binding when a buffer goes."""
+    return weakref.ref(buffer, lambda _: bindings.pop(key, None))
 
 
 class _PlanInstance:
@@ -189,25 +194,35 @@ class _PlanInstance:
         self.pipelines = executor.pipelines.get(plan)
         # Kept for plans of other lengths.
         self._siblings = executor.pipelines.get_siblings_ahead(plan)
-        self.own = {
-            spec.name: executor.make_buffer(f"{plan.primitive} {spec.name}", spec)
-            for spec in plan.buffers
-            if spec.role != "argument"
-        }
+        self.leases: list[Lease] = []
+        self.own = {spec.name: self._make(executor, spec) for spec in plan.buffers if spec.role != "argument"}
         self.own_bytes = sum(buffer.size for buffer in self.own.values())
-        self.bindings: OrderedDict[_BindingKey, _Binding] = OrderedDict()
+        self.bindings: OrderedDict[BindingKey, _Binding] = OrderedDict()
+
+    def _make(self, executor: Executor, spec: BufferSpec) -> wgpu.GPUBuffer:
+        label = f"{self.plan.primitive} {spec.name}"
+        if spec.role != "scratch":
+            return executor.make_buffer(label, spec)
+        lease = executor.take_scratch(label, spec.size_bytes)
+        self.leases.append(lease)
+        return lease.buffer
 
     def release(self) -> None:
-        """Have the callers' buffers forget this plan, which their finalizers would keep for as long as they live."""
-        for key in tuple(self.bindings):
-            _drop(self.bindings, key)
+        """Forget the bindings, for whose buffers' end nobody watches then."""
+        self.bindings.clear()
 
 
 class Executor:
     """Makes and keeps wgpu objects for plans on one device."""
 
-    def __init__(self, device: wgpu.GPUDevice, observer: Callable[[], Observer | None] = lambda: None):
+    def __init__(
+        self,
+        device: wgpu.GPUDevice,
+        memory: MemoryPool | None = None,
+        observer: Callable[[], Observer | None] = lambda: None,
+    ):
         self._device_reference = weakref.ref(device)
+        self.memory: MemoryPool = memory if memory is not None else MemoryPool(device)
         self._observer = observer
         self._lock = threading.RLock()
         # The least recently used first. Not an OrderedDict: going through one hashes each plan again, and an interrupt
@@ -291,6 +306,21 @@ class Executor:
                 raise
         return []  # to be compiled under the lock, where there is a way to make room
 
+    def find(self, plan: Plan, key: BindingKey) -> BoundPlan | None:
+        """Return a plan that is bound to these buffers already; the key is sorted by the arguments' names."""
+        with self._lock:
+            instance = self._plans.get(plan)
+            binding = None if instance is None else instance.bindings.get(key)
+            if instance is None or binding is None:
+                return None
+            self._note_use(instance)
+            instance.bindings.move_to_end(key)
+            return binding.bound
+
+    def _note_use(self, instance: _PlanInstance) -> None:
+        # By its own plan, not by the caller's equal one: `find` compares fast where both are the same object.
+        self._plans[instance.plan] = self._plans.pop(instance.plan)
+
     def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
         """Return `plan` on the given buffers, making what is missing.
 
@@ -315,27 +345,26 @@ class Executor:
             if instance is None:
                 instance = self._add(plan)
             else:
-                self._plans[plan] = self._plans.pop(plan)
+                self._note_use(instance)
             binding = instance.bindings.get(key)
             if binding is None:
                 bound = self._make_binding(instance, arguments)
                 # A bind group keeps its buffers' memory: it goes when the caller drops one of them.
-                finalizers = tuple(
-                    weakref.finalize(r.buffer, _drop, instance.bindings, key) for r in arguments.values()
-                )
-                for finalizer in finalizers:
-                    finalizer.atexit = False
-                binding = instance.bindings[key] = _Binding(bound, finalizers)
+                watches = tuple(_watch(r.buffer, instance.bindings, key) for r in arguments.values())
+                binding = instance.bindings[key] = _Binding(bound, watches)
                 while len(instance.bindings) > _MAX_BINDINGS:
-                    instance.bindings.popitem(last=False)[1].detach()
+                    instance.bindings.popitem(last=False)
             else:
                 instance.bindings.move_to_end(key)
             return binding.bound
 
     def _make_binding(self, instance: _PlanInstance, arguments: Mapping[str, BufferRange]) -> BoundPlan:
-        ranges = {name: (buffer, 0, buffer.size) for name, buffer in instance.own.items()} | {
-            name: (r.buffer, r.offset_bytes, r.size_bytes) for name, r in arguments.items()
-        }
+        # A block of memory may be larger than what the plan asks for.
+        ranges = {
+            spec.name: (instance.own[spec.name], 0, spec.size_bytes)
+            for spec in instance.plan.buffers
+            if spec.role != "argument"
+        } | {name: (r.buffer, r.offset_bytes, r.size_bytes) for name, r in arguments.items()}
         steps: list[_Dispatch | _Transfer] = []
         pipelines = iter(instance.pipelines)
         for step in instance.plan.steps:
@@ -361,7 +390,7 @@ class Executor:
             RawDispatch(s.label, s.pipeline, s.group, s.workgroups) for s in steps if isinstance(s, _Dispatch)
         ]
         raw = raw_commands(self.device, dispatches) if len(dispatches) == len(steps) else None
-        return BoundPlan(instance.plan, steps, tuple(instance.own.values()), raw)
+        return BoundPlan(instance.plan, steps, tuple(instance.own.values()), tuple(instance.leases), raw)
 
     def _dispatch(
         self, kernel: Kernel, pipeline: Pipeline, ranges: Mapping[str, tuple[wgpu.GPUBuffer, int, int]]
@@ -383,13 +412,20 @@ class Executor:
             ) from error
         return _Dispatch(kernel.label, pipeline.compute, group, kernel.workgroups)
 
-    def make_buffer(self, label: str, spec: BufferSpec) -> wgpu.GPUBuffer:
-        """Make a buffer that belongs to a plan, with its initial contents."""
+    def take_scratch(self, label: str, size_bytes: int) -> Lease:
+        """Return memory for a plan's temporary data, which holds zeros."""
+        self._note(size_bytes)
+        return self.memory.take_zeroed(size_bytes, label)
+
+    def _note(self, size_bytes: int) -> None:
         observer = self._observer()
         if observer is not None:
-            observer.allocated(spec.size_bytes)
-        if spec.words is None:
-            return self.device.create_buffer(label=label, size=spec.size_bytes, usage=_OWN_USAGE[spec.role])
+            observer.allocated(size_bytes)
+
+    def make_buffer(self, label: str, spec: BufferSpec) -> wgpu.GPUBuffer:
+        """Make a buffer for a plan's parameters or constants."""
+        self._note(spec.size_bytes)
+        assert spec.words is not None, "parameters and constants have contents"
         return self.device.create_buffer_with_data(
             label=label, data=np.array(spec.words, dtype=np.uint32), usage=_OWN_USAGE[spec.role]
         )

@@ -50,7 +50,7 @@ def check_overlaps(signature: Signature, arrays: Mapping[str, Items]) -> bool:
 
 def _places(value: Items) -> list[tuple[Any, ...]]:
     """Return where the items of an argument lie."""
-    return [(a.buffer.uid, a.offset_bytes, a.nbytes, a.datatype) for a in parts(value) if a.size]
+    return [(a.lease.buffer.uid, a.offset_bytes, a.nbytes, a.datatype) for a in parts(value) if a.size]
 
 
 def _overlapping(mine: Sequence[Array], others: Sequence[Array] | None = None) -> tuple[Array, Array] | None:
@@ -59,7 +59,7 @@ def _overlapping(mine: Sequence[Array], others: Sequence[Array] | None = None) -
         for b in mine[i + 1 :] if others is None else others:
             # In bytes: items of two arguments need not be of one size.
             if (
-                a.buffer is b.buffer
+                a.lease.buffer is b.lease.buffer
                 and a.size
                 and b.size
                 and a.offset_bytes < b.offset_bytes + b.nbytes

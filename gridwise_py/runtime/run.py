@@ -5,23 +5,26 @@ from __future__ import annotations
 import functools
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Generic
 
 import wgpu
 
+from ..backend.device_errors import device_error
 from ..backend.fork_guard import in_thread
 from ..backend.wgpu_native import submit_by, submit_is_wgpus, wait_idle, wait_method
 from ..errors import ArgumentError, TimingUnavailable
-from ..planning.plan import Plan
+from ..planning.plan import Kernel, Plan, Work
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from .chunked_array import ItemsT
 from .compile_threads import compile_threads
-from .executor import BoundPlan
+from .encodable import Encodable
+from .gpu_clock import ClockDoubt
 from .observer import Observer
 
-__all__ = ["Measurement", "Run", "bracket", "record_marked", "submit", "submit_blocking"]
+__all__ = ["Measurement", "Run", "Timed", "bracket", "launch", "record_marked", "submit", "submit_blocking"]
 
 
 def bracket(device: wgpu.GPUDevice, submit: Callable[[], Any]) -> tuple[int, int, int]:
@@ -46,23 +49,38 @@ def bracket(device: wgpu.GPUDevice, submit: Callable[[], Any]) -> tuple[int, int
 
 def submit(
     device: wgpu.GPUDevice,
-    bound: BoundPlan,
+    bound: Encodable,
     trials: int,
     session: TimingSession | None,
     cpu: dict[str, Any] | None,
     observer: Observer | None = None,
 ) -> None:
     """Encode and submit a plan; with `cpu`, bracket the submission and put the CPU's times there."""
+    if cpu is None and observer is None:
+        submit_by(device, _encoded(device, bound, trials, session), bound.title)
+    else:
+        _submit_observed(device, bound, trials, session, cpu, observer)
+    if session is not None:
+        session.submitted()
+
+
+def _submit_observed(
+    device: wgpu.GPUDevice,
+    bound: Encodable,
+    trials: int,
+    session: TimingSession | None,
+    cpu: dict[str, Any] | None,
+    observer: Observer | None,
+) -> None:
     begin = time.perf_counter_ns()
     send = _encoded(device, bound, trials, session)
+    encoded = time.perf_counter_ns()
     if cpu is None:
-        encoded = time.perf_counter_ns()
         submit_by(device, send, bound.title)
         if observer is not None:
             observer.past_step("encode", begin, encoded)
             observer.past_step("submit", encoded, time.perf_counter_ns())
     else:
-        encoded = time.perf_counter_ns()
         t0, t1, t2 = bracket(device, lambda: submit_by(device, send, bound.title))
         cpu.update(
             cpu_total_time_ns=float(t2 - t0),
@@ -74,12 +92,10 @@ def submit(
             steps = (("encode", begin, encoded), ("wait", encoded, t0), ("submit", t0, t1), ("wait", t1, t2))
             for step in steps:
                 observer.past_step(*step)
-    if session is not None:
-        session.submitted()
 
 
 def _encoded(
-    device: wgpu.GPUDevice, bound: BoundPlan, trials: int, session: TimingSession | None
+    device: wgpu.GPUDevice, bound: Encodable, trials: int, session: TimingSession | None
 ) -> Callable[[], object]:
     """Encode a plan, and return what submits it."""
     raw = bound.raw
@@ -91,8 +107,33 @@ def _encoded(
     return functools.partial(device.queue.submit, [encoder.finish()])
 
 
+def launch(
+    device: wgpu.GPUDevice,
+    bound: Encodable,
+    trials: int,
+    session: TimingSession | None,
+    cpu: dict[str, Any] | None,
+    observer: Observer | None,
+    *,
+    blocking: bool,
+    doing: str,
+) -> None:
+    """As `submit` or `submit_blocking`; after a failure, the queries are free, and the error is one of this library."""
+    try:
+        if blocking:
+            submit_blocking(device, bound, trials, session, cpu)
+        else:
+            submit(device, bound, trials, session, cpu, observer)
+    except BaseException as error:
+        if session is not None and not session.is_submitted():
+            session.abandon()
+        if isinstance(error, wgpu.GPUError):
+            raise device_error(error, doing) from error
+        raise
+
+
 def submit_blocking(
-    device: wgpu.GPUDevice, bound: BoundPlan, trials: int, session: TimingSession | None, cpu: dict[str, Any] | None
+    device: wgpu.GPUDevice, bound: Encodable, trials: int, session: TimingSession | None, cpu: dict[str, Any] | None
 ) -> None:
     """As `submit`, but step by step, waiting after each."""
     t0, _, t2 = bracket(device, lambda: bound.run_blocking(device, trials=trials, timing=session))
@@ -103,7 +144,7 @@ def submit_blocking(
 
 
 def record_marked(
-    bound: BoundPlan, encoder: wgpu.GPUCommandEncoder, trials: int, session: TimingSession | None
+    bound: Encodable, encoder: wgpu.GPUCommandEncoder, trials: int, session: TimingSession | None
 ) -> None:
     """Encode a plan on a caller's encoder, with a mark behind it by which its submission is seen."""
     try:
@@ -117,13 +158,23 @@ def record_marked(
 class Measurement:
     """What a timed call left to be read: timestamps on the GPU, and the CPU's times. Holds no arrays."""
 
-    __slots__ = ("_cpu", "_plan", "_result", "_session", "_trials")
+    __slots__ = ("_cpu", "_doubt", "_kernels", "_result", "_session", "_trials", "_work")
 
-    def __init__(self, plan: Plan, session: TimingSession | None, trials: int, cpu: dict[str, Any]):
-        self._plan = plan
+    def __init__(
+        self,
+        kernels: Sequence[Kernel],
+        work: Work | None,
+        session: TimingSession | None,
+        trials: int,
+        cpu: dict[str, Any],
+        doubt: ClockDoubt | None = None,
+    ):
+        self._kernels = kernels
+        self._work = work
         self._session = session
         self._trials = trials
         self._cpu = cpu
+        self._doubt = doubt
         self._result: TimingResult | None = None
 
     def result(self) -> TimingResult:
@@ -135,57 +186,35 @@ class Measurement:
                 for span in spans
                 if not span.valid
             )
-            kernels = self._plan.kernels
-            self._result = TimingResult(
-                tuple(kernel.label for kernel in kernels),
+            result = TimingResult(
+                tuple(kernel.label for kernel in self._kernels),
                 self._trials,
                 spans,
                 warnings=warnings,
-                workgroups=tuple(kernel.workgroups for kernel in kernels),
-                work=self._plan.work,
+                workgroups=tuple(kernel.workgroups for kernel in self._kernels),
+                work=self._work,
                 **self._cpu,
             )
-            self._session = None
+            if self._doubt is not None and self._kernels:
+                of_clock = self._doubt.warning(result.gpu_span_ns or result.cpu_total_time_ns)
+                result = replace(result, warnings=(*warnings, of_clock)) if of_clock is not None else result
+            self._result = result
+            self._session = self._doubt = None
         return self._result
 
 
-class Run(Generic[ItemsT]):
-    """One call of ``execute``, which returns it.
+class Timed:
+    """Something that ran, and perhaps was timed."""
 
-    Attributes
-    ----------
-    outputs : dict from str to Array or ChunkedArray
-    encoder : wgpu.GPUCommandEncoder or None
-        The caller's encoder; None if the primitive submitted its own.
-    plan : Plan
-        The plan that was executed.
-    """
+    __slots__ = ("_measurement",)
 
-    __slots__ = ("_measurement", "encoder", "outputs", "plan")
-
-    def __init__(
-        self,
-        plan: Plan,
-        outputs: dict[str, ItemsT],
-        encoder: wgpu.GPUCommandEncoder | None,
-        measurement: Measurement | None,
-    ):
-        self.plan: Plan = plan
-        self.outputs: dict[str, ItemsT] = outputs
-        self.encoder: wgpu.GPUCommandEncoder | None = encoder
+    def __init__(self, measurement: Measurement | None):
         self._measurement = measurement
 
     @property
     def measurement(self) -> Measurement | None:
         """What it left to be read; None if it was not timed."""
         return self._measurement
-
-    @property
-    def output(self) -> ItemsT:
-        """The output, or the first of several."""
-        if not self.outputs:
-            raise ArgumentError(f"{self.plan.primitive} has no output: it writes none of its arguments")
-        return next(iter(self.outputs.values()))
 
     def get_timing_result(self) -> TimingResult:
         """Return the times of this call; waits for its work to finish.
@@ -206,6 +235,40 @@ class Run(Generic[ItemsT]):
     async def get_timing_result_async(self) -> TimingResult:
         """Like `get_timing_result`, without blocking the event loop."""
         return await in_thread(self.get_timing_result)
+
+
+class Run(Timed, Generic[ItemsT]):
+    """One call of ``execute``, which returns it.
+
+    Attributes
+    ----------
+    outputs : dict from str to Array or ChunkedArray
+    encoder : wgpu.GPUCommandEncoder or None
+        The caller's encoder; None if the primitive submitted its own.
+    plan : Plan
+        The plan that was executed.
+    """
+
+    __slots__ = ("encoder", "outputs", "plan")
+
+    def __init__(
+        self,
+        plan: Plan,
+        outputs: dict[str, ItemsT],
+        encoder: wgpu.GPUCommandEncoder | None,
+        measurement: Measurement | None,
+    ):
+        self._measurement = measurement
+        self.plan: Plan = plan
+        self.outputs: dict[str, ItemsT] = outputs
+        self.encoder: wgpu.GPUCommandEncoder | None = encoder
+
+    @property
+    def output(self) -> ItemsT:
+        """The output, or the first of several."""
+        if not self.outputs:
+            raise ArgumentError(f"{self.plan.primitive} has no output: it writes none of its arguments")
+        return next(iter(self.outputs.values()))
 
     def __repr__(self) -> str:
         return f"Run({self.plan.primitive}, {', '.join(f'{k}={v!r}' for k, v in self.outputs.items())})"

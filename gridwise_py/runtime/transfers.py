@@ -11,12 +11,15 @@ A small transfer takes one staging buffer, or none: what threads and mapping cos
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
+import mmap
 import os
 import queue
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 import wgpu
@@ -42,7 +45,8 @@ _THREADS = 8  # more were not faster on 16 cores
 # Of a chunk, one for each thread. Two chunks at once keep 8 threads busy, and more pieces would ask for the GIL often.
 _PIECES = 4
 _PIECE_BYTES = 1 << 20  # a smaller piece is not worth a thread
-_INLINE_BYTES = 1 << 19
+_INLINE_BYTES = _PIECE_BYTES  # one piece only: a thread would do no more than this one
+_MADV_POPULATE_WRITE = 23  # Linux 5.14
 
 _DOING = "copying through a staging buffer"  # in messages
 
@@ -68,15 +72,44 @@ def usable_cpus() -> int:
     return os.cpu_count() or 1
 
 
+@functools.lru_cache(maxsize=1)
+def _madvise() -> Callable[[int, int, int], int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        madvise = ctypes.CDLL(None).madvise
+    except (OSError, AttributeError):
+        return None
+    madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return madvise
+
+
+def _find_pages(target: np.ndarray) -> None:
+    """Have the system find the pages of fresh memory all at once: less than a page fault for each.
+
+    The content stays as it is. Where the system does not know the request, the faults come with the copy.
+    """
+    madvise = _madvise()
+    if madvise is None:
+        return
+    begin = target.__array_interface__["data"][0]
+    first, end = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE, (begin + target.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    if end > first:
+        madvise(first, end - first, _MADV_POPULATE_WRITE)
+
+
 class _Piece:
     """A copy by a thread. It holds the staging buffer, so that the memory lives as long as the copy, whoever is
     interrupted meanwhile.
     """
 
-    __slots__ = ("_end", "_error", "_latch", "_source", "_staging", "_target", "wanted")
+    __slots__ = ("_end", "_error", "_is_fresh", "_latch", "_source", "_staging", "_target", "wanted")
 
-    def __init__(self, end: DeviceEnd, staging: wgpu.GPUBuffer, target: np.ndarray, source: np.ndarray):
+    def __init__(
+        self, end: DeviceEnd, staging: wgpu.GPUBuffer, target: np.ndarray, source: np.ndarray, *, is_fresh: bool
+    ):
         self._end, self._staging, self._target, self._source = end, staging, target, source
+        self._is_fresh = is_fresh  # the target's memory was never touched
         self._error: BaseException | None = None
         self.wanted: bool = True
         self._latch = threading.Lock()
@@ -89,6 +122,8 @@ class _Piece:
                 if not is_there:
                     raise lost_error("destroyed", _DOING)
                 if self.wanted:
+                    if self._is_fresh:
+                        _find_pages(self._target)
                     np.copyto(self._target, self._source, casting="equiv")
         except BaseException as error:
             self._error = error
@@ -168,7 +203,9 @@ class _Copies:
         for piece in self._started:
             piece.wait()
 
-    def start(self, staging: wgpu.GPUBuffer, target: np.ndarray, source: np.ndarray) -> list[_Piece]:
+    def start(
+        self, staging: wgpu.GPUBuffer, target: np.ndarray, source: np.ndarray, *, is_fresh: bool = False
+    ) -> list[_Piece]:
         """Begin to copy `source` to `target`, one of which is memory of `staging`."""
         if source.nbytes <= _INLINE_BYTES:
             _copy_here(self._device, target, source)
@@ -177,7 +214,8 @@ class _Copies:
         share = max(_PIECE_BYTES // source.itemsize, -(-source.size // min(_PIECES, self._threads)))
         pieces: list[_Piece] = []
         for first in range(0, source.size, share):
-            piece = _Piece(end, staging, target[first : first + share], source[first : first + share])
+            last = first + share
+            piece = _Piece(end, staging, target[first:last], source[first:last], is_fresh=is_fresh)
             workers.put(piece)
             self._started.append(piece)
             pieces.append(piece)
@@ -280,7 +318,7 @@ class Transfers:
             with step(observer, "copy to GPU", encoder, size):
                 encoder.copy_buffer_to_buffer(staging, 0, buffer, offset, size)
             with step(observer, "submit"):
-                submit(device, [encoder.finish()], "upload")
+                submit(device, [encoder.finish()], "upload", is_transfer=True)
 
         with self._up.lock, _Copies(device, self.threads) as copies:
             taken = self._up.take(chunk_bytes)
@@ -303,6 +341,8 @@ class Transfers:
         offset_bytes: int,
         out: np.ndarray,
         observer: Observer | None = None,
+        *,
+        is_fresh: bool = False,
     ) -> None:
         """Copy from a buffer into a numpy array; waits for the work that was submitted before.
 
@@ -316,6 +356,8 @@ class Transfers:
             Contiguous and writeable.
         observer : Observer, optional
             As for `upload`.
+        is_fresh : bool, default False
+            The memory of `out` was never touched, so that the system has to find its pages.
         """
         target = out.view(np.uint8).reshape(-1)
         if not target.size:
@@ -336,7 +378,7 @@ class Transfers:
                 encoder.copy_buffer_to_buffer(buffer, start, staging, 0, size_of(start))
             with step(observer, "submit"):
                 # Only before the first are there others' submissions that may take long.
-                submit(device, [encoder.finish()], "read", waited_for=number == 0)
+                submit(device, [encoder.finish()], "read", waited_for=number == 0, is_transfer=True)
 
         def map_and_copy(number: int, staging: wgpu.GPUBuffer, copies: _Copies) -> None:
             start = starts[number]
@@ -345,7 +387,8 @@ class Transfers:
             memory = np.frombuffer(staging.read_mapped(0, size_of(start), copy=False), dtype=np.uint8)
             low, high = max(begin, start), min(end, start + size_of(start))
             with step(observer, "copy from staging"):
-                started = copies.start(staging, target[low - begin : high - begin], memory[low - start : high - start])
+                part = target[low - begin : high - begin]
+                started = copies.start(staging, part, memory[low - start : high - start], is_fresh=is_fresh)
                 if observer is not None:
                     for piece in started:
                         piece.wait()
@@ -386,12 +429,14 @@ class Transfers:
                 for copy in copies.fill(staging, offset_bytes, items):
                     copy.result()
 
-    def empty(self, device: wgpu.GPUDevice, staging: wgpu.GPUBuffer, out: np.ndarray) -> None:
+    def empty(
+        self, device: wgpu.GPUDevice, staging: wgpu.GPUBuffer, out: np.ndarray, *, is_fresh: bool = False
+    ) -> None:
         """Copy the first bytes of a caller's buffer that is mapped for reading into a contiguous array."""
         if out.size:
             memory = np.frombuffer(staging.read_mapped(0, -(-out.nbytes // 4) * 4, copy=False), dtype=np.uint8)
             with _Copies(device, self.threads) as copies:
-                for copy in copies.start(staging, out.view(np.uint8), memory[: out.nbytes]):
+                for copy in copies.start(staging, out.view(np.uint8), memory[: out.nbytes], is_fresh=is_fresh):
                     copy.result()
 
     def _take_small(self, device: wgpu.GPUDevice, size_bytes: int) -> wgpu.GPUBuffer:

@@ -20,6 +20,7 @@ import numpy as np
 import wgpu
 
 from ..backend.device_errors import device_errors
+from ..backend.device_state import submit_pending
 from ..backend.fork_guard import check_process
 from ..backend.submission_marks import Mark, look, mark_of, read_words
 from ..backend.wgpu_native import tick_period_ns, wait_idle, write_timestamp
@@ -175,6 +176,7 @@ class TimingHelper:
         Waits for all submitted work. Called automatically when no query is free.
         """
         check_process()
+        submit_pending(self.device)
         with self._lock:
             look(self.device, [lease.mark for lease in self._leases if lease.mark is not None])
             owners = [owner for lease in self._leases if (owner := lease.owner()) is not None and not owner.is_read]
@@ -247,6 +249,7 @@ class TimingSession:
         self._lease = _Lease(self)
         self._ticks: np.ndarray | None = None
         self._submitted = False
+        self._failure: Exception | None = None
 
     @property
     def _pairs(self) -> list[_Pair]:
@@ -319,10 +322,12 @@ class TimingSession:
         """Whether the timestamps are already in host memory."""
         return self._ticks is not None
 
-    def abandon(self) -> None:
-        """Free the queries; the passes were never submitted and never will be."""
-        lease, self._lease, self._labels = self._lease, _Lease(self), []
-        self._helper._end(lease)
+    def abandon(self, because: Exception | None = None) -> None:
+        """Free the queries; the passes were never submitted and never will be. Reading raises, and gives the reason."""
+        self._failure = because
+        # Without the helper's lock, which another thread may hold while it waits for the caller of this: that the
+        # queries are free is noticed when some are needed.
+        self._lease, self._labels, self._submitted = _Lease(self), [], False
 
     def ticks(self) -> np.ndarray:
         """Return begin and end of each span, in ticks.
@@ -336,12 +341,17 @@ class TimingSession:
         ------
         TimingNotReady
             If the passes have not been submitted.
+        TimingUnavailable
+            If they could not be submitted.
         """
         if self._ticks is not None:
             return self._ticks
         check_process()
+        submit_pending(self._helper.device)
         with self._helper._lock:
             if self._ticks is None:
+                if self._failure is not None:
+                    raise TimingUnavailable(f"the timed passes never ran: {self._failure}") from self._failure
                 if not self.is_submitted():
                     raise TimingNotReady(
                         "the timed passes have not been submitted: submit the encoder they were recorded on "

@@ -99,7 +99,7 @@ class TimingResult:
     spans : tuple of Span
         The timestamps, in ticks.
     warnings : tuple of str
-        Reasons to doubt a number, such as a timestamp that went backwards.
+        Reasons to doubt the numbers: timestamps that went backwards, or a GPU that may have run at a low clock.
     workgroups : tuple of tuple of int
         Workgroup counts of each kernel's dispatch; empty if unknown.
     work : Work or None
@@ -178,7 +178,8 @@ class TimingResult:
         per = self.per_trial
         return (
             f"TimingResult(per trial of {self.trials}: {kernels or 'no kernels'}; "
-            f"GPU span {_format_ns(per.gpu_span_ns)}, CPU wall {_format_ns(per.cpu_total_time_ns)})"
+            f"GPU span {_format_ns(per.gpu_span_ns)}, CPU wall {_format_ns(per.cpu_total_time_ns)}"
+            f"{''.join(f'; doubtful: {clean(warning)}' for warning in self.warnings)})"
         )
 
     def _repr_html_(self) -> str:
@@ -231,4 +232,5 @@ def _kernel_args(result: TimingResult, i: int) -> dict[str, Any]:
         "workgroups": list(result.workgroups[i]) if result.workgroups else None,
         "trials": result.trials,
         "primitive_bytes": None if result.work is None else result.work.moved_bytes,
+        **({"warnings": list(result.warnings)} if result.warnings else {}),
     }

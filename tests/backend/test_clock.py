@@ -16,6 +16,7 @@ H200 = {"vendor": "NVIDIA", "vendor_id": 0x10DE, "device": "NVIDIA H200", "descr
 OUT_OF_MEMORY = 2
 NO_DEVICE = 100
 NO_CONTEXT = 201
+NOT_INITIALISED = 3
 
 
 class Cuda:
@@ -37,7 +38,8 @@ class Cuda:
         return 0
 
     def cuDeviceGetCount(self, count):
-        assert self.initialised
+        if not self.initialised:
+            return NOT_INITIALISED
         count._obj.value = len(self.names)
         return 0
 
@@ -55,6 +57,11 @@ class Cuda:
             return OUT_OF_MEMORY
         context._obj.value = 0xC0
         self.retained[gpu.value] += 1
+        return 0
+
+    def cuDevicePrimaryCtxGetState(self, gpu, flags, is_active):
+        assert self.initialised
+        is_active._obj.value = bool(self.retained[gpu.value])
         return 0
 
     def _release(self, gpu):
@@ -202,3 +209,38 @@ def test_the_library_that_is_loaded_is_the_drivers():
     if cuda is not None:
         assert cuda.cuDevicePrimaryCtxRetain
         assert cuda.cuDevicePrimaryCtxRelease_v2
+
+
+def test_whether_it_is_held_is_asked_without_making_anything(monkeypatch):
+    cuda = Cuda("NVIDIA A100", "NVIDIA H200")
+    monkeypatch.setattr(clock, "_load", lambda: pytest.fail("loaded"))
+    for loaded in (None, cuda):  # not loaded, and not initialised
+        monkeypatch.setattr(clock, "_loaded", lambda loaded=loaded: loaded)
+        assert not clock.is_held(H200)
+    assert not cuda.initialised
+    cuda.cuInit(ctypes.c_uint(0))
+    assert not clock.is_held(H200)
+    monkeypatch.setattr(clock, "_load", lambda: cuda)
+    held = clock.hold(H200, stacklevel=1)
+    assert clock.is_held(H200)
+    assert not clock.is_held(H200 | {"device": "NVIDIA A100"})
+    held.release()
+    assert not clock.is_held(H200)
+    cuda.retained[11] = 1  # by other CUDA code of this process
+    assert clock.is_held(H200)
+    monkeypatch.setattr(clock, "_loaded", lambda: pytest.fail("asked"))
+    assert not clock.is_held({"vendor": "AMD", "vendor_id": 0x1002, "device": "AMD Radeon", "description": ""})
+
+
+def test_it_is_not_held_if_one_of_several_that_may_be_meant_is_not(monkeypatch):
+    cuda = Cuda("NVIDIA H200", "NVIDIA H200")
+    cuda.cuInit(ctypes.c_uint(0))
+    monkeypatch.setattr(clock, "_loaded", lambda: cuda)
+    cuda.retained[10] = 1
+    assert not clock.is_held(H200)
+    cuda.retained[11] = 1
+    assert clock.is_held(H200)
+
+
+def test_the_library_is_looked_for_without_loading_it():
+    clock._loaded()  # raises on no system

@@ -274,12 +274,10 @@ def test_a_call_without_memory_leaves_what_was_bound(fresh_device, monkeypatch):
     output = gw.empty(X.size, "u32", fresh_device)
     scan.execute(input=x, output=output)
     longer = gw.asarray(np.ones(300_000, dtype=np.uint32), fresh_device)
-    plans = context_of(fresh_device).executor.counts["plans"]
     with monkeypatch.context() as patch:
         _failing_after(fresh_device, patch, 0)
         with pytest.raises(gw.DeviceMemoryError):
             scan.execute(input=longer, output=None)
-    assert context_of(fresh_device).executor.counts["plans"] == plans
     assert scan.execute().output.buffer is output.buffer
     np.testing.assert_array_equal(output.to_numpy(), PREFIX)
 

@@ -19,7 +19,7 @@ X = np.arange(1000, dtype=np.uint32)
 def _use(device):
     """Calls, reads, events, a caller's own encoder and buffers, waits, and what benchmarks keep."""
     from gridwise_py.bench.calibrate.calibration import fastest_canary_ns
-    from gridwise_py.bench.sampling.observers import observe
+    from gridwise_py.runtime.gpu_clock import observe
 
     x = gw.asarray(X, device)
     np.testing.assert_array_equal(gw.cumsum(x).to_numpy(), np.cumsum(X, dtype=np.uint32))

@@ -94,6 +94,27 @@ def test_a_forked_child_gets_one_clear_error_whatever_it_calls(device):
         assert status == "status 0", call
 
 
+def test_a_fork_inside_of_a_batch(device):
+    """What is held back is the parent's to submit, once; the child can leave the block."""
+    code = (
+        _USE
+        + """
+in_place = gw.Scan(device, strategy="reduce_then_scan").bind(input=x, output=x)
+opened = gw.batch(device)
+opened.__enter__()
+in_place.execute()
+in_child(lambda: device.queue.submit([]))
+in_child(lambda: in_place.execute())
+in_child(lambda: opened.__exit__(None, None, None))
+opened.__exit__(None, None, None)
+print((x.to_numpy() == np.cumsum(X)).all())
+"""
+    )
+    lines = _python(code).splitlines()
+    assert [line.split()[0] for line in lines[::2]] == ["ForkError", "ForkError", "returned", "True"], lines
+    assert lines[1::2] == ["status 0"] * 3
+
+
 def test_times_are_asked_for_in_a_child(device):
     """What the parent has read can be read; what it has not is the parent's."""
     code = (

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import re
 import threading
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +15,7 @@ from rich.console import Console
 import gridwise_py as gw
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.reader import read_results
-from gridwise_py.bench.sweep import isolate, runner
+from gridwise_py.bench.sweep import runner, worker
 from gridwise_py.bench.sweep.axes import axis_hint, collect_axes
 from gridwise_py.bench.sweep.budget import CHOICES_OF_N, CostModel, Schedule, choose_n
 from gridwise_py.bench.sweep.suite import (
@@ -22,12 +23,14 @@ from gridwise_py.bench.sweep.suite import (
     DEFAULT_AXES,
     DEFAULT_PRIMITIVES,
     Sweep,
+    in_processes,
     in_rounds,
     need_datatypes,
     plan_jobs,
     with_n,
 )
 from gridwise_py.cli import main
+from gridwise_py.cli.options import Duration
 from gridwise_py.cli.progress import BenchProgress, format_duration
 from helpers.results import measurement
 
@@ -181,17 +184,17 @@ def test_what_compiling_takes_is_learnt_from_other_primitives():
 def invented(monkeypatch, device):
     """Measurements of a CPU adapter that cost nothing."""
 
-    def measure(device, case, protocol, mode):
+    def measure(device, case, protocol, mode, check=True):
         return measurement(case.primitive, case.n, mode, datatype=case.datatype, op=case.op)
 
-    monkeypatch.setattr(isolate, "measure_case", measure)
+    monkeypatch.setattr(worker, "measure_case", measure)
     monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
     monkeypatch.setattr(runner, "copy_item_ns", lambda device: 6.0)
     return device
 
 
 def _bench(*words):
-    return CliRunner().invoke(main, ["bench", *map(str, words)])
+    return CliRunner().invoke(main, ["bench", "--processes", "1", *map(str, words)])
 
 
 def test_a_cpu_chooses_and_says_so(invented, tmp_path):
@@ -206,9 +209,9 @@ def test_a_cpu_chooses_and_says_so(invented, tmp_path):
     exponent = n.bit_length() - 1
     assert re.search(rf"9 cases on .*, about \d+ s\. n = 2\^{exponent}: .* within 60 s .*--n 2\^24", said), said
     # More time, another n; a file to resume from has its own.
-    more = _bench("--budget-s", 3600)
+    more = _bench("--budget", "1h")
     assert f"2^{exponent}" not in more.stdout
-    again = _bench("--budget-s", 3600, "--resume", path)
+    again = _bench("--budget", "1h", "--resume", path)
     assert again.exit_code == 0, again.output
     assert {entry.n for entry in read_results(path).results} == {n}
 
@@ -218,7 +221,7 @@ def test_an_n_that_is_asked_for_stays(invented, words, tmp_path):
     path = tmp_path / "a.json"
     shown = _bench("copy" if words[0] != "--suite" else "scan", *words, "--json", path)
     assert shown.exit_code == 0, shown.output
-    assert "--budget-s" not in shown.output
+    assert "--budget" not in shown.output
     ns = {entry.n for entry in read_results(path).results}
     assert ns == ({1 << 24} if words[0] != "--suite" else ns)
 
@@ -230,7 +233,7 @@ def test_a_gpu_keeps_its_usual_n(invented, monkeypatch, tmp_path):
 
     monkeypatch.setattr(runner, "context_of", lambda device: Context)
     path = tmp_path / "a.json"
-    shown = _bench("scan", "--json", path, "--budget-s", 1)
+    shown = _bench("scan", "--json", path, "--budget", 1)
     assert shown.exit_code == 0, shown.output
     assert "not measured" not in shown.output
     assert "n = 2^" not in shown.stderr, "nothing was chosen"
@@ -241,11 +244,70 @@ def test_what_does_not_fit_is_said_with_the_command_that_measures_it(invented, t
     if not gw.capabilities(invented).is_cpu:
         pytest.skip("a GPU")
     path = tmp_path / "a.json"
-    shown = _bench("--budget-s", 3, "--json", path)
+    shown = _bench("--budget", "3s", "--json", path)
     assert shown.exit_code == 0, shown.output
     wanted = r"sort u32 n=2\^10: not measured within 3 s\. gridwise bench sort --n 2\^10 --datatype u32 measures it"
     assert re.search(wanted, " ".join(shown.stdout.split()))
     assert len(read_results(path).results) < 9
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60.0), ("90", 90.0), ("1.5min", 90.0), ("2m", 120.0), ("1h", 3600.0)]
+)
+def test_a_budget_is_a_time(text, seconds):
+    assert Duration().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["0s", "ten", "5 days", "-5s", "1e9h", ""])
+def test_what_is_no_time_is_refused(text):
+    shown = _bench("copy", "--budget", text)
+    assert shown.exit_code == 2
+    assert "--budget" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "processes", "fills", "budget_s"),
+    [
+        ([], None, False, 60.0),
+        (["--processes", 4], 4, False, 60.0),
+        (["--budget", "2min"], None, True, 120.0),
+        (["--budget", "2min", "--processes", 4], 4, False, 120.0),
+        (["--budget-s", 30], None, False, 30.0),
+        (["--suite", "quick"], 1, False, 60.0),
+        (["--suite", "quick", "--processes", 2], 2, False, 60.0),
+    ],
+)
+def test_what_the_options_ask_for(monkeypatch, words, processes, fills, budget_s):
+    asked = []
+
+    def run_jobs(request, *_, **__):
+        asked.append(request)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run_jobs", run_jobs)
+    shown = CliRunner().invoke(main, ["bench", *map(str, words)])
+    assert (asked[0].processes, asked[0].fills_budget, asked[0].budget_s) == (processes, fills, budget_s)
+    assert ("deprecated" in shown.stderr) == ("--budget-s" in words)
+
+
+def test_the_processes_of_a_run_share_its_time():
+    """A CPU adapter still chooses an n that ends in time, and leaves a last process out rather than half of it."""
+    jobs = _jobs_at(1 << 16)
+    model = CostModel(replace(BENCH_PROTOCOL, timeout_s=1 / 3, warmup_s=0.1), 6.0)
+    n = choose_n(lambda n: in_processes(_jobs_at(n), 3, 0), model, 60.0)
+    assert 1 << 12 <= n <= choose_n(_jobs_at, model, 60.0)
+    clock = Clock()
+    schedule = Schedule(in_processes(jobs, 3, 0), model, clock, clock.now, 60.0)
+    ran = {0: 0, 1: 0, 2: 0}
+    for job in schedule.jobs:
+        if (fitted := schedule.fitted(job)) is not None:
+            assert fitted.case.n == 1 << 16
+            schedule.began()
+            clock.now += 2.5
+            schedule.finished(job, None)
+            ran[job.process] += 1
+    assert ran == {0: len(jobs), 1: len(jobs), 2: 0}
+    assert schedule.elapsed_s < 60
 
 
 def test_quiet_says_nothing_on_stderr(invented):

@@ -18,6 +18,7 @@ from gridwise_py.bench.sampling import measure
 from gridwise_py.bench.sampling import sampler as sampling
 from gridwise_py.bench.sampling.measure import measure_case
 from gridwise_py.bench.sampling.sampler import Sampler
+from gridwise_py.bench.sampling.samples import Samples
 from gridwise_py.bench.stats.series import StopReason
 from gridwise_py.planning.signature import Argument
 from gridwise_py.primitives.base import Primitive
@@ -163,8 +164,9 @@ def test_warm_up_goes_on_until_stationary(timed, device, scan, monkeypatch):
     assert any("not stationary" in w for w in m.warnings)
 
 
-def _canaries(monkeypatch, times_ns):
-    """The canary takes these times, in ns, and then the last of them: before and after each block."""
+def _canaries(monkeypatch, times_ns, on_cpu=False):
+    """The canary takes these times, in ns, and then the last of them: before and after each block, on a GPU."""
+    monkeypatch.setattr(measure, "Samples", lambda *args, **options: Samples(*args, on_cpu=on_cpu))
     times = itertools.chain(times_ns, itertools.repeat(times_ns[-1]))
     monkeypatch.setattr(Sampler, "_canary_time", lambda *_: CanaryTime(next(times), 1.0))
     monkeypatch.setattr(Sampler, "_clock_is_up", lambda *_: True)
@@ -203,6 +205,18 @@ def test_blocks_at_another_clock_are_left_out_and_taken_again(timed, scan, monke
     np.testing.assert_allclose(m.whole["gpu_span"].samples_ns, [*spans[3:6], *spans[9:]])
     assert len(m.whole["cpu_wall"].samples_ns) == 4
     assert any("6 of 12 samples were taken at another clock" in w for w in m.warnings)
+
+
+def test_on_a_cpu_no_sample_is_left_out_for_a_clock(timed, device, scan, monkeypatch):
+    """There the canary shows the other work of the machine, which is part of the noise."""
+    _canaries(monkeypatch, [3000.0, 1000.0, 1000.0, 1500.0], on_cpu=True)
+    m = gw.measure(scan, protocol=_protocol(), input=X)
+    assert (m.clock_moved, m.protocol["left_out_blocks"], m.protocol["block_samples"]) == (False, [], [3, 3])
+    assert not any("clock" in w for w in m.warnings)
+    asked = []
+    monkeypatch.setattr(measure, "Samples", lambda *args, **options: asked.append(options) or Samples(*args, **options))
+    gw.measure(scan, protocol=_protocol(), input=X)
+    assert asked == [{"on_cpu": gw.capabilities(device).is_cpu}]
 
 
 def test_a_clock_that_never_stands_still_is_told(timed, scan, monkeypatch):
@@ -422,7 +436,7 @@ def test_nothing_is_read_within_a_window(timed, device, scan, monkeypatch):
     context = type(context_of(device))
     read = context.read_buffer
     monkeypatch.setattr(sampling, "bracket", watched)
-    monkeypatch.setattr(context, "read_buffer", lambda *a: pytest.fail("read") if open_window else read(*a))
+    monkeypatch.setattr(context, "read_buffer", lambda *a, **o: pytest.fail("read") if open_window else read(*a, **o))
     from gridwise_py.timing import queries as timing
 
     words = timing.read_words

@@ -445,6 +445,7 @@ def test_a_run_that_is_killed_leaves_its_finished_cases(device, tmp_path):
     path = tmp_path / "out.json"
     path.write_text("the older file")
     words = ["bench", "copy", "--n", "1000,2000,3000,4000", "--warmup-s", "0", "--sampling-s", "0.2", "--trials", "1"]
+    words += ["--processes", "1"]
     run = subprocess.Popen(
         [sys.executable, "-m", "gridwise_py", *words, "--json", str(path), "--overwrite"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

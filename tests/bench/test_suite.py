@@ -1,7 +1,11 @@
 """Suites, the order of cases, what a failing case does to the others, and runs that are gone on with."""
 
+import io
 import json
+import os
+import signal
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -9,10 +13,14 @@ import pytest
 import gridwise_py as gw
 from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.report.console import make_console
+from gridwise_py.bench.report.table import results_table
+from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.reader import read_results
+from gridwise_py.bench.results.rounds import pooled
 from gridwise_py.bench.results.schema import check_document
 from gridwise_py.bench.results.writer import partial_path
-from gridwise_py.bench.sweep import isolate, runner
+from gridwise_py.bench.sweep import runner, worker
 from gridwise_py.bench.sweep import suite as suites
 from gridwise_py.bench.sweep.axes import collect_axes
 from gridwise_py.bench.sweep.runner import Request, RunProgress, run_jobs
@@ -21,6 +29,7 @@ from gridwise_py.bench.sweep.suite import (
     DEFAULT_AXES,
     Job,
     Sweep,
+    in_processes,
     in_rounds,
     load_suite,
     plan_jobs,
@@ -165,7 +174,7 @@ def invented(monkeypatch, device):
     """Measuring without the GPU; returns the list of what was measured. A case of 13 items fails."""
     seen = []
 
-    def measure(device, case, protocol, mode):
+    def measure(device, case, protocol, mode, check=True):
         seen.append(str(Job(case, mode, 0)))
         if case.n == 13:
             raise RuntimeError("thirteen")
@@ -173,7 +182,7 @@ def invented(monkeypatch, device):
             raise KeyboardInterrupt
         return measurement(case.primitive, case.n, mode, datatype=case.datatype, op=case.op)
 
-    monkeypatch.setattr(isolate, "measure_case", measure)
+    monkeypatch.setattr(worker, "measure_case", measure)
     monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
     monkeypatch.setattr(runner, "request_device", lambda adapter: device)
     return seen
@@ -266,12 +275,12 @@ def test_a_run_is_not_resumed_under_other_conditions(invented, tmp_path, change,
 def test_a_broken_device_is_replaced(monkeypatch, device):
     made = []
 
-    def measure(device, case, protocol, mode):
+    def measure(device, case, protocol, mode, check=True):
         if case.primitive == "copy":
             raise gw.DeviceError("lost")
         return measurement(case.primitive, case.n, mode)
 
-    monkeypatch.setattr(isolate, "measure_case", measure)
+    monkeypatch.setattr(worker, "measure_case", measure)
     monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
     monkeypatch.setattr(runner, "request_device", lambda adapter: made.append(adapter) or device)
     done = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT), "some")
@@ -285,7 +294,7 @@ def test_a_broken_device_is_replaced(monkeypatch, device):
 @pytest.mark.slow
 def test_isolated_cases_are_measured_as_others(device):
     job = Job(Case("copy", 1000, "u32"), Mode.BATCH, 4)
-    entry = isolate.measure_isolated(None, job, SHORT)
+    entry = worker.measure_isolated(None, job, SHORT)
     assert entry.correct is True
     assert entry.position == 4
     assert len(entry.samples) >= 2
@@ -302,15 +311,179 @@ def test_isolated_cases_are_measured_as_others(device):
     ],
 )
 def test_a_native_abort_is_the_error_of_its_case(device, monkeypatch, code, problem):
-    monkeypatch.setattr(isolate, "child_command", lambda out: [sys.executable, "-c", code])
-    monkeypatch.setattr(isolate, "CHILD_TIMEOUT_S", 0.5 if "sleep" in code else 60)
+    monkeypatch.setattr(worker, "worker_command", lambda: [sys.executable, "-c", code])
+    monkeypatch.setattr(worker, "CASE_TIMEOUT_S", 0.5 if "sleep" in code else 60)
     made = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT, isolate=True), None)
     assert [problem in entry.error for entry in made.results] == [True, True], made.results[0].error
     check_document(made.to_json(), "made")
 
 
+@pytest.mark.parametrize("state", ["held", "not held", "not applicable"])
+def test_a_run_says_whether_it_held_the_clock(device, monkeypatch, state):
+    inside, real = [], runner.measure_job
+
+    @contextmanager
+    def clock_held(_):
+        inside.append(True)
+        yield state
+        inside.append(False)
+
+    monkeypatch.setattr(runner, "clock_held", clock_held)
+    monkeypatch.setattr(runner, "measure_job", lambda *args: inside.append("job") or real(*args))
+    made = run_jobs(Request(_jobs("n=12", "datatype=u32"), SHORT, processes=1), None)
+    assert inside == [True, *["job"] * len(made.results), False]
+    assert made.context.clock == state
+    check_document(made.to_json(), "made")
+    console = make_console(file=io.StringIO(), width=120)
+    console.print(results_table(made))
+    legend = {"held": "clock was held", "not held": "clock was not held"}.get(state)
+    assert ("clock was" in console.file.getvalue()) == (legend is not None)
+    assert legend is None or legend in console.file.getvalue()
+
+
+# ---- several processes
+
+
+def test_each_process_has_the_rounds_in_an_order_of_its_own():
+    jobs = in_rounds(_jobs("n[pow2]=[0:9]", "datatype=u32"), 2, seed=0)
+    visits = in_processes(jobs, 3, seed=0)
+    assert visits[: len(jobs)] == jobs
+    assert visits == in_processes(jobs, 3, seed=0) != in_processes(jobs, 3, seed=1)
+    by_process = [[job for job in visits if job.process == process] for process in range(3)]
+    plain = [[replace(job, process=0) for job in of_one] for of_one in by_process]
+    assert all(sorted(map(repr, of_one)) == sorted(map(repr, jobs)) for of_one in plain)
+    assert plain[0] != plain[1] != plain[2]
+    assert [job.round for job in plain[2]] == [job.round for job in jobs]
+    assert [replace(job, process=0) for job in in_processes(jobs, 2, seed=None)] == jobs * 2
+    assert [job.checks for job in visits] == [True] * len(jobs) + [False] * 2 * len(jobs)
+    with pytest.raises(gw.ArgumentError, match="a run has at most 1,000,000"):
+        in_processes(jobs, 1_000_000, None)
+
+
+#: A worker that measures nothing: it answers, says its process's number, and dies where the test says.
+_WORKER = """
+import json, os, sys
+made = json.loads(os.environ["MADE"])
+print("noise of a driver", file=sys.stderr)
+sys.stdin.readline()
+print("{}", flush=True)
+for line in sys.stdin:
+    job = json.loads(line)
+    if [job["process"], job["case"]["n"]] == made["dies_at"]:
+        print("no luck", file=sys.stderr)
+        sys.stderr.flush()
+        os.abort()
+    result = {**made["result"], "n": job["case"]["n"], "warnings": [str(os.getpid())]}
+    result |= {name: job[name] for name in ("position", "process", "round")}
+    print(json.dumps({"result": result}), flush=True)
+"""
+
+
+@pytest.fixture
+def workers(monkeypatch, device):
+    """Make workers of `_WORKER` that die at a process and an n."""
+
+    def use(*dies_at):
+        result = result_of(measurement("copy", 1, Mode.BATCH, op=None)).to_json()
+        monkeypatch.setenv("MADE", json.dumps({"result": result, "dies_at": dies_at}))
+
+    monkeypatch.setattr(worker, "worker_command", lambda: [sys.executable, "-c", _WORKER])
+    monkeypatch.setattr(runner, "calibrate_run", lambda device, sizes, cold: None)
+    monkeypatch.setattr(runner, "request_device", lambda adapter: device)
+    return use
+
+
+def _copies(*sizes):
+    return [Job(Case("copy", n, "u32"), Mode.BATCH, position) for position, n in enumerate(sizes)]
+
+
+def test_each_process_of_a_run_is_one(workers, tmp_path):
+    workers()
+    path = tmp_path / "out.json"
+    run_jobs(Request(_copies(1, 2, 3), SHORT, processes=3, order_seed=0), None, json_path=path)
+    document = read_results(path)
+    assert document.planned == len(document.results) == 9
+    ids = {process: {r.warnings for r in document.results if r.process == process} for process in range(3)}
+    assert all(len(of_one) == 1 for of_one in ids.values()), ids
+    assert len(set.union(*ids.values()) | {(str(os.getpid()),)}) == 4, "each is another, and none is this one"
+    assert document.protocol["timeout_s"] == pytest.approx(SHORT.timeout_s / 3), "they share the time of a case"
+
+
+def test_a_process_that_dies_says_so_and_the_others_stay(workers):
+    workers(1, 2)
+    made = run_jobs(Request(_copies(1, 2, 3), SHORT, processes=3), None)
+    errors = {(r.process, r.n): r.error for r in made.results if r.error}
+    assert errors == {(1, 2): "process 2 was ended by SIGABRT: no luck"}
+    assert len(made.results) == 9
+    check_document(made.to_json(), "made")
+
+
+def test_an_interrupt_ends_the_worker(workers, monkeypatch):
+    workers()
+    made = []
+
+    class Interrupted(worker.Worker):
+        def measure(self, job):
+            made.append(self._process)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "Worker", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(Request(_copies(1), SHORT, processes=2), None)
+    assert made[0].returncode == -signal.SIGKILL
+
+
+def test_a_resumed_run_continues_with_the_processes_that_lack(workers, tmp_path):
+    workers(1, 2)
+    path = tmp_path / "out.json"
+    request = Request(_copies(1, 2), SHORT, processes=2)
+    run_jobs(request, None, json_path=path)
+    before = {(r.process, r.n): r.warnings for r in read_results(path).results}
+    workers()
+    run_jobs(request, None, json_path=path, resume_from=path)
+    after = {(r.process, r.n): r.warnings for r in read_results(path).results}
+    assert [key for key in before if before[key] != after[key]] == [(1, 2)]
+
+
+def test_a_budget_is_filled_with_whole_processes(workers, monkeypatch, tmp_path):
+    """The first two have two rounds; what they show decides about the rounds of the others."""
+    workers()
+    path = tmp_path / "out.json"
+    monkeypatch.setattr(runner, "MOST_PROCESSES", 6)
+    request = Request(_copies(1, 2), SHORT, processes=None, fills_budget=True, budget_s=300.0)
+    run_jobs(request, None, json_path=path)
+    document = read_results(path)
+    rounds = {p: [r.round for r in document.results if r.process == p and r.n == 1] for p in range(6)}
+    assert rounds == {0: [0, 1], 1: [0, 1], **{p: [0] for p in range(2, 6)}}, "equal times gain nothing by rounds"
+    assert document.planned == len(document.results) == 16
+    assert [(one.position, one.processes, one.visits) for one in document.levels] == [(0, 6, 8), (1, 6, 8)]
+    # No room for a second process.
+    path.unlink()
+    run_jobs(replace(request, budget_s=2.0), None, json_path=path)
+    assert {r.process for r in read_results(path).results} == {0}
+
+
+def test_an_edited_shader_is_noticed(workers):
+    workers()
+    made = run_jobs(Request(_copies(1), SHORT, processes=2), None)
+    changed = replace(made.results[1], shaders_sha256=("1" * 64,))
+    (one,) = pooled(made).results
+    assert not any("shaders changed" in warning for warning in one.warnings)
+    (one,) = pooled(replace(made, results=(made.results[0], changed))).results
+    assert any("shaders changed" in warning for warning in one.warnings)
+
+
+@pytest.mark.slow
+def test_workers_measure_as_this_process_does(device):
+    made = run_jobs(Request(_copies(1000, 2000), SHORT, processes=2), None)
+    assert [(r.process, r.n, r.checked, r.error) for r in made.results] == [
+        (0, 1000, True, None), (1, 1000, False, None), (0, 2000, True, None), (1, 2000, False, None),
+    ]  # fmt: skip
+    assert all(r.correct and r.samples for r in made.results)
+
+
 def test_an_error_in_a_child_is_that_of_its_case(device):
     job = Job(Case("copy", 1 << 40, "u32"), Mode.BATCH, 0)
-    entry = isolate.measure_isolated(None, job, SHORT)
+    entry = worker.measure_isolated(None, job, SHORT)
     assert "Error" in entry.error
     assert entry.correct is False

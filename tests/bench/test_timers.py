@@ -295,7 +295,7 @@ def test_a_command_that_is_cut_off_leaves_what_it_has(device, require, tmp_path,
     result = CliRunner().invoke(main, ["timers", *map(str, words), "--json", str(out), "--overwrite"])
     assert result.exit_code == 130
     partial = tmp_path / "t.partial.json"
-    assert f"what was measured is in {partial}" in result.stderr
+    assert f"the samples so far are in {partial}" in result.stderr
     found = json.loads(partial.read_text())
     assert not found["complete"]
     first, second = found["workloads"]

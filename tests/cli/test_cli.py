@@ -12,7 +12,7 @@ import gridwise_py as gw
 from gridwise_py.bench.results.reader import read_results
 from gridwise_py.cli import main
 
-SHORT = ["--warmup-s", "0", "--sampling-s", "0", "--trials", "2"]
+SHORT = ["--processes", "1", "--warmup-s", "0", "--sampling-s", "0", "--trials", "2"]
 
 
 def _run(*words):
@@ -71,7 +71,7 @@ def test_a_sweep_and_its_file(device, tmp_path):
 
 def test_a_suite(device, tmp_path):
     (tmp_path / "tiny.toml").write_text(
-        "[protocol]\nwarmup_s = 0\ntimeout_s = 0.001\nbatch_trials = 3\n"
+        "processes = 1\n[protocol]\nwarmup_s = 0\ntimeout_s = 0.001\nbatch_trials = 3\n"
         "[[sweep]]\nprimitives = ['scan']\naxes = ['n=100', 'datatype=u32']\n"
     )
     path = tmp_path / "out.json"
@@ -94,7 +94,7 @@ def test_a_suite_is_narrowed(device, tmp_path):
         "[[sweep]]\nprimitives = ['reduce']\naxes = ['n=2^29']\n"
     )
     path = tmp_path / "out.json"
-    words = ["--suite", tmp_path / "tiny.toml", "scan", "-a", "n=10,20", "--mode", "hot"]
+    words = ["--suite", tmp_path / "tiny.toml", "scan", "-a", "n=10,20", "--mode", "hot", "--processes", 1]
     result = _run("bench", *words, "--json", path, "--order", "given")
     assert result.exit_code == 0, result.output
     found = [(entry.primitive, entry.n, entry.mode) for entry in read_results(path).results]

@@ -30,7 +30,7 @@ CEILINGS = {
     "cache_bytes": None,
 }  # fmt: skip
 HUGE = 10**400
-SHORT = ["--warmup-s", "0", "--sampling-s", "0", "--trials", "1", "--datatype", "u32"]
+SHORT = ["--processes", "1", "--warmup-s", "0", "--sampling-s", "0", "--trials", "1", "--datatype", "u32"]
 #: What each command is called with: the file of the test, and a good one beside it.
 READERS = {
     "compare": ["compare", "bad.json", "good.json"],
@@ -452,7 +452,8 @@ def test_no_ending_is_taken_for_a_verdict(run, monkeypatch, command, error, code
         raise error
 
     monkeypatch.setattr(main.commands[command], "invoke", fail)
-    result = run([command, *READERS.get(command, [command])[1:]], _document())
+    words = {"ab": ["ab", ".", "."], **READERS}.get(command, [command])
+    result = run([command, *words[1:]], _document())
     assert said in _one_line(result, code, internal=True)
 
 

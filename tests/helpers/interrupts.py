@@ -33,7 +33,9 @@ X = np.random.default_rng(0).integers(0, 1 << 32, 5000, dtype=np.uint32)
 SUMS = np.cumsum(X, dtype=np.uint32)
 x = gw.asarray(X, device)
 LARGE = np.arange((9 << 20) // 4, dtype=np.uint32)  # several chunks, by several threads
+LARGE_SUMS = np.cumsum(LARGE, dtype=np.uint32)
 large = gw.asarray(LARGE, device)
+pinned, up = gw.empty(X.size, "u32", device), gw.pinned_empty(X.size, "u32", "up", device)
 scan, sort, reduce = gw.Scan(device), gw.Sort(device), gw.Reduce(device)
 protocol = gw.SamplingProtocol(
     samples=5, warmup_s=0.001, max_warmup_s=0.002, timeout_s=0.05, check_unit=False, canary_passes=1
@@ -74,6 +76,21 @@ def job_stream() -> None:
     check_equal(np.concatenate(list(gw.stream(scan, iter(np.array_split(X, 3))))), SUMS)
 
 
+def job_windows() -> None:
+    """A one-shot function on several windows, with staging memory that is kept."""
+    out = np.empty_like(LARGE)
+    check_equal(gw.cumsum(LARGE, out=out, device=device), LARGE_SUMS)
+    assert gw.sum(LARGE, device=device) == LARGE_SUMS[-1]
+
+
+def job_pinned() -> None:
+    with up.mapped() as items:
+        items[:] = X
+    down = gw.pinned_empty(X.size, "u32", "down", device)
+    with pinned.copy_from(up).to_numpy(out=down).mapped() as items:
+        check_equal(items, X)
+
+
 def job_sort() -> None:
     check_equal(sort.execute(input=x).output.to_numpy(), np.sort(X))
 
@@ -104,10 +121,54 @@ def job_measure() -> None:
     assert gw.measure(scan, protocol=protocol, input=x).correct
 
 
+def job_batch() -> None:
+    """Whatever is interrupted, the calls that returned are done once: `steps` counts them."""
+    array, items = gw.asarray(X, device), X
+    copy, in_place = gw.Copy(device), gw.Scan(device, strategy="reduce_then_scan")
+    try:
+        with gw.batch(device):
+            for _ in range(3):
+                in_place.execute(input=array, output=array)
+                items = np.cumsum(items, dtype=np.uint32)
+            copied = copy.execute(input=array).output
+            timing = in_place.execute(input=array, output=array, enable_gpu_timing=timed)
+            items = np.cumsum(items, dtype=np.uint32)
+    finally:
+        CALLED.append((array, items))
+    check_equal(array.to_numpy(), items)
+    assert copied.size == X.size
+    if timed:
+        assert timing.get_timing_result().gpu_span_ns is not None
+
+
+#: What interrupted batches have left: an array, and what it holds if each call that returned was done once. A call
+#: that was interrupted itself may have been done or not.
+CALLED: list[tuple[gw.Array, np.ndarray]] = []
+
+
+def check_batches() -> None:
+    for array, items in CALLED:
+        found = array.to_numpy()
+        if not np.array_equal(found, items):
+            check_equal(found, np.cumsum(items, dtype=np.uint32))
+    CALLED.clear()
+
+
+def job_sequence() -> None:
+    with gw.capture(device) as sequence:
+        y = scan.execute(input=x).output
+        z = sort.execute(input=x).output
+    sequence.execute(enable_gpu_timing=timed)
+    with gw.batch(device):
+        sequence.execute()
+    check_equal(y.to_numpy(), SUMS)
+    check_equal(z.to_numpy(), np.sort(X))
+
+
 JOBS: dict[str, Callable[[], None]] = {
     name.removeprefix("job_"): value for name, value in list(globals().items()) if name.startswith("job_")
 }
-CHECKS = (job_to_numpy, job_timed, job_asarray, check_large)
+CHECKS = (job_to_numpy, job_timed, job_asarray, check_large, check_batches, job_pinned)
 
 
 def interrupt_at(job: Callable[[], None], place: int) -> tuple[str | None, int]:
@@ -146,6 +207,9 @@ def interrupt_at(job: Callable[[], None], place: int) -> tuple[str | None, int]:
 def look_after(pairs: int) -> list[str]:
     """Return what is not as it was before the interrupt."""
     context, found = context_of(device), []
+    if context.recorders:
+        context.recorders.clear()
+        found.append("a batch or a capture stays open")
     if not gc.isenabled():
         gc.enable()
         found.append("the garbage collector stays off")

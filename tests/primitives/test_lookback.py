@@ -133,7 +133,7 @@ def test_the_state_is_left_ready_for_the_next_dispatch(device, state, tickets):
     own = context_of(device).executor._plans[plan].own
     for dispatches in range(1, 20):
         control, states = (gw.Array(own[name], "u32").to_numpy() for name in ("control", "states"))
-        np.testing.assert_array_equal(control, [0, 0, dispatches % 8, 0])
+        np.testing.assert_array_equal(control[:4], [0, 0, dispatches % 8, 0])
         # Every tile has posted: so a word of another epoch is never older than one dispatch.
         assert states[:100].all()
         scan.execute()

@@ -271,7 +271,7 @@ def test_a_single_block_posts_nothing(device, require, state):
         assert_same(run.output.to_numpy(), reduce_reference("add", x))
         own = context_of(device).executor._plans[run.plan].own
         control, states = (gw.Array(own[name], "u32").to_numpy() for name in ("control", "states"))
-        np.testing.assert_array_equal(control, [0, 0, epochs, 0])
+        np.testing.assert_array_equal(control[:4], [0, 0, epochs, 0])
         assert states.any() == (tiles > 1)
 
 

@@ -311,7 +311,7 @@ def test_repeating_a_call_makes_no_wgpu_object(device, needs, monkeypatch, strat
         scan.execute(**shorter, trials=trials)
         scan.execute(**arrays, trials=trials)
         scan.execute(trials=trials)
-    gw.empty(1, "u32", device)
+    gw.empty(1, "u32", device, label="not reused")
     assert made == ["create_buffer"], "the one of the line above, which shows that the watch works"
     assert context_of(device).executor.counts == counts
     assert_same(arrays["output"].to_numpy(), scan_reference("add", x))

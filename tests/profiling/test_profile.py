@@ -104,7 +104,7 @@ def test_transfers_and_allocations(timed):
     assert rows["download", "transfer"].calls == 1
     for name in ("copy to GPU", "copy to host"):
         assert rows[name, "copy"].gpu_time_total_ns > 0
-    assert rows["all", "region"].allocated_bytes == 2 * x.buffer.size
+    assert rows["all", "region"].allocated_bytes == 2 * -(-x.nbytes // 16) * 16, "what was asked for, not whole blocks"
     assert rows["copy to staging", "host"].cpu_time_total_ns > 0
 
 

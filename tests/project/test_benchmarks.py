@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import subprocess
 import sys
 import time
 import types
@@ -305,12 +306,76 @@ def test_the_clock_is_measured_before_while_and_after_it_is_held(device, tmp_pat
     monkeypatch.setattr(script, "CALLS", 3)
     monkeypatch.setattr(script, "WARM_UP_CALLS", 1)
     monkeypatch.setattr(script, "FALL_S", 0.01)
+    monkeypatch.setattr(script, "BUSY_S", 0.01)
+    monkeypatch.setattr(script, "RESTS_S", (0.0, 0.002))
+    monkeypatch.setattr(script, "N", 1000)
     path = tmp_path / "clock.json"
     done = CliRunner().invoke(script.main, ["--json", str(path)])
     assert done.exit_code == 0, done.output
     rows = json.loads(path.read_text())["results"]
     assert [row["rest_s"] for row in rows] == list(script.RESTS_S)
     assert all(row[key] > 0 for row in rows for key in ("before_ns", "held_ns", "after_ns", "hold_ns"))
+    if gw.capabilities(device).is_cpu:
+        assert not any(row[key] for row in rows for key in ("before_warned", "held_warned", "after_warned"))
+    monkeypatch.setattr("gridwise_py.runtime.gpu_clock._follows_load", lambda device: True)
+    scan = gw.Scan(gw.request_device())
+    scan.execute(input=gw.asarray(np.arange(100, dtype=np.uint32), scan.device))
+    assert script.calls(scan, 0.002).warned == 1, "the script looks for the words of the warning"
+
+
+# ---- the study of gridwise ab
+
+
+@pytest.mark.slow
+def test_the_slower_copy_does_two_percent_more(device, tmp_path):
+    """More blocks and more dispatches; the results are the same."""
+    study = _script("ab_study")
+    root = study.slower_copy(tmp_path)
+    program = """
+import json, numpy as np, gridwise_py as gw
+from gridwise_py.runtime.executor import BoundPlan
+device = gw.default_device()
+x = gw.asarray(np.arange(400_000, dtype=np.uint32), device)
+add, total = gw.VectorAdd(device), gw.Reduce(device)
+out = add.execute(a=x, b=x).output.to_numpy()
+assert (out == 2 * x.to_numpy()).all()
+encoder = device.create_command_encoder()
+call = total.bind(input=x)
+count = []
+class Counting:
+    def __getattr__(self, name):
+        return lambda *args, **kwargs: self if name == "begin_compute_pass" else count.append(name)
+BoundPlan.encode(call.bound_plan, Counting(), trials=100)
+(kernel,) = add.bind(a=x, b=x).plan.kernels
+print(json.dumps([kernel.workgroups[0], count.count("dispatch_workgroups") / len(call.bound_plan.labels)]))
+"""
+    found = {}
+    for name, folder in (("this", study.ROOT), ("slower", root)):
+        environment = study.find_environment(str(folder))
+        command = [sys.executable, "-P", "-c", program]
+        done = subprocess.run(command, env=environment.variables(), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        found[name] = json.loads(done.stdout.splitlines()[-1])
+    (blocks, dispatches), (more_blocks, more_dispatches) = found["this"], found["slower"]
+    assert more_blocks == blocks + blocks // 50 > blocks
+    assert (dispatches, more_dispatches) == (100, 102)
+
+
+@pytest.mark.slow
+def test_the_study_of_ab_counts_rows(device, tmp_path, monkeypatch):
+    study = _script("ab_study")
+    monkeypatch.setattr(
+        study,
+        "jobs",
+        lambda is_cpu, name: [study.Job(study.Case.build("copy", 500, "u32", "add"), study.Mode.BATCH, 0)],
+    )
+    path = tmp_path / "study.json"
+    done = CliRunner().invoke(study.main, ["--times", "1", "--pairs", "2", "--json", str(path)])
+    assert done.exit_code == 0, done.output
+    document = json.loads(path.read_text())
+    assert [(run["study"], len(run["rows"])) for run in document["runs"]] == [("same", 1), ("slower", 1)]
+    merged = CliRunner().invoke(study.main, ["--merge", str(path), "--merge", str(path)])
+    assert "same: 2 runs, 2 rows" in merged.output
 
 
 # ---- the tables of docs/benchmarks.md
@@ -832,3 +897,23 @@ def test_a_wrong_result_is_not_drawn():
     assert (row["side"], row["rate"]) == ("gridwise_py", 32.0)
     with pytest.raises(script.click.UsageError, match="nothing to draw"):
         script.picture({"results": [result]})
+
+
+def test_the_host_path_is_measured(device, tmp_path):
+    path = tmp_path / "host_path.json"
+    done = _run("host_path", "--n", 3000, "--sizes", "2^12", "--rounds", 1, "--json", path)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert {row["part"] for row in rows} == {"transfers", "one-shot", "memory"}
+    assert all(row["median_ns"] > 0 and len(row["samples_ns"]) == 1 for row in rows)
+    wrong = _run("host_path", "--parts", "sums")
+    assert wrong.exit_code == 2
+    assert "known are transfers" in wrong.output
+
+
+def test_both_ways_of_small_transfers_are_measured(device, tmp_path):
+    path = tmp_path / "transfers.json"
+    done = _run("transfers", "--sizes", "2^16", "--threads", "2", "--rounds", 1, "--json", path)
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(path.read_text())["results"]
+    assert {"up_small", "up_ring", "down_small", "down_ring"} <= set(row["gbytes_per_s"])

@@ -1,4 +1,4 @@
-"""The public API in any order: arrays, views, calls, encoders, timings, events, profiles, drops, errors.
+"""The public API in any order: arrays, views, calls, batches, sequences, encoders, threads, timings, events, drops, …
 
 Hypothesis draws what is done next. The model of a buffer is a numpy array, that of a view a numpy view of it, so that
 what is written through one is seen through all others. After every few steps, and at the end, all arrays must hold what
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 from typing import Any, NamedTuple
 
 import hypothesis
@@ -65,6 +66,8 @@ class AnyOrder(RuleBasedStateMachine):
     """What a user may do with one device."""
 
     device: Any = None
+    #: A second device of the same adapter, which has its own batches.
+    other: Any = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,6 +78,11 @@ class AnyOrder(RuleBasedStateMachine):
         self.timed: list[gw.Run] = []
         self.events: list[gw.Event] = []
         self.profile: gw.Profile | None = None
+        self.batch: Any = None
+        self.sequences: list[tuple[gw.Sequence, list[Any]]] = []
+        self.elsewhere = np.arange(50, dtype=np.uint32)
+        self.elsewhere_array = gw.asarray(self.elsewhere, self.other)
+        self.elsewhere_batch: Any = None
 
     # ---- choosing ----
 
@@ -114,14 +122,22 @@ class AnyOrder(RuleBasedStateMachine):
         """Execute or record, into new outputs or given ones."""
         datatypes = {name: primitive.signature.datatype(name).name for name in wanted}
         given = {k: e.array for k, e in arrays.items()}
-        if self.encoder is not None and self._may_wait(primitive) and data.draw(st.booleans(), label="record"):
+        later = ["capture", *(["record"] if self.encoder is not None else []), "now", "now", "now"]
+        when = data.draw(st.sampled_from(later), label="when") if self._may_wait(primitive) else "now"
+        if when != "now":
             outputs = {k: self._output_for(data, datatypes[k], w.size, *arrays.values()) for k, w in wanted.items()}
             if len({id(e.buffer) for e in outputs.values()}) < len(outputs):
                 outputs = {k: self._add(_items(datatypes[k], w.size, 2)) for k, w in wanted.items()}
             if any(e.buffer is o.buffer for o in outputs.values() for e in arrays.values()):
                 return
-            primitive.record(self.encoder, **given, **{k: e.array for k, e in outputs.items()})
-            self.recorded.append((primitive, arrays, outputs))
+            given |= {k: e.array for k, e in outputs.items()}
+            # Not the arrays: those that are dropped before the submission must keep what the commands need.
+            call = (primitive, [e.items for e in arrays.values()], [e.items for e in outputs.values()])
+            if when == "record":
+                primitive.record(self.encoder, **given)
+                self.recorded.append(call)
+            else:
+                self._capture(data, primitive, given, call)
             return
         how = data.draw(st.sampled_from(["plain", "gpu timing", "cpu timing", "trials"]), label="how")
         options: dict[str, Any] = {
@@ -140,6 +156,18 @@ class AnyOrder(RuleBasedStateMachine):
         for k, want in wanted.items():
             self._keep(run.outputs[k], want)
         self._look_at(run, how)
+
+    def _capture(self, data: Any, primitive: Any, given: dict[str, gw.Array], call: Any) -> None:
+        """Capture a call, perhaps after a replay of what was captured before, as a new sequence."""
+        before = self.sequences[-1:] if data.draw(st.booleans(), label="with the last") else []
+        with gw.capture(self.device) as sequence:
+            for earlier, _ in before:
+                earlier.execute()
+            primitive.execute(**given)
+            with pytest.raises(gw.ArgumentError, match="capture"):
+                gw.synchronize(self.device)
+        self.sequences.append((sequence, [step for _, steps in before for step in steps] + [call]))
+        del self.sequences[:-3]
 
     @staticmethod
     def _may_wait(primitive: Any) -> bool:
@@ -296,14 +324,8 @@ class AnyOrder(RuleBasedStateMachine):
         commands = self.encoder.finish()
         if times:
             self.device.queue.submit([commands])
-            for primitive, arrays, outputs in self.recorded:
-                self._replay(primitive, arrays, outputs)
+            self._replay(self.recorded)
         self.encoder, self.recorded = None, []
-
-    def _replay(self, primitive: Any, arrays: dict[str, Entry], outputs: dict[str, Entry]) -> None:
-        found = [e.items.copy() for e in arrays.values()]
-        for name, want in zip(outputs, self._results(primitive, found), strict=True):
-            outputs[name].items[:] = want
 
     def _results(self, primitive: Any, found: list[np.ndarray]) -> list[np.ndarray]:
         if isinstance(primitive, gw.Scan):
@@ -316,6 +338,79 @@ class AnyOrder(RuleBasedStateMachine):
             return [found[0]]
         order = order_of(found[0], primitive.descending)
         return [order.astype(np.uint32)] if isinstance(primitive, gw.ArgSort) else [items[order] for items in found]
+
+    # ---- batches, sequences, threads, another device ----
+
+    @rule()
+    def begin_or_end_a_batch(self) -> None:
+        if self.batch is None:
+            self.batch = gw.batch(self.device)
+            self.batch.__enter__()
+        else:
+            self.batch.__exit__(None, None, None)
+            self.batch = None
+
+    @precondition(lambda self: self.sequences)
+    @rule(data=st.data(), how=st.sampled_from(["plain", "timed", "recorded", "in a batch"]))
+    def replay(self, data: Any, how: str) -> None:
+        sequence, steps = self.sequences[data.draw(st.integers(0, len(self.sequences) - 1), label="sequence")]
+        if how == "recorded" and self.encoder is not None:
+            sequence.record(self.encoder)
+            self.recorded += steps
+            return
+        timed = how == "timed" and "timestamp-query" in self.device.features
+        if how == "in a batch":
+            with gw.batch(self.device):
+                sequence.execute()
+                sequence.execute()
+            self._replay(steps)
+        else:
+            run = sequence.execute(enable_gpu_timing=timed)
+            if timed:
+                times = run.get_timing_result()
+                assert len(times.spans) == len(times.labels)
+        self._replay(steps)
+
+    def _replay(self, steps: list[Any]) -> None:
+        for primitive, inputs, outputs in steps:
+            wanted = self._results(primitive, [items.copy() for items in inputs])
+            for items, want in zip(outputs, wanted, strict=True):
+                items[:] = want
+
+    @rule(data=st.data(), in_batch=st.booleans())
+    def in_another_thread(self, data: Any, in_batch: bool) -> None:
+        """A thread that is waited for comes after what was called before, and before what is called next."""
+        entry = self._pick(data, "u32", "i32")
+        scan = self._primitive(gw.Scan, entry.array.datatype.name, strategy="reduce_then_scan")
+
+        def work() -> None:
+            if in_batch:
+                with gw.batch(self.device):
+                    scan.execute(input=entry.array, output=entry.array)
+            else:
+                scan.execute(input=entry.array, output=entry.array)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        entry.items[:] = scan_reference("add", entry.items)
+
+    @rule(what=st.sampled_from(["call", "call", "batch", "read"]))
+    def on_another_device(self, what: str) -> None:
+        if what == "call":
+            scan = context_of(self.other).cached(
+                "scan of the machine", lambda: gw.Scan(self.other, strategy="reduce_then_scan")
+            )
+            scan.execute(input=self.elsewhere_array, output=self.elsewhere_array)
+            self.elsewhere = np.cumsum(self.elsewhere, dtype=np.uint32)
+        elif what == "read":
+            assert_same(self.elsewhere_array.to_numpy(), self.elsewhere)
+        elif self.elsewhere_batch is None:
+            self.elsewhere_batch = gw.batch(self.other)
+            self.elsewhere_batch.__enter__()
+        else:
+            self.elsewhere_batch.__exit__(None, None, None)
+            self.elsewhere_batch = None
 
     # ---- the stopwatch ----
 
@@ -368,7 +463,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(data=st.data(), collect=st.booleans())
     def drop(self, data: Any, collect: bool) -> None:
-        if self.entries and self.encoder is None:
+        if self.entries:
             self.entries.pop(data.draw(st.integers(0, len(self.entries) - 1), label="dropped"))
         if collect:
             gc.collect()
@@ -383,18 +478,40 @@ class AnyOrder(RuleBasedStateMachine):
                 each.array.to_numpy()
             with pytest.raises(gw.BufferUsageError, match="destroyed"):
                 self._primitive(gw.Sort, each.array.datatype.name).execute(input=each.array)
+        for sequence, steps in [*self.sequences]:
+            if any(np.shares_memory(items, entry.buffer[0]) for _, *used in steps for each in used for items in each):
+                with pytest.raises(gw.BufferUsageError, match="destroyed"):
+                    sequence.execute()
+                self.sequences.remove((sequence, steps))
         self.entries = [e for e in self.entries if e.buffer is not entry.buffer]
 
     @rule(caches=st.integers(0, 5))
     def forget(self, caches: int) -> None:
-        """Primitives go, and with them what they hold; so do the executor's caches, unless a recording needs them."""
+        """Primitives go, and with them what they hold; so do the executor's caches, whatever a recording needs."""
         for primitive in self.primitives.values():
             primitive.release()
-        if self.encoder is None and not caches:
+        if not caches:
             self.primitives.clear()
             context_of(self.device).executor.clear()
 
+    @rule(empties=st.booleans())
+    def look_at_memory(self, empties: bool) -> None:
+        """No two arrays have one memory, and what is free can go."""
+        memory: dict[int, set[int]] = {}
+        for entry in self.entries:
+            memory.setdefault(id(entry.array.lease.buffer), set()).add(id(entry.buffer))
+        assert all(len(models) == 1 for models in memory.values())
+        if empties:
+            assert gw.empty_cache(self.device) >= 0
+            assert gw.memory_stats(self.device).cached_bytes == 0
+        stats = gw.memory_stats(self.device)
+        assert stats.in_use_bytes >= sum({id(e.buffer): e.array.nbytes for e in self.entries}.values())
+
     def teardown(self) -> None:
+        for batch in (self.batch, self.elsewhere_batch):
+            if batch is not None:
+                batch.__exit__(None, None, None)
+        assert_same(self.elsewhere_array.to_numpy(), self.elsewhere)
         if self.profile is not None:
             self.profile.__exit__(None, None, None)
         for entry in self.entries:
@@ -404,7 +521,7 @@ class AnyOrder(RuleBasedStateMachine):
 @pytest.mark.filterwarnings("ignore::gridwise_py.GridwiseWarning")  # once per device, where it has no timestamps
 @pytest.mark.parametrize(("runs", "steps"), [(4, 8), pytest.param(RUNS, 40, marks=pytest.mark.slow)])
 def test_whatever_is_done_in_whatever_order_equals_numpy(device, runs, steps):
-    machine = type("AnyOrderOnDevice", (AnyOrder,), {"device": device})
+    machine = type("AnyOrderOnDevice", (AnyOrder,), {"device": device, "other": gw.request_device(device.adapter)})
     settings = hypothesis.settings(
         max_examples=runs, stateful_step_count=steps, derandomize=runs <= 20, deadline=None, database=None,
         suppress_health_check=list(hypothesis.HealthCheck), phases=PHASES,

@@ -255,7 +255,7 @@ def test_numpys_integers_do_not_wrap(device, kind):
 
 def test_a_view_past_the_end_is_refused_whatever_the_integers_are(device):
     x = gw.empty(1000, "u32", device)
-    with pytest.raises(gw.ArgumentError, match="items 65000 to 65600 do not lie in a buffer of 1000 items"):
+    with pytest.raises(gw.ArgumentError, match="items 65000 to 65600 do not lie in a buffer of 1024 items"):
         gw.Array(x.buffer, "u32", np.uint16(600), np.uint16(65_000))
 
 

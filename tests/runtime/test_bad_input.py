@@ -254,12 +254,11 @@ def test_an_array_that_is_destroyed_before_its_encoder_is_submitted(device, requ
     scan.execute(input=x, encoder=encoder, enable_gpu_timing=timed)
     commands = encoder.finish() if when == "after finish" else None
     x.destroy()
-    commands = commands or encoder.finish()
     fine = device.create_command_encoder()
     run = scan.execute(input=gw.asarray(X, device), encoder=fine)
     for _ in range(2):
         with pytest.raises(gw.BufferUsageError, match=r"scan's input was destroyed after it was recorded.*Nothing was"):
-            device.queue.submit(iter([commands]))
+            device.queue.submit(iter([commands or encoder.finish()]))
     device.queue.submit([fine.finish()])
     np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(X, dtype=np.uint32))
 

@@ -163,13 +163,13 @@ def test_caches_are_bounded(device):
         assert n == plan.work.items
     assert own.counts["plans"] <= 256
     assert own.counts["pipelines"] <= 3
-    outs = [gw.empty_like(x) for _ in range(40)]
+    outs = [gw.empty_like(x) for _ in range(100)]
     for o in outs:
         own.bind(
             plans[-1],
             {"input": BufferRange(x.buffer, 0, size), "output": BufferRange(o.buffer, 0, size)},
         )
-    assert own.counts["bindings"] <= 256 + 16
+    assert own.counts["bindings"] <= 256 + 64
     own.clear()
     assert set(own.counts.values()) == {0}
     assert own is not context.executor
@@ -200,8 +200,8 @@ def test_pipelines_go_with_the_plans_that_were_not_used_for_longest(fresh_device
         copy(256)
     assert context_of(fresh_device).executor.counts["pipelines"] == 4
     assert context_of(fresh_device).executor.pipelines.compiled == 9
-    # A staging buffer, and parameters for each of the four.
-    for kind, was, most in zip(kinds, before, (4, 4, 1, 4, 5), strict=True):
+    # A staging buffer, and parameters for each of the four; two blocks by turns for the outputs are bound to each.
+    for kind, was, most in zip(kinds, before, (4, 4, 1, 8, 7), strict=True):
         assert alive(kind) - was <= most, kind
     made.clear()
     copy(256)
@@ -210,7 +210,7 @@ def test_pipelines_go_with_the_plans_that_were_not_used_for_longest(fresh_device
     copy(1)
     assert made.count("create_compute_pipeline") == 1
     context_of(fresh_device).executor.clear()
-    for kind, was, most in zip(kinds, before, (0, 0, 0, 0, 1), strict=True):
+    for kind, was, most in zip(kinds, before, (0, 0, 0, 0, 3), strict=True):
         assert alive(kind) - was <= most, kind
 
 
@@ -242,21 +242,21 @@ def test_temporary_memory_is_bounded_whatever_the_lengths(fresh_device, monkeypa
 def test_what_is_kept_makes_room_for_what_is_needed(fresh_device, monkeypatch):
     x, own = gw.asarray(X, fresh_device), context_of(fresh_device).executor
     gw.Copy(fresh_device).execute(input=x)
-    scan, real = gw.Scan(fresh_device), executor.Executor.make_buffer
+    scan, real = gw.Scan(fresh_device), executor.Executor.take_scratch
     full = True
     made = []
 
-    def make_buffer(self, label, spec):
+    def take_scratch(self, label, size_bytes):
         if full and made:
             if own.counts["plans"] or full == "for good":
                 raise wgpu.GPUOutOfMemoryError("Not enough memory left.")
             assert made[0]() is None, "what was made in vain is in the way"
-        buffer = real(self, label, spec)
+        lease = real(self, label, size_bytes)
         if not made:
-            made.append(weakref.ref(buffer))
-        return buffer
+            made.append(weakref.ref(lease))
+        return lease
 
-    monkeypatch.setattr(executor.Executor, "make_buffer", make_buffer)
+    monkeypatch.setattr(executor.Executor, "take_scratch", take_scratch)
     np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), PREFIX)
     assert own.counts["plans"] == 1, "the copy's has gone"
     full = "for good"
@@ -280,6 +280,7 @@ def test_a_plan_that_goes_leaves_nothing_on_a_buffer_that_lives_on(fresh_device,
     else:
         gw.Copy(fresh_device).execute(input=x, output=y)
     gc.collect()
+    gw.empty_cache(fresh_device)
     assert [ref() for ref in gone] == [None] * len(gone)
 
 

@@ -42,6 +42,17 @@ def test_interrupts_while_threads_copy(device, job):
     assert _found(job, 60) == {}
 
 
+def test_interrupts_of_a_batch(device):
+    """No call that returned is lost, and none is done twice."""
+    assert _found("batch", 25) == {}
+
+
+@pytest.mark.parametrize("job", ["pinned", "windows"])
+def test_interrupts_while_memory_is_mapped(device, job):
+    """Memory that may be mapped is not used again."""
+    assert _found(job, 20) == {}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("places", [20, 400])
 def test_interrupts_while_threads_compile(device, places):
@@ -50,7 +61,22 @@ def test_interrupts_while_threads_compile(device, places):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["large_download", "large_upload", "asarray", "stream", "sort", "timed", "event"])
+@pytest.mark.parametrize(
+    "job",
+    [
+        "large_download",
+        "large_upload",
+        "asarray",
+        "stream",
+        "sort",
+        "timed",
+        "event",
+        "batch",
+        "sequence",
+        "pinned",
+        "windows",
+    ],
+)
 def test_an_interrupt_anywhere(device, job):
     assert _found(job) == {}
 

@@ -73,7 +73,8 @@ def test_live_objects_level_off(fresh_device, leaks):
     for name in ("execute", "primitive", "upload"):
         counted = leaks.repeat(kinds[name][0], 20)
         assert counted[0]["live_objects"] > 10, "the device's own, at least"
-        assert counted[-1]["live_objects"] <= counted[1]["live_objects"], name
+        # One object a call would be 20 more in each round; threads that compile may hold a few for a moment.
+        assert counted[-1]["live_objects"] <= counted[1]["live_objects"] + 5, name
 
 
 @linux

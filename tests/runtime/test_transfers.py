@@ -1,5 +1,6 @@
 """Uploads and downloads through rings of staging buffers, against what numpy has."""
 
+import mmap
 import os
 import subprocess
 import sys
@@ -296,6 +297,31 @@ def test_where_no_thread_can_be_started(device, monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", refuse)
     data = _random(6 * CHUNK + 1)
     _same_bits(gw.asarray(data, device).to_numpy(), data)
+
+
+def test_pages_of_fresh_memory_are_found_without_a_change_of_what_is_around(device, monkeypatch):
+    """Asked of the system for whole pages within the target only; without the request the copy is the same."""
+    asked, madvise = [], transfers._madvise()
+    data = _random(1 << 20)
+    x = gw.asarray(data, device)
+
+    def note(first, count, advice):
+        asked.append((first, count))
+        return madvise(first, count, advice) if madvise else -1
+
+    monkeypatch.setattr(transfers, "_madvise", lambda: note)
+    found = x.to_numpy()
+    _same_bits(found, data)
+    begin = found.__array_interface__["data"][0]
+    assert asked
+    assert all(a % mmap.PAGESIZE == n % mmap.PAGESIZE == 0 and n > 0 for a, n in asked)
+    assert begin <= min(a for a, _ in asked)
+    assert max(a + n for a, n in asked) <= begin + found.nbytes
+    asked.clear()
+    x.to_numpy(out=found)
+    assert asked == []
+    monkeypatch.setattr(transfers, "_madvise", lambda: None)
+    _same_bits(x.to_numpy(), data)
 
 
 @pytest.mark.parametrize("overlap", [True, False])

@@ -6,13 +6,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ...display.quantities import format_time, format_uncertainty
 from ...errors import ArgumentError
 from ..calibrate.canary import clock_log_ratio
+from ..calibrate.repeatability import LearntSpread, spread_for
 from ..cases.case import YARDSTICK
 from ..cases.mode import Mode
 from ..results.model import CaseKey, Result, Results
 from ..results.rounds import by_case, pooled_series
+from ..stats.levels import Repeatability
 from ..stats.series import Series
 from ..stats.verdict import Pair, Verdict, VerdictKind, judge_all
 
@@ -36,7 +40,9 @@ class Row:
     note : str
         Why there is no verdict.
     past_gate : bool
-        Whether it is slower by more than the gate.
+        Whether it is slower by more than the gate, which it is subject to.
+    gated : bool
+        Whether the gate applies to it: CPU walls are gated only on request.
     old_uncertainty, new_uncertainty : float or None
         Half the interval of each median as a share of it, and never less than half a step of the clock.
     """
@@ -47,6 +53,7 @@ class Row:
     verdict: Verdict | None
     note: str = ""
     past_gate: bool = False
+    gated: bool = True
     old_uncertainty: float | None = None
     new_uncertainty: float | None = None
 
@@ -126,6 +133,8 @@ class Comparison:
     notes : tuple of str
     same_measurement : bool
         Whether both files hold one measurement: all times of their common cases are equal.
+    same_file : bool
+        Whether both files have the same content.
     """
 
     old_name: str
@@ -140,6 +149,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     remedy: str = ""
     same_measurement: bool = False
+    same_file: bool = False
 
     @property
     def comparable(self) -> bool:
@@ -170,6 +180,9 @@ def compare(
     gate: float = 0.05,
     force: bool = False,
     across: bool = False,
+    gate_walls: bool = False,
+    same_file: bool = False,
+    spreads: Sequence[LearntSpread] = (),
 ) -> Comparison:
     """Compare two results files of the same device, or rank two devices.
 
@@ -185,6 +198,12 @@ def compare(
         Compare although adapter, driver, backend or modes differ. A CPU and a GPU are never compared.
     across : bool
         Rank the devices by case instead of judging old against new.
+    gate_walls : bool
+        Whether the gate applies to CPU walls, too. They depend on the process and on all other work of the machine.
+    same_file : bool
+        Whether both are read from files with the same content (the same sha256): then every row is `same`.
+    spreads : sequence of LearntSpread
+        How much processes differ on this device, if the files do not say it.
 
     Returns
     -------
@@ -213,7 +232,8 @@ def compare(
         return Comparison(*names, threshold, gate, tuple(text for text, _ in firm), wrong=wrong, remedy=firm[-1][1])
     if soft and not force:
         return Comparison(*names, threshold, gate, tuple(soft), wrong=wrong, remedy=_SAME_CONDITIONS)
-    rows, broken, notes, same = _rows(old, new, threshold, gate)
+    rows, broken, notes, same = _rows(old, new, threshold, gate, gate_walls, same_file, spreads)
+    notes = (*_clock_note(old, new), *notes)
     forced = tuple(f"compared although they differ (--force): {text}" for text in soft)
     return Comparison(
         *names,
@@ -224,6 +244,7 @@ def compare(
         broken=broken,
         notes=(*forced, *notes),
         same_measurement=same,
+        same_file=same_file,
     )
 
 
@@ -254,6 +275,19 @@ def _obstacles(old: Results, new: Results) -> tuple[list[tuple[str, str]], list[
     return firm, soft
 
 
+def _clock_note(old: Results, new: Results) -> tuple[str, ...]:
+    """Return a note if one file was measured with the GPU's clock held, and the other one without."""
+    states = old.context.clock, new.context.clock
+    if "held" not in states or states[0] == states[1]:
+        return ()
+    held, other = ("OLD", "NEW") if states[0] == "held" else ("NEW", "OLD")
+    how = "did not hold" if "not held" in states else "may not have held"
+    return (
+        f"{held} held the GPU's clock, and {other} {how} it: rows of mode latency and short runs may differ by the "
+        f"clock alone; measure both with one version of gridwise",
+    )
+
+
 def _words(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
 
@@ -273,20 +307,40 @@ class _Part:
         """Return the series of each round that has it."""
         return [series for result in rounds if (series := self.of(result)) is not None]
 
-    def blocks(self, rounds: Sequence[Result]) -> list[list[float]]:
-        """Return the times of each round that has any."""
-        return [samples for series in self.series(rounds) if (samples := series.positive_ns)]
+    @property
+    def is_wall(self) -> bool:
+        """Whether it is of the CPU's clock."""
+        return self.part == "whole" and self.name == "cpu_wall"
+
+    def blocks(self, rounds: Sequence[Result]) -> tuple[list[list[float]], list[int]]:
+        """Return the times of each round that has any, and the process of each."""
+        found = [
+            (samples, result.process)
+            for result in rounds
+            if (series := self.of(result)) is not None and (samples := series.positive_ns)
+        ]
+        return [samples for samples, _ in found], [process for _, process in found]
 
     def uncertainty(self, rounds: Sequence[Result], step_ns: float) -> float | None:
         """Return the uncertainty of the median of all rounds, as the table of a run does."""
         series = self.series(rounds)
-        summary = (series[0] if len(series) == 1 else pooled_series(series)).summary
+        if not series:
+            return None
+        processes = [result.process for result in rounds if self.of(result) is not None]
+        summary = (series[0] if len(series) == 1 else pooled_series(series, processes)).summary
         return None if summary is None else summary.uncertainty(step_ns)
 
 
 def _rows(
-    old: Results, new: Results, threshold: float, gate: float
+    old: Results,
+    new: Results,
+    threshold: float,
+    gate: float,
+    gate_walls: bool,
+    same_file: bool,
+    spreads: Sequence[LearntSpread],
 ) -> tuple[tuple[Row, ...], tuple[str, ...], tuple[str, ...], bool]:
+    spreads = _spreads(new) or _spreads(old) or spreads
     # In the order that was asked for; an incomplete file has the order of measurement.
     before, after = by_case(old.in_order()), by_case(new.in_order())
     notes = [
@@ -310,7 +364,7 @@ def _rows(
         if not old_rounds or not new_rounds:
             notes.append(f"{case}: not judged, because a side failed or is wrong")
             continue
-        moved = any(result.clock_moved for result in [*old_rounds, *new_rounds])
+        moved = _clock_moved(old_rounds) or _clock_moved(new_rounds)
         clock_ratio = _clock_ratio(old_rounds, new_rounds)
         for part in _parts(old_rounds, new_rounds, case, notes):
             old_step_ns, new_step_ns = (
@@ -319,26 +373,35 @@ def _rows(
             )
             rows.append(
                 Row(
-                    case, part.part, part.name, None,
+                    case, part.part, part.name, None, gated=gate_walls or not part.is_wall,
                     old_uncertainty=part.uncertainty(old_rounds, old_step_ns),
                     new_uncertainty=part.uncertainty(new_rounds, new_step_ns),
                 )
             )  # fmt: skip
-            old_blocks, new_blocks = part.blocks(old_rounds), part.blocks(new_rounds)
-            step_ns = max(old_step_ns, new_step_ns)
-            measured = bool(old_blocks and new_blocks)
-            pairs.append(
-                Pair(old_blocks, new_blocks, step_ns, clock_ratio, moved, new.device.is_cpu) if measured else None
+            (old_blocks, old_processes), (new_blocks, new_processes) = part.blocks(old_rounds), part.blocks(new_rounds)
+            pair = Pair(
+                old_blocks,
+                new_blocks,
+                max(old_step_ns, new_step_ns),
+                clock_ratio,
+                moved,
+                new.device.is_cpu,
+                old_processes=old_processes,
+                new_processes=new_processes,
+                varies_by_process=part.is_wall or key.mode is Mode.LATENCY,
+                loaded=_is_loaded([*old_rounds, *new_rounds]),
+                repeatability=_repeatability(spreads, key.mode, part, [*old_blocks, *new_blocks]),
             )
+            pairs.append(pair if old_blocks and new_blocks else None)
     judged = [pair for pair in pairs if pair is not None]
-    same = bool(judged) and all(pair.old == pair.new for pair in judged)
+    same = bool(judged) and (same_file or all(pair.old == pair.new for pair in judged))
     verdicts = iter(judge_all([replace(pair, same_measurement=same) for pair in judged], threshold=threshold))
     done: list[Row] = []
     for row, pair in zip(rows, pairs, strict=True):
         verdict = None if pair is None else next(verdicts)
-        past = verdict is not None and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + gate
+        slower = verdict is not None and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + gate
         note = "" if verdict else "no valid samples on a side; measure it again"
-        done.append(replace(row, verdict=verdict, note=note, past_gate=past))
+        done.append(replace(row, verdict=verdict, note=note, past_gate=slower and row.gated))
     return tuple(done), tuple(broken), tuple(notes), same
 
 
@@ -370,6 +433,40 @@ def _parts(old: list[Result], new: list[Result], case: str, notes: list[str]) ->
 def _is_one_kernel(result: Result) -> bool:
     """Whether a result has one kernel with the times of the whole, which would repeat the row."""
     return result.kernels[0].positive_ns == result.positive_ns("gpu_span")
+
+
+def _spreads(document: Results) -> tuple[LearntSpread, ...]:
+    return tuple(
+        LearntSpread(one.mode, one.series, one.below_ns, one.log_std, one.degrees)
+        for one in document.device.repeatability
+    )
+
+
+def _repeatability(
+    spreads: Sequence[LearntSpread], mode: Mode, part: _Part, blocks: Sequence[Sequence[float]]
+) -> Repeatability | None:
+    times_ns = [float(np.median(block)) for block in blocks]
+    if not times_ns:
+        return None
+    return spread_for(spreads, mode.value, "cpu_wall" if part.is_wall else "gpu_span", min(times_ns))
+
+
+# Other processes that use less of the machine hardly change the times of a CPU adapter.
+_LOADED = 0.1
+
+
+def _is_loaded(visits: Sequence[Result]) -> bool:
+    """Whether other processes used much of the machine during some of the visits."""
+    return any((result.other_load or 0.0) > _LOADED for result in visits)
+
+
+def _clock_moved(visits: Sequence[Result]) -> bool:
+    """Whether the clock moved in most visits of several processes, or in any of one process.
+
+    The level of a process whose clock moved differs from the others, which widens the interval.
+    """
+    moved = sum(result.clock_moved for result in visits)
+    return 2 * moved > len(visits) if len({result.process for result in visits}) > 2 else moved > 0
 
 
 def _clock_ratio(old: list[Result], new: list[Result]) -> float:

@@ -10,7 +10,13 @@ from ...display.quantities import format_time
 from ..results.model import Device, Result
 from ..sampling.samples import CLOCK_MOVED, LEFT_OUT
 
-__all__ = ["Remark", "listed", "remarks"]
+__all__ = ["CLOCK_WORDS", "Remark", "listed", "remarks"]
+
+#: What a run did about the GPU's clock, by `Context.clock`.
+CLOCK_WORDS = {
+    "held": "The GPU's clock was held by this run (gw.hold_clock).",
+    "not held": "The GPU's clock was not held: it followed the load, and calls after a pause were slower.",
+}
 
 # Warnings of `measure` for single cases, shown here in one line for all cases.
 _CUT = re.compile(r"batch_trials=(\d+) was cut to (\d+)")

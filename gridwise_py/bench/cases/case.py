@@ -17,6 +17,7 @@ from ...primitives.base import Primitive
 from ...primitives.operator import OperatorPrimitive
 from ...primitives.sort import SortPrimitive
 from ...runtime.bound_call import BoundCall
+from ...types.capabilities import Capabilities
 from ...types.datatype import as_datatype
 from ...types.operators import Multiply, as_binop
 from .distributions import UNIFORM, random_items
@@ -51,10 +52,12 @@ class Case:
     op: str | None = None
     distribution: str | None = None
 
-    def make(self, device: wgpu.GPUDevice) -> Primitive:
-        """Make the primitive."""
+    def make(self, device: wgpu.GPUDevice | None, capabilities: Capabilities | None = None) -> Primitive:
+        """Make the primitive; without a device, for planning only, with `capabilities`."""
         cls = REGISTRY[self.primitive]
         options, _ = cls.at_size(self.n)
+        if capabilities is not None:
+            options["capabilities"] = capabilities
         make = cast(Callable[..., Primitive], cls)  # what is registered takes a datatype, unlike its base class
         if self.op is None:
             return make(device, self.datatype, **options)

@@ -62,7 +62,8 @@ def row_cells(row: Row) -> tuple[str, ...]:
 
 def _interval(v: Verdict) -> str:
     if v.too_noisy:
-        return "too noisy to say"
+        factor = max(v.high / v.ratio, v.ratio / v.low)
+        return f"too noisy: × or ÷ {factor:.1f}" if factor < 100 else "too noisy: over × 100"
     return " – ".join(f"{end:.3f}" if end < 1000 else f"{end:.2g}" for end in (v.low, v.high))
 
 
@@ -95,7 +96,8 @@ def _remarks(comparison: Comparison) -> list[str]:
     remarks += [f"wrong result: {text}" for text in c.wrong]
     remarks += [f"no longer runs: {text}" for text in c.broken]
     if c.same_measurement:
-        remarks.append("OLD and NEW are the same measurement: all of their times are equal.")
+        why = "their files are equal, byte by byte" if c.same_file else "all of their times are equal"
+        remarks.append(f"OLD and NEW are the same measurement: {why}.")
     for note in dict.fromkeys(row.note for row in c.rows if row.verdict is None):
         rows = [row for row in c.rows if row.verdict is None and row.note == note]
         remarks.append(f"{_count(rows)} not judged: {note}: {_names(rows)}")
@@ -126,9 +128,20 @@ def _names(rows: Sequence[Row]) -> str:
         more = [row.name for row in of_case] if [row.name for row in of_case] != ["gpu_span"] else []
         needed = [row.verdict.needed for row in of_case if row.verdict is not None and row.verdict.needed]
         if needed:
-            more.append(f"about {max(needed):,} samples of each")
+            unit = (
+                "processes" if of_case[0].verdict and of_case[0].verdict.cause is Cause.PROCESSES_DIFFER else "samples"
+            )
+            more.append(f"about {max(needed):,} {unit} of each")
+        spreads = [_spread(row.verdict) for row in of_case if row.verdict is not None and row.verdict.cause is not None]
+        if spreads:
+            more.append(f"±{100 * max(spreads):.2g} %" if max(spreads) < 1 else f"× or ÷ {1 + max(spreads):.2g}")
         names.append(f"{_bound(case)} ({', '.join(more)})" if more else _bound(case))
     return ", ".join(names)
+
+
+def _spread(verdict: Verdict) -> float:
+    """Return half the interval of a ratio, as a share of it."""
+    return max(verdict.high / verdict.ratio, verdict.ratio / verdict.low) - 1
 
 
 def _bound(name: str) -> str:

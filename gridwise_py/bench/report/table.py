@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...display.quantities import format_count, format_number, format_percent, format_time, format_uncertainty
-from ..analysis.remarks import Remark, listed, remarks
+from ..analysis.remarks import CLOCK_WORDS, Remark, listed, remarks
 from ..cases.case import YARDSTICK, array_items
 from ..cases.mode import Mode
 from ..results.model import CaseKey, Kernel, Result, Results
@@ -209,6 +209,8 @@ def _how(document: Results, columns: Sequence[_Cells]) -> str:
         text += "\nOf copy: GB/s over that of the copy kernel with as many items."
         if "of peak" in headings:
             text += " Of peak: over the fastest copy or triad of this size."
+    if document.context.clock in CLOCK_WORDS:
+        text += f"\n{CLOCK_WORDS[document.context.clock]}"
     problem = peak_problem(document)
     if problem:
         text += f"\n{problem}"

@@ -20,6 +20,7 @@ from ..._version import __version__
 from ...backend.wgpu_native import wait_method
 from ...runtime.context import capabilities, context_of
 from ...storage.json_files import json_data
+from ..calibrate.repeatability import known_spreads
 from .model import SCHEMA, SCHEMA_VERSION, Results
 
 __all__ = ["host_context", "run_context", "run_header"]
@@ -114,7 +115,8 @@ def run_header(
         "command": None if command is None else without_paths(command),
         "suite": suite,
     }
-    header["device"] |= {"floors": floors, "calibration": calibration}
+    spreads = [asdict(spread) for spread in known_spreads(device)]
+    header["device"] |= {"floors": floors, "calibration": calibration, "repeatability": spreads}
     return Results.from_json(
         json_data(header | {"protocol": dict(protocol), "complete": True, "ticks_file": None, "results": []})
     )

@@ -47,7 +47,7 @@ def _totals(m: Measurement, trials: int) -> list[dict[str, Any]]:
     return samples
 
 
-def result_of(m: Measurement, *, position: int = 0, round_number: int = 0) -> Result:
+def result_of(m: Measurement, *, position: int = 0, round_number: int = 0, process: int = 0) -> Result:
     """Return a measurement as a result that contains its timestamps.
 
     Parameters
@@ -56,7 +56,9 @@ def result_of(m: Measurement, *, position: int = 0, round_number: int = 0) -> Re
     position : int
         Its place in the order that was asked for, which is not the order of measurement.
     round_number : int
-        The number of the visit to the case.
+        The number of the visit to the case, in its process.
+    process : int
+        The number of the process in which it was measured.
     """
     # In mode batch a sample is a pass with this many dispatches; in the other modes it is one trial.
     trials = int(m.protocol.get("batch_trials") or m.protocol.get("trials", 1)) if m.mode is Mode.BATCH else 1
@@ -69,6 +71,7 @@ def result_of(m: Measurement, *, position: int = 0, round_number: int = 0) -> Re
         "op": m.case.get("op"),
         "case": m.case,
         "position": position,
+        "process": process,
         "round": round_number,
         "correct": m.correct,
         "mismatch": str(m.mismatches[0]) if m.mismatches else None,

@@ -23,6 +23,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "CalibrationData",
     "CaseKey",
+    "CaseLevels",
     "Context",
     "Device",
     "Git",
@@ -36,6 +37,7 @@ __all__ = [
     "Results",
     "Sample",
     "Speed",
+    "Spread",
     "TicksReference",
     "Whole",
     "Work",
@@ -86,6 +88,9 @@ class Context(Record):
     suite : str or None
     resumed : tuple of str
         Start times of the earlier runs that this run continues.
+    clock : str or None
+        ``"held"``, ``"not held"`` or ``"not applicable"`` (a CPU adapter): whether the run held the GPU's clock. None
+        in files of earlier versions.
     """
 
     time: str
@@ -97,6 +102,7 @@ class Context(Record):
     command: tuple[str, ...] | None
     suite: str | None = None
     resumed: tuple[str, ...] = left_out(())
+    clock: str | None = left_out()
 
 
 # ---- the device
@@ -143,6 +149,28 @@ class CalibrationData(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Spread(Record):
+    """How much the levels of processes differ, as `gridwise calibrate --repeatability` learnt it before the run.
+
+    Attributes
+    ----------
+    mode : str
+    series : str
+        ``"gpu_span"``, also for kernels, or ``"cpu_wall"``.
+    below_ns : float or None
+        Of times below this, and not below that of the next smaller class; None: of all longer ones.
+    log_std, degrees : float
+        Standard deviation of the logarithms of the levels, and its degrees of freedom.
+    """
+
+    mode: str
+    series: str
+    below_ns: float | None
+    log_std: float
+    degrees: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Device(Record):
     """The device of a run, and measurements of it.
 
@@ -164,6 +192,8 @@ class Device(Record):
     floors : mapping or None
         Times of a kernel that does nothing, the unit in their names: ``empty_pass_ns``.
     calibration : CalibrationData or None
+    repeatability : tuple of Spread
+        Empty if it was not learnt.
     """
 
     adapter: str
@@ -183,6 +213,7 @@ class Device(Record):
     wait_method: str
     floors: Mapping[str, float | None] | None
     calibration: CalibrationData | None
+    repeatability: tuple[Spread, ...] = left_out(())
 
     @property
     def is_cpu(self) -> bool:
@@ -279,6 +310,7 @@ class Observation(Record):
     """One observation of the GPU by its driver."""
 
     sm_clock_mhz: int | None = None
+    max_sm_clock_mhz: int | None = None
     memory_clock_mhz: int | None = None
     power_w: float | None = None
     temperature_c: int | None = None
@@ -344,9 +376,15 @@ class Result(Record):
         The axes apart from primitive, n and mode.
     position : int
         Place in the order that was asked for.
+    process : int
+        The number of the process in which it was measured. Results of a case in the same process share what is fixed
+        for a process, such as where its memory lies.
     round : int
-        The number of the visit to the case.
+        The number of the visit to the case, in its process.
+    checked : bool
+        Whether its results were compared with the reference; false for all processes but the first.
     correct : bool
+        Whether no result was found wrong.
     mismatch : str or None
         The first wrong item.
     error : str or None
@@ -369,6 +407,8 @@ class Result(Record):
         Before and after each block, also of those that were left out.
     warnings : tuple of str
     observations : Observations
+    other_load : float or None
+        The share of all processors of the machine that other processes used meanwhile, from 0 to 1.
     tick_period_ns : float or None
     ticks : TicksReference or None
         None where the timestamps are in the samples.
@@ -382,7 +422,9 @@ class Result(Record):
     op: str | None
     case: Mapping[str, Any]
     position: int
+    process: int = 0
     round: int = 0
+    checked: bool = left_out(True)
     correct: bool
     mismatch: str | None
     error: str | None
@@ -400,6 +442,7 @@ class Result(Record):
     canary_ns: tuple[float, ...]
     warnings: tuple[str, ...]
     observations: Observations
+    other_load: float | None = left_out()
     tick_period_ns: float | None
     ticks: TicksReference | None
     samples: tuple[Sample, ...]
@@ -503,6 +546,46 @@ class Result(Record):
         return float(np.mean(seen)) if seen else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class CaseLevels(Record):
+    """At which level the times of a case vary, and the interval that its processes reached.
+
+    Standard deviations are of logarithms, so 0.01 is 1 %.
+
+    Attributes
+    ----------
+    position : int
+        Of its results.
+    series : str
+        ``"gpu_span"``, or ``"cpu_wall"`` without timestamps.
+    processes, visits, samples : int
+        Processes; visits in all of them; samples of a visit (median).
+    process_std, round_std : float or None
+        Between processes, and between rounds of a process; None with one of them.
+    sample_std : float
+        Between samples of a visit.
+    dominant : str or None
+        ``"process"`` or ``"round"``: which adds more to the interval.
+    half_interval : float or None
+        Half of the 95 % interval of the time, as a share.
+    rounds_advised, samples_advised : int
+        Rounds of a process and samples of a round that spend time best.
+    """
+
+    position: int
+    series: str
+    processes: int
+    visits: int
+    samples: int
+    process_std: float | None
+    round_std: float | None
+    sample_std: float
+    dominant: str | None
+    half_interval: float | None
+    rounds_advised: int
+    samples_advised: int
+
+
 # ---- the document
 
 
@@ -523,6 +606,8 @@ class Results(Record):
         The second file, with the timestamps that are not in this one.
     planned : int or None
         How many results a complete run has.
+    levels : tuple of CaseLevels
+        Of each case that was measured in several processes.
     results : tuple of Result
         In the order in which they were measured.
     """
@@ -535,11 +620,12 @@ class Results(Record):
     complete: bool = True
     ticks_file: str | None = None
     planned: int | None = left_out()
+    levels: tuple[CaseLevels, ...] = left_out(())
     results: tuple[Result, ...] = ()
 
     def in_order(self) -> list[Result]:
-        """Return the results in the order in which they were asked for, rounds of a case one after the other."""
-        return sorted(self.results, key=lambda result: (result.position, result.round))
+        """Return the results in the order in which they were asked for, visits to a case one after the other."""
+        return sorted(self.results, key=lambda result: (result.position, result.process, result.round))
 
     def tick_step_ns(self, result: Result) -> float:
         """Return the step of the GPU's clock divided by the dispatches of a sample."""

@@ -73,16 +73,17 @@ class ResultsWriter:
         The final path.
     header : Results
         As `run_header` returns it. It may be replaced until `finish`.
-    planned : int
-        The number of cases of a complete run.
+    planned : int or None
+        The number of measurements of a complete run; None if it is not known.
     """
 
-    def __init__(self, path: Path, header: Results, planned: int):
+    def __init__(self, path: Path, header: Results, planned: int | None):
         # In the folder of the file itself, not of a link to it.
         self.path = without_link(path)
         self._alone = is_stream(path)
         self.header = header
-        self._planned = planned
+        #: It may be replaced until `finish`.
+        self.planned = planned
         self._texts: list[str] = []
         self._inside_bytes = 0
         self._arrays: dict[str, np.ndarray] = {}
@@ -131,7 +132,7 @@ class ResultsWriter:
     def _write(self, path: Path, *, complete: bool) -> tuple[Path, ...]:
         beside = ticks_path(path) if self._arrays else None
         ticks_file = None if beside is None else beside.name
-        header = replace(self.header, planned=self._planned, complete=complete, ticks_file=ticks_file)
+        header = replace(self.header, planned=self.planned, complete=complete, ticks_file=ticks_file)
         head = {key: value for key, value in header.to_json().items() if key != "results"}
         opened = json_text(head).removesuffix("\n}")
         results = ",\n".join(self._texts)

@@ -20,6 +20,7 @@ from ...runtime.chunked_array import parts
 from ...runtime.compile_threads import compile_threads
 from ...runtime.context import context_of
 from ...runtime.executor import BoundPlan
+from ...runtime.gpu_clock import observe
 from ..calibrate.calibration import cache_bytes, fastest_canary_ns, note_canary, unit_warnings
 from ..calibrate.canary import is_slower
 from ..calibrate.kernels import bind_flush
@@ -29,7 +30,6 @@ from ..checks.check import Mismatch, mismatch
 from ..checks.oracle import Oracle
 from ..stats.series import StopReason
 from .measurement import Measurement
-from .observers import observe
 from .protocol import SamplingProtocol
 from .sampler import Sampler, WarmUp
 from .samples import Samples
@@ -99,14 +99,21 @@ def measure(
 
 
 def measure_case(
-    device: wgpu.GPUDevice, case: Case, protocol: SamplingProtocol | None = None, mode: str = "hot"
+    device: wgpu.GPUDevice,
+    case: Case,
+    protocol: SamplingProtocol | None = None,
+    mode: str = "hot",
+    *,
+    check: bool = True,
 ) -> Measurement:
     """Measure a case of a sweep on random data; a failure becomes `Measurement.error`."""
     protocol = protocol or SamplingProtocol()
     try:
         primitive = case.make(device)
         inputs = cast(dict[str, Any], case.inputs(primitive, protocol.seed))
-        measured = measure(primitive, mode=cast(ModeLike, mode), protocol=protocol, case=case.axes, **inputs)
+        measured = measure(
+            primitive, mode=cast(ModeLike, mode), protocol=protocol, check=check, case=case.axes, **inputs
+        )
         return replace(measured, primitive=case.primitive, n=case.n)
     except (GridwiseError, wgpu.GPUError, MemoryError) as error:
         return Measurement(
@@ -227,7 +234,8 @@ def _sampled(unsampled: Measurement, subject: _Subject, protocol: SamplingProtoc
         warnings += _flush_warnings(in_force["flush_bytes"], cache_bytes(device))
     # If the tick was checked just now, the GPU has been busy since, and its clock is rising already.
     warm = sampler.warm_up(fastest_ns, busy_s=time.perf_counter() - busy)
-    samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial))
+    on_cpu = context.capabilities.is_cpu
+    samples = Samples(bound.labels, mode, sampler.batch_trials, bool(before_trial), on_cpu=on_cpu)
     ended = _sample(sampler, protocol, samples)
     mismatches = unsampled.mismatches + subject.checker.wrong()
     if samples.settled.canary is not None:
@@ -379,8 +387,8 @@ class _Pristine:
             copy = device.create_buffer(
                 label="gridwise pristine", size=size_bytes, usage=usage.COPY_SRC | usage.COPY_DST
             )
-            encoder.copy_buffer_to_buffer(array.buffer, begin, copy, 0, size_bytes)
-            self._copies.append((copy, array.buffer, begin))
+            encoder.copy_buffer_to_buffer(array.lease.buffer, begin, copy, 0, size_bytes)
+            self._copies.append((copy, array.lease.buffer, begin))
         device.queue.submit([encoder.finish()])
 
     def restore(self, encoder: wgpu.GPUCommandEncoder) -> None:

@@ -60,13 +60,19 @@ class Samples:
         Dispatches in a span; times are divided by it.
     untimed_work : bool
         Whether submissions contain untimed work, which makes CPU walls meaningless.
+    on_cpu : bool
+        Whether the adapter is a CPU. There the canary shows other work of the machine, not a clock, and hardly any of
+        it: all blocks are kept, and what they spread by is noise.
     """
 
-    def __init__(self, labels: Sequence[str], mode: Mode, batch_trials: int, untimed_work: bool):
+    def __init__(
+        self, labels: Sequence[str], mode: Mode, batch_trials: int, untimed_work: bool, *, on_cpu: bool = False
+    ):
         self._labels = tuple(labels)
         self._mode = mode
         self._divide = batch_trials
         self._untimed_work = untimed_work
+        self._on_cpu = on_cpu
         self._blocks: list[_Judged] = []
         self._last_end: int | None = None
         self._timed = False
@@ -102,7 +108,8 @@ class Samples:
                 whole_invalid={"gpu_span": count_invalid(found.span_classes), "gpu_sum": sums, "gaps": sums},
             )
         self._blocks.append(judged)
-        self.settled = settled([b.canaries for b in self._blocks])
+        found = settled([b.canaries for b in self._blocks])
+        self.settled = Settled((True,) * len(self._blocks), canary=found.canary) if self._on_cpu else found
 
     @property
     def count(self) -> int:

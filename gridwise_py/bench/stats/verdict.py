@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from .levels import Difference, Repeatability, difference, paired_difference, process_errors, process_levels
 from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
 from .series import Series
 
@@ -52,11 +53,14 @@ class Cause(StrEnum):
     FEW_SAMPLES = "few samples"
     CLOCK_MOVED = "clock moved"
     LOAD_MOVED = "load moved"
+    LOADED = "machine loaded"
+    SINGLE_PROCESS = "single process"
     SINGLE_ROUND = "single round"
     RANK_TEST = "rank test"
     CLOCK_DIFFERS = "clock differs"
     LOAD_DIFFERS = "load differs"
     CLOCK_STEP = "clock step"
+    PROCESSES_DIFFER = "processes differ"
     ROUNDS_DIFFER = "rounds differ"
     TIMES_WANDER = "times wander"
     UNTESTED = "untested"
@@ -75,6 +79,7 @@ class Cause(StrEnum):
         return _CAUSES[self][1]
 
 
+_IN_PROCESSES = "measure both in several processes (gridwise bench --processes 5)"
 _IN_ROUNDS = "measure both in rounds (gridwise bench --rounds 5)"
 _CAUSES: dict[Cause, tuple[str, str]] = {
     Cause.FEW_SAMPLES: (
@@ -89,12 +94,20 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
         "the CPU adapter changed its speed all through a run, as it does when other work runs",
         f"{_IN_ROUNDS}, on a machine with less other work",
     ),
+    Cause.LOADED: (
+        "the adapter is a CPU, and other work took part of the machine while a side was measured",
+        "measure both again while the machine does nothing else",
+    ),
+    Cause.SINGLE_PROCESS: (
+        "measured in one process, and it is not known how much processes differ here",
+        f"{_IN_PROCESSES}, or let gridwise calibrate --repeatability learn it",
+    ),
     Cause.SINGLE_ROUND: (
         "a side has a single round, and the adapter is a CPU: other work on the machine may have made the difference",
         _IN_ROUNDS,
     ),
     Cause.RANK_TEST: (
-        "the rank test does not agree",
+        "the test for any difference does not agree",
         "take more samples, or compare fewer rows at once",
     ),
     Cause.CLOCK_DIFFERS: (
@@ -108,6 +121,10 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     Cause.CLOCK_STEP: (
         "the step of the GPU's clock is over half the threshold, and the interval is widened by it",
         "put more trials into a sample (--mode batch, --trials 100)",
+    ),
+    Cause.PROCESSES_DIFFER: (
+        "processes that measure the same case differ by too much for this threshold",
+        "measure more processes of both (gridwise bench --processes 10)",
     ),
     Cause.ROUNDS_DIFFER: (
         "rounds of the same case differ by more than the samples within a round",
@@ -136,7 +153,9 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
 }
 # With these causes the ends of a wide interval are informative: how much another clock may explain, or that the
 # interval lies beyond the threshold.
-_TELLING = (Cause.CLOCK_DIFFERS, Cause.LOAD_DIFFERS, Cause.RANK_TEST, Cause.SINGLE_ROUND)
+_TELLING = (
+    Cause.CLOCK_DIFFERS, Cause.LOAD_DIFFERS, Cause.RANK_TEST, Cause.LOADED, Cause.SINGLE_PROCESS, Cause.SINGLE_ROUND,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -158,6 +177,17 @@ class Pair:
         faster or slower.
     same_measurement : bool
         Whether both sides are the same measurement.
+    old_processes, new_processes : sequence of int
+        The process of each block; empty: all are of one process. With several processes, the process is the unit.
+    repeatability : Repeatability or None
+        How much processes differ, where it was learnt.
+    varies_by_process : bool
+        Whether the time depends so much on the process that two single processes cannot be compared unless the
+        repeatability is known: CPU walls, and mode latency.
+    paired : bool
+        Whether the processes of both sides were measured in turns: the first of one with the first of the other.
+    loaded : bool
+        Whether other work took part of the machine; it matters on a CPU adapter.
     """
 
     old: Samples
@@ -167,6 +197,12 @@ class Pair:
     clock_moved: bool = False
     on_cpu: bool = False
     same_measurement: bool = False
+    old_processes: Sequence[int] = ()
+    new_processes: Sequence[int] = ()
+    repeatability: Repeatability | None = None
+    varies_by_process: bool = False
+    paired: bool = False
+    loaded: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,17 +218,22 @@ class Evidence:
     same_low, same_high : float
         The interval for the verdict `same`: of 90 % if the other one is of 95 %.
     p_value, p_corrected : float
-        Of the rank test for any difference, alone and corrected for the number of rows.
+        Of the rank test for any difference, alone and corrected for the number of rows; with several processes, of
+        the t test on their levels.
     threshold, confidence : float
         What was asked for.
     old_ns, new_ns : float
-        Medians.
+        Medians; of several processes the geometric mean of their medians.
     old_count, new_count : int
         Samples.
     old_units, new_units : int
         Independent samples that they are worth.
     old_rounds, new_rounds : int
         Separate rounds or runs.
+    old_processes, new_processes : int
+    process_std : float or None
+        Standard deviation between the processes of a side, as a share; None if each side has one process and nothing
+        was learnt.
     statistic : str
         ``"median"``, or ``"interquartile mean"`` where the median lies between two modes.
     clock_ratio : float
@@ -218,6 +259,9 @@ class Evidence:
     new_units: int
     old_rounds: int = 1
     new_rounds: int = 1
+    old_processes: int = 1
+    new_processes: int = 1
+    process_std: float | None = None
     statistic: str = "median"
     clock_ratio: float = 1.0
     step_share: float = 0.0
@@ -263,7 +307,8 @@ class Verdict(Evidence):
     settle : str
         How to settle an ambiguous verdict; else empty.
     needed : int or None
-        About how many samples of each side would settle it, if that is the remedy.
+        About how many samples of each side (with the cause `PROCESSES_DIFFER`: processes) would settle it, if that is
+        the remedy.
     """
 
     kind: VerdictKind
@@ -364,14 +409,23 @@ class _Side:
     x: NDArray[np.float64]
     tau: float
     units: list[NDArray[np.float64]]  # nearly independent values: per block, medians of batches
+    processes: list[int]
 
     @classmethod
-    def of(cls, samples: Samples, side: str) -> _Side:
+    def of(cls, samples: Samples, side: str, processes: Sequence[int] = ()) -> _Side:
         blocks = _blocks(samples, side)
+        if processes and len(processes) != len(blocks):
+            raise ArgumentError(f"the {side} side has {len(blocks)} blocks, but the processes of {len(processes)}")
         # Within blocks: that blocks differ is accounted for by itself.
         taus = [(autocorrelation_time(block), block.size) for block in blocks]
         tau = sum(t * size for t, size in taus) / sum(size for _, size in taus)
-        return cls(blocks, np.concatenate(blocks), tau, [_batch_medians(block, tau) for block in blocks])
+        return cls(
+            blocks,
+            np.concatenate(blocks),
+            tau,
+            [_batch_medians(block, tau) for block in blocks],
+            list(processes) or [0] * len(blocks),
+        )
 
     @property
     def count(self) -> int:
@@ -401,7 +455,16 @@ class _Side:
             estimates = widened(estimates, self.tau, block, self.count)
         return np.log(np.maximum(estimates, self.x.min() / 2))
 
+    @property
+    def process_count(self) -> int:
+        return len(set(self.processes))
+
+    def levels(self, statistic: str) -> NDArray[np.float64]:
+        return process_levels(self.blocks, self.processes, statistic)
+
     def value(self, statistic: str) -> float:
+        if self.process_count > 1:
+            return math.exp(self.levels(statistic).mean())
         return float(np.median(self.x) if statistic == "median" else interquartile_mean(self.x))
 
 
@@ -484,14 +547,25 @@ def _rank_test(old: _Side, new: _Side) -> float:
     return max(p, clustered)
 
 
-def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Generator) -> tuple[Evidence, Limits]:
-    """Return the evidence of a pair, and what limits it."""
-    old, new = _Side.of(pair.old, "old"), _Side.of(pair.new, "new")
+@dataclass(frozen=True)
+class _Estimate:
+    """The log ratio with its intervals (for each confidence), before effects that no spread shows."""
+
+    statistic: str
+    centre: float
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    p_value: float
+    widened_by: tuple[Cause, float] | None = None  # a cause, and its part of half the width
+    process_std: float | None = None
+
+
+def _by_samples(
+    pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.float64], limit: float, rng: np.random.Generator
+) -> _Estimate:
+    """Estimate from the samples and rounds of one process on each side."""
     statistic = "median"
-    # The second is for equivalence: two one-sided tests, each at the level of the first.
-    confidences = np.array([confidence, 2 * confidence - 1])
     centre, low, high = _interval(old, new, statistic, confidences, rng)
-    limit = math.log1p(threshold)
     if max(-low[0], high[0]) > limit:
         smooth = _interval(old, new, "interquartile mean", confidences, rng)
         if low[0] > limit or high[0] < -limit:
@@ -503,35 +577,80 @@ def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Gener
     drift = old.drift() + new.drift()
     reach = np.maximum(between, drift)
     low, high = np.minimum(low, centre - reach), np.maximum(high, centre + reach)
+    p_value = _rank_test(old, new)
+    causes = [(Cause.ROUNDS_DIFFER, float(between[0]))]
+    causes.append((Cause.TIMES_WANDER if min(old.count, new.count) >= TESTABLE else Cause.UNTESTED, drift))
+    if pair.repeatability is None:
+        return _Estimate(statistic, centre, low, high, p_value, max(causes, key=lambda one: one[1]))
+    known = difference(old.levels(statistic), new.levels(statistic), pair.repeatability)
+    assert known is not None, "the repeatability is known"
+    learnt = known.reach(confidences)
+    low, high = centre - np.hypot(centre - low, learnt), centre + np.hypot(high - centre, learnt)
+    causes.append((Cause.SINGLE_PROCESS, float(learnt[0])))
+    p_value = max(p_value, replace(known, value=centre).p_value)
+    return _Estimate(
+        statistic, centre, low, high, p_value, max(causes, key=lambda one: one[1]),
+        math.expm1(pair.repeatability.log_std),
+    )  # fmt: skip
+
+
+def _by_processes(pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.float64], limit: float) -> _Estimate:
+    """Estimate from the levels of processes, at least two on a side."""
+    statistic, found = "median", _difference_of(pair, old, new, "median")
+    if abs(found.value) + found.reach(float(confidences[0])) > limit:
+        smooth = _difference_of(pair, old, new, "interquartile mean")
+        if found.error > _BETWEEN_MODES * smooth.error:
+            statistic, found = "interquartile mean", smooth
+    reach = found.reach(confidences)
+    spread = found.error / math.sqrt(1 / old.process_count + 1 / new.process_count)
+    cause = (Cause.PROCESSES_DIFFER, float(reach[0]))
+    return _Estimate(
+        statistic, found.value, found.value - reach, found.value + reach, found.p_value, cause, math.expm1(spread)
+    )
+
+
+def _difference_of(pair: Pair, old: _Side, new: _Side, statistic: str) -> Difference:
+    levels = old.levels(statistic), new.levels(statistic)
+    found = paired_difference(*levels) if pair.paired else difference(*levels, pair.repeatability)
+    assert found is not None, "a side has several processes"
+    errors = [process_errors(side.blocks, side.processes) for side in (old, new)]
+    within = math.hypot(*(math.hypot(*of_side) / of_side.size for of_side in errors))
+    return replace(found, within=within)
+
+
+def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Generator) -> tuple[Evidence, Limits]:
+    """Return the evidence of a pair, and what limits it."""
+    old, new = _Side.of(pair.old, "old", pair.old_processes), _Side.of(pair.new, "new", pair.new_processes)
+    # The second is for equivalence: two one-sided tests, each at the level of the first.
+    confidences = np.array([confidence, 2 * confidence - 1])
+    limit = math.log1p(threshold)
+    processes = old.process_count, new.process_count
+    if max(processes) > 1:
+        found = _by_processes(pair, old, new, confidences, limit)
+    else:
+        found = _by_samples(pair, old, new, confidences, limit, rng)
+    centre, p_value = found.centre, found.p_value
     old_ns, new_ns = old.value("median"), new.value("median")
     # A median of whole steps may be half a step off, on each side.
     step = pair.tick_step_ns / 2 * (1 / old_ns + 1 / new_ns)
     # A kernel's time depends on the clock fully (arithmetic), partly, or not at all (memory).
     clock = math.log(pair.clock_ratio)
-    low, high = low - step - max(clock, 0.0), high + step - min(clock, 0.0)
+    low, high = found.low - step - max(clock, 0.0), found.high + step - min(clock, 0.0)
     width = float(high[0] - low[0])
     widens = None
     if abs(clock) > max(limit / 2, width / 4):
         widens = Cause.LOAD_DIFFERS if pair.on_cpu else Cause.CLOCK_DIFFERS
     elif step > limit / 2:
         widens = Cause.CLOCK_STEP
-    elif between[0] and between[0] > width / 2.5:
-        widens = Cause.ROUNDS_DIFFER
-    elif drift and drift > width / 2.5:
-        widens = Cause.TIMES_WANDER if min(old.count, new.count) >= TESTABLE else Cause.UNTESTED
-    forbids_all = None
-    if min(old.unit_count, new.unit_count) < LEAST_UNITS:
-        forbids_all = Cause.FEW_SAMPLES
-    elif pair.clock_moved:
-        forbids_all = Cause.LOAD_MOVED if pair.on_cpu else Cause.CLOCK_MOVED
+    elif found.widened_by is not None and found.widened_by[1] > width / 2.5:
+        widens = found.widened_by[0]
     rounds = len(old.blocks), len(new.blocks)
     limits = Limits(
-        forbids_all=forbids_all,
-        forbids_difference=Cause.SINGLE_ROUND if pair.on_cpu and min(rounds) < 2 else None,
+        forbids_all=_forbids_all(pair, old, new),
+        forbids_difference=_forbids_difference(pair, rounds),
         widens=widens,
         same_measurement=pair.same_measurement,
     )
-    p_value = _rank_test(old, new)
     if pair.same_measurement:
         # Equal times need no statistics.
         centre, low, high, p_value = 0.0, np.zeros(2), np.zeros(2), 1.0
@@ -555,11 +674,33 @@ def _weigh(pair: Pair, threshold: float, confidence: float, rng: np.random.Gener
         new_units=new.unit_count,
         old_rounds=rounds[0],
         new_rounds=rounds[1],
-        statistic=statistic,
+        old_processes=processes[0],
+        new_processes=processes[1],
+        process_std=found.process_std,
+        statistic=found.statistic,
         clock_ratio=pair.clock_ratio,
         step_share=step,
     )
     return evidence, limits
+
+
+def _forbids_all(pair: Pair, old: _Side, new: _Side) -> Cause | None:
+    if min(old.unit_count, new.unit_count) < LEAST_UNITS:
+        return Cause.FEW_SAMPLES
+    if pair.clock_moved:
+        return Cause.LOAD_MOVED if pair.on_cpu else Cause.CLOCK_MOVED
+    single = old.process_count == new.process_count == 1
+    if pair.varies_by_process and single and pair.repeatability is None:
+        return Cause.SINGLE_PROCESS
+    return None
+
+
+def _forbids_difference(pair: Pair, rounds: tuple[int, int]) -> Cause | None:
+    if not pair.on_cpu:
+        return None
+    if pair.loaded:
+        return Cause.LOADED
+    return Cause.SINGLE_ROUND if min(rounds) < 2 else None
 
 
 # ---- from evidence to a verdict
@@ -592,10 +733,10 @@ def decide(evidence: Evidence, limits: Limits) -> Verdict:
     if cleared is not None and limits.forbids_difference is not None:
         return _ambiguous(e, limits.forbids_difference, f"{lies}, but {limits.forbids_difference.statement}")
     if cleared is not None:
-        return _settled(e, cleared, f"{lies}, and the rank test agrees (p = {p})")
+        return _settled(e, cleared, f"{lies}, and the test for any difference agrees (p = {p})")
     if within:
         return _settled(e, VerdictKind.SAME, lies)
-    cause, needed = (limits.widens, None) if limits.widens is not None else _why_wide(e)
+    cause, needed = _why_wide(e) if limits.widens in (None, Cause.PROCESSES_DIFFER) else (limits.widens, None)
     return _ambiguous(e, cause, f"{lies}: {cause.statement}{_details(e, cause)}", needed)
 
 
@@ -606,7 +747,11 @@ def _settled(evidence: Evidence, kind: VerdictKind, reason: str) -> Verdict:
 def _ambiguous(evidence: Evidence, cause: Cause, reason: str, needed: int | None = None) -> Verdict:
     settle = cause.remedy
     if needed is not None:
-        settle = f"{settle}: about {needed:,} of each, now {evidence.old_count:,} and {evidence.new_count:,}"
+        by_process = cause is Cause.PROCESSES_DIFFER
+        now = (
+            (evidence.old_processes, evidence.new_processes) if by_process else (evidence.old_count, evidence.new_count)
+        )
+        settle = f"{settle}: about {needed:,} of each, now {now[0]:,} and {now[1]:,}"
     return Verdict(
         **asdict(evidence), kind=VerdictKind.AMBIGUOUS, cause=cause, reason=reason, settle=settle, needed=needed
     )
@@ -618,10 +763,19 @@ def _why_wide(e: Evidence) -> tuple[Cause, int | None]:
     margin = abs(abs(centre) - limit)
     half = max(math.log(e.high) - centre, centre - math.log(e.low))
     factor = (half / margin) ** 2 if margin else math.inf
-    if factor <= _MOST_MORE and not e.reaches(_TOO_NOISY):
+    few = factor <= _MOST_MORE and not e.reaches(_TOO_NOISY)
+    if max(e.old_processes, e.new_processes) > 1:
+        # Only more processes narrow the interval.
+        needed = math.ceil(max(factor, 1.2) * max(e.old_processes, e.new_processes))
+        return (Cause.PROCESSES_DIFFER, needed) if half > limit / 4 and few else (_wide(half, limit), None)
+    if few:
         return Cause.WIDE_INTERVAL, math.ceil(max(factor, 1.2) * max(e.old_count, e.new_count))
+    return _wide(half, limit), None
+
+
+def _wide(half: float, limit: float) -> Cause:
     # An interval wider than the threshold is ambiguous for any difference.
-    return (Cause.NOISE if half > limit else Cause.NEAR_THRESHOLD), None
+    return Cause.NOISE if half > limit else Cause.NEAR_THRESHOLD
 
 
 def _details(e: Evidence, cause: Cause) -> str:
@@ -631,6 +785,8 @@ def _details(e: Evidence, cause: Cause) -> str:
         return f" ({e.clock_ratio:.4g} times its time in OLD)"
     if cause is Cause.CLOCK_STEP:
         return f" (±{100 * e.step_share:.2g} %)"
+    if cause is Cause.PROCESSES_DIFFER and e.process_std is not None:
+        return f" (standard deviation {100 * e.process_std:.2g} %, {e.old_processes} and {e.new_processes} processes)"
     if cause is Cause.UNTESTED:
         return f" ({e.old_count} and {e.new_count})"
     if cause is Cause.NEAR_THRESHOLD:

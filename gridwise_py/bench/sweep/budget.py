@@ -9,13 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 
 from ..cases.case import array_items
 from ..cases.mode import Mode
+from ..results.model import CaseLevels
 from ..sampling.protocol import SamplingProtocol
 from .suite import Job
 
-__all__ = ["CHOICES_OF_N", "CostModel", "Schedule", "choose_n"]
+__all__ = ["CHOICES_OF_N", "PILOT_PROCESSES", "PILOT_ROUNDS", "CostModel", "Schedule", "choose_n"]
+
+#: A run that fills its budget begins with so many processes and rounds, which show where the spread is.
+PILOT_PROCESSES, PILOT_ROUNDS = 2, 2
 
 #: Candidates, the largest first: far apart, so that a machine under other load chooses the same n again.
 CHOICES_OF_N = tuple(1 << exponent for exponent in range(24, 9, -2))
@@ -34,7 +39,9 @@ _COMPILE_GPU_S = 0.3
 # Fixed cost: canaries and the first check of the clock. Per item: making, uploading and checking it on the CPU.
 _CASE_S = 0.2
 _HOST_ITEM_S = 5e-8
-_PROCESS_S = 3.0
+# The start of a process, and the first use of kernels that the driver has cached.
+_PROCESS_S = 2.0
+_CACHED_COMPILE_S = 0.1
 # Share of the budget for the time before the first case and after the last.
 _AROUND_S = 5.0
 # Estimates may be too short by this factor: with cold caches, a sort compiled for 5 to 20 s on the same machine.
@@ -119,6 +126,8 @@ class CostModel:
 def choose_n(jobs_at: Callable[[int], Sequence[Job]], model: CostModel, budget_s: float) -> int:
     """Return the largest n at which all jobs are expected to end within a budget; the smallest if none fits.
 
+    The reserve is for the first process, which compiles. A later one that would end after the budget is left out.
+
     Parameters
     ----------
     jobs_at : callable
@@ -128,30 +137,36 @@ def choose_n(jobs_at: Callable[[int], Sequence[Job]], model: CostModel, budget_s
     """
     room_s = _RESERVE * (budget_s - _AROUND_S)
     for n in CHOICES_OF_N:
-        if _total_s(jobs_at(n), model) <= room_s:
+        jobs = jobs_at(n)
+        first_s = _total_s([job for job in jobs if job.process == 0], model)
+        if first_s <= room_s and _total_s(jobs, model) <= budget_s - _AROUND_S:
             return n
     return CHOICES_OF_N[-1]
 
 
 def _total_s(jobs: Sequence[Job], model: CostModel) -> float:
-    """Return the time of jobs, where each pair of primitive and datatype is compiled once."""
+    """Return the time of jobs: each pair of primitive and datatype is compiled once, and cached for later processes."""
     seen: set[tuple[str, str]] = set()
-    total_s = 0.0
+    processes = {job.process for job in jobs}
+    total_s = _PROCESS_S * len(processes) if processes - {0} else 0.0
     for job in jobs:
         key = (job.case.primitive, job.case.datatype)
-        total_s += model.run_s(job) + (0.0 if key in seen else model.compile_s(job))
+        cached_s = _CACHED_COMPILE_S if job.process else 0.0
+        total_s += model.run_s(job) + (cached_s if key in seen else model.compile_s(job))
         seen.add(key)
     return total_s
 
 
 def _urgent_first(jobs: Sequence[Job], model: CostModel) -> list[Job]:
-    """Return jobs in an order in which the last ones are the least important."""
+    """Return jobs with those of the first process in an order in which the last ones are the least important."""
     seen: dict[tuple[int, str], int] = {}
     variants: dict[Job, int] = {}
-    for job in sorted(jobs, key=lambda job: job.position):
+    first = [job for job in jobs if job.process == 0]
+    for job in sorted(first, key=lambda job: job.position):
         key = (job.round, job.case.primitive)
         variants[job] = seen[key] = seen.get(key, -1) + 1
-    return sorted(jobs, key=lambda job: (job.round, variants[job], model.case_s(job)))
+    ordered = sorted(first, key=lambda job: (job.round, variants[job], model.case_s(job)))
+    return [*ordered, *(job for job in jobs if job.process)]
 
 
 class Schedule:
@@ -166,8 +181,13 @@ class Schedule:
     begin_s : float
         When the run began, by that clock.
     budget_s : float, optional
-        The run must end in this time. One case of each primitive goes first, cheap ones before others. A case that
-        would end later is measured at a smaller n, or left out.
+        The run must end in this time. In the first process, one case of each primitive goes first, cheap ones before
+        others. The second one has the cases that end in time; a later one has all, or is left out.
+    may_shrink : bool
+        Whether a case of the first process that would end later is measured at a smaller n, or left out. If not, it is
+        measured in any case.
+    fills_budget : bool
+        Whether there are as many processes as end in time, so that their number is not known.
     """
 
     def __init__(
@@ -177,11 +197,26 @@ class Schedule:
         clock: Callable[[], float],
         begin_s: float,
         budget_s: float | None = None,
+        *,
+        may_shrink: bool = True,
+        fills_budget: bool = False,
     ):
         self._model, self._clock, self._begin_s = model, clock, begin_s
         self.budget_s = budget_s
-        self.jobs: list[Job] = list(jobs) if budget_s is None else _urgent_first(jobs, model)
+        self.fills_budget = fills_budget
+        self._may_shrink = may_shrink and budget_s is not None
+        self.jobs: list[Job] = _urgent_first(jobs, model) if self._may_shrink else list(jobs)
+        #: How many processes there are; None if the budget decides.
+        self.processes: int | None = None if fills_budget else len({job.process for job in jobs})
         self._case_begin_s = begin_s
+        # What the first process made of each case, by position; None for a case that was left out.
+        self._made: dict[int, Job | None] = {}
+        self._took_s: dict[int, float] = {}
+        self._entered: tuple[int, bool] = (0, True)
+        rounds = max((job.round for job in jobs), default=0) + 1
+        #: Rounds of each process from now on.
+        self.rounds: int = min(rounds, PILOT_ROUNDS) if fills_budget else rounds
+        self._pilot_rounds = self.rounds
 
     @property
     def elapsed_s(self) -> float:
@@ -205,7 +240,21 @@ class Schedule:
         """Return a job as it is, or at the largest smaller n that ends in time; None if none does."""
         if self.budget_s is None:
             return job
+        if job.round >= self.rounds:
+            return None
         room_s = self.budget_s - _AROUND_S / 2 - self.elapsed_s
+        if job.process == 0:
+            made = self._made[job.position] = self._shrunk(job, room_s)
+            return made
+        first = self._made.get(job.position, job)
+        if first is None or not self._enters(job.process, room_s):
+            return None
+        same = replace(job, case=first.case)
+        return same if job.process > 1 or self._model.case_s(same) <= room_s else None
+
+    def _shrunk(self, job: Job, room_s: float) -> Job | None:
+        if not self._may_shrink:
+            return job
         sizes = [job.case.n, *(n for n in CHOICES_OF_N if n < job.case.n)]
         for n in sizes:
             smaller = replace(job, case=replace(job.case, n=n))
@@ -213,10 +262,42 @@ class Schedule:
                 return smaller
         return None
 
+    def _enters(self, process: int, room_s: float) -> bool:
+        """Return whether a process is begun, decided at its first job."""
+        if self._entered[0] != process:
+            # The first process has no caches, so the later ones tell.
+            known_s = [
+                took_s * (self.rounds / self._pilot_rounds if number < PILOT_PROCESSES else 1.0)
+                for number, took_s in self._took_s.items()
+                if number
+            ]
+            needed_s = _PROCESS_S if process == 1 or not known_s else max(known_s)
+            self._entered = (process, needed_s <= room_s)
+        return self._entered[1]
+
+    def after_pilot(self, levels: Sequence[CaseLevels]) -> int | None:
+        """Choose the rounds of the later processes, and return how many samples a visit needs; None: it is unknown.
+
+        Parameters
+        ----------
+        levels : sequence of CaseLevels
+            Of the first processes.
+        """
+        if not levels:
+            return None
+        most = max(job.round for job in self.jobs) + 1
+        self.rounds = min(round(median(one.rounds_advised for one in levels)), most)
+        return max(one.samples_advised for one in levels)
+
+    def started(self, process: int, seconds: float) -> None:
+        """The process of a job was started in this time."""
+        self._took_s[process] = self._took_s.get(process, 0.0) + seconds
+
     def began(self) -> None:
         """A case begins."""
         self._case_begin_s = self._clock()
 
     def finished(self, job: Job, compile_s: float | None) -> None:
         """The case that began is done."""
+        self._took_s[job.process] = self._took_s.get(job.process, 0.0) + self.case_elapsed_s
         self._model.learn(job, self.case_elapsed_s, compile_s)

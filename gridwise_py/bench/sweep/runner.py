@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import wgpu
 from ...errors import ArgumentError, GridwiseError
 from ...runtime.context import context_of
 from ...runtime.device import request_device
+from ...runtime.gpu_clock import clock_held
 from ...storage.records import Record
 from ...types.datatype import STORAGE_DATATYPES, as_datatype
 from ..calibrate.calibration import Calibration, calibrate_run
@@ -24,17 +25,29 @@ from ..cases.mode import Mode
 from ..results.context import run_header
 from ..results.entries import result_of
 from ..results.model import CaseKey, Result, Results
+from ..results.precision import levels_of
 from ..results.reader import read_results
 from ..results.shares import calibrated, with_shares
 from ..results.ticks import read_ticks
 from ..results.writer import ResultsWriter
 from ..sampling.measurement import Measurement
 from ..sampling.protocol import SamplingProtocol
-from .budget import CostModel, Schedule, choose_n
-from .isolate import IsolationError, measure_isolated, measure_job
-from .suite import Job
+from .budget import PILOT_PROCESSES, PILOT_ROUNDS, CostModel, Schedule, choose_n
+from .suite import Job, in_processes
+from .worker import Worker, WorkerError, measure_isolated, measure_job
 
-__all__ = ["Request", "RunProgress", "UnwrittenResults", "run_jobs"]
+__all__ = [
+    "DEFAULT_BUDGET_S", "MOST_PROCESSES", "PROCESSES", "PROCESSES_ON_CPU", "Request", "RunProgress", "UnwrittenResults",
+    "run_jobs",
+]  # fmt: skip
+
+#: Of a run whose n is chosen.
+DEFAULT_BUDGET_S = 60.0
+
+#: Processes of a run whose request leaves the number open: on a GPU, and on a CPU adapter, where each takes longer.
+PROCESSES, PROCESSES_ON_CPU = 5, 3
+#: The most that a run starts to fill its budget.
+MOST_PROCESSES = 30
 
 # After these errors a device may be broken, and would fail all later cases. By name, because `measure` may have caught
 # them.
@@ -49,7 +62,7 @@ class Request:
     Attributes
     ----------
     jobs : sequence of Job
-        In the order in which they are measured.
+        Of one process, in the order in which they are measured.
     protocol : SamplingProtocol
     command : sequence of str or None
         The words of the command line, for the file.
@@ -60,6 +73,13 @@ class Request:
         Returns the jobs at another n. Given if the user gave no n; then `choose_n` chooses one on a CPU adapter.
     budget_s : float
         The time in which a run with a chosen n should end.
+    processes : int or None
+        In how many processes all jobs are measured. With one, it is this process; further ones are workers that run one
+        after the other. None: `PROCESSES`, or `PROCESSES_ON_CPU`.
+    fills_budget : bool
+        Whether to start further processes while they are expected to end within the budget.
+    order_seed : int or None
+        Of the order of the jobs in the second and later processes; None: the same order.
     """
 
     jobs: Sequence[Job]
@@ -68,7 +88,10 @@ class Request:
     suite: str | None = None
     isolate: bool = False
     jobs_at: Callable[[int], Sequence[Job]] | None = None
-    budget_s: float = 60.0
+    budget_s: float = DEFAULT_BUDGET_S
+    processes: int | None = 1
+    fills_budget: bool = False
+    order_seed: int | None = None
 
 
 class RunProgress:
@@ -82,6 +105,9 @@ class RunProgress:
 
     def kept(self, job: Job) -> None:
         """A case is in the file to resume from, so it is not measured again."""
+
+    def process(self, number: int) -> None:
+        """A worker process starts; its number counts from 0."""
 
     def began(self, job: Job, to_come: Sequence[Job]) -> None:
         """A case begins; `to_come` are the later ones."""
@@ -113,7 +139,7 @@ def _failed(job: Job, protocol: SamplingProtocol, error: str) -> Result:
     """Return the result of a job that was not measured."""
     case = job.case
     nothing = Measurement(case.primitive, job.mode, case.n, case.axes, protocol=protocol.to_dict(), error=error)
-    return result_of(nothing, position=job.position, round_number=job.round)
+    return result_of(nothing, position=job.position, round_number=job.round, process=job.process)
 
 
 def run_jobs(
@@ -145,14 +171,29 @@ def run_jobs(
         If the results file could not be written at the end. A full disk during the run does not stop it: all finished
         cases are written again after the next case.
     """
-    progress = progress or RunProgress()
+    with ExitStack() as stack:
+        return _run_jobs(request, adapter, json_path, resume_from, progress or RunProgress(), stack)
+
+
+def _run_jobs(
+    request: Request,
+    adapter: int | str | None,
+    json_path: Path | None,
+    resume_from: Path | None,
+    progress: RunProgress,
+    stack: ExitStack,
+) -> Results:
+    """As `run_jobs`; the stack is closed at its end."""
     begin_s = time.perf_counter()
     progress.step("finding the adapter")
     device = request_device(adapter)
+    held = stack.enter_context(clock_held(device))
+    request = _in_numbers(request, on_cpu=context_of(device).capabilities.is_cpu)
     protocol = request.protocol
     header = run_header(
         device, protocol=protocol.to_dict(), seed=protocol.seed, command=request.command, suite=request.suite
     )
+    header = replace(header, context=replace(header.context, clock=held))
     calibration: Calibration | None = None
     is_calibrated = False
     kept = None if resume_from is None else _Kept(resume_from, header)
@@ -160,7 +201,8 @@ def run_jobs(
         header = replace(header, context=replace(header.context, resumed=kept.resumed))
     schedule, chosen_n = _schedule(device, request, None if kept is None else kept.n, begin_s)
     progress.planned(schedule, header.device.adapter, chosen_n)
-    writer = None if json_path is None else ResultsWriter(json_path, header, len(schedule.jobs))
+    planned = None if request.fills_budget else len(schedule.jobs)
+    writer = None if json_path is None else ResultsWriter(json_path, header, planned)
     results: list[Result] = []
 
     def keep(result: Result, ticks: np.ndarray | None = None) -> None:
@@ -176,37 +218,35 @@ def run_jobs(
             keep(replace(kept.results[key], position=job.position), kept.ticks[key])
         else:
             todo.append(job)
-    for i, planned in enumerate(todo):
-        job = schedule.fitted(planned)
-        if job is None:
-            progress.left_out(planned)
-            continue
-        progress.began(job, todo[i + 1 :])
-        schedule.began()
-        try:
-            if request.isolate:
-                result = measure_isolated(adapter, job, protocol)
-            else:
-                result = measure_job(device, job, protocol)
-        except IsolationError as error:
-            result = _failed(job, protocol, str(error))
-        except Exception as error:
-            # A failure of one case does not stop the others.
-            result = _failed(job, protocol, f"{type(error).__name__}: {error}"[:2000])
-        if not request.isolate and (result.error or "").startswith(_DEVICE_ERRORS):
-            device = request_device(adapter)
-        schedule.finished(job, None if result.cold_start_ns is None else result.cold_start_ns * 1e-9)
-        progress.finished(job, result)
-        if not is_calibrated:
-            # Not before the first case, so that the first figure comes early.
-            progress.step("measuring what the device can do")
-            calibration, is_calibrated = _calibration(device, todo), True
-            header = replace(header, device=calibrated(header.device, calibration))
-        keep(with_shares(result, calibration))
-        if writer is not None:
-            writer.header = header
-            with suppress(OSError):
-                writer.save()
+    with _Measuring(request, adapter, device, progress) as measuring:
+        for i, planned in enumerate(todo):
+            if request.fills_budget and planned.process >= PILOT_PROCESSES and measuring.samples is None:
+                measuring.samples = schedule.after_pilot(levels_of(results, measuring.start_s))
+            job = schedule.fitted(planned)
+            if job is None:
+                if planned.process == planned.round == 0:
+                    progress.left_out(planned)
+                continue
+            schedule.started(job.process, measuring.prepare(job))
+            progress.began(job, todo[i + 1 :])
+            schedule.began()
+            result = measuring.measure(job)
+            schedule.finished(job, None if result.cold_start_ns is None else result.cold_start_ns * 1e-9)
+            progress.finished(job, result)
+            if not is_calibrated:
+                # Not before the first case, so that the first figure comes early.
+                progress.step("measuring what the device can do")
+                calibration, is_calibrated = _calibration(measuring.device, todo), True
+                header = replace(header, device=calibrated(header.device, calibration))
+            keep(with_shares(result, calibration))
+            if writer is not None:
+                writer.header = header
+                with suppress(OSError):
+                    writer.save()
+    header = replace(header, levels=levels_of(results, measuring.start_s))
+    if writer is not None:
+        writer.header = header
+        writer.planned = len(results) if request.fills_budget else writer.planned
     document = replace(header, results=tuple(results))
     document = replace(document, results=tuple(document.in_order()))
     if writer is not None:
@@ -218,16 +258,124 @@ def run_jobs(
     return document
 
 
+def _in_numbers(request: Request, *, on_cpu: bool) -> Request:
+    """Return a request with its number of processes, which share the time of a case."""
+    processes = request.processes or (PROCESSES_ON_CPU if on_cpu else PROCESSES)
+    protocol = replace(request.protocol, timeout_s=request.protocol.timeout_s / processes)
+    if on_cpu:
+        # Each process of a GPU must raise its clock again; here there is none to raise.
+        protocol = replace(protocol, warmup_s=protocol.warmup_s / processes)
+    return replace(request, processes=processes, protocol=protocol)
+
+
+class _Measuring:
+    """Measures jobs where the request says: here, in a process per job, or in a worker per process of the run.
+
+    A context manager; its worker ends with it.
+    """
+
+    def __init__(self, request: Request, adapter: int | str | None, device: wgpu.GPUDevice, progress: RunProgress):
+        self._request, self._adapter, self._progress = request, adapter, progress
+        self.device = device
+        self._worker: Worker | None = None
+        self._of_process: int | None = None
+        #: What the start of a worker took, the last one.
+        self.start_s: float = 0.0
+        #: Samples that a visit needs at most, once the pilot has shown it.
+        self.samples: int | None = None
+        self._problem: str | None = None
+
+    def __enter__(self) -> _Measuring:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.__exit__(kind, error, trace)
+
+    @property
+    def _here(self) -> bool:
+        return self._request.processes == 1 and not self._request.fills_budget and not self._request.isolate
+
+    def prepare(self, job: Job) -> float:
+        """Start the worker of a job if it does not run, and return how many seconds that took."""
+        if self._here or self._request.isolate or (self._worker is not None and self._of_process == job.process):
+            return 0.0
+        begin_s = time.perf_counter()
+        self._end_worker()
+        name = f"process {job.process + 1}"
+        self._progress.process(job.process)
+        self._problem = None
+        try:
+            self._worker, self._of_process = Worker(self._adapter, self._protocol, name), job.process
+        except WorkerError as error:
+            self._problem = str(error)
+        self.start_s = time.perf_counter() - begin_s
+        return self.start_s
+
+    @property
+    def _protocol(self) -> SamplingProtocol:
+        protocol = self._request.protocol
+        if self.samples is None or self.samples >= protocol.max_samples:
+            return protocol
+        return replace(protocol, max_samples=self.samples, block_trials=min(protocol.block_trials, self.samples))
+
+    def _end_worker(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.close()
+
+    def measure(self, job: Job) -> Result:
+        """Measure a job; a failure of one does not stop the others."""
+        protocol = self._request.protocol
+        try:
+            if self._request.isolate:
+                return measure_isolated(self._adapter, job, protocol)
+            if self._here:
+                result = measure_job(self.device, job, protocol)
+            elif self._worker is not None:
+                result = self._worker.measure(job)
+            else:
+                return _failed(job, protocol, self._problem or "its process does not run")
+        except WorkerError as error:
+            # The next job gets another worker.
+            self._worker = None
+            return _failed(job, protocol, str(error))
+        except Exception as error:
+            result = _failed(job, protocol, f"{type(error).__name__}: {error}"[:2000])
+        if (result.error or "").startswith(_DEVICE_ERRORS):
+            if self._here:
+                self.device = request_device(self._adapter)
+            else:
+                self._end_worker()
+        return result
+
+
 def _schedule(
     device: wgpu.GPUDevice, request: Request, resumed_n: int | None, begin_s: float
 ) -> tuple[Schedule, int | None]:
     """Return the schedule of the jobs, and the n if it was chosen here."""
     on_cpu = context_of(device).capabilities.is_cpu
     model = CostModel(request.protocol, copy_item_ns(device) if on_cpu else None, request.isolate)
-    if not on_cpu or request.jobs_at is None:
-        return Schedule(request.jobs, model, time.perf_counter, begin_s), None
-    n = resumed_n or choose_n(request.jobs_at, model, request.budget_s)
-    return Schedule(request.jobs_at(n), model, time.perf_counter, begin_s, request.budget_s), n
+    processes = request.processes or 1
+
+    def of_all(jobs: Sequence[Job], processes: int) -> list[Job]:
+        return in_processes(jobs, processes, request.order_seed)
+
+    chosen_n, jobs, jobs_at = None, request.jobs, request.jobs_at
+    if on_cpu and jobs_at is not None:
+        chosen_n = resumed_n or choose_n(lambda n: of_all(jobs_at(n), processes), model, request.budget_s)
+        jobs = jobs_at(chosen_n)
+    if request.fills_budget and not any(job.round for job in jobs):
+        # The pilot shows how many of these rounds are worth their time.
+        jobs = [replace(job, round=number) for number in range(PILOT_ROUNDS + 1) for job in jobs]
+    all_jobs = of_all(jobs, MOST_PROCESSES if request.fills_budget else processes)
+    budget_s = request.budget_s if request.fills_budget or chosen_n is not None else None
+    schedule = Schedule(
+        all_jobs, model, time.perf_counter, begin_s, budget_s,
+        may_shrink=chosen_n is not None, fills_budget=request.fills_budget,
+    )  # fmt: skip
+    return schedule, chosen_n
 
 
 def _calibration(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | None:
@@ -242,8 +390,8 @@ def _calibration(device: wgpu.GPUDevice, jobs: Sequence[Job]) -> Calibration | N
         return None
 
 
-def _job_key(result: Result) -> tuple[CaseKey, int]:
-    return result.key, result.round
+def _job_key(result: Result) -> tuple[CaseKey, int, int]:
+    return result.key, result.process, result.round
 
 
 class _Kept:

@@ -6,6 +6,7 @@ import random
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ __all__ = [
     "Job",
     "Suite",
     "Sweep",
+    "in_processes",
     "in_rounds",
     "load_suite",
     "narrowed",
@@ -58,12 +60,18 @@ BENCH_PROTOCOL = SamplingProtocol(timeout_s=1.0, batch_trials=10)
 
 @dataclass(frozen=True)
 class Job:
-    """A case in a mode, with its place in the order that was asked for, and its round."""
+    """A case in a mode, with its place in the order that was asked for, its round and its process."""
 
     case: Case
     mode: Mode
     position: int
     round: int = 0
+    process: int = 0
+
+    @property
+    def checks(self) -> bool:
+        """Whether its results are checked: in the first process, since the check takes as long as the measurement."""
+        return self.process == 0
 
     def __str__(self) -> str:
         return case_name(self.case.primitive, self.case.axes, self.mode.value, self.case.n)
@@ -85,6 +93,7 @@ class Suite:
     sweeps: tuple[Sweep, ...]
     description: str = ""
     protocol: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    processes: int | None = None
 
 
 def plan_jobs(sweeps: Iterable[Sweep]) -> list[Job]:
@@ -133,6 +142,33 @@ def in_rounds(jobs: Sequence[Job], rounds: int, seed: int | None) -> list[Job]:
     for number in range(rounds):
         visited = list(jobs) if order is None else order.sample(list(jobs), len(jobs))
         found += [replace(job, round=number) for job in visited]
+    return found
+
+
+def in_processes(jobs: Sequence[Job], processes: int, seed: int | None) -> list[Job]:
+    """Return the jobs of each process, one process after the other.
+
+    The first process has the order that is given. The others have the same rounds, each in its own random order, or as
+    given if `seed` is None.
+
+    Raises
+    ------
+    ArgumentError
+        If there are more than 1,000,000.
+    """
+    if processes * len(jobs) > _MOST_JOBS:
+        raise ArgumentError(
+            f"{processes:,} processes of {len(jobs):,} measurements are {processes * len(jobs):,}, but a run has at "
+            f"most {_MOST_JOBS:,}; take fewer processes, rounds or cases"
+        )
+    found = list(jobs)
+    for process in range(1, processes):
+        order = None if seed is None else random.Random(f"{seed}, process {process}")
+        for _, same_round in groupby(jobs, key=lambda job: job.round):
+            visited = list(same_round)
+            if order is not None:
+                order.shuffle(visited)
+            found += [replace(job, process=process) for job in visited]
     return found
 
 
@@ -220,7 +256,8 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
             raise ArgumentError(f"suite {path.name}: {where}: {problem}")
 
     for key in content:
-        need(key in ("description", "protocol", "sweep"), key, "unknown; there are description, protocol, sweep")
+        known = ("description", "processes", "protocol", "sweep")
+        need(key in known, key, f"unknown; there are {', '.join(known)}")
 
     def table_of(value: object, where: str, problem: str) -> dict[str, Any]:
         need(isinstance(value, dict), where, problem)
@@ -260,4 +297,7 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
     named = {YARDSTICK, *(name for sweep in sweeps for name in sweep.primitives)}  # the copy kernel always runs
     others = tuple(name for name in REGISTRY if name not in named)
     sweeps = [replace(sweep, primitives=others) if sweep.primitives == (_OTHERS,) else sweep for sweep in sweeps]
-    return Suite(path.stem, tuple(sweeps), str(content.get("description", "")), protocol)
+    processes = content.get("processes")
+    is_count = isinstance(processes, int) and not isinstance(processes, bool) and processes >= 1
+    need(processes is None or is_count, "processes", f"{processes!r} is not a count of at least 1")
+    return Suite(path.stem, tuple(sweeps), str(content.get("description", "")), protocol, processes)

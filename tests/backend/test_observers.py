@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.backend import observers
+from gridwise_py.backend.sysfs_observers import sysfs_observer
 from gridwise_py.bench.sampling import measure as measure_module
-from gridwise_py.bench.sampling import observers
 
-H200 = {"device": "NVIDIA H200", "vendor": "NVIDIA", "description": "580.1"}
+H200 = {"device": "NVIDIA H200", "vendor": "NVIDIA", "vendor_id": 0x10DE, "description": "580.1"}
 
 
 class NotSupported(Exception):
@@ -27,6 +28,7 @@ def _nvml(names=("NVIDIA H200",), **changes):
         "nvmlDeviceGetHandleByIndex": lambda i: i,
         "nvmlDeviceGetName": lambda handle: names[handle],
         "nvmlDeviceGetClockInfo": lambda handle, kind: {1: 1980, 2: 3201}[kind] + handle,
+        "nvmlDeviceGetMaxClockInfo": lambda handle, kind: {1: 1980}[kind],
         "nvmlDeviceGetPowerUsage": lambda handle: 350_500,
         "nvmlDeviceGetTemperature": lambda handle, sensor: 41,
         "nvmlDeviceGetMemoryInfo": lambda handle: types.SimpleNamespace(total=150 << 30, free=147 << 30, used=3 << 30),
@@ -38,7 +40,7 @@ def _nvml(names=("NVIDIA H200",), **changes):
 
 
 def _observe(info=H200):
-    observer = observers._nvidia_observer(info)
+    observer = observers.observer_of(info)
     return observer() if observer is not None else {}
 
 
@@ -54,6 +56,7 @@ def test_what_is_observed(driver):
     driver(_nvml())
     assert _observe() == {
         "sm_clock_mhz": 1980,
+        "max_sm_clock_mhz": 1980,
         "memory_clock_mhz": 3201,
         "power_w": 350.5,
         "temperature_c": 41,
@@ -100,7 +103,7 @@ def test_a_driver_that_does_not_tell_everything(driver):
 
 def test_other_vendors_do_not_ask_nvidias_driver(driver):
     driver(_nvml(nvmlInit=lambda: pytest.fail("asked")))
-    assert _observe({"device": "llvmpipe", "vendor": "llvmpipe", "description": "Mesa"}) == {}
+    assert _observe({"device": "llvmpipe", "vendor": "llvmpipe", "vendor_id": 65541, "description": "Mesa"}) == {}
 
 
 def test_unknown_reasons_are_kept():
@@ -119,3 +122,84 @@ def test_a_measurement_holds_a_look_before_and_after_each_block(device, monkeypa
     ]
     monkeypatch.setattr(measure_module, "observe", lambda _: {})
     assert gw.measure(gw.Copy(device), protocol=protocol, input=np.arange(100, dtype=np.uint32)).observations == {}
+
+
+# ---- the files of AMD's and Intel's drivers
+
+AMD = {"device": "AMD Radeon RX 7900 XTX", "vendor": "AMD", "vendor_id": 0x1002, "device_id": 0x744C}
+INTEL = {"device": "Intel(R) Arc(tm) A770", "vendor": "Intel", "vendor_id": 0x8086, "device_id": 0x56A0}
+
+
+def _tree(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def _ids(card, info):
+    return {f"{card}/device/vendor": f"{info['vendor_id']:#x}\n", f"{card}/device/device": f"{info['device_id']:#x}\n"}
+
+
+def test_amds_driver(tmp_path):
+    hwmon = "card1/device/hwmon/hwmon3"
+    root = _tree(
+        tmp_path,
+        _ids("card0", INTEL)
+        | _ids("card1", AMD)
+        | {
+            "card1/device/pp_dpm_sclk": "0: 500Mhz\n1: 1255Mhz *\n2: 2304Mhz\n",
+            "card1/device/pp_dpm_mclk": "0: 96Mhz\n1: 1249Mhz *\n",
+            "card1/device/mem_info_vram_used": "3221225472\n",
+            f"{hwmon}/freq1_input": "1254600000\n",
+            f"{hwmon}/power1_average": "87250000\n",
+            f"{hwmon}/temp1_input": "41000\n",
+            "card1-DP-1/status": "connected\n",  # an output of the card
+        },
+    )
+    expected = {
+        "sm_clock_mhz": 1255,
+        "max_sm_clock_mhz": 2304,
+        "memory_clock_mhz": 1249,
+        "power_w": 87.25,
+        "temperature_c": 41,
+        "memory_used_bytes": 3 << 30,
+    }
+    observe = sysfs_observer(AMD, root)
+    assert observe() == expected
+    (root / hwmon / "freq1_input").unlink()
+    (root / hwmon / "power1_average").rename(root / hwmon / "power1_input")
+    assert observe() == expected
+    (root / "card1/device/pp_dpm_sclk").write_text("S: 19Mhz *\n0: 500Mhz\n1: 2304Mhz\n")  # asleep
+    assert observe()["sm_clock_mhz"] == 19
+    for path in root.rglob("*"):
+        if path.is_file() and path.name not in ("vendor", "device"):
+            path.unlink()
+    assert observe() == {}
+
+
+@pytest.mark.parametrize(
+    ("now", "highest"),
+    [
+        ("card0/device/tile0/gt0/freq0/act_freq", "card0/device/tile0/gt0/freq0/rp0_freq"),
+        ("card0/gt/gt0/rps_act_freq_mhz", "card0/gt/gt0/rps_RP0_freq_mhz"),
+        ("card0/gt_act_freq_mhz", "card0/gt_RP0_freq_mhz"),
+    ],
+    ids=["xe", "i915", "i915 before 5.18"],
+)
+def test_intels_drivers(tmp_path, now, highest):
+    root = _tree(tmp_path, _ids("card0", INTEL) | {now: "600\n", highest: "2400\n"})
+    assert sysfs_observer(INTEL, root)() == {"sm_clock_mhz": 600, "max_sm_clock_mhz": 2400}
+
+
+def test_a_card_that_is_not_certain_is_not_observed(tmp_path):
+    assert sysfs_observer(AMD, tmp_path / "none") is None
+    root = _tree(tmp_path, _ids("card0", AMD))
+    assert sysfs_observer(AMD, root) is not None
+    assert sysfs_observer(AMD | {"device_id": 0x73BF}, root) is None
+    assert sysfs_observer(H200 | {"vendor_id": 0x10DE, "device_id": 0x744C}, root) is None
+    _tree(tmp_path, _ids("card1", AMD))  # which of the two?
+    assert sysfs_observer(AMD, root) is None
+    (root / "card1/device/device").write_text("garbage")
+    assert sysfs_observer(AMD, root) is not None

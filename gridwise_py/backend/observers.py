@@ -1,7 +1,8 @@
 """Optional observers of clocks, power, temperature and memory, as the driver reports them.
 
-NVIDIA's is the extra ``nvidia`` (the package nvidia-ml-py). It is read before and after each block of samples, never
-during timed work, and without a thread. If nothing can be observed, the result is empty.
+NVIDIA's is the extra ``nvidia`` (the package nvidia-ml-py). The Linux drivers of AMD and Intel GPUs tell theirs in
+files of sysfs, which everybody may read (`backend/sysfs_observers.py`). Observers are never asked during timed work,
+and have no thread. If nothing can be observed, the result is empty.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
-import wgpu
+from .clock import is_nvidia
+from .sysfs_observers import sysfs_observer
 
-from ...runtime.context import context_of
+__all__ = ["Observe", "observer_of"]
 
-__all__ = ["observe"]
+#: Returns what a driver says now.
+Observe: TypeAlias = Callable[[], dict[str, Any]]
 
 # Reasons for which a GPU does not run at its highest clock, as NVML's bits say.
 _THROTTLE_REASONS = {
@@ -32,18 +35,22 @@ _THROTTLE_REASONS = {
 _CLOCK_SM, _CLOCK_MEMORY, _TEMPERATURE_GPU = 1, 2, 0
 
 
-def observe(device: wgpu.GPUDevice) -> dict[str, Any]:
-    """Return the current observations of a device's GPU.
+def observer_of(info: Mapping[str, Any]) -> Observe | None:
+    """Return the observer of a GPU; None if there is none, or it is not certain which GPU it would observe.
+
+    Parameters
+    ----------
+    info : mapping
+        The adapter's ``info``, of wgpu.
 
     Returns
     -------
-    dict
-        ``sm_clock_mhz``, ``memory_clock_mhz``, ``power_w``, ``temperature_c``, ``memory_used_bytes`` (of the whole GPU,
-        by all processes), ``throttle_reasons``. Values that the driver does not report are left out; empty if no
-        observer supports the GPU.
+    callable or None
+        Returns a dict with ``sm_clock_mhz`` (of the GPU's cores), ``max_sm_clock_mhz``, ``memory_clock_mhz``,
+        ``power_w``, ``temperature_c``, ``memory_used_bytes`` (of the whole GPU, by all processes) and
+        ``throttle_reasons``, without those that the driver does not report.
     """
-    observer = context_of(device).cached("observer of the GPU", lambda: _nvidia_observer(device.adapter.info))
-    return observer() if observer is not None else {}
+    return _nvidia_observer(info) if is_nvidia(info) else sysfs_observer(info)
 
 
 @functools.lru_cache(maxsize=1)
@@ -57,10 +64,8 @@ def _nvml() -> Any:
     return pynvml
 
 
-def _nvidia_observer(info: Mapping[str, str]) -> Callable[[], dict[str, Any]] | None:
+def _nvidia_observer(info: Mapping[str, Any]) -> Observe | None:
     name = str(info["device"])
-    if "nvidia" not in f"{name} {info['vendor']} {info['description']}".casefold():
-        return None
     nvml = _nvml()
     if nvml is None:
         return None
@@ -80,6 +85,7 @@ def _text(value: str | bytes) -> str:
 def _look(nvml: Any, handle: Any) -> dict[str, Any]:
     questions: dict[str, Callable[[], Any]] = {
         "sm_clock_mhz": lambda: int(nvml.nvmlDeviceGetClockInfo(handle, _CLOCK_SM)),
+        "max_sm_clock_mhz": lambda: int(nvml.nvmlDeviceGetMaxClockInfo(handle, _CLOCK_SM)),
         "memory_clock_mhz": lambda: int(nvml.nvmlDeviceGetClockInfo(handle, _CLOCK_MEMORY)),
         "power_w": lambda: nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
         "temperature_c": lambda: int(nvml.nvmlDeviceGetTemperature(handle, _TEMPERATURE_GPU)),

@@ -1,0 +1,209 @@
+"""How often is `gridwise ab` wrong on this device? This version against itself, and against one that does 2 % more.
+
+Usage: python benchmarks/ab_study.py [--times 10] [--seed 0] [--study same|slower|both] [--json FILE]
+
+Each time is one run of `gridwise ab`, with processes of its own. The slower version is a copy of this one with 2 % more
+work for the GPU: vector_add and copy process one block in 50 twice, in all modes; reduce and scan are dispatched 51
+times for 50, which only mode batch does so often. All else is equal. Runs with other seeds can be made separately, and
+their files merged with --merge.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from scipy.stats import binomtest
+
+from gridwise_py.bench.ab.environments import Environment, find_environment
+from gridwise_py.bench.ab.judged import Judged, judge
+from gridwise_py.bench.ab.turns import Settings, measure_in_turns
+from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.sweep.suite import Job
+from gridwise_py.storage.json_files import write_json
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARE = 50  # one more for so many: 2 %
+MORE_BLOCKS = ("vector_add", "copy")
+MORE_DISPATCHES = ("reduce", "scan")
+
+_BLOCKS = (
+    ("gridwise_py/primitives/elementwise.py", "workgroups=blocks,", f"workgroups=blocks + blocks // {SHARE},"),
+    (
+        "shaders/lib/elementwise.wgsl",
+        "  let block = workgroup_index(workgroup, grid);\n  if (block >= params.blocks) { return; }\n",
+        "  let block = workgroup_index(workgroup, grid) % params.blocks;\n",
+    ),
+)
+_DISPATCHES = f"""
+
+def _with_more_dispatches():
+    from .runtime.executor import BoundPlan
+
+    encode = BoundPlan.encode
+
+    def with_more(self, encoder, *, trials=1, timing=None):
+        more = trials // {SHARE} if self.plan.primitive in {MORE_DISPATCHES!r} else 0
+        encode(self, encoder, trials=trials + more, timing=timing)
+
+    BoundPlan.encode = with_more
+
+
+_with_more_dispatches()
+"""
+
+
+def slower_copy(into: Path) -> Path:
+    """Make a copy of the library that does 2 % more, and return its folder."""
+    for name in ("gridwise_py", "shaders"):
+        shutil.copytree(ROOT / name, into / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, old, new in _BLOCKS:
+        path = into / name
+        text = path.read_text(encoding="utf-8")
+        if old not in text:
+            raise click.ClickException(f"{name} has no {old!r}: the slower version must be written anew")
+        path.write_text(text.replace(old, new), encoding="utf-8")
+    with (into / "gridwise_py" / "__init__.py").open("a", encoding="utf-8") as file:
+        file.write(_DISPATCHES)
+    return into
+
+
+def jobs(is_cpu: bool, study: str) -> list[Job]:
+    """Return the cases of a study."""
+    sizes = {"short": (1 << 12, 1 << 14), "long": (1 << 16,)} if is_cpu else {
+        "short": (1 << 16, 1 << 20), "long": (1 << 24,)
+    }  # fmt: skip
+    wanted = [(name, n, mode) for name in MORE_BLOCKS for n in sizes["long"] for mode in (Mode.BATCH, Mode.HOT)]
+    wanted += [(name, n, Mode.BATCH) for name in MORE_DISPATCHES for n in sizes["short"]]
+    if study == "same":
+        wanted += [(name, n, Mode.LATENCY) for name in MORE_DISPATCHES for n in sizes["short"]]
+    return [Job(Case.build(name, n, "u32", "add"), mode, i) for i, (name, n, mode) in enumerate(wanted)]
+
+
+def rows_of(judged: Judged, study: str) -> list[dict[str, Any]]:
+    """Return the rows that count: no CPU walls, and no rows in which the slower version has not more to do."""
+    trials = {str(case.job): (case.trials, case.job.case.primitive) for case in judged.measured.cases}
+    found = []
+    for row in judged.rows:
+        count, primitive = trials[row.case]
+        idle = study == "slower" and primitive in MORE_DISPATCHES and count % SHARE
+        if row.name != "cpu_wall" and not idle:
+            verdict = row.verdict
+            found.append(
+                {
+                    "case": row.case, "kind": verdict.kind.value, "ratio": verdict.ratio, "low": verdict.low,
+                    "high": verdict.high, "old_ns": row.old_ns, "between_sd": verdict.between_sd,
+                    "within_sd": verdict.within_sd, "settle": verdict.settle,
+                }
+            )  # fmt: skip
+    return found
+
+
+def report(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Print and return the counts of all runs of a study."""
+    summary: dict[str, Any] = {}
+    for study in ("same", "slower"):
+        taken = [run for run in runs if run["study"] == study]
+        rows = [row for run in taken for row in run["rows"]]
+        if not rows:
+            continue
+        wrong = ("faster", "slower") if study == "same" else ("faster", "same")
+        right = "same" if study == "same" else "slower"
+        hits = {
+            "false": sum(row["kind"] in wrong for row in rows),
+            "right": sum(row["kind"] == right for row in rows),
+            "ambiguous": sum(row["kind"] == "ambiguous" for row in rows),
+        }
+        high = float(binomtest(hits["false"], len(rows)).proportion_ci().high)
+        failed = sum(run["past_gate"] > 0 for run in taken)
+        print(
+            f"{study}: {len(taken)} runs, {len(rows)} rows: "
+            + ", ".join(f"{name} {count} ({100 * count / len(rows):.1f} %)" for name, count in hits.items())
+            + f"; false at most {100 * high:.1f} %; exit 1 in {failed} runs"
+        )
+        print(f"  {'case':38} {'OLD µs':>9} {'median':>9} {'level sd':>9} {'±':>7}  verdicts")
+        for case in dict.fromkeys(row["case"] for row in rows):
+            mine = [row for row in rows if row["case"] == case]
+            kinds = [row["kind"] for row in mine]
+            counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+            print(
+                f"  {case:38} {np.median([row['old_ns'] for row in mine]) / 1e3:9.2f} "
+                f"{100 * (np.median([row['ratio'] for row in mine]) - 1):+7.2f} % "
+                f"{100 * np.median([row['between_sd'] for row in mine]):7.2f} % "
+                f"{50 * np.median([row['high'] - row['low'] for row in mine]):5.2f} %  {counts}"
+            )
+        summary[study] = {"runs": len(taken), "rows": len(rows), **hits, "false_at_most": high, "exit_1": failed}
+    return summary
+
+
+@click.command()
+@click.option("--times", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each study.")
+@click.option("--study", type=click.Choice(["same", "slower", "both"]), default="both", show_default=True)
+@click.option("--pairs", type=click.IntRange(2, 50), default=5, show_default=True, help="Of processes, in each run.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=280.0, show_default=True, help="No run begins later.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the first run.")
+@click.option("--adapter", help="Adapter by index or part of its name.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write all rows here.")
+@click.option("--merge", type=click.Path(exists=True, path_type=Path), multiple=True, help="Count the runs of files.")
+def main(
+    times: int, study: str, pairs: int, seconds: float, seed: int, adapter: str | None, json_path: Path | None,
+    merge: tuple[Path, ...],
+) -> None:  # fmt: skip
+    """Run `gridwise ab` many times, and count its verdicts."""
+    if merge:
+        report([run for path in merge for run in json.loads(path.read_text(encoding="utf-8"))["runs"]])
+        return
+    start = time.perf_counter()
+    runs: list[dict[str, Any]] = []
+    this = find_environment(str(ROOT))
+    studies = ("same", "slower") if study == "both" else (study,)
+    clock = ""
+    with tempfile.TemporaryDirectory(prefix="gridwise-slower-") as folder:
+        slower = find_environment(str(slower_copy(Path(folder))))
+        todo = [(number, name) for number in range(times) for name in studies]
+        longest_s = 0.0
+        for number, name in todo:
+            begin = time.perf_counter()
+            if begin + longest_s > start + seconds:
+                break
+            judged = _run(this, slower if name == "slower" else this, name, pairs, seed + number, adapter)
+            longest_s = max(longest_s, time.perf_counter() - begin)
+            clock = judged.measured.clock
+            runs.append(
+                {
+                    "study": name, "seed": seed + number, "rows": rows_of(judged, name), "notes": judged.notes,
+                    "past_gate": sum(row.past_gate for row in judged.rows), "seconds": time.perf_counter() - begin,
+                }
+            )  # fmt: skip
+            for text in (*judged.wrong, *judged.broken, *judged.notes):
+                print(text)
+    print(f"{len(runs)} of {len(todo)} runs in {time.perf_counter() - start:.0f} s, seeds from {seed}; clock {clock}")
+    summary = report(runs)
+    if json_path is not None:
+        write_json(json_path, {"pairs": pairs, "clock": clock, "summary": summary, "runs": runs})
+
+
+def _run(old: Environment, new: Environment, study: str, pairs: int, seed: int, adapter: str | None) -> Judged:
+    settings = Settings(pairs=pairs, seed=seed, adapter=adapter)
+    environments = {"OLD": old, "NEW": new}
+    order = random.Random(seed)
+
+    def shuffled(is_cpu: bool) -> list[Job]:
+        found = jobs(is_cpu, study)
+        return order.sample(found, len(found))
+
+    measured = measure_in_turns(environments, shuffled, settings)
+    return judge(environments, measured, settings, threshold=0.01, gate=0.01)
+
+
+if __name__ == "__main__":
+    main()

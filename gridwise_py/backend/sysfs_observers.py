@@ -1,0 +1,97 @@
+"""Observers of AMD and Intel GPUs on Linux, from the files that their drivers show in sysfs.
+
+The packages that exist need ROCm of their own version (amdsmi), or compile (pyamdgpuinfo). The same numbers stand in
+small text files, which need no privilege:
+
+- amdgpu: ``device/pp_dpm_sclk`` and ``pp_dpm_mclk`` (all levels, the current one with a star), ``mem_info_vram_used``,
+  and in ``device/hwmon/hwmon*/`` ``freq1_input`` (Hz), ``power1_average`` or ``power1_input`` (µW), ``temp1_input``
+  (1/1000 °C).
+- i915: ``gt/gt0/rps_act_freq_mhz`` and ``rps_RP0_freq_mhz``, before Linux 5.18 ``gt_act_freq_mhz`` and
+  ``gt_RP0_freq_mhz``.
+- xe: ``device/tile0/gt0/freq0/act_freq`` and ``rp0_freq`` (MHz).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["sysfs_observer"]
+
+_ROOT = Path("/sys/class/drm")
+_AMD, _INTEL = 0x1002, 0x8086  # PCI vendors
+
+
+def sysfs_observer(info: Mapping[str, Any], root: Path = _ROOT) -> Callable[[], dict[str, Any]] | None:
+    """Return what observes a GPU; None unless exactly one card has its PCI vendor and device."""
+    look = {_AMD: _look_amd, _INTEL: _look_intel}.get(info.get("vendor_id", 0))
+    if look is None:
+        return None
+    wanted = info["vendor_id"], info.get("device_id")
+    cards = [card for card in sorted(root.glob("card*")) if re.fullmatch(r"card\d+", card.name)]
+    same = [card for card in cards if (_hex(card / "device/vendor"), _hex(card / "device/device")) == wanted]
+    # wgpu does not say which of several GPUs of one model it uses: no clock is better than a wrong one.
+    return functools.partial(look, same[0]) if len(same) == 1 else None
+
+
+def _look_amd(card: Path) -> dict[str, Any]:
+    device = card / "device"
+    hwmon = next(iter(sorted(device.glob("hwmon/hwmon*"))), device / "none")
+    clocks, memory_clocks = _levels(device / "pp_dpm_sclk"), _levels(device / "pp_dpm_mclk")
+    return _known(
+        sm_clock_mhz=_scaled(_number([hwmon / "freq1_input"]), 1e-6) or clocks.get("current"),
+        max_sm_clock_mhz=clocks.get("max"),
+        memory_clock_mhz=memory_clocks.get("current"),
+        power_w=_scaled(_number([hwmon / "power1_average", hwmon / "power1_input"]), 1e-6, digits=2),
+        temperature_c=_scaled(_number([hwmon / "temp1_input"]), 1e-3),
+        memory_used_bytes=_number([device / "mem_info_vram_used"]),
+    )
+
+
+def _look_intel(card: Path) -> dict[str, Any]:
+    xe = card / "device/tile0/gt0/freq0"
+    return _known(
+        sm_clock_mhz=_number([xe / "act_freq", card / "gt/gt0/rps_act_freq_mhz", card / "gt_act_freq_mhz"]),
+        max_sm_clock_mhz=_number([xe / "rp0_freq", card / "gt/gt0/rps_RP0_freq_mhz", card / "gt_RP0_freq_mhz"]),
+    )
+
+
+# ---- files
+
+
+def _known(**values: float | None) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:  # no such file, or a GPU that is asleep
+        return ""
+
+
+def _hex(path: Path) -> int | None:
+    text = _text(path)
+    return int(text, 16) if re.fullmatch(r"0x[0-9a-fA-F]+", text) else None
+
+
+def _number(paths: Iterable[Path]) -> int | None:
+    """Return the number in the first of some files that has one."""
+    return next((int(text) for path in paths if (text := _text(path)).isdecimal()), None)
+
+
+def _scaled(value: int | None, factor: float, digits: int = 0) -> float | None:
+    if value is None:
+        return None
+    return round(value * factor, digits) if digits else round(value * factor)
+
+
+def _levels(path: Path) -> dict[str, int]:
+    """Read a file of lines such as ``1: 800Mhz *``: the level in use, and the highest."""
+    found = re.findall(r"^\s*\w+:\s*(\d+)\s*mhz\s*(\*?)", _text(path), re.IGNORECASE | re.MULTILINE)
+    levels = {"max": max(int(mhz) for mhz, _ in found)} if found else {}
+    in_use = [int(mhz) for mhz, star in found if star]
+    return levels | ({"current": in_use[0]} if in_use else {})

@@ -1,0 +1,1 @@
+"""`gridwise ab`: two versions of this library, measured in turns on one GPU, and judged by paired differences."""

@@ -1,0 +1,245 @@
+"""The two sides of `gridwise ab`: which interpreter runs, and which copy of the library it imports.
+
+A side is given as an interpreter, the folder of a virtual environment, the folder of a checkout, a wheel, a requirement
+for pip, or a revision of the git repository in the working directory. Checkouts, wheels and revisions run in the
+interpreter of this process with its packages, so that only the library differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ... import settings
+from ...errors import ArgumentError
+from ...storage.cache import cache_folder
+
+__all__ = ["Environment", "find_environment"]
+
+_PACKAGE = "gridwise_py"
+#: The parts of a checkout that the library needs.
+_CONTENT = (_PACKAGE, "shaders")
+#: Python 3.11.3 and older have no filters; git makes the archive from names that a repository may have.
+_SAFELY: Mapping[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+_GIT_TIMEOUT_S = 60
+_PIP_TIMEOUT_S = 1800
+_REQUIREMENT = re.compile(r"gridwise[-_.]py\s*(\[[\w,\s.-]*\])?\s*(===|==|~=|!=|<=|>=|<|>|@)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One side.
+
+    Attributes
+    ----------
+    given : str
+        As the user named it.
+    kind : str
+        ``"interpreter"``, ``"checkout"``, ``"wheel"``, ``"requirement"`` or ``"revision"``.
+    python : Path
+        The interpreter.
+    folder : Path or None
+        The folder that has the package; None where the interpreter finds it by itself.
+    commit : str or None
+        The commit of a revision or checkout.
+    changed : bool
+        Whether a checkout differs from its commit.
+    """
+
+    given: str
+    kind: str
+    python: Path
+    folder: Path | None = None
+    commit: str | None = None
+    changed: bool = False
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables for its interpreter."""
+        variables = settings.variables_of_children()
+        own = variables.pop("PYTHONPATH", None)
+        variables.pop("PYTHONHOME", None)
+        if self.folder is not None:
+            # This interpreter may find its other packages there.
+            others = own if self.python == Path(sys.executable) else None
+            variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(self.folder), others)))
+        return variables
+
+    def describe(self) -> str:
+        """Return what it is, in a few words."""
+        if self.commit is None:
+            return f"{self.kind} {self.given}"
+        return f"{self.kind} {self.given} ({self.commit[:10]}{' with changes' if self.changed else ''})"
+
+
+def find_environment(given: str, *, say: Callable[[str], None] = lambda text: None) -> Environment:
+    """Return the environment that a user named; a revision, wheel or requirement is put into the cache folder.
+
+    Parameters
+    ----------
+    given : str
+    say : callable
+        Receives a line before a step that takes long.
+
+    Raises
+    ------
+    ArgumentError
+        If it is nothing of the kind, or git or pip fail.
+    """
+    path = Path(given).expanduser()
+    if given and path.is_dir():
+        found = _of_folder(given, path.absolute())
+        if found is not None:
+            return found
+    elif path.is_file():
+        if path.suffix == ".whl":
+            return _of_wheel(given, path)
+        if path.suffix.lower() in ("", ".exe") or path.name.startswith("python"):
+            return Environment(given, "interpreter", path.absolute())
+    elif _REQUIREMENT.match(given):
+        return _of_requirement(given, say)
+    commit = _commit(Path.cwd(), given)
+    if commit is None:
+        raise ArgumentError(
+            f"{given!r} is no side of a comparison: give an interpreter (.venv-old/bin/python), the folder of a "
+            f"virtual environment or of a checkout, a wheel (.whl), a requirement for pip (gridwise-py==0.1.0), or a "
+            f"revision of the git repository in this folder"
+        )
+    return _of_revision(given, Path.cwd(), commit)
+
+
+def _of_folder(given: str, folder: Path) -> Environment | None:
+    """Return the environment of a folder; None if it is neither virtual environment nor checkout."""
+    for name in ("bin/python", "Scripts/python.exe"):
+        if (folder / "pyvenv.cfg").is_file() and (folder / name).exists():
+            return Environment(given, "interpreter", folder / name)
+    if not (folder / _PACKAGE / "__init__.py").is_file():
+        return None
+    commit = _commit(folder, "HEAD") if (folder / ".git").exists() else None
+    changed = commit is not None and bool(_git(folder, "status", "--porcelain", "--", *_CONTENT))
+    return Environment(given, "checkout", Path(sys.executable), folder, commit, changed)
+
+
+# ---- revisions
+
+
+def _git(folder: Path, *words: str) -> bytes | None:
+    """Return what git prints; None if it fails or is not installed."""
+    command = ["git", "-C", str(folder), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_GIT_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def _commit(folder: Path, revision: str) -> str | None:
+    if not revision or revision.startswith("-"):  # git would take it for an option
+        return None
+    found = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    return None if found is None else found.decode().strip()
+
+
+def _of_revision(given: str, folder: Path, commit: str) -> Environment:
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    assert top is not None, "a commit was found here"
+    repository = Path(top.decode().strip())
+
+    def fill(into: Path) -> None:
+        listed = _git(repository, "ls-tree", "--name-only", commit) or b""
+        parts = [name for name in _CONTENT if name in listed.decode().splitlines()]
+        packed = _git(repository, "archive", "--format=tar", commit, "--", *parts) if _PACKAGE in parts else None
+        if packed is None:
+            raise ArgumentError(f"{given!r} ({commit[:10]}) of {repository.name} has no package {_PACKAGE}")
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(into, **_SAFELY)
+
+    return Environment(given, "revision", Path(sys.executable), _kept(f"revision-{commit}", fill), commit)
+
+
+# ---- wheels and requirements
+
+
+def _of_wheel(given: str, wheel: Path) -> Environment:
+    try:
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    except OSError as error:
+        raise ArgumentError(f"the wheel {wheel} cannot be read: {error.strerror or error}") from error
+
+    def fill(into: Path) -> None:
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                if f"{_PACKAGE}/__init__.py" not in archive.namelist():
+                    raise ArgumentError(f"the wheel {wheel.name} has no package {_PACKAGE}")
+                archive.extractall(into)  # zipfile drops absolute paths and "..", which lead out of the folder
+        except zipfile.BadZipFile as error:
+            raise ArgumentError(f"{wheel.name} is no wheel: {error}") from error
+
+    return Environment(given, "wheel", Path(sys.executable), _kept(f"wheel-{digest[:40]}", fill))
+
+
+def _of_requirement(given: str, say: Callable[[str], None]) -> Environment:
+    """Make a virtual environment, and let pip install into it."""
+    digest = hashlib.sha256(f"{sys.version}\n{given}".encode()).hexdigest()
+    inside = Path("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+    def fill(into: Path) -> None:
+        say(f"installing {given} into a virtual environment")
+        _need([sys.executable, "-m", "venv", str(into)], f"a virtual environment for {given!r} cannot be made")
+        _need([str(into / inside), "-m", "pip", "install", "--quiet", given], f"pip cannot install {given!r}")
+
+    # A virtual environment cannot be moved: its scripts name its folder.
+    return Environment(given, "requirement", _kept(f"requirement-{digest[:40]}", fill, in_place=True) / inside)
+
+
+def _need(command: Sequence[str], problem: str) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise ArgumentError(f"{problem}: no end after {_PIP_TIMEOUT_S} s") from error
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise ArgumentError(f"{problem}: {said[-1] if said else f'exit code {done.returncode}'}")
+
+
+# ---- the cache
+
+
+def _kept(name: str, fill: Callable[[Path], None], *, in_place: bool = False) -> Path:
+    """Return a folder of the cache, made by `fill` if it is not there; it appears completely or not at all."""
+    cache = cache_folder()
+    parent = (Path(tempfile.gettempdir()) / "gridwise_py" if cache is None else cache) / "ab"
+    done = parent / name
+    mark = parent / f"{name}.complete"
+    if done.is_dir() and (not in_place or mark.is_file()):
+        return done
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        if in_place:
+            shutil.rmtree(done, ignore_errors=True)
+            fill(done)
+            mark.touch()
+            return done
+        with tempfile.TemporaryDirectory(dir=parent, prefix=".") as made:
+            content = Path(made) / "content"
+            content.mkdir()
+            fill(content)
+            try:
+                content.rename(done)
+            except OSError:
+                if not done.is_dir():  # else another process made it meanwhile
+                    raise
+    except OSError as error:
+        raise ArgumentError(f"{parent} cannot hold an environment: {error.strerror or error}") from error
+    return done

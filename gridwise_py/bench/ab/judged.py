@@ -1,0 +1,171 @@
+"""The outcome of `gridwise ab`: a verdict for each row, and what makes the command fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...storage.json_files import json_data
+from ..stats.verdict import VerdictKind
+from .environments import Environment
+from .paired import PairedDifferences, PairedVerdict, judge_paired
+from .turns import SIDES, Measured, MeasuredCase, Settings
+
+__all__ = ["Judged", "JudgedRow", "judge"]
+
+SCHEMA = "gridwise.ab"
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class JudgedRow:
+    """One time of one case.
+
+    Attributes
+    ----------
+    case : str
+        Its name, with n.
+    name : str
+        ``"gpu_span"``, ``"cpu_wall"`` or ``"kernel"`` and its label.
+    old_ns, new_ns : float
+        Medians of the turns, for one trial.
+    verdict : PairedVerdict
+    past_gate : bool
+        Whether it is slower by more than the gate. CPU walls are shown, and pass every gate.
+    """
+
+    case: str
+    name: str
+    old_ns: float
+    new_ns: float
+    verdict: PairedVerdict
+    past_gate: bool
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The outcome.
+
+    Attributes
+    ----------
+    environments : mapping from str to Environment
+        By side.
+    measured : Measured
+    settings : Settings
+    threshold, gate : float
+    rows : tuple of JudgedRow
+    wrong : tuple of str
+        Results that differ from numpy's.
+    broken : tuple of str
+        Cases that ran in OLD and failed in NEW.
+    notes : tuple of str
+        Cases that are not judged.
+    """
+
+    environments: Mapping[str, Environment]
+    measured: Measured
+    settings: Settings
+    threshold: float
+    gate: float
+    rows: tuple[JudgedRow, ...]
+    wrong: tuple[str, ...]
+    broken: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a gate must stop NEW: a row past the gate, or a case that no longer runs."""
+        return bool(self.broken) or any(row.past_gate for row in self.rows)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many rows got each verdict."""
+        kinds = [row.verdict.kind for row in self.rows]
+        return {kind.value: kinds.count(kind) for kind in VerdictKind}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of ``--json``."""
+        return json_data(
+            {
+                "schema": SCHEMA,
+                "schema_version": SCHEMA_VERSION,
+                "sides": {side: self._side(side) for side in SIDES},
+                "clock": self.measured.clock,
+                "settings": asdict(self.settings),
+                "threshold": self.threshold,
+                "gate": self.gate,
+                "rows": [asdict(row) for row in self.rows],
+                "wrong": self.wrong,
+                "broken": self.broken,
+                "notes": self.notes,
+                "cases": [
+                    {
+                        "case": str(case.job),
+                        "trials": case.trials,
+                        "samples": case.samples,
+                        "log_ratios": case.logs,
+                        "times_ns": case.times_ns,
+                    }
+                    for case in self.measured.cases
+                ],
+            }
+        )
+
+    def _side(self, side: str) -> dict[str, Any]:
+        environment, said = self.environments[side], self.measured.sides[side]
+        # Without folders, which describe the machine, not the measurement.
+        return {
+            "kind": environment.kind,
+            "given": environment.given.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1],
+            "commit": environment.commit,
+            "changed": environment.changed,
+            "versions": said["versions"],
+            "adapter": said["adapter"],
+        }
+
+
+def judge(
+    environments: Mapping[str, Environment], measured: Measured, settings: Settings, *, threshold: float, gate: float
+) -> Judged:
+    """Judge all rows.
+
+    Parameters
+    ----------
+    environments : mapping from str to Environment
+    measured : Measured
+    settings : Settings
+    threshold : float
+        Differences below this share are ignored.
+    gate : float
+        A row that is slower by more than this share fails.
+
+    Returns
+    -------
+    Judged
+    """
+    whole = [(case, row) for case in measured.cases if not case.errors for row in case.logs]
+    verdicts = judge_paired(
+        [PairedDifferences(case.logs[row], 0.0 if row == "cpu_wall" else case.error[row]) for case, row in whole],
+        threshold=threshold,
+    )
+    rows: list[JudgedRow] = []
+    for (case, row), verdict in zip(whole, verdicts, strict=True):
+        gated = row != "cpu_wall" or "gpu_span" not in case.logs
+        past = gated and verdict.kind is VerdictKind.SLOWER and verdict.ratio > 1 + gate
+        old_ns, new_ns = (case.median_ns(row, side) for side in SIDES)
+        rows.append(JudgedRow(str(case.job), row, old_ns, new_ns, verdict, past))
+    failed = [case for case in measured.cases if case.errors]
+    return Judged(
+        environments, measured, settings, threshold, gate, tuple(rows),
+        wrong=tuple(f"{side}: {case.job}: {text}" for case in failed for side, text in case.wrong.items()),
+        broken=tuple(f"{case.job}: {case.errors['NEW']}" for case in failed if _is_broken(case)),
+        notes=tuple(
+            f"{case.job}: not judged: {'; '.join(f'{side}: {text}' for side, text in case.errors.items())}"
+            for case in failed
+            if not _is_broken(case) and not case.wrong
+        ),
+    )  # fmt: skip
+
+
+def _is_broken(case: MeasuredCase) -> bool:
+    return set(case.errors) == {"NEW"} and not case.wrong

@@ -1,0 +1,106 @@
+"""The outcome of `gridwise ab` as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.text import Text
+
+from ...display.quantities import format_time
+from ...display.terminal import clean
+from ..report.text_table import Column, TextTable
+from ..stats.verdict import VerdictKind
+from .judged import Judged, JudgedRow
+from .turns import SIDES
+
+__all__ = ["JudgedTable"]
+
+_STYLES = {"faster": "bold green", "slower": "bold red", "same": "", "ambiguous": "yellow"}
+_COLUMNS = (
+    Column("case", wraps=True),
+    Column("time", priority=3),
+    Column("OLD", right=True, priority=1),
+    Column("NEW", right=True, priority=1),
+    Column("NEW − OLD", right=True),
+    Column("95 %", right=True, priority=2),
+    Column("verdict"),
+)
+_CLOCK = {
+    "held": "the clock is held by this process",
+    "not held": "the clock is not held: it follows the load",
+    "not applicable": "",
+}
+
+
+class JudgedTable:
+    """A table of verdicts, with what each side is above it and what to do about ambiguous rows below."""
+
+    def __init__(self, judged: Judged):
+        self._judged = judged
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        judged = self._judged
+        for side in SIDES:
+            yield Text(clean(self._side(side)))
+        settings = judged.settings
+        facts = [
+            str(judged.measured.sides[SIDES[1]]["adapter"].get("device", "")),
+            _CLOCK[judged.measured.clock],
+            f"{settings.pairs} pairs of processes, each {settings.rounds} times A B B A",
+        ]
+        yield Text(clean("; ".join(filter(None, facts))))
+        yield Text("")
+        if judged.rows:
+            table = TextTable(_COLUMNS)
+            for row in judged.rows:
+                table.add_row(*_cells(row))
+            yield table
+            yield Text("")
+        for remark in self._remarks():
+            yield Text(clean(remark))
+        yield Text(self._conclusion())
+
+    def _side(self, side: str) -> str:
+        said = self._judged.measured.sides[side]
+        versions = said["versions"]
+        words = [f"gridwise_py {versions['gridwise_py']}", f"wgpu {versions['wgpu']}", f"Python {versions['python']}"]
+        return f"{side}: {self._judged.environments[side].describe()}: {', '.join(words)}"
+
+    def _remarks(self) -> Iterator[str]:
+        judged = self._judged
+        yield from (f"wrong result: {text}" for text in judged.wrong)
+        yield from (f"no longer runs: {text}" for text in judged.broken)
+        yield from judged.notes
+        for row in judged.rows:
+            if row.verdict.kind is VerdictKind.AMBIGUOUS:
+                yield f"ambiguous: {row.case}, {row.name}: {row.verdict.reason}; to settle it: {row.verdict.settle}"
+
+    def _conclusion(self) -> str:
+        judged = self._judged
+        if not judged.rows:
+            return "No row is judged."
+        counts = ", ".join(f"{count} {kind}" for kind, count in judged.counts().items() if count)
+        rows = "1 row" if len(judged.rows) == 1 else f"{len(judged.rows)} rows"
+        past = sum(row.past_gate for row in judged.rows)
+        limits = f"threshold {100 * judged.threshold:g} %; {past} past the gate of {100 * judged.gate:g} %"
+        return f"{rows}: {counts}; {limits}."
+
+
+def _cells(row: JudgedRow) -> tuple[str | Text, ...]:
+    verdict = row.verdict
+    kind = f"{verdict.kind.value}, past the gate" if row.past_gate else verdict.kind.value
+    return (
+        clean(row.case),
+        clean(row.name),
+        format_time(row.old_ns),
+        format_time(row.new_ns),
+        _difference(verdict.ratio),
+        "too noisy" if verdict.too_noisy else f"{_difference(verdict.low)} to {_difference(verdict.high)}",
+        Text(kind, style=_STYLES[verdict.kind.value]),
+    )
+
+
+def _difference(ratio: float) -> str:
+    percent = 100 * (ratio - 1)
+    return f"{percent:+.2f} %" if abs(percent) < 9.995 else f"{percent:+.0f} %" if percent < 1000 else f"× {ratio:.3g}"

@@ -1,0 +1,420 @@
+"""Measures two environments in turns on one GPU: A B B A, in several pairs of processes."""
+
+from __future__ import annotations
+
+import math
+import random
+import tempfile
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...backend import clock
+from ...errors import ArgumentError
+from ...primitives import REGISTRY
+from ...primitives.base import Primitive
+from ...types.capabilities import Capabilities
+from ..cases.case import Case
+from ..cases.mode import Mode
+from ..checks.check import mismatch
+from ..stats.resampling import interquartile_mean
+from ..sweep.suite import Job
+from .environments import Environment
+from .process import SideError, Worker
+
+__all__ = ["SIDES", "Measured", "MeasuredCase", "NotComparable", "Settings", "measure_in_turns"]
+
+SIDES = ("OLD", "NEW")
+#: A pass of mode batch is about so long, which makes the clock's step and the pass's overhead small.
+_PASS_NS = 5e5
+_MOST_SUBMISSION_NS = 1e8  # as of `gw.measure`: watchdogs end longer ones
+_LEAST_SAMPLES, _MOST_SAMPLES = 5, 200
+_MOST_BATCH = 1000
+#: Each side finds out itself what its device lacks.
+_ANY_DEVICE = Capabilities(features=frozenset({"shader-f16"}), limits={"max-buffer-size": 1 << 62})
+#: What must be equal on both sides.
+_SAME = ("device", "vendor", "adapter_type", "backend_type", "description")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How it is measured.
+
+    Attributes
+    ----------
+    pairs : int
+        Pairs of processes, each of one process per side.
+    rounds : int
+        Times A B B A for each case and pair of processes.
+    turn_s : float
+        About how long the GPU works in a turn.
+    lead_s : float
+        Untimed work of the same kind before each turn.
+    warmup_s : float
+        Untimed work of each side before the first turn of a case.
+    seed : int
+        Of the data and of the order of processes, cases and turns.
+    adapter : int, str or None
+        As `request_device` takes it.
+    kernels : bool
+        Whether each kernel has a row, too.
+    """
+
+    pairs: int = 5
+    rounds: int = 4
+    turn_s: float = 0.02
+    lead_s: float = 0.005
+    warmup_s: float = 0.1
+    seed: int = 0
+    adapter: int | str | None = None
+    kernels: bool = False
+
+
+class NotComparable(Exception):
+    """The sides run on different adapters."""
+
+
+class MeasuredCase:
+    """A case and what is measured of it, pair by pair.
+
+    Attributes
+    ----------
+    job : Job
+    trials, samples : int
+        Of a turn: dispatches in a sample, and samples.
+    errors : dict from str to str
+        By side, why it has no times.
+    wrong : dict from str to str
+        By side, the first wrong item.
+    logs : dict from str to list of list of float
+        By row, for each pair of processes the logarithms of NEW by OLD of its A B B A.
+    times_ns : dict from str to dict from str to list of float
+        By row and side, the time of a trial in each turn.
+    step_ns : float
+        The smallest difference between two timestamps that was seen, per trial.
+    """
+
+    def __init__(self, job: Job):
+        self.job: Job = job
+        self.trials: int = 0
+        self.samples: int = 0
+        self.errors: dict[str, str] = {}
+        self.wrong: dict[str, str] = {}
+        self.logs: dict[str, list[list[float]]] = {}
+        self.times_ns: dict[str, dict[str, list[float]]] = {}
+        self.step_ns: float = math.inf
+
+    def median_ns(self, row: str, side: str) -> float:
+        """Return the median of the turns."""
+        return float(np.median(self.times_ns[row][side]))
+
+    @property
+    def error(self) -> dict[str, float]:
+        """By row, what the step of the clock may add to the logarithm of a ratio."""
+        step = self.step_ns / 2 if math.isfinite(self.step_ns) else 0.0
+        return {row: sum(step / self.median_ns(row, side) for side in SIDES) for row in self.logs}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All that was measured.
+
+    Attributes
+    ----------
+    sides : dict from str to dict
+        By side, what its first process said about itself.
+    clock : str
+        ``"held"``, ``"not held"`` or ``"not applicable"``.
+    cases : list of MeasuredCase
+    """
+
+    sides: dict[str, dict[str, Any]]
+    clock: str
+    cases: list[MeasuredCase]
+
+
+def _is_cpu(adapter: Mapping[str, Any]) -> bool:
+    return adapter.get("adapter_type") == "CPU"
+
+
+def measure_in_turns(
+    environments: Mapping[str, Environment],
+    jobs_at: Callable[[bool], Sequence[Job]],
+    settings: Settings,
+    *,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Measured:
+    """Measure both sides.
+
+    Parameters
+    ----------
+    environments : mapping from str to Environment
+        By side.
+    jobs_at : callable
+        Returns the cases, given whether the adapter is a CPU.
+    settings : Settings
+    progress : callable
+        Receives a line for each step.
+
+    Raises
+    ------
+    NotComparable
+        If the sides run on different adapters.
+    ArgumentError
+        If a side does not start.
+    """
+    rng = random.Random(settings.seed)
+    measured: Measured | None = None
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gridwise-ab-")))
+        inputs = _Inputs(folder, settings.seed)
+        for pair in range(settings.pairs):
+            if measured is not None and all(case.errors for case in measured.cases):
+                break
+            progress(f"pair of processes {pair + 1} of {settings.pairs}: starting")
+            with _started(environments, settings, rng) as both:
+                if measured is None:
+                    adapter = both.said[SIDES[0]]["adapter"]
+                    cases = [MeasuredCase(job) for job in jobs_at(_is_cpu(adapter))]
+                    measured = Measured(both.said, _held(stack, adapter), cases)
+                for i, case in enumerate(rng.sample(measured.cases, len(measured.cases)), start=1):
+                    if not case.errors:
+                        progress(f"pair {pair + 1} of {settings.pairs}, case {i} of {len(measured.cases)}: {case.job}")
+                        _measure_case(both, case, inputs, settings, rng, check=pair == 0)
+    assert measured is not None, "there is at least one pair"
+    return measured
+
+
+def _held(stack: ExitStack, adapter: Mapping[str, Any]) -> str:
+    """Hold the clock of the GPU in this process, which only waits, until the end of the stack."""
+    if _is_cpu(adapter):
+        return "not applicable"
+    held = clock.hold(adapter, stacklevel=1)
+    if held is None:
+        return "not held"
+    stack.callback(held.release)
+    return "held"
+
+
+# ---- a pair of processes
+
+
+@dataclass
+class _Both:
+    """The two processes of a pair."""
+
+    workers: dict[str, Worker]
+    said: dict[str, dict[str, Any]]
+    replace: Callable[[str], None]
+
+    def ask(self, side: str, do: str, **options: Any) -> dict[str, Any]:
+        return self.workers[side].ask(do, **options)
+
+
+@contextmanager
+def _started(environments: Mapping[str, Environment], settings: Settings, rng: random.Random) -> Generator[_Both]:
+    with ExitStack() as stack:
+        both = _Both({}, {}, lambda side: None)
+
+        def start(side: str) -> None:
+            with _starting(environments[side], side):
+                both.workers[side] = stack.enter_context(Worker(environments[side]))
+                both.workers[side].send("hello", adapter=settings.adapter)
+
+        def started(side: str) -> None:
+            with _starting(environments[side], side):
+                both.said[side] = both.workers[side].answer()
+
+        def start_again(side: str) -> None:
+            start(side)
+            started(side)
+
+        both.replace = start_again
+        order = rng.sample(SIDES, 2)
+        for step in (start, started):
+            for side in order:
+                step(side)
+        _check_same(both.said)
+        yield both
+
+
+@contextmanager
+def _starting(environment: Environment, side: str) -> Generator[None]:
+    try:
+        yield
+    except (SideError, OSError) as error:
+        raise ArgumentError(f"{side} ({environment.given}) does not start: {error}") from error
+
+
+def _check_same(said: Mapping[str, Mapping[str, Any]]) -> None:
+    old, new = (said[side]["adapter"] for side in SIDES)
+    for name in _SAME:
+        if name in old and name in new and old[name] != new[name]:
+            raise NotComparable(f"{name}: OLD runs on {old[name]!r}, NEW on {new[name]!r}")
+    if said[SIDES[0]]["has_timestamps"] != said[SIDES[1]]["has_timestamps"]:
+        raise NotComparable("only one side has GPU timestamps")
+
+
+# ---- one case in a pair of processes
+
+
+class _Inputs:
+    """The data of cases in files, so that both sides read the same, and the checks of their results."""
+
+    def __init__(self, folder: Path, seed: int):
+        self._folder, self._seed = folder, seed
+        self._files: dict[Case, dict[str, str]] = {}
+
+    def _planned(self, case: Case) -> Primitive:
+        """Return the primitive without a device: its reference and the datatypes of its arguments are all it is for."""
+        return case.make(None, _ANY_DEVICE)
+
+    def files(self, case: Case) -> dict[str, str]:
+        """Return the files with the inputs of a case."""
+        if case not in self._files:
+            made: dict[str, str] = {}
+            for name, items in case.inputs(self._planned(case), self._seed).items():
+                made[name] = str(self._folder / f"{len(self._files)}-{name}.npy")
+                np.save(made[name], items)
+            self._files[case] = made
+        return self._files[case]
+
+    def command(self, case: Case) -> dict[str, Any]:
+        """Return how a worker makes the primitive."""
+        options, _ = REGISTRY[case.primitive].at_size(case.n)
+        options = {name: getattr(value, "name", value) for name, value in options.items()}  # operators by name
+        if case.op is not None:
+            options["op"] = case.op
+        return {
+            "primitive": REGISTRY[case.primitive].__name__,
+            "datatype": case.datatype,
+            "options": options,
+            "inputs": self.files(case),
+        }
+
+    @contextmanager
+    def outputs_folder(self) -> Generator[str]:
+        """Yield a folder for outputs."""
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            yield folder
+
+    def wrong(self, case: Case, outputs: Mapping[str, str]) -> str | None:
+        """Return the first wrong item of outputs; None if all are right, or nothing tells."""
+        primitive = self._planned(case)
+        inputs = {name: np.load(path, allow_pickle=False) for name, path in self.files(case).items()}
+        found = mismatch(primitive, inputs, {name: np.load(path, allow_pickle=False) for name, path in outputs.items()})
+        return None if found is None else str(found)
+
+
+def _measure_case(
+    both: _Both, case: MeasuredCase, inputs: _Inputs, settings: Settings, rng: random.Random, *, check: bool
+) -> None:
+    """Prepare a case on both sides, and measure it in turns; a failure is kept in the case."""
+    order = rng.sample(SIDES, 2)
+    for side in order:
+        with _failing(both, case, side), inputs.outputs_folder() as folder:
+            prepared = both.ask(side, "prepare", **inputs.command(case.job.case), outputs_to=folder if check else None)
+            wrong = inputs.wrong(case.job.case, prepared["outputs"]) if check else None
+            if wrong is not None:
+                case.wrong[side] = case.errors[side] = wrong
+    trial_ns: list[float] = []
+    for side in order:
+        with _failing(both, case, side):
+            if side not in case.errors:
+                trial_ns.append(both.ask(side, "warm", seconds=settings.warmup_s)["trial_ns"])
+    if not case.errors:
+        if not case.trials:
+            _size(case, min(trial_ns), settings)
+        _take_turns(both, case, settings, rng)
+    for side in order:
+        if side in both.workers:
+            with _failing(both, case, side):
+                both.ask(side, "release")
+
+
+@contextmanager
+def _failing(both: _Both, case: MeasuredCase, side: str) -> Generator[None]:
+    """Keep the error of a side in the case; a dead process is replaced for the cases to come."""
+    try:
+        yield
+    except SideError as error:
+        case.errors.setdefault(side, str(error))
+        if error.is_dead:
+            both.replace(side)
+
+
+def _size(case: MeasuredCase, trial_ns: float, settings: Settings) -> None:
+    """Choose dispatches in a sample and samples in a turn, for all pairs of processes."""
+    if case.job.mode is Mode.BATCH:
+        # 1, 2, 5, 10 …: a round number.
+        wanted = min(max(_PASS_NS / trial_ns, 1.0), _MOST_BATCH)
+        power = 10 ** math.floor(math.log10(wanted))
+        case.trials = int(next(power * k for k in (1, 2, 5, 10) if power * k >= 0.99 * wanted))
+        case.trials = max(1, min(case.trials, int(_MOST_SUBMISSION_NS / trial_ns)))
+    else:
+        case.trials = 1
+    samples = settings.turn_s * 1e9 / (trial_ns * case.trials)
+    case.samples = int(min(max(samples, _LEAST_SAMPLES), _MOST_SAMPLES))
+
+
+def _take_turns(both: _Both, case: MeasuredCase, settings: Settings, rng: random.Random) -> None:
+    """Measure A B B A, or B A A B, some times."""
+    logs: dict[str, list[float]] = {}
+    times: dict[str, dict[str, list[float]]] = {}
+    for _ in range(settings.rounds):
+        first, second = rng.sample(SIDES, 2)
+        found: dict[str, dict[str, list[float]]] = {}
+        for side in (first, second, second, first):
+            with _failing(both, case, side):
+                if not case.errors:
+                    answer = both.ask(
+                        side, "turn", mode=case.job.mode.value, trials=case.trials, samples=case.samples,
+                        lead_s=settings.lead_s,
+                    )  # fmt: skip
+                    _note_step(case, answer)
+                    for row, time_ns in _row_times(case, answer, settings.kernels).items():
+                        found.setdefault(row, {}).setdefault(side, []).append(time_ns)
+        if case.errors:
+            return
+        for row, sides in found.items():
+            if all(len(sides.get(side, ())) == 2 for side in SIDES):  # a kernel may be on one side only
+                old, new = (float(np.mean(np.log(sides[side]))) for side in SIDES)
+                logs.setdefault(row, []).append(new - old)
+                for side in SIDES:
+                    times.setdefault(row, {}).setdefault(side, []).extend(sides[side])
+    if not logs:
+        case.errors.setdefault(SIDES[1], "no valid timestamps")
+        return
+    for row, found_logs in logs.items():
+        case.logs.setdefault(row, []).append(found_logs)
+        for side in SIDES:
+            case.times_ns.setdefault(row, {}).setdefault(side, []).extend(times[row][side])
+
+
+def _row_times(case: MeasuredCase, answer: Mapping[str, Any], kernels: bool) -> dict[str, float]:
+    """Return the time of a trial by row, in one turn: means of the middle half of the samples."""
+    series: dict[str, list[float | None]] = {"gpu_span": answer["gpu_span"]}
+    if case.job.mode is Mode.LATENCY or not any(answer["gpu_span"]):
+        series["cpu_wall"] = answer["cpu_wall"]
+    labels: list[str] = answer["labels"]
+    if kernels and len(labels) > 1:
+        for i, label in enumerate(labels):
+            number = f" {labels[:i].count(label) + 1}" if labels.count(label) > 1 else ""  # passes of one kernel
+            series[f"kernel {label}{number}"] = [sample[i] for sample in answer["kernels"] if sample]
+    found: dict[str, float] = {}
+    for row, samples in series.items():
+        valid = [sample for sample in samples if sample]
+        if 2 * len(valid) > len(samples):
+            found[row] = float(interquartile_mean(np.array(valid, dtype=np.float64))) / case.trials
+    return found
+
+
+def _note_step(case: MeasuredCase, answer: Mapping[str, Any]) -> None:
+    """Note the smallest difference between two spans, which the clock's step is at most."""
+    spans = np.unique(np.array([span for span in answer["gpu_span"] if span], dtype=np.float64))
+    if spans.size > 1:
+        case.step_ns = min(case.step_ns, float(np.diff(spans).min()) / case.trials)

@@ -1,0 +1,181 @@
+"""The program that measures one side of `gridwise ab`; it runs in the interpreter and with the packages of that side.
+
+It is started by its path and imports nothing of the package that it lies in: ``gridwise_py`` is the one of its side,
+which may be much older. So it uses only what has been public since the first release: ``request_device``, ``asarray``,
+``timing_helper``, the primitives' classes, ``execute`` with its timing options, ``outputs`` and ``get_timing_result``.
+
+It reads commands as lines of JSON and answers each with one line. Between commands it waits for the next line, and
+leaves CPU and GPU alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+_CHUNK_S = 0.004  # of untimed work in a submission
+_MOST_TRIALS = 4096
+_FLUSH_ITEMS = 1 << 25  # 128 MiB are read, and as many written; no larger binding is sure to be allowed
+_ADAPTER_FACTS = ("device", "vendor", "vendor_id", "description", "adapter_type", "backend_type")
+
+
+class _Subject:
+    """A primitive with its arguments."""
+
+    def __init__(self, primitive: Any, arrays: dict[str, Any]):
+        self.primitive = primitive
+        self.arrays = arrays
+
+    def run(self, **options: Any) -> Any:
+        """Submit it."""
+        return self.primitive.execute(**self.arrays, **options)
+
+
+class _Worker:
+    def __init__(self) -> None:
+        self._gw: Any = importlib.import_module("gridwise_py")
+        self._device: Any = None
+        self._subject: _Subject | None = None
+        self._flush: _Subject | None = None
+
+    # ---- commands
+
+    def hello(self, adapter: str | None) -> dict[str, Any]:
+        """Make the device; return the versions and the adapter."""
+        self._device = self._gw.request_device(adapter)
+        info = self._device.adapter.info
+        return {
+            "versions": {
+                "gridwise_py": self._gw.__version__,
+                "wgpu": importlib.import_module("wgpu").__version__,
+                "numpy": importlib.import_module("numpy").__version__,
+                "python": platform.python_version(),
+            },
+            "package": str(Path(self._gw.__file__).resolve().parent),
+            "adapter": {name: info[name] for name in _ADAPTER_FACTS if name in info},
+            "has_timestamps": "timestamp-query" in self._device.features,
+        }
+
+    def prepare(
+        self,
+        primitive: str,
+        datatype: str,
+        options: dict[str, Any],
+        inputs: dict[str, str],
+        outputs_to: str | None,
+    ) -> dict[str, Any]:
+        """Make a primitive, upload its inputs, run it once; save the outputs for a check where wanted."""
+        numpy = importlib.import_module("numpy")
+        made = getattr(self._gw, primitive)(self._device, datatype, **options)
+        arrays = {
+            name: self._gw.asarray(numpy.load(path, allow_pickle=False), self._device) for name, path in inputs.items()
+        }
+        run = made.execute(**arrays, enable_cpu_timing=True)  # waits for its end
+        arrays.update(run.outputs)
+        self._subject = _Subject(made, arrays)
+        saved: dict[str, str] = {}
+        for name, array in run.outputs.items() if outputs_to is not None else ():
+            saved[name] = os.path.join(str(outputs_to), f"{name}.npy")
+            numpy.save(saved[name], array.to_numpy())
+        return {"outputs": saved}
+
+    def release(self) -> dict[str, Any]:
+        """Free the arguments."""
+        self._subject = None
+        gc.collect()
+        return {}
+
+    def warm(self, seconds: float) -> dict[str, Any]:
+        """Keep the GPU busy; return about how long a trial takes."""
+        return {"trial_ns": self._busy(seconds)}
+
+    def turn(self, mode: str, trials: int, samples: int, lead_s: float) -> dict[str, Any]:
+        """Take samples after some untimed work; return their times in ns, for all trials of a sample."""
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
+            self._busy(lead_s)
+            results = self._results(mode, trials, samples)
+        finally:
+            if was_on:
+                gc.enable()
+        return {
+            "gpu_span": [result.gpu_span_ns for result in results],
+            "cpu_wall": [result.cpu_total_time_ns for result in results],
+            "labels": list(results[0].labels),
+            "kernels": [result.gpu_total_time_ns for result in results],
+        }
+
+    # ---- work
+
+    def _results(self, mode: str, trials: int, samples: int) -> list[Any]:
+        assert self._subject is not None, "prepare comes first"
+        subject = self._subject
+        if "timestamp-query" not in self._device.features:
+            runs = [subject.run(enable_cpu_timing=True, trials=trials) for _ in range(samples)]
+        elif mode == "latency":
+            runs = [subject.run(enable_gpu_timing=True, enable_cpu_timing=True) for _ in range(samples)]
+        else:
+            flush = self._flush_subject() if mode == "cold" else None
+            runs: list[Any] = []
+            for _ in range(samples):
+                if flush is not None:
+                    flush.run()
+                runs.append(subject.run(enable_gpu_timing=True, trials=trials))
+            helper = self._gw.timing_helper(self._device)
+            if hasattr(helper, "collect"):  # the first revisions have none, and read one session after the other
+                helper.collect()
+        return [run.get_timing_result() for run in runs]
+
+    def _busy(self, seconds: float) -> float:
+        """Run the primitive untimed for so long, in submissions of some ms; return about how long a trial takes."""
+        assert self._subject is not None, "prepare comes first"
+        end = time.perf_counter() + seconds
+        trials = 1
+        while True:
+            wall_ns = self._subject.run(enable_cpu_timing=True, trials=trials).get_timing_result().cpu_total_time_ns
+            if time.perf_counter() >= end:
+                return wall_ns / trials
+            if wall_ns < _CHUNK_S * 1e9 and trials < _MOST_TRIALS:
+                trials *= 2
+
+    def _flush_subject(self) -> _Subject:
+        if self._flush is None:
+            numpy = importlib.import_module("numpy")
+            copy = self._gw.Copy(self._device, "u32")
+            source = self._gw.asarray(numpy.arange(_FLUSH_ITEMS, dtype=numpy.uint32), self._device)
+            run = copy.execute(input=source)
+            self._flush = _Subject(copy, {"input": source, **run.outputs})
+        return self._flush
+
+
+def _answer(worker: _Worker, command: dict[str, Any]) -> dict[str, Any]:
+    method: Callable[..., dict[str, Any]] = getattr(worker, command.pop("do"))
+    try:
+        return method(**command)
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"[:2000]}
+
+
+def _serve(commands: TextIO, answers: TextIO) -> None:
+    worker = _Worker()
+    for line in commands:
+        answers.write(json.dumps(_answer(worker, json.loads(line))) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the parent is interrupted, too, and says so
+    # What drivers and libraries print goes to stderr: stdout is for answers.
+    private = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    _serve(sys.stdin, private)

@@ -1,0 +1,276 @@
+"""Levels of processes: differences and intervals whose unit is the process. docs/statistics.md explains them.
+
+Kalibera and Jones (2013): times vary between processes, between rounds in a process, and between samples in a round.
+Samples of one process repeat its level, so only further processes narrow an interval. Values are natural logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .resampling import autocorrelation_time, interquartile_mean, median_interval
+
+__all__ = [
+    "Components", "Difference", "Repeatability", "advised", "components", "difference", "mean_level",
+    "paired_difference", "process_errors", "process_levels",
+]  # fmt: skip
+
+_Z95 = 1.959964
+# With at least so many degrees of freedom of its own, a row needs no learnt spread.
+_ENOUGH_DEGREES = 4
+
+
+@dataclass(frozen=True)
+class Repeatability:
+    """How much the levels of processes differ, as learnt from other measurements.
+
+    Attributes
+    ----------
+    log_std : float
+        Standard deviation of the logarithms of levels.
+    degrees : float
+        Degrees of freedom of that estimate.
+    """
+
+    log_std: float
+    degrees: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An estimate, its standard error, and the degrees of freedom of that error.
+
+    Attributes
+    ----------
+    value : float
+        Of a level, or of new by old as a logarithm.
+    error : float
+    degrees : float
+        At least 1.
+    within : float
+        The part of the error that the samples within processes show. Levels may be equal by chance, or by the step of
+        the clock, so the interval reaches at least so far.
+    """
+
+    value: float
+    error: float
+    degrees: float
+    within: float = 0.0
+
+    def reach(self, confidence: float | NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return half the width of the interval, by Student's t."""
+        from scipy.special import stdtrit
+
+        student = stdtrit(self.degrees, (1 + np.asarray(confidence)) / 2) * self.error
+        return np.asarray(np.maximum(student, self.within), dtype=np.float64)
+
+    @property
+    def p_value(self) -> float:
+        """Of the t test for any difference from 0."""
+        from scipy.special import stdtr
+
+        error = max(self.error, self.within)
+        if not error:
+            return float(not self.value)
+        return float(2 * stdtr(self.degrees, -abs(self.value) / error))
+
+
+# ---- levels
+
+
+def _by_process(processes: Sequence[int]) -> list[list[int]]:
+    """Return the indices of the blocks of each process, in the order of the processes."""
+    found: dict[int, list[int]] = {}
+    for i, process in enumerate(processes):
+        found.setdefault(process, []).append(i)
+    return [found[process] for process in sorted(found)]
+
+
+def process_levels(
+    blocks: Sequence[NDArray[np.float64]], processes: Sequence[int], statistic: str = "median"
+) -> NDArray[np.float64]:
+    """Return the level of each process: the mean logarithm of the medians of its rounds.
+
+    Parameters
+    ----------
+    blocks : sequence of numpy.ndarray
+        Times in ns of each round.
+    processes : sequence of int
+        The process of each block.
+    statistic : {"median", "interquartile mean"}
+    """
+    logs = [math.log(np.median(block) if statistic == "median" else interquartile_mean(block)) for block in blocks]
+    levels = [sum(logs[i] for i in of_one) / len(of_one) for of_one in _by_process(processes)]
+    return np.array(levels, dtype=np.float64)
+
+
+def process_errors(blocks: Sequence[NDArray[np.float64]], processes: Sequence[int]) -> NDArray[np.float64]:
+    """Return the standard error of each level, as the samples within the process tell it."""
+    errors = [_median_error(block) for block in blocks]
+    return np.array([math.hypot(*(errors[i] for i in of_one)) / len(of_one) for of_one in _by_process(processes)])
+
+
+def _median_error(block: NDArray[np.float64]) -> float:
+    if block.size < 2:
+        return 0.0
+    low, high = median_interval(np.sort(block), autocorrelation_time(block))
+    return math.log(high / low) / (2 * _Z95)
+
+
+# ---- estimates
+
+
+def mean_level(levels: NDArray[np.float64]) -> Difference:
+    """Return the mean of at least two levels."""
+    count = levels.size
+    return Difference(float(levels.mean()), float(levels.std(ddof=1)) / math.sqrt(count), count - 1)
+
+
+def difference(
+    old: NDArray[np.float64], new: NDArray[np.float64], known: Repeatability | None = None
+) -> Difference | None:
+    """Return the difference of mean levels, new minus old; None if nothing is known of how levels differ.
+
+    Equally many processes, or a side with one: both sides have the same spread (Student). Else each has its own
+    (Welch). If both together have fewer than four degrees of freedom, a learnt spread is added to them.
+
+    Parameters
+    ----------
+    old, new : numpy.ndarray
+        Levels of processes.
+    known : Repeatability, optional
+    """
+    value = float(new.mean() - old.mean())
+    squares = [float(((side - side.mean()) ** 2).sum()) for side in (old, new)]
+    degrees = old.size + new.size - 2
+    if degrees >= _ENOUGH_DEGREES and old.size != new.size and min(old.size, new.size) > 1:
+        return _welch(value, squares, (old.size, new.size))
+    total, weight = sum(squares), float(degrees)
+    if known is not None and degrees < _ENOUGH_DEGREES:
+        total, weight = total + known.degrees * known.log_std**2, weight + known.degrees
+    if not weight:
+        return None
+    return Difference(value, math.sqrt(total / weight * (1 / old.size + 1 / new.size)), weight)
+
+
+def _welch(value: float, squares: Sequence[float], counts: Sequence[int]) -> Difference:
+    variances = [square / (count - 1) / count for square, count in zip(squares, counts, strict=True)]
+    total = sum(variances)
+    spread = sum(variance**2 / (count - 1) for variance, count in zip(variances, counts, strict=True))
+    return Difference(value, math.sqrt(total), total**2 / spread if spread else sum(counts) - 2)
+
+
+def paired_difference(old: NDArray[np.float64], new: NDArray[np.float64]) -> Difference:
+    """Return the mean difference of pairs: the first level of one side with the first of the other, and so on.
+
+    For processes that were measured in turns: what affects both of a pair cancels out.
+
+    Parameters
+    ----------
+    old, new : numpy.ndarray
+        At least two levels each, equally many.
+    """
+    if old.size != new.size or old.size < 2:
+        raise ValueError(f"{old.size} and {new.size} levels are not two pairs or more")
+    return mean_level(new - old)
+
+
+# ---- where the spread is
+
+
+@dataclass(frozen=True)
+class Components:
+    """How much times vary at each level, as standard deviations of logarithms.
+
+    Attributes
+    ----------
+    process : float or None
+        Between processes, the rest taken out; None with one process.
+    round : float or None
+        Between rounds of a process; None if no process has several.
+    sample : float
+        Between samples of a round.
+    """
+
+    process: float | None
+    round: float | None
+    sample: float
+
+    @property
+    def dominant(self) -> str | None:
+        """The level that adds most to the interval of a run; None if there is one process."""
+        if self.process is None:
+            return None
+        return max(("process", self.process), ("round", self.round or 0.0), key=lambda pair: pair[1])[0]
+
+
+def components(blocks: Sequence[NDArray[np.float64]], processes: Sequence[int]) -> Components:
+    """Return where the spread of times is.
+
+    Parameters
+    ----------
+    blocks : sequence of numpy.ndarray
+        Times in ns of each round.
+    processes : sequence of int
+        The process of each block.
+    """
+    logs = np.array([math.log(np.median(block)) for block in blocks])
+    errors = np.array([_median_error(block) for block in blocks])
+    # A robust deviation: times have outliers, and the median ignores them.
+    spreads = [np.subtract(*np.quantile(np.log(block), (0.75, 0.25))) / 1.349 for block in blocks]
+    sample = math.sqrt(float(np.mean(np.square(spreads))))
+    groups = _by_process(processes)
+    within = sum(float(((logs[one] - logs[one].mean()) ** 2).sum()) for one in groups)
+    degrees = len(blocks) - len(groups)
+    of_medians = float(np.mean(errors**2))
+    round_variance = within / degrees if degrees else None
+    if len(groups) < 2:
+        process = None
+    else:
+        levels = np.array([logs[one].mean() for one in groups])
+        rounds = len(blocks) / len(groups)
+        below = of_medians if round_variance is None else round_variance
+        process = math.sqrt(max(float(levels.var(ddof=1)) - below / rounds, 0.0))
+    between_rounds = None if round_variance is None else math.sqrt(max(round_variance - of_medians, 0.0))
+    return Components(process, between_rounds, sample)
+
+
+_MOST_ROUNDS, _LEAST_SAMPLES, _MOST_SAMPLES = 10, 20, 10_000
+# Variance of the median of normal samples, times their number, by the variance of one.
+_OF_MEDIAN = math.pi / 2
+
+
+def advised(found: Components, process_s: float, round_s: float, sample_s: float) -> tuple[int, int]:
+    """Return how many rounds a process and how many samples a round should have to spend time best.
+
+    Further repetitions of a level are worth their time as long as it varies much and the level above costs much
+    (Kalibera and Jones, 2013): the square root of the ratio of the costs times the ratio of the variances.
+
+    Parameters
+    ----------
+    found : Components
+    process_s, round_s, sample_s : float
+        What one more costs: the start of a process, the warm-up of a round, a sample.
+    """
+    sample_variance = _OF_MEDIAN * found.sample**2
+    process_variance = (found.process or 0.0) ** 2
+    round_variance = process_variance if found.round is None else found.round**2
+    samples = _best(round_s, sample_s, sample_variance, round_variance, _MOST_SAMPLES)
+    samples = max(samples, _LEAST_SAMPLES)
+    if found.round is None:
+        return 1, samples
+    rounds = _best(process_s, round_s + samples * sample_s, round_variance, process_variance, _MOST_ROUNDS)
+    return rounds, samples
+
+
+def _best(above_s: float, own_s: float, own_variance: float, above_variance: float, most: int) -> int:
+    if not own_variance:
+        return 1
+    if not own_s or not above_variance:
+        return most
+    return min(max(round(math.sqrt(above_s / own_s * own_variance / above_variance)), 1), most)

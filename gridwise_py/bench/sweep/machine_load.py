@@ -1,0 +1,45 @@
+"""How much of the machine's processors other processes use while a case is measured."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+__all__ = ["LoadWatch"]
+
+_STAT = Path("/proc/stat")
+# The counters advance in steps of 10 ms.
+_LEAST_S = 0.1
+
+
+class LoadWatch:
+    """Watches the load from its creation on. Only Linux has the counters."""
+
+    def __init__(self) -> None:
+        self._begin = self._read()
+
+    @staticmethod
+    def _read() -> tuple[float, float, float] | None:
+        """Return the time, the time that all processors were busy, and what this process used of it, in s."""
+        try:
+            fields = [float(word) for word in _STAT.read_text().splitlines()[0].split()[1:9]]
+            own = os.times()
+            ticks_per_s = os.sysconf("SC_CLK_TCK")
+        except (OSError, ValueError, IndexError, AttributeError):
+            return None
+        if len(fields) < 8:
+            return None
+        user, nice, system, _idle, _waits_for_disk, hard, soft, stolen = fields
+        busy_s = (user + nice + system + hard + soft + stolen) / ticks_per_s
+        return time.perf_counter(), busy_s, own.user + own.system
+
+    def share(self) -> float | None:
+        """Return the share of all processors that others used, from 0 to 1; None if it cannot be told."""
+        end = self._read()
+        if self._begin is None or end is None:
+            return None
+        passed_s, busy_s, own_s = (after - before for before, after in zip(self._begin, end, strict=True))
+        if passed_s < _LEAST_S:
+            return None
+        return min(max((busy_s - own_s) / (passed_s * (os.cpu_count() or 1)), 0.0), 1.0)

@@ -1,0 +1,227 @@
+"""Measures jobs in this process, or in worker processes that run one after the other.
+
+A process has its own level of times: where its memory lies, in which state the driver is. So a run measures each case
+in several processes. A worker also limits a crash to the case that caused it.
+
+The worker is ``python -m gridwise_py.bench.sweep.worker``. It reads lines of JSON from its standard input: the
+settings, then one job at a time. It answers each with a line of JSON on its standard output, and ends with its input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
+from types import TracebackType
+from typing import IO, Any
+
+import wgpu
+
+from ..cases.case import Case
+from ..cases.mode import Mode
+from ..results.entries import result_of
+from ..results.model import Result
+from ..sampling.measure import measure_case
+from ..sampling.protocol import SamplingProtocol
+from .machine_load import LoadWatch
+from .suite import Job
+
+__all__ = ["CASE_TIMEOUT_S", "Worker", "WorkerError", "measure_isolated", "measure_job"]
+
+#: A case that takes longer counts as hanging; so does the start of a worker.
+CASE_TIMEOUT_S = 600.0
+# A worker without work ends at once; a driver may hang at its end.
+_END_TIMEOUT_S = 20.0
+
+
+def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) -> Result:
+    """Measure a job in this process and return its result."""
+    watch = LoadWatch()
+    measured = measure_case(device, job.case, protocol, job.mode, check=job.checks)
+    found = result_of(measured, position=job.position, round_number=job.round, process=job.process)
+    return replace(found, checked=job.checks, other_load=watch.share())
+
+
+class WorkerError(Exception):
+    """A worker ended or hung before it answered."""
+
+
+def worker_command() -> list[str]:
+    """Return the command line of a worker."""
+    return [sys.executable, "-m", "gridwise_py.bench.sweep.worker"]
+
+
+class Worker:
+    """A process that measures jobs. A context manager; leaving it after an error kills the process.
+
+    Parameters
+    ----------
+    adapter : int, str or None
+        As `request_device` takes it.
+    protocol : SamplingProtocol
+    name : str
+        The subject of error messages.
+
+    Raises
+    ------
+    WorkerError
+        If it does not start. The message says how it ended, with the last line of its output.
+    """
+
+    def __init__(self, adapter: int | str | None, protocol: SamplingProtocol, name: str = "the child process"):
+        self._name = name
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed in `kill` and `close`
+        # If an interrupt loses the process here, its input is closed with the object, and it ends.
+        self._process = subprocess.Popen(
+            worker_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
+        )
+        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, name="gridwise worker answers", daemon=True).start()
+        try:
+            self._ask({"adapter": adapter, "protocol": protocol.to_dict()})
+        except BaseException:
+            self.kill()
+            raise
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.kill()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as answers:
+            for line in answers:
+                self._answers.put(line)
+        self._answers.put(None)
+
+    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        # If it has ended, its output ends, too.
+        with suppress(OSError):
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        try:
+            line = self._answers.get(timeout=CASE_TIMEOUT_S)
+        except queue.Empty:
+            self.kill()
+            raise WorkerError(f"{self._name} was ended after {CASE_TIMEOUT_S:g} s without a result") from None
+        if line is None:
+            how, said = self.close() or _ending(0), self._last_words()
+            self.kill()
+            raise WorkerError(f"{self._name} {how}" + (f": {said}" if said else ""))
+        answer = json.loads(line)
+        if "error" in answer:
+            self.kill()
+            raise WorkerError(f"{self._name} did not start: {answer['error']}")
+        return answer
+
+    def measure(self, job: Job) -> Result:
+        """Measure a job and return its result; raise WorkerError if the process ends before."""
+        return Result.from_json(self._ask(_job_data(job))["result"])
+
+    def _last_words(self) -> str:
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return lines[-1][:500] if lines else ""
+
+    def close(self) -> str:
+        """End the process when it is idle, and return how it ended; empty if it ended well."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        try:
+            code = self._process.wait(_END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return "did not end"
+        return _ending(code) if code else ""
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+        self._process.wait()
+        self._errors.close()
+
+
+def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProtocol) -> Result:
+    """Measure one job in a process of its own, and return its result.
+
+    Raises
+    ------
+    WorkerError
+        If the process ended or hung; the message says how, with the last line of its output.
+    """
+    with Worker(adapter, protocol) as worker:
+        result = worker.measure(job)
+        how = worker.close()
+    if how:
+        warning = f"the child process wrote its result, and then {how}"
+        result = replace(result, warnings=(*result.warnings, warning))
+    return result
+
+
+def _ending(returncode: int) -> str:
+    if returncode >= 0:
+        return f"ended with {returncode}"
+    try:
+        return f"was ended by {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"was ended by signal {-returncode}"
+
+
+def _job_data(job: Job) -> dict[str, Any]:
+    return {**asdict(job), "mode": job.mode.value}
+
+
+def _job_of(data: Mapping[str, Any]) -> Job:
+    return Job(Case(**data["case"]), Mode(data["mode"]), data["position"], data["round"], data["process"])
+
+
+# ---- in the worker
+
+
+def _main() -> None:
+    # The parent is interrupted, too, and says so.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Drivers may print; only answers go to the parent.
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(2, 1)
+        _serve(sys.stdin.buffer, answers)
+
+
+def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    from ...runtime.device import request_device
+
+    def answer(data: Mapping[str, Any]) -> None:
+        answers.write(json.dumps(data, allow_nan=False).encode() + b"\n")
+        answers.flush()
+
+    settings = json.loads(requests.readline())
+    protocol = SamplingProtocol(**settings["protocol"])
+    try:
+        device = request_device(settings["adapter"])
+    except Exception as error:
+        answer({"error": f"{type(error).__name__}: {error}"[:2000]})
+        return
+    answer({})
+    for line in requests:
+        answer({"result": measure_job(device, _job_of(json.loads(line)), protocol).to_json()})
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,169 @@
+"""``gridwise ab``: measure two versions of the library in turns, and say which is faster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .compare import Share
+from .exit_codes import BAD_INPUT, NOT_COMPARABLE, REGRESSION, WRONG_RESULT
+from .options import AxisText, AxisValues, adapter_option
+from .output import LINE_EVERY_S, cannot_write, check_new, check_output, note, showing_progress, table_console
+
+__all__ = ["ab"]
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_DEFAULT_AXES = {"n": "2^16,2^20,2^24", "mode": "batch", "datatype": "u32", "op": "add", "distribution": "uniform"}
+#: On a CPU adapter, where 2^24 items take seconds.
+_CPU_N = "2^16"
+
+
+class _Ab(click.Command):
+    """Takes options also behind ``--``, which may divide the sides from the cases."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse without the first ``--``."""
+        if "--" in args:
+            args.remove("--")
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Ab, short_help="Measure two versions in turns, and say which is faster.")
+@click.argument("old")
+@click.argument("new")
+@click.argument("cases", nargs=-1, metavar="[--] [PRIMITIVE|SUITE]…")
+@click.option("--n", type=AxisValues("n"), help="Items.  [default: 2^16,2^20,2^24; on a CPU adapter 2^16]")
+@click.option(
+    "--datatype",
+    type=AxisValues("datatype", ("u32", "i32", "f32", "u64", "i64", "f64", "f16")),
+    help="Datatypes.  [default: u32]",
+)
+@click.option("--op", type=AxisValues("op", ("add", "min", "max", "multiply")), help="Operators.  [default: add]")
+@click.option(
+    "--mode", type=AxisValues("mode", ("cold", "hot", "batch", "latency")),
+    help="How trials run, as for `gridwise bench`.  [default: batch]",
+)  # fmt: skip
+@click.option("-a", "--axis", "axes", type=AxisText(), multiple=True, metavar="AXIS", help="As for `gridwise bench`.")
+@click.option(
+    "--threshold", type=Share(), default="1%", show_default=True, help="Differences below this count as same."
+)
+@click.option(
+    "--gate", type=Share(), help="Exit with 1 if a row is slower by more than this.  [default: the threshold]"
+)
+@click.option(
+    "--pairs", type=click.IntRange(2, 50), default=5, show_default=True,
+    help="Pairs of processes. More of them make intervals narrower.",
+)  # fmt: skip
+@click.option(
+    "--rounds", type=click.IntRange(min=1), default=4, show_default=True,
+    help="Turns OLD NEW NEW OLD of each case in a pair of processes.",
+)  # fmt: skip
+@click.option(
+    "--turn-s", type=click.FloatRange(0.001, 10), default=0.02, show_default=True, help="GPU time of one turn."
+)
+@click.option("--kernels", is_flag=True, help="Judge each kernel, too.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the data and of all orders."
+)
+@adapter_option
+@click.option("--json", "json_path", type=_FILE, help="Write verdicts and times here.")
+@click.option("--overwrite", is_flag=True, help="Replace the --json file if it exists.")
+def ab(old: str, new: str, cases: tuple[str, ...], **options: Any) -> None:
+    """Measure OLD and NEW in turns on one GPU, and judge each case: is NEW faster, slower, or the same within 1 %?
+
+    OLD and NEW are each an interpreter (.venv-old/bin/python), the folder of a virtual environment or of a checkout, a
+    wheel, a requirement for pip (gridwise-py==0.1.0), or a git revision, such as HEAD~1. Checkouts, wheels and
+    revisions run in this interpreter with its packages. A PRIMITIVE or SUITE is one of `gridwise bench`.
+
+    Both run at the same time, each in a process that waits while the other one measures, so that drift, clock and other
+    work affect both alike. Each pair of processes is a unit of the statistics.
+
+    Exits with 0, or with 1 if a row is slower by more than the gate or a case no longer runs, 2 for bad input, 3 if
+    the sides run on different adapters, 4 if a result is wrong. An ambiguous row does not fail the gate.
+    """
+    from ..bench.ab.environments import find_environment
+    from ..bench.ab.judged import judge
+    from ..bench.ab.table import JudgedTable
+    from ..bench.ab.turns import SIDES, NotComparable, Settings, measure_in_turns
+    from ..storage.json_files import write_json
+
+    threshold, json_path = options["threshold"], options["json_path"]
+    gate = threshold if options["gate"] is None else options["gate"]
+    if not threshold:
+        raise click.BadParameter("must be over 0: no two runs are equal", param_hint="--threshold")
+    if json_path is not None:
+        check_output(json_path, "--json")
+        check_new(json_path, "--json", overwrite=options["overwrite"])
+    names = ("pairs", "rounds", "turn_s", "seed", "adapter", "kernels")
+    settings = Settings(**{name: options[name] for name in names})
+    _jobs(cases, options, is_cpu=False)  # errors in them are reported before anything is measured
+    try:
+        with showing_progress(0.0, LINE_EVERY_S) as progress:
+            environments = {
+                side: find_environment(given, say=progress) for side, given in zip(SIDES, (old, new), strict=True)
+            }
+            measured = measure_in_turns(
+                environments, lambda is_cpu: _jobs(cases, options, is_cpu=is_cpu), settings, progress=progress
+            )
+    except NotComparable as error:
+        note(f"gridwise: OLD and NEW cannot be compared: {error}")
+        sys.exit(NOT_COMPARABLE)
+    judged = judge(environments, measured, settings, threshold=threshold, gate=gate)
+    table_console(120).print(JudgedTable(judged))
+    if json_path is not None:
+        try:
+            write_json(json_path, judged.to_json())
+        except OSError as error:
+            note(cannot_write("--json", json_path, error))
+            sys.exit(BAD_INPUT)
+        note(f"wrote {json_path}")
+    if judged.wrong:
+        sys.exit(WRONG_RESULT)
+    if judged.regressed:
+        sys.exit(REGRESSION)
+    if not judged.rows:
+        sys.exit(BAD_INPUT)
+
+
+def _jobs(words: Sequence[str], options: dict[str, Any], *, is_cpu: bool) -> list[Any]:
+    """Return the cases that were asked for."""
+    from ..bench.cases.case import YARDSTICK
+    from ..bench.sweep.axes import collect_axes
+    from ..bench.sweep.suite import (
+        DEFAULT_PRIMITIVES,
+        Sweep,
+        load_suite,
+        narrowed,
+        need_datatypes,
+        plan_jobs,
+        suite_names,
+    )
+    from ..primitives import REGISTRY
+    from .options import nearest
+
+    suites = [word for word in words if word.endswith(".toml") or word in suite_names()]
+    primitives = [word for word in words if word not in suites]
+    for word in primitives:
+        if word not in REGISTRY:
+            known = [*REGISTRY, *suite_names()]
+            raise click.BadParameter(
+                f"{word!r} is neither a primitive ({', '.join(REGISTRY)}) nor a suite ({', '.join(suite_names())})"
+                f"{nearest(word, known)}",
+                param_hint="PRIMITIVE|SUITE",
+            )
+    short = {name: options[name] for name in ("n", "datatype", "op", "mode")}
+    if suites:
+        whole = tuple(sweep for name in suites for sweep in load_suite(name).sweeps)
+        sweeps = narrowed(whole, collect_axes(options["axes"], short, {}), primitives)
+    else:
+        defaults = _DEFAULT_AXES | ({"n": _CPU_N} if is_cpu else {})
+        sweeps = (Sweep(tuple(primitives) or DEFAULT_PRIMITIVES, collect_axes(options["axes"], short, defaults)),)
+    if not sweeps:
+        raise click.UsageError(f"the suite has none of {', '.join(primitives)}")
+    need_datatypes(sweeps)
+    has_yardstick = any(YARDSTICK in sweep.primitives for sweep in sweeps)
+    return [job for job in plan_jobs(sweeps) if has_yardstick or job.case.primitive != YARDSTICK]

@@ -1,0 +1,120 @@
+"""Whether a timed call may have run at a low clock: a GPU lowers it when it has nothing to do."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import wgpu
+
+from ..backend import clock
+from ..backend.device_state import state_of
+from ..backend.observers import observer_of
+from ..display.quantities import format_time
+from ..errors import GridwiseWarning
+from .context import context_of
+
+__all__ = ["ClockDoubt", "ClockState", "clock_doubt", "clock_held", "observe"]
+
+ClockState: TypeAlias = Literal["held", "not held", "not applicable"]
+
+#: Continuous work after which a GPU has its clock back: 0.2 to 0.4 s on an H200 and an M1.
+_RAMP_NS = 500_000_000
+#: The clock as the driver tells it this long after the work is still the one of the work.
+_FRESH_NS = 20_000_000
+#: A clock of at least this share of the highest needs no warning: many GPUs hardly ever reach the highest.
+_HIGH = 0.9
+
+
+def observe(device: wgpu.GPUDevice) -> dict[str, Any]:
+    """Return the current observations of a device's GPU, as `observer_of` says; empty if there is no observer."""
+    observer = context_of(device).cached("observer of the GPU", lambda: observer_of(device.adapter.info))
+    return observer() if observer is not None else {}
+
+
+@dataclass(frozen=True)
+class ClockDoubt:
+    """A submission to a GPU that was idle shortly before and whose clock this process does not hold.
+
+    Attributes
+    ----------
+    device : wgpu.GPUDevice
+    submitted_ns : int
+        By `time.perf_counter_ns`.
+    busy_ns : int
+        How long the GPU had been at work before.
+    idle_ns : int or None
+        How long it had been idle before that; None if this process had not used it.
+    """
+
+    device: wgpu.GPUDevice
+    submitted_ns: int
+    busy_ns: int
+    idle_ns: int | None
+
+    def warning(self, span_ns: float | None) -> str | None:
+        """Return the warning, once the times are read; None if there is no reason for one.
+
+        Parameters
+        ----------
+        span_ns : float or None
+            How long the GPU worked.
+        """
+        if (span_ns or 0.0) >= _RAMP_NS:
+            return None
+        seen: Mapping[str, Any] = {}
+        if time.perf_counter_ns() - self.submitted_ns - (span_ns or 0.0) < _FRESH_NS:
+            seen = observe(self.device)
+        now_mhz, highest_mhz = seen.get("sm_clock_mhz"), seen.get("max_sm_clock_mhz")
+        known = ""
+        if now_mhz and highest_mhz:
+            if now_mhz >= _HIGH * highest_mhz:
+                return None
+            known = f" ({now_mhz:,} of {highest_mhz:,} MHz right after the call)"
+        idle = "had not been used before" if self.idle_ns is None else f"was idle for {format_time(self.idle_ns)}"
+        since = f", {format_time(self.busy_ns)} before the call" if self.busy_ns else ""
+        hold = "use gw.hold_clock(), or " if clock.is_nvidia(self.device.adapter.info) else ""
+        return (
+            f"time up to 3 times too long: the GPU {idle}{since}, and its clock, which is not held, follows the "
+            f"load{known}; {hold}keep the GPU busy for 0.5 s before, as gw.measure does"
+        )
+
+
+def clock_doubt(device: wgpu.GPUDevice) -> ClockDoubt | None:
+    """Return a doubt about the clock of what was submitted just now; None if the clock is up, or held, or a CPU's."""
+    activity = state_of(device).activity
+    if activity.begin_ns is None or activity.busy_ns >= _RAMP_NS:
+        return None
+    if not context_of(device).cached("clock follows load", lambda: _follows_load(device)):
+        return None
+    if clock.is_held(device.adapter.info):
+        return None
+    return ClockDoubt(device, activity.last_ns, activity.busy_ns, activity.idle_ns)
+
+
+@contextmanager
+def clock_held(device: wgpu.GPUDevice) -> Generator[ClockState]:
+    """Hold the clock of a device's GPU in the block where that is possible; yield whether it is held.
+
+    For commands that measure: unlike `hold_clock`, without a warning about GPUs that cannot be told apart, or about
+    lack of memory. "not held" says it.
+    """
+    if not context_of(device).cached("clock follows load", lambda: _follows_load(device)):
+        yield "not applicable"
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GridwiseWarning)
+        held = clock.hold(device.adapter.info, stacklevel=1)
+    try:
+        yield "held" if held is not None or clock.is_held(device.adapter.info) else "not held"
+    finally:
+        if held is not None:
+            held.release()
+
+
+def _follows_load(device: wgpu.GPUDevice) -> bool:
+    return device.adapter.info["adapter_type"] != "CPU"

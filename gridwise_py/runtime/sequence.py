@@ -1,0 +1,339 @@
+"""Sequence: calls that were captured, and are replayed as one, as CUDA graphs are."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections import abc
+from collections.abc import Generator
+from typing import Any
+
+import wgpu
+
+from .. import settings
+from ..backend.device_errors import device_errors
+from ..backend.fork_guard import check_process, in_thread
+from ..backend.raw_commands import RawCommands, joined
+from ..backend.wgpu_native import note_work
+from ..call_errors import explained
+from ..errors import ArgumentError
+from ..timing.queries import TimingSession
+from ..timing.result import TimingResult
+from .arguments import ParsedCall
+from .batch import ReservedSpans, encode_in_order, prepare, recording
+from .bound_call import ASYNC_REMEDIES, BoundCall, timing_result, to_the_end
+from .chunked_array import check_usable, parts
+from .context import DeviceContext, context_of
+from .device import default_device
+from .encodable import Encodable, Spans
+from .encoders import check_encoder, check_session, watch_submission
+from .executor import BoundPlan
+from .gpu_clock import clock_doubt
+from .observer import Observer
+from .run import Measurement, Timed, launch
+
+__all__ = ["Sequence", "SequenceRun", "capture"]
+
+_TO_CALLER = 6  # from a warning in `_run` to the line that called `execute`
+
+
+class _Captured:
+    """Calls in order, as one; `Encodable`."""
+
+    def __init__(self, calls: abc.Sequence[tuple[BoundCall[Any], int]]):
+        self.calls: tuple[tuple[BoundCall[Any], int], ...] = tuple(calls)
+        bound = [(call.bound_plan, trials) for call, trials in self.calls]
+        raw = [(plan.raw, trials) for plan, trials in bound if plan.raw is not None]
+        self.raw: RawCommands | None = joined(raw) if raw and len(raw) == len(bound) else None
+        self.labels: tuple[str, ...] = tuple(label for plan, _ in bound for label in plan.labels)
+        self.cost: int = sum(plan.cost * trials for plan, trials in bound)
+        names = [call.name for call, _ in self.calls]
+        self.title: str = f"Sequence of {len(names)} ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
+        self.kernels = tuple(kernel for plan, _ in bound for kernel in plan.plan.kernels)
+        used = {
+            id(part.lease.buffer): (part.lease.destroyed, part, f"{call.name}'s {name}")
+            for call, _ in reversed(self.calls)  # named after its first use
+            for name, value in call.arrays.items()
+            for part in parts(value)
+        }
+        self._used = tuple(used.values())
+        self.named_notes = tuple((flag, name) for flag, _, name in self._used)
+        own = (lease for plan, _ in bound for lease in plan.leases)
+        #: Of all memory that its commands use.
+        self.leases = (*(array.lease for _, array, _ in self._used), *own)
+
+    def check(self) -> None:
+        """Raise BufferUsageError if a buffer was destroyed, or is mapped."""
+        for destroyed, array, name in self._used:
+            if destroyed[0] or array.lease.buffer.map_state != "unmapped":
+                check_usable(array, "STORAGE", f"a Sequence, {name}")
+
+    def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: Spans | None = None) -> None:
+        for _ in range(trials):
+            encode_in_order(encoder, [(call.bound_plan, each, timing) for call, each in self.calls])
+
+    def run_blocking(self, device: wgpu.GPUDevice, *, trials: int, timing: TimingSession | None) -> None:
+        for _ in range(trials):
+            for call, each in self.calls:
+                call.bound_plan.run_blocking(device, trials=each, timing=timing)
+
+
+class _CaptureRecorder:
+    """Takes the calls of one thread while they are captured."""
+
+    __slots__ = ("__weakref__", "_context", "calls")
+
+    def __init__(self, context: DeviceContext):
+        self._context = context
+        self.calls: list[tuple[BoundCall[Any], int]] = []
+
+    def before_queue_use(self, doing: str) -> None:
+        raise ArgumentError(
+            f"inside of gw.capture() nothing is uploaded, read, submitted or waited for ({doing}), since none of the "
+            f"captured calls has run yet; do it before the block, or after it and sequence.execute()"
+        )
+
+    def takes(
+        self,
+        name: str,
+        observer: Observer | None,
+        enable_gpu_timing: bool,
+        enable_cpu_timing: bool,
+        launch_blocking: bool,
+    ) -> bool:
+        if enable_gpu_timing or enable_cpu_timing:
+            raise ArgumentError(
+                f"{name}: a call that is captured does not run yet, so there is nothing to time; give "
+                f"{'enable_gpu_timing' if enable_gpu_timing else 'enable_cpu_timing'}=True to sequence.execute()"
+            )
+        return True
+
+    def add(
+        self, name: str, commands: Encodable, trials: int, arrays: object, spans: ReservedSpans | None = None
+    ) -> None:
+        if isinstance(commands, _Captured):
+            self.calls += commands.calls
+            return
+        assert isinstance(arrays, ParsedCall)
+        assert isinstance(commands, BoundPlan)
+        call: BoundCall[Any] = BoundCall(name, self._context, arrays, commands, launch_blocking=False)
+        self.calls.append((call, trials))
+
+
+class SequenceRun(Timed):
+    """One replay of a `Sequence`; `Sequence.execute` returns it.
+
+    Attributes
+    ----------
+    title : str
+    """
+
+    __slots__ = ("title",)
+
+    def __init__(self, title: str, measurement: Measurement | None):
+        super().__init__(measurement)
+        self.title: str = title
+
+    def __repr__(self) -> str:
+        return f"SequenceRun({self.title})"
+
+
+class Sequence:
+    """Calls that were captured once and can be replayed any number of times; `capture` makes it.
+
+    A replay runs all calls in their order, with the arguments and options that they were captured with. It reads what
+    the arrays hold by then, and overwrites the outputs. The sequence keeps all arrays of its calls, outputs too, until
+    `release`.
+    """
+
+    def __init__(self, context: DeviceContext):
+        self._context = context
+        self._launch_blocking = settings.launch_blocking()
+        self._captured: _Captured | None = None
+        self._why_empty = "its `with` block has not ended, or ended with an exception"
+        self._last_timed: Measurement | None = None
+
+    def _set(self, calls: abc.Sequence[tuple[BoundCall[Any], int]]) -> None:
+        self._captured = _Captured(calls)
+
+    def _ready(self) -> _Captured:
+        captured = self._captured
+        if captured is None:
+            raise ArgumentError(f"this Sequence cannot run: {self._why_empty}; capture the calls again")
+        captured.check()
+        return captured
+
+    @property
+    def name(self) -> str:
+        """``"Sequence"``."""
+        return "Sequence"
+
+    @property
+    def device(self) -> wgpu.GPUDevice:
+        """The device it runs on."""
+        return self._context.device
+
+    def __len__(self) -> int:
+        """Return how many calls it has."""
+        return 0 if self._captured is None else len(self._captured.calls)
+
+    @explained()
+    def execute(self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False) -> SequenceRun:
+        """Run all calls, in one submission, without waiting.
+
+        Parameters
+        ----------
+        enable_gpu_timing : bool, default False
+            Take timestamps around each kernel. Without ``timestamp-query`` GPU times are None, with a warning.
+        enable_cpu_timing : bool, default False
+            Measure the time from the submission to an idle queue; the queue is idle before.
+
+        Returns
+        -------
+        SequenceRun
+            Its `get_timing_result` has the times of all kernels, in order. A kernel's time covers all trials with which
+            its call was captured.
+
+        Raises
+        ------
+        ArgumentError
+            If nothing was captured, or the sequence was released.
+        BufferUsageError
+            If a buffer that it uses was destroyed, or is mapped.
+        """
+        check_process()
+        captured = self._ready()
+        observer = self._context.observer
+        if observer is None:
+            return self._run(captured, enable_gpu_timing, enable_cpu_timing, None)
+        with observer.span(self.name, "primitive"):
+            return self._run(captured, enable_gpu_timing, enable_cpu_timing, observer)
+
+    def _run(
+        self, captured: _Captured, enable_gpu_timing: bool, enable_cpu_timing: bool, observer: Observer | None
+    ) -> SequenceRun:
+        context, device = self._context, self._context.device
+        recorder = context.recorder() if context.recorders else None
+        if recorder is not None and not recorder.takes(
+            self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
+        ):
+            recorder = None
+        session: TimingSession | None = None
+        if enable_gpu_timing or (observer is not None and observer.times_kernels(None)):
+            session = context.session(_TO_CALLER)
+        cpu: dict[str, Any] | None = {} if enable_cpu_timing else None
+        if recorder is not None:
+            spans = None if session is None else ReservedSpans(session, captured.labels)
+            recorder.add(captured.title, captured, 1, captured, spans)
+        else:
+            blocking, doing = self._launch_blocking, captured.title
+            launch(device, captured, 1, session, cpu, observer, blocking=blocking, doing=doing)
+        if observer is not None:
+            first = 0
+            for call, trials in captured.calls:
+                observer.kernels(call.plan, session, first, trials, None)
+                first += len(call.plan.kernels)
+        measurement = None
+        if enable_gpu_timing or enable_cpu_timing:
+            if recorder is not None:
+                note_work(device)  # as for a call: its submission follows soon
+            doubt = clock_doubt(device)
+            measurement = self._last_timed = Measurement(captured.kernels, None, session, 1, cpu or {}, doubt)
+        return SequenceRun(captured.title, measurement)
+
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(self, *, enable_gpu_timing: bool = False, enable_cpu_timing: bool = False) -> SequenceRun:
+        """Like `execute`, without blocking the event loop; returns when the work is done."""
+        execute = functools.partial(
+            self.execute, enable_gpu_timing=enable_gpu_timing, enable_cpu_timing=enable_cpu_timing
+        )
+        return await to_the_end(self.device, execute)
+
+    @explained()
+    def record(self, encoder: wgpu.GPUCommandEncoder, *, timing: TimingSession | None = None) -> None:
+        """Record all calls on an encoder, without submitting.
+
+        Parameters
+        ----------
+        encoder : wgpu.GPUCommandEncoder
+        timing : TimingSession, optional
+            As for `Primitive.record`.
+        """
+        check_process()
+        check_encoder(self.name, encoder, self.device)
+        if timing is not None:
+            check_session(self.name, timing, self.device)
+        captured = self._ready()
+        watch_submission(encoder, captured.named_notes, self.device, captured.leases)
+        observer = self._context.observer
+        with device_errors(captured.title, self.device):
+            if observer is None:
+                captured.encode(encoder, timing=timing)
+                return
+            for call, trials in captured.calls:
+                observer.record_primitive(call.name, call, encoder, trials, timing)
+
+    def get_timing_result(self) -> TimingResult:
+        """Return the times of the last timed replay; see `SequenceRun.get_timing_result`."""
+        return timing_result(self.name, self._last_timed)
+
+    async def get_timing_result_async(self) -> TimingResult:
+        """Like `get_timing_result`, without blocking the event loop."""
+        return await in_thread(self.get_timing_result)
+
+    def release(self) -> None:
+        """Drop the calls and their arrays, so that their memory can be freed. The sequence cannot run afterwards."""
+        self._captured, self._why_empty = None, "it was released"
+
+    def __repr__(self) -> str:
+        captured = self._captured
+        return f"Sequence({self._why_empty if captured is None else captured.title})"
+
+
+@contextlib.contextmanager
+def capture(device: wgpu.GPUDevice | None = None) -> Generator[Sequence]:
+    """Capture the calls inside of a ``with`` block in a `Sequence`, without running them.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`. The calls of this thread on it are captured: primitives, bound calls, one-shot
+        functions with Arrays, and other sequences.
+
+    Yields
+    ------
+    Sequence
+        Ready when the block has ended. If it ends with an exception, nothing was captured.
+
+    Raises
+    ------
+    ArgumentError
+        Inside of the block, for what needs the queue, since no captured call has run yet: reads, uploads, events,
+        waits, timed calls, submissions of your own, another capture.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.arange(4, dtype=np.uint32), device)
+    >>> with gw.capture(device) as sequence:
+    ...     total = gw.sum(gw.cumsum(x))
+    >>> for start in range(2):
+    ...     _ = x.copy_from(np.arange(start, start + 4, dtype=np.uint32))
+    ...     _ = sequence.execute()
+    ...     print(total.item())
+    10
+    20
+    """
+    device = device if device is not None else default_device()
+    context = context_of(device)
+    if isinstance(context.recorder(), _CaptureRecorder):
+        raise ArgumentError(
+            "gw.capture() inside of gw.capture(): this thread captures calls of this device already; end that first, "
+            "and execute its sequence inside of the next"
+        )
+    prepare(device)
+    sequence, recorder = Sequence(context), _CaptureRecorder(context)
+    with recording(context, recorder):
+        yield sequence
+    sequence._set(recorder.calls)  # pyright: ignore[reportPrivateUsage]  # the two are one mechanism

@@ -1,0 +1,696 @@
+"""`gridwise ab`: environments, the worker, the turns, and verdicts on paired differences."""
+
+import contextlib
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import gridwise_py as gw
+from gridwise_py.bench.ab import environments, process, turns
+from gridwise_py.bench.ab.environments import Environment, find_environment
+from gridwise_py.bench.ab.judged import judge
+from gridwise_py.bench.ab.paired import PairedDifferences, judge_paired
+from gridwise_py.bench.ab.process import SideError, Worker
+from gridwise_py.bench.ab.turns import SIDES, MeasuredCase, Settings, measure_in_turns
+from gridwise_py.bench.cases.case import Case
+from gridwise_py.bench.cases.mode import Mode
+from gridwise_py.bench.stats.verdict import VerdictKind
+from gridwise_py.bench.sweep.suite import Job
+from gridwise_py.cli import main
+
+ROOT = Path(gw.__file__).resolve().parents[1]
+HERE = Environment("here", "checkout", Path(sys.executable), ROOT)
+
+
+def _run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+# ---- environments
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(folder))
+    return folder
+
+
+def _package(folder, version):
+    """Make a library that says its version, and has no GPU."""
+    (folder / "gridwise_py").mkdir(parents=True)
+    (folder / "gridwise_py" / "__init__.py").write_text(f"__version__ = {version!r}\n")
+    (folder / "shaders").mkdir()
+    (folder / "shaders" / "a.wgsl").write_text("// nothing")
+    return folder
+
+
+def _version(environment):
+    """Return the version of the library that an environment imports."""
+    command = [str(environment.python), "-P", "-c", "import gridwise_py; print(gridwise_py.__version__)"]
+    done = subprocess.run(command, env=environment.variables(), capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository whose first revision is version 1, and whose second is version 2."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    folder = _package(tmp_path / "repository", "1")
+    (folder / "notes.txt").write_text("not needed")
+
+    def git(*words):
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "one")
+    git("tag", "v1")
+    (folder / "gridwise_py" / "__init__.py").write_text("__version__ = '2'\n")
+    git("commit", "-q", "-a", "-m", "two")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_revision_is_put_into_the_cache(repository, cache):
+    old, new = find_environment("v1"), find_environment("HEAD")
+    assert (_version(old), _version(new)) == ("1", "2")
+    assert (old.kind, len(old.commit), old.changed) == ("revision", 40, False)
+    assert old.describe() == f"revision v1 ({old.commit[:10]})"
+    assert sorted(path.name for path in old.folder.iterdir()) == ["gridwise_py", "shaders"]
+    # Once made it is used again, also under another name and from a folder below.
+    (old.folder / "mark").touch()
+    os.chdir(repository / "shaders")
+    again = find_environment("HEAD~1")
+    assert (again.folder / "mark").exists()
+    assert sorted(path.name for path in (cache / "ab").iterdir()) == [
+        f"revision-{commit}" for commit in sorted([old.commit, new.commit])
+    ]
+
+
+def test_a_checkout_has_its_changes(repository):
+    assert not find_environment(".").changed
+    (repository / "gridwise_py" / "__init__.py").write_text("__version__ = '3'\n")
+    found = find_environment(".")
+    assert (found.kind, found.changed, _version(found)) == ("checkout", True, "3")
+    assert found.describe().endswith("with changes)")
+
+
+def test_a_folder_without_git_is_a_checkout(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(_package(tmp_path / "other", "9")))
+    found = find_environment(str(_package(tmp_path / "plain", "4")))
+    assert (found.commit, _version(found)) == (None, "4")
+    assert found.variables()["PYTHONPATH"].endswith("other"), "what the interpreter needs may lie there"
+
+
+@pytest.mark.parametrize("layout", ["bin/python", "Scripts/python.exe"])
+def test_interpreters_and_virtual_environments(tmp_path, layout, monkeypatch):
+    python = tmp_path / "venv" / layout
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    (tmp_path / "venv" / "pyvenv.cfg").touch()
+    for given in (python, tmp_path / "venv"):
+        found = find_environment(str(given))
+        # Not what the link leads to: that would be another environment.
+        assert (found.kind, found.python, found.folder) == ("interpreter", python, None)
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    assert "PYTHONPATH" not in found.variables()
+
+
+def test_a_wheel(tmp_path, cache):
+    wheel = tmp_path / "gridwise_py-5-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("gridwise_py/__init__.py", "__version__ = '5'\n")
+    found = find_environment(str(wheel))
+    assert (found.kind, _version(found)) == ("wheel", "5")
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("gridwise_py/__init__.py", "__version__ = '6'\n")
+    assert _version(find_environment(str(wheel))) == "6", "another content under the same name"
+    wheel.write_bytes(b"no zip")
+    with pytest.raises(gw.ArgumentError, match="is no wheel"):
+        find_environment(str(wheel))
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("other/__init__.py", "")
+    with pytest.raises(gw.ArgumentError, match="has no package gridwise_py"):
+        find_environment(str(wheel))
+    assert len(list((cache / "ab").iterdir())) == 2, "nothing of the failures"
+
+
+def test_a_requirement_is_installed_by_pip(cache, monkeypatch):
+    commands = []
+
+    def run(command, problem):
+        commands.append(command)
+        if "venv" in command:
+            Path(command[-1], "bin").mkdir(parents=True)
+            Path(command[-1], "Scripts").mkdir()
+        elif len(commands) == 2:
+            raise gw.ArgumentError("no network")
+
+    monkeypatch.setattr(environments, "_need", run)
+    with pytest.raises(gw.ArgumentError, match="no network"):
+        find_environment("gridwise-py==0.1.0")
+    found = find_environment("gridwise-py==0.1.0")  # half an environment is made again
+    assert (found.kind, found.folder) == ("requirement", None)
+    assert found.python.parent.parent.parent == cache / "ab"
+    assert [command[-1] for command in commands[1::2]] == ["gridwise-py==0.1.0"] * 2
+    assert find_environment("gridwise-py==0.1.0") == found
+    assert len(commands) == 4, "the complete one is used again"
+    assert find_environment("gridwise_py[bench] >= 0.1").python != found.python
+
+
+@pytest.mark.parametrize("given", ["nonsense", "--help", "", "README.md", "tests"])
+def test_what_is_no_side(given, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(gw.ArgumentError, match=r"is no side of a comparison: give an interpreter"):
+        find_environment(given)
+
+
+def test_a_revision_without_the_library(repository, cache):
+    subprocess.run(["git", "rm", "-r", "-q", "gridwise_py"], check=True)
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *identity, "commit", "-q", "-m", "gone"], check=True)
+    with pytest.raises(gw.ArgumentError, match="has no package gridwise_py"):
+        find_environment("HEAD")
+    assert list((cache / "ab").iterdir()) == []
+
+
+# ---- the worker
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """A function that replaces the worker's program."""
+
+    def replace(text):
+        path = tmp_path / "program.py"
+        path.write_text("import sys, json, os, time\n" + text)
+        monkeypatch.setattr(process, "_PROGRAM", path)
+
+    return replace
+
+
+def test_commands_and_answers(program):
+    program("for line in sys.stdin: print(json.dumps({'got': json.loads(line)}), flush=True)")
+    with Worker(HERE) as worker:
+        assert worker.ask("add", a=1)["got"] == {"do": "add", "a": 1}
+        worker.send("one")
+        assert worker.answer()["got"] == {"do": "one"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "is_dead"),
+    [
+        ("sys.stdin.readline(); print('{\"error\": \"KeyError: x\"}', flush=True); input()", "KeyError: x", False),
+        ("sys.stdin.readline(); print('the driver says no', file=sys.stderr); sys.exit(7)",
+         r"ended \(exit code 7\): the driver says no", True),
+        ("sys.exit(3)", "exit code 3", True),
+        ("sys.stdin.readline(); os.kill(os.getpid(), 9)", "signal 9", True),
+        ("time.sleep(60)", "no answer after", True),
+    ],
+    ids=["error", "ends", "ends at once", "killed", "hangs"],
+)  # fmt: skip
+def test_a_worker_that_fails(program, monkeypatch, text, message, is_dead):
+    program(text)
+    monkeypatch.setattr(process, "_TIMEOUT_S", 1.0 if "sleep" in text else 60.0)
+    with Worker(HERE) as worker:
+        with pytest.raises(SideError, match=message) as caught:
+            worker.ask("hello")
+        assert caught.value.is_dead is is_dead
+    assert worker._process.returncode is not None
+
+
+def test_the_worker_imports_the_library_of_its_side_only(tmp_path):
+    """The program lies in this library's package; the one of its side has the last word."""
+    other = _package(tmp_path / "other", "7")
+    (other / "gridwise_py" / "__init__.py").write_text(
+        "def request_device(adapter):\n    raise LookupError(__file__ + ' ' + str(adapter))\n"
+    )
+    environment = Environment("other", "checkout", Path(sys.executable), other)
+    with Worker(environment) as worker, pytest.raises(SideError, match=r"other.gridwise_py.__init__.py 3"):
+        worker.ask("hello", adapter=3)
+
+
+def test_the_worker_does_not_find_the_modules_beside_its_program(tmp_path):
+    other = _package(tmp_path / "other", "7")
+    (other / "gridwise_py" / "__init__.py").write_text("import turns\n")
+    environment = Environment("other", "checkout", Path(sys.executable), other)
+    with Worker(environment) as worker, pytest.raises(SideError, match="No module named 'turns'"):
+        worker.ask("hello", adapter=None)
+
+
+# ---- verdicts
+
+P5 = 5
+
+
+def _pairs(rng, difference, between, within=0.001, pairs=P5, turns_each=4):
+    levels = math.log1p(difference) + rng.normal(0, between, pairs)
+    return PairedDifferences([list(level + rng.normal(0, within, turns_each)) for level in levels])
+
+
+@pytest.mark.parametrize(
+    ("difference", "between", "right", "least"),
+    [
+        (0.0, 0.003, "same", 0.97),
+        (0.02, 0.003, "slower", 0.97),
+        (-0.02, 0.003, "faster", 0.97),
+        (0.0, 0.04, "ambiguous", 0.97),
+    ],
+)
+def test_how_often_verdicts_are_right(difference, between, right, least):
+    rng = np.random.default_rng(0)
+    found = [v for _ in range(10) for v in judge_paired([_pairs(rng, difference, between) for _ in range(20)])]
+    kinds = [v.kind.value for v in found]
+    assert kinds.count(right) >= least * len(kinds)
+    assert sum(v.low <= 1 + difference <= v.high for v in found) >= 0.91 * len(found)
+
+
+def test_noise_of_any_size_is_hardly_ever_called_a_difference():
+    rng = np.random.default_rng(1)
+    kinds = [v.kind for _ in range(100) for v in judge_paired([_pairs(rng, 0.0, 0.05) for _ in range(4)])]
+    assert sum(kind in (VerdictKind.FASTER, VerdictKind.SLOWER) for kind in kinds) <= 0.015 * len(kinds)
+
+
+def test_a_single_row_of_any_noise_is_wrong_in_one_of_a_hundred():
+    """An interval beyond the threshold alone would be wrong in four."""
+    rng = np.random.default_rng(6)
+    kinds = [judge_paired([_pairs(rng, 0.0, 0.05)])[0].kind for _ in range(400)]
+    assert 0 < sum(kind in (VerdictKind.FASTER, VerdictKind.SLOWER) for kind in kinds) <= 8
+
+
+def test_two_levels_are_not_called_a_difference():
+    """A process has one of two levels, 3 % apart, and repeats it to the tick."""
+    rng = np.random.default_rng(2)
+    rows = [PairedDifferences([[math.log(1.03) * rng.choice([-1, 0, 0, 1])] * 4 for _ in range(5)]) for _ in range(400)]
+    kinds = [verdict.kind for i in range(0, 400, 2) for verdict in judge_paired(rows[i : i + 2])]
+    assert sum(kind in (VerdictKind.FASTER, VerdictKind.SLOWER) for kind in kinds) <= 4
+
+
+def test_pairs_that_agree_by_chance_are_no_more_alike_than_their_turns_allow():
+    alike = [[-0.03, 0.03, -0.03, 0.03]] * 3
+    (verdict,) = judge_paired([PairedDifferences(alike)])
+    assert verdict.kind is VerdictKind.AMBIGUOUS
+    assert verdict.between_sd == 0
+    assert verdict.within_sd > 0.01
+    assert "turns differ by" in verdict.reason
+
+
+def test_the_step_of_the_clock_widens_the_interval():
+    exact = [[0.0] * 4] * 5
+    (sure, unsure) = judge_paired([PairedDifferences(exact), PairedDifferences(exact, error=0.02)])
+    assert (sure.kind, sure.low, sure.high) == (VerdictKind.SAME, 1.0, 1.0)
+    assert unsure.kind is VerdictKind.AMBIGUOUS
+    assert unsure.high == pytest.approx(math.exp(0.02))
+
+
+def test_the_interval_is_that_of_students_t():
+    logs = [0.010, 0.014, 0.012, 0.016, 0.013]
+    (verdict,) = judge_paired([PairedDifferences([[x, x] for x in logs])], threshold=0.005)
+    half = 2.7764451 * np.std(logs, ddof=1) / math.sqrt(5)
+    assert math.log(verdict.low) == pytest.approx(0.013 - half)
+    assert math.log(verdict.high) == pytest.approx(0.013 + half)
+    assert verdict.kind is VerdictKind.SLOWER
+
+
+def test_what_settles_an_ambiguous_row():
+    rng = np.random.default_rng(3)
+    spread = rng.normal(0, 1, 5)
+    spread = (spread - spread.mean()) / spread.std(ddof=1)
+
+    def settle(centre, sd):
+        (verdict,) = judge_paired([PairedDifferences([[centre + sd * x] * 3 for x in spread])])
+        assert verdict.kind is VerdictKind.AMBIGUOUS
+        return verdict
+
+    found = settle(0.0, 0.012)
+    pairs = int(found.settle.removeprefix("--pairs "))
+    assert 5 < pairs < 20
+    assert "pairs of processes differ by ±1.2 %" in found.reason
+    assert settle(math.log(1.0101), 0.003).settle == "another --threshold: the difference is about as large"
+    assert "quieter" in settle(0.0, 0.2).settle or "less other work" in settle(0.0, 0.2).settle
+    assert settle(0.0, 0.6).too_noisy
+
+
+def test_many_rows_need_more_evidence():
+    rng = np.random.default_rng(4)
+    slower = PairedDifferences([[0.02 + x] * 2 for x in (-0.007, 0.007, -0.003, 0.003, 0.0)])
+    assert judge_paired([slower])[0].kind is VerdictKind.SLOWER
+    many = judge_paired([slower, *(_pairs(rng, 0.0, 0.05) for _ in range(200))])
+    assert many[0].kind is VerdictKind.AMBIGUOUS
+    assert "chance gives such a difference" in many[0].reason
+
+
+@pytest.mark.parametrize(("logs", "threshold"), [([[0.0]], 0.01), ([[0.0], []], 0.01), ([[0.0]] * 3, 0.0)])
+def test_what_cannot_be_judged(logs, threshold):
+    with pytest.raises(gw.ArgumentError):
+        judge_paired([PairedDifferences(logs)], threshold=threshold)
+    assert judge_paired([]) == []
+
+
+# ---- turns, with invented workers
+
+
+ADAPTER = {"device": "Fake GPU", "vendor": "Fake", "vendor_id": 1, "adapter_type": "DiscreteGPU"}
+
+
+class FakeWorker:
+    """Takes exact times; a process has a level, and there is a drift that both sides share."""
+
+    drift = 1.0
+
+    def __init__(self, environment):
+        self.side = environment.given
+        self.log.append((self.side, "start"))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.log.append((self.side, "end"))
+
+    def send(self, do, **options):
+        self._sent = (do, options)
+
+    def answer(self):
+        do, options = self._sent
+        return self.ask(do, **options)
+
+    def ask(self, do, **options):
+        self.log.append((self.side, do, options))
+        answer = self.said.get((self.side, do), {})
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer(options) if callable(answer) else answer
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """The class of invented workers; NEW takes 3 % longer, and everything drifts by 1 % a turn."""
+
+    class Fake(FakeWorker):
+        pass
+
+    Fake.log, Fake.said, Fake.factor = [], {}, {"OLD": 1.0, "NEW": 1.03}
+
+    def turn_of(side):
+        def turn(options):
+            Fake.drift *= 1.01
+            span = 10_000.0 * options["trials"] * Fake.drift * Fake.factor[side]
+            return {
+                "gpu_span": [span] * options["samples"], "cpu_wall": [None] * options["samples"],
+                "labels": ["a", "b"], "kernels": [[0.25 * span, 0.75 * span]] * options["samples"],
+            }  # fmt: skip
+
+        return turn
+
+    for side in SIDES:
+        Fake.said |= {
+            (side, "hello"): {"versions": {}, "adapter": dict(ADAPTER), "has_timestamps": True},
+            (side, "warm"): {"trial_ns": 10_000.0},
+            (side, "turn"): turn_of(side),
+            (side, "prepare"): {"outputs": {}},
+        }
+    monkeypatch.setattr(turns, "Worker", Fake)
+    monkeypatch.setattr(turns._Inputs, "wrong", lambda self, case, outputs: None)
+    return Fake
+
+
+ENVIRONMENTS = {side: Environment(side, "checkout", Path("python")) for side in SIDES}
+CASES = [
+    Job(Case.build("copy", 64, "u32", "add"), Mode.BATCH, 0),
+    Job(Case.build("scan", 64, "u32", "add"), Mode.HOT, 1),
+]
+
+
+def _measured(settings, jobs=CASES):
+    return measure_in_turns(ENVIRONMENTS, lambda is_cpu: jobs, settings)
+
+
+def test_a_drift_that_both_share_cancels(fake):
+    measured = _measured(Settings(pairs=3, rounds=2, seed=5))
+    for case in measured.cases:
+        assert [len(logs) for logs in case.logs["gpu_span"]] == [2, 2, 2]
+        np.testing.assert_allclose(case.logs["gpu_span"], math.log(1.03), rtol=1e-9)
+    assert measured.clock == "not held"
+
+
+def test_the_order_of_turns(fake):
+    _measured(Settings(pairs=4, rounds=3), CASES[:1])
+    asked = [(side, words[0]) for side, *words in fake.log]
+    assert len([1 for _, do in asked if do == "start"]) == len([1 for _, do in asked if do == "end"]) == 8
+    order = [side for side, do in asked if do == "turn"]
+    quads = {"".join(side[0] for side in order[i : i + 4]) for i in range(0, len(order), 4)}
+    assert quads == {"ONNO", "NOON"}, "in random order"
+    options = [words[1] for _, *words in fake.log if words[0] == "turn"]
+    assert all(one == options[0] for one in options), "the same work on both sides and in all processes"
+    assert options[0]["trials"] == 50, "about half a millisecond"
+
+
+def test_rows_of_kernels(fake):
+    measured = _measured(Settings(pairs=2, rounds=1, kernels=True), CASES[:1])
+    assert set(measured.cases[0].logs) == {"gpu_span", "kernel a", "kernel b"}
+    assert measured.cases[0].median_ns("kernel a", "OLD") == pytest.approx(
+        measured.cases[0].median_ns("gpu_span", "OLD") / 4
+    )
+
+
+def test_passes_of_one_kernel_have_numbers(fake):
+    for side in SIDES:
+        own = fake.said[side, "turn"]
+        fake.said[side, "turn"] = lambda options, own=own: own(options) | {"labels": ["pass", "pass"]}
+    measured = _measured(Settings(pairs=2, rounds=1, kernels=True), CASES[:1])
+    assert set(measured.cases[0].logs) == {"gpu_span", "kernel pass 1", "kernel pass 2"}
+
+
+def test_a_kernel_of_one_side_has_no_row(fake):
+    old = fake.said["OLD", "turn"]
+    fake.said["OLD", "turn"] = lambda options: old(options) | {"labels": ["a", "c"]}
+    measured = _measured(Settings(pairs=2, rounds=1, kernels=True), CASES[:1])
+    assert set(measured.cases[0].logs) == {"gpu_span", "kernel a"}
+
+
+def _judged(fake, settings=None, jobs=CASES, gate=0.01):
+    settings = settings or Settings(pairs=3, rounds=2)
+    return judge(ENVIRONMENTS, _measured(settings, jobs), settings, threshold=0.01, gate=gate)
+
+
+def test_a_regression(fake):
+    judged = _judged(fake)
+    assert [row.verdict.kind for row in judged.rows] == [VerdictKind.SLOWER] * 2
+    assert judged.regressed
+    assert not _judged(fake, gate=0.05).regressed
+
+
+def test_a_case_that_only_new_fails_is_a_regression(fake):
+    fake.said["NEW", "prepare"] = SideError("ShaderError: no")
+    judged = _judged(fake, jobs=CASES[:1])
+    assert judged.broken == ("copy u32 n=64: ShaderError: no",)
+    assert judged.regressed
+    assert not judged.rows
+
+
+def test_a_case_that_old_lacks_is_a_note(fake):
+    fake.said["OLD", "prepare"] = SideError("AttributeError: Sort")
+    judged = _judged(fake, jobs=CASES[:1])
+    assert not judged.regressed
+    assert judged.notes == ("copy u32 n=64: not judged: OLD: AttributeError: Sort",)
+    fake.said["NEW", "prepare"] = SideError("too large")
+    assert not _judged(fake, jobs=CASES[:1]).regressed
+
+
+def test_a_process_that_dies_is_replaced(fake):
+    times = iter([SideError("killed", is_dead=True)])
+    working = fake.said["NEW", "turn"]
+
+    def turn(options):
+        error = next(times, None)
+        if error is not None:
+            raise error
+        return working(options)
+
+    fake.said["NEW", "turn"] = turn
+    judged = _judged(fake, Settings(pairs=2, rounds=1))
+    assert len(judged.broken) == 1
+    assert len(judged.rows) == 1
+    assert [word[1] for word in fake.log if word[0] == "NEW"].count("start") == 3
+
+
+def test_different_adapters_cannot_be_compared(fake):
+    fake.said["NEW", "hello"]["adapter"]["device"] = "Another GPU"
+    with pytest.raises(turns.NotComparable, match="device: OLD runs on 'Fake GPU', NEW on 'Another GPU'"):
+        _measured(Settings(pairs=2))
+    fake.said["NEW", "hello"]["adapter"]["device"] = "Fake GPU"
+    fake.said["NEW", "hello"]["has_timestamps"] = False
+    with pytest.raises(turns.NotComparable, match="timestamps"):
+        _measured(Settings(pairs=2))
+
+
+def test_a_side_that_does_not_start(fake):
+    fake.said["OLD", "hello"] = SideError("ModuleNotFoundError: wgpu", is_dead=True)
+    with pytest.raises(gw.ArgumentError, match=r"OLD \(OLD\) does not start: ModuleNotFoundError: wgpu"):
+        _measured(Settings(pairs=2))
+
+
+def test_the_clock_is_held_by_the_process_that_waits(fake, monkeypatch):
+    held = []
+
+    class Held:
+        def release(self):
+            held.append("released")
+
+    monkeypatch.setattr(turns.clock, "hold", lambda info, *, stacklevel: held.append(info["device"]) or Held())
+    assert _measured(Settings(pairs=2, rounds=1)).clock == "held"
+    assert held == ["Fake GPU", "released"]
+    for side in SIDES:
+        fake.said[side, "hello"]["adapter"]["adapter_type"] = "CPU"
+    assert _measured(Settings(pairs=2, rounds=1)).clock == "not applicable"
+    assert len(held) == 2
+
+
+def test_cpu_walls_are_shown_and_pass_the_gate(fake):
+    working = {side: fake.said[side, "turn"] for side in SIDES}
+    for side in SIDES:
+
+        def turn(options, side=side):
+            found = working[side](options)
+            walls = [2 * x * (1.5 if side == "NEW" else 1) for x in found["gpu_span"]]
+            return found | {"cpu_wall": walls, "gpu_span": [x / fake.factor[side] for x in found["gpu_span"]]}
+
+        fake.said[side, "turn"] = turn
+    judged = _judged(fake, jobs=[Job(CASES[0].case, Mode.LATENCY, 0)])
+    kinds = {row.name: (row.verdict.kind.value, row.past_gate) for row in judged.rows}
+    assert kinds == {"gpu_span": ("same", False), "cpu_wall": ("slower", False)}
+    assert not judged.regressed
+
+
+@pytest.mark.parametrize(
+    ("trial_ns", "mode", "trials", "samples"),
+    [
+        (10_000.0, Mode.BATCH, 50, 40),
+        (3_300.0, Mode.BATCH, 200, 30),
+        (100.0, Mode.BATCH, 1000, 200),
+        (4e6, Mode.BATCH, 1, 5),
+        (3e8, Mode.BATCH, 1, 5),
+        (10_000.0, Mode.HOT, 1, 200),
+        (4e6, Mode.COLD, 1, 5),
+    ],
+)
+def test_how_much_a_turn_measures(trial_ns, mode, trials, samples):
+    case = MeasuredCase(Job(CASES[0].case, mode, 0))
+    turns._size(case, trial_ns, Settings())
+    assert (case.trials, case.samples) == (trials, samples)
+
+
+# ---- the command
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nonsense", "."], "is no side of a comparison"),
+        ([".", ".", "scna"], "Did you mean 'scan'"),
+        ([".", ".", "--threshold", "0"], "must be over 0"),
+        ([".", ".", "sort", "--datatype", "nonsense"], "is not one of"),
+        ([".", ".", "matmul", "--datatype", "i32"], "matmul has no datatype i32"),
+    ],
+)
+def test_bad_input(words, message, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    result = _run("ab", *words)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_options_may_stand_behind_the_dashes(fake, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(turns, "_check_same", lambda said: None)
+    asked = []
+    monkeypatch.setattr(
+        "gridwise_py.bench.ab.turns.measure_in_turns",
+        lambda environments, jobs_at, settings, progress: asked.append((jobs_at(False), jobs_at(True))) or 1 / 0,
+    )
+    _run("ab", ".", ".", "--", "scan", "reduce", "--mode", "hot")
+    gpu, cpu = asked[0]
+    assert [str(job) for job in gpu[:2]] == ["scan add u32 hot n=2^16", "reduce add u32 hot n=2^16"]
+    assert len(gpu) == 6
+    assert len(cpu) == 2
+    _run("ab", ".", ".", "quick", "scan")
+    assert {job.case.primitive for job in asked[1][0]} == {"scan"}
+
+
+@pytest.mark.gpu
+def test_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    path = tmp_path / "ab.json"
+    words = ["--n", 1000, "--pairs", 2, "--rounds", 1, "--turn-s", "0.001", "--json", path]
+    result = _run("ab", ".", sys.executable, "--", "reduce", *words, "--gate", "99%", "--mode", "batch,latency")
+    assert result.exit_code == 0, result.output
+    assert "OLD: checkout . (" in result.stdout
+    assert f"NEW: interpreter {sys.executable}: gridwise_py {gw.__version__}" in " ".join(result.stdout.split())
+    document = json.loads(path.read_text())
+    assert str(ROOT) not in path.read_text()
+    assert [row["name"] for row in document["rows"]] in (["gpu_span", "gpu_span", "cpu_wall"], ["cpu_wall"] * 2)
+    assert document["sides"]["OLD"]["versions"] == document["sides"]["NEW"]["versions"]
+    assert all(row["old_ns"] > 0 and row["new_ns"] > 0 for row in document["rows"])
+
+
+def test_a_wrong_result_is_not_timed(fake, monkeypatch):
+    monkeypatch.setattr(turns._Inputs, "wrong", lambda self, case, outputs: outputs.get("output"))
+    fake.said["NEW", "prepare"] = {"outputs": {"output": "item 3 is 1, expected 2"}}
+    judged = _judged(fake, jobs=CASES[:1])
+    assert judged.wrong == ("NEW: copy u32 n=64: item 3 is 1, expected 2",)
+    assert not judged.rows
+    assert not judged.broken
+    assert [word[1] for word in fake.log].count("turn") == 0
+    assert [word[1] for word in fake.log].count("start") == 2, "no further process for nothing"
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_a_wrong_result_has_its_exit_code(tmp_path, monkeypatch):
+    """A copy of the library, whose reduce adds one."""
+    for name in ("gridwise_py", "shaders"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "gridwise_py" / "__init__.py").open("a") as file:
+        file.write("\nArray.to_numpy = lambda self, _real=Array.to_numpy: _real(self) + 1\n")
+    result = _run("ab", ROOT, tmp_path, "reduce", "--n", 100, "--pairs", 2, "--rounds", 1, "--turn-s", "0.001")
+    assert result.exit_code == 4, result.output
+    assert "wrong result: NEW: reduce add u32 n=100: item 0 is" in " ".join(result.output.split())
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["hot", "cold", "batch", "latency"])
+def test_every_primitive_in_every_mode(monkeypatch, mode):
+    monkeypatch.chdir(ROOT)
+    names = ["copy", "map", "reduce", "matmul"]
+    words = ["--n", 64, "--pairs", 2, "--rounds", 1, "--turn-s", "0.001", "--datatype", "f32", "--kernels"]
+    result = _run("ab", ".", ".", *names, "--mode", mode, *words, "--gate", "99%")
+    assert result.exit_code in (0, 1), result.output
+    assert "not judged" not in result.output
+    for name in names:
+        assert name in result.output
+
+
+def test_nothing_is_left_behind(fake, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    fake.said["NEW", "turn"] = KeyboardInterrupt()
+    with contextlib.suppress(KeyboardInterrupt):
+        _measured(Settings(pairs=2))
+    assert list(tmp_path.iterdir()) == []
+    assert [word[1] for word in fake.log].count("start") == [word[1] for word in fake.log].count("end") == 2

@@ -1,0 +1,360 @@
+"""Levels of processes: differences with the process as unit, repeatability, and where the spread of times is."""
+
+import json
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.stats
+from click.testing import CliRunner
+
+import gridwise_py as gw
+from gridwise_py.bench.calibrate import repeatability
+from gridwise_py.bench.calibrate.repeatability import LearntSpread, spread_for, time_class_ns
+from gridwise_py.bench.results.precision import levels_of, precision_line
+from gridwise_py.bench.stats.levels import (
+    Components,
+    Repeatability,
+    advised,
+    components,
+    difference,
+    mean_level,
+    paired_difference,
+    process_levels,
+)
+from gridwise_py.bench.stats.verdict import Cause, Pair, VerdictKind, judge_all
+from gridwise_py.bench.sweep import machine_load
+from gridwise_py.bench.sweep.repeatability import spreads_of
+from gridwise_py.storage import cache
+from helpers.comparisons import H200, document, entry, series
+from helpers.results import loaded
+
+LOW, HIGH = math.log(1e5), math.log(1.1e5)
+
+
+def _levels(count, seed, sd=0.01, mean=0.0):
+    return mean + sd * np.random.default_rng(seed).standard_normal(count)
+
+
+# ---- estimates, against scipy
+
+
+def test_as_many_processes_are_students_t():
+    old, new = _levels(5, 1), _levels(5, 2, mean=0.02)
+    found, right = difference(old, new), scipy.stats.ttest_ind(new, old)
+    interval = right.confidence_interval(0.95)
+    assert found.p_value == pytest.approx(right.pvalue)
+    assert (found.value - found.reach(0.95), found.value + found.reach(0.95)) == pytest.approx(
+        (interval.low, interval.high)
+    )
+
+
+def test_other_numbers_of_processes_are_welchs_t():
+    old, new = _levels(3, 1, sd=0.05), _levels(12, 2)
+    found, right = difference(old, new), scipy.stats.ttest_ind(new, old, equal_var=False)
+    assert found.p_value == pytest.approx(right.pvalue)
+    assert found.degrees == pytest.approx(right.df)
+
+
+def test_one_process_takes_the_spread_of_the_other_side():
+    old, new = _levels(6, 1), _levels(1, 2)
+    found = difference(old, new)
+    assert found.degrees == 5
+    assert found.error == pytest.approx(old.std(ddof=1) * math.sqrt(1 / 6 + 1))
+
+
+def test_nothing_is_known_of_two_single_processes_unless_it_was_learnt():
+    old, new = _levels(1, 1), _levels(1, 2)
+    assert difference(old, new) is None
+    found = difference(old, new, Repeatability(0.03, 5))
+    assert (found.error, found.degrees) == (pytest.approx(0.03 * math.sqrt(2)), 5)
+    # With few processes, both count; with enough, only their own spread.
+    assert difference(_levels(2, 1), _levels(2, 2), Repeatability(0.03, 5)).degrees == 7
+    assert difference(_levels(3, 1), _levels(3, 2), Repeatability(0.03, 5)).degrees == 4
+
+
+def test_pairs_are_the_t_test_of_pairs():
+    drift = np.linspace(0, 0.5, 6)
+    old, new = drift + _levels(6, 1, 0.001), drift + _levels(6, 2, 0.001, mean=0.01)
+    found, right = paired_difference(old, new), scipy.stats.ttest_rel(new, old)
+    assert found.p_value == pytest.approx(right.pvalue)
+    assert difference(old, new).p_value > 0.9, "what affects both of a pair hides the difference from this test"
+    with pytest.raises(ValueError, match="not two pairs"):
+        paired_difference(old, new[:3])
+
+
+def test_a_level_is_the_mean_of_its_rounds():
+    blocks = [np.full(9, value) for value in (1.0, 4.0, 10.0, 1000.0)]
+    assert process_levels(blocks, [7, 7, 3, 3]) == pytest.approx(np.log([100.0, 2.0]))
+
+
+@pytest.mark.parametrize(("shape", "least", "most"), [("normal", 0.93, 0.97), ("two modes", 0.92, 0.96)])
+@pytest.mark.parametrize("apart", [0.01, 0.05])
+@pytest.mark.parametrize("processes", [5, 10])
+def test_the_interval_of_processes_covers_what_it_says(shape, least, most, apart, processes):
+    """The whole table is in docs/statistics.md, by benchmarks/interval_coverage.py."""
+    rng = np.random.default_rng([int(1e4 * apart), processes])
+    levels = rng.standard_normal((3000, processes))
+    if shape == "two modes":
+        levels = 0.95 * rng.choice([-1, 1], levels.shape) + 0.312 * levels
+    hits = np.mean([abs(found.value) <= found.reach(0.95) for found in map(mean_level, apart * levels)])
+    # Two standard errors more than the range of the page.
+    assert least - 0.008 <= hits <= most + 0.008
+
+
+# ---- verdicts
+
+
+def _run(levels, seed, sd=0.004):
+    rng = np.random.default_rng(seed)
+    return [math.exp(LOW + level) * np.exp(sd * rng.standard_normal(60)) for level in levels]
+
+
+def _judged(old, new, **more):
+    return judge_all(
+        [Pair(old, new, old_processes=range(len(old)), new_processes=range(len(new)), **more)]
+    )[0]  # fmt: skip
+
+
+def test_the_level_of_a_process_is_no_verdict():
+    """Two files of one process each, as far apart as processes are, and as sure of themselves."""
+    alone = judge_all([Pair(_run([0.0], 1), _run([0.06], 2))])[0]
+    assert alone.kind is VerdictKind.SLOWER, "the samples cannot tell"
+    told = judge_all([Pair(_run([0.0], 1), _run([0.06], 2), varies_by_process=True)])[0]
+    assert (told.kind, told.cause) == (VerdictKind.AMBIGUOUS, Cause.SINGLE_PROCESS)
+    learnt = judge_all([Pair(_run([0.0], 1), _run([0.06], 2), repeatability=Repeatability(0.04, 5))])[0]
+    assert (learnt.kind, learnt.cause) == (VerdictKind.AMBIGUOUS, Cause.SINGLE_PROCESS)
+    assert learnt.process_std == pytest.approx(0.04, rel=0.05)
+    sure = judge_all([Pair(_run([0.0], 1), _run([0.06], 2), repeatability=Repeatability(0.001, 5))])[0]
+    assert sure.kind is VerdictKind.SLOWER
+
+
+def test_files_of_several_processes_are_wrong_in_less_than_one_of_a_hundred():
+    rng = np.random.default_rng(7)
+    kinds = [_judged(*(_run(0.03 * rng.standard_normal(5), seed) for seed in (2 * i, 2 * i + 1))).kind
+             for i in range(60)]  # fmt: skip
+    assert kinds.count(VerdictKind.SLOWER) + kinds.count(VerdictKind.FASTER) <= 2
+
+
+def test_five_percent_are_found_where_processes_are_alike():
+    rng = np.random.default_rng(8)
+    for i in range(20):
+        levels = 0.005 * rng.standard_normal((2, 5)) + [[0.0], [math.log(1.05)]]
+        assert _judged(_run(levels[0], 2 * i), _run(levels[1], 2 * i + 1)).kind is VerdictKind.SLOWER
+
+
+def test_pairs_find_what_a_common_drift_hides():
+    drift = np.linspace(0, 0.3, 5)
+    old, new = _run(drift, 1), _run(drift + 0.04, 2)
+    assert _judged(old, new).kind is VerdictKind.AMBIGUOUS
+    assert _judged(old, new, paired=True).kind is VerdictKind.SLOWER
+
+
+def test_the_processes_must_be_of_the_blocks():
+    with pytest.raises(gw.ArgumentError, match="has 2 blocks, but the processes of 3"):
+        judge_all([Pair(_run([0, 0], 1), _run([0, 0], 2), old_processes=(0, 1, 2), new_processes=(0, 1))])
+
+
+# ---- where the spread is
+
+
+def _spread_run(process_sd, round_sd, sample_sd, seed=0, processes=120, rounds=4):
+    rng = np.random.default_rng(seed)
+    blocks, numbers = [], []
+    for process in range(processes):
+        level = process_sd * rng.standard_normal()
+        for _ in range(rounds):
+            own = level + round_sd * rng.standard_normal()
+            blocks.append(1e5 * np.exp(own + sample_sd * rng.standard_normal(40)))
+            numbers.append(process)
+    return blocks, numbers
+
+
+@pytest.mark.parametrize("sds", [(0.05, 0.01, 0.02), (0.02, 0.04, 0.02), (0.03, 0.03, 0.001)])
+def test_each_level_has_its_part(sds):
+    found = components(*_spread_run(*sds))
+    assert (found.process, found.round, found.sample) == pytest.approx(sds, rel=0.2)
+    if sds[0] != sds[1]:
+        assert found.dominant == ("process" if sds[0] > sds[1] else "round")
+
+
+def test_what_was_not_measured_is_not_known():
+    blocks, numbers = _spread_run(0.05, 0.01, 0.02, processes=1)
+    assert components(blocks, numbers).process is None
+    assert components(blocks, numbers).dominant is None
+    assert components(blocks[:1], [0]).round is None
+
+
+def test_time_is_spent_where_the_spread_is():
+    by_process = advised(Components(0.05, 0.001, 0.01), process_s=2.0, round_s=0.5, sample_s=0.01)
+    by_round = advised(Components(0.001, 0.05, 0.01), process_s=2.0, round_s=0.5, sample_s=0.01)
+    by_sample = advised(Components(0.001, 0.001, 0.05), process_s=2.0, round_s=0.5, sample_s=0.01)
+    assert by_process[0] == 1
+    assert by_round[0] == 10
+    assert by_sample[1] > by_process[1]
+    assert advised(Components(0.0, 0.0, 0.0), 2.0, 0.5, 0.01) == (1, 20)
+    assert advised(Components(0.01, None, 0.01), 2.0, 0.5, 0.01)[0] == 1
+
+
+# ---- repeatability
+
+
+def _spread(below_ns, log_std, mode="latency", name="gpu_span"):
+    return LearntSpread(mode, name, below_ns, log_std, 5.0)
+
+
+def test_the_spread_of_a_time_is_that_of_its_class():
+    spreads = [_spread(20e3, 0.03), _spread(None, 0.001)]
+    assert [time_class_ns(ns) for ns in (1e3, 19_999.0, 20e3, 1e9)] == [20e3, 20e3, 200e3, None]
+    assert spread_for(spreads, "latency", "gpu_span", 6e3).log_std == 0.03
+    assert spread_for(spreads, "latency", "gpu_span", 50e3).log_std == 0.03, "that of shorter times"
+    assert spread_for(spreads, "latency", "gpu_span", 1e6).log_std == 0.001
+    assert spread_for(spreads, "latency", "cpu_wall", 1e6) is None
+    assert spread_for(spreads, "hot", "gpu_span", 1e6) is None
+    assert spread_for(spreads[1:], "latency", "gpu_span", 6e3) is None, "a longer time tells nothing of a shorter one"
+
+
+def test_what_was_learnt_is_kept_on_disk(device, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRIDWISE_CACHE_DIR", str(tmp_path))
+    assert repeatability.known_spreads(device) == ()
+    spreads = (_spread(20e3, 0.03), _spread(None, 0.001))
+    assert repeatability.store_spreads(device, spreads)
+    assert repeatability.known_spreads(device) == spreads
+    key = gw.capabilities(device)
+    assert repeatability.spreads_of_adapter(key.adapter, key.backend, key.driver) == spreads
+    assert repeatability.spreads_of_adapter(key.adapter, key.backend, "another driver") == ()
+    (path,) = tmp_path.glob("repeatability-*.json")
+    path.write_text(path.read_text().replace("0.03", "-1"))
+    assert repeatability.known_spreads(device) == ()
+    assert cache.load("repeatability", {}, 1) is None
+
+
+def test_it_is_learnt_from_the_levels_of_processes():
+    rng = np.random.default_rng(0)
+    entries = []
+    for process in range(6):
+        made = entry(rng, "copy", kernels=("copy",), mode="latency", process=process)
+        for name, level, sd in (("gpu_span", 6e3, 0.03), ("cpu_wall", 1e5, 0.2)):
+            own = level * np.exp(sd * (process - 2.5))
+            made["whole"]["series"][name] = series(np.full(60, own).tolist())
+        entries.append(made)
+    found = {(one.series, one.below_ns): one for one in spreads_of(loaded(document(entries=entries)))}
+    unit = np.std(np.arange(6), ddof=1)
+    assert found["gpu_span", 20e3].log_std == pytest.approx(0.03 * unit)
+    assert found["cpu_wall", 200e3].log_std == pytest.approx(0.2 * unit)
+    assert {one.degrees for one in found.values()} == {5.0}
+
+
+def test_a_file_brings_what_was_learnt():
+    from gridwise_py.bench.analysis.compare import compare
+
+    spreads = [{"mode": "latency", "series": name, "below_ns": None, "log_std": sd, "degrees": 5}
+               for name, sd in (("gpu_span", 0.002), ("cpu_wall", 0.1))]  # fmt: skip
+    rng = np.random.default_rng(3)
+    sides = [
+        loaded(document(device={**H200, "repeatability": known}, entries=[
+            entry(rng, "copy", n=1 << 24, kernels=("copy",), mode="latency", scale=scale)]))
+        for known, scale in (([], 10.0), (spreads, 12.0))]  # fmt: skip
+    rows = {row.name: row for row in compare(*sides).rows}
+    assert rows["gpu_span"].verdict.kind is VerdictKind.SLOWER
+    assert rows["gpu_span"].past_gate
+    assert rows["cpu_wall"].verdict.cause is Cause.SINGLE_PROCESS, "walls differ by 10 %"
+
+
+def test_cpu_walls_are_gated_only_on_request():
+    from gridwise_py.bench.analysis.compare import compare
+
+    rng = np.random.default_rng(3)
+    sides = [
+        loaded(document(entries=[entry(rng, "copy", kernels=("copy",), mode="latency", process=process)
+                                 for process in range(5)]))
+        for _ in range(2)]  # fmt: skip
+    walls = [result.whole.series["cpu_wall"] for result in sides[1].results]
+    for wall in walls:
+        object.__setattr__(wall, "samples_ns", tuple(2 * x for x in wall.samples_ns))
+    rows = {row.name: row for row in compare(*sides).rows}
+    assert rows["cpu_wall"].verdict.kind is VerdictKind.SLOWER, "it is shown"
+    assert not compare(*sides).regressed
+    assert compare(*sides, gate_walls=True).regressed
+
+
+# ---- the load of the machine
+
+
+def _stat(monkeypatch, tmp_path, *readings):
+    """/proc/stat and the clock, one reading after the other: seconds, all busy jiffies, own seconds."""
+    left = list(readings)
+
+    def read():
+        now_s, busy, own_s = left.pop(0)
+        (tmp_path / "stat").write_text(f"cpu  {busy} 0 0 {10**6} 999 0 0 0 0 0\n")
+        monkeypatch.setattr(machine_load.time, "perf_counter", lambda: now_s)
+        monkeypatch.setattr(machine_load.os, "times", lambda: SimpleNamespace(user=own_s, system=0.0))
+
+    monkeypatch.setattr(machine_load, "_STAT", tmp_path / "stat")
+    monkeypatch.setattr(machine_load.os, "sysconf", lambda name: 100)
+    monkeypatch.setattr(machine_load.os, "cpu_count", lambda: 2)
+    return read
+
+
+def test_the_load_is_that_of_other_processes(monkeypatch, tmp_path):
+    read = _stat(monkeypatch, tmp_path, (10.0, 1000, 5.0), (12.0, 1300, 7.0))
+    read()
+    watch = machine_load.LoadWatch()
+    read()
+    # 3 s of 2 processors in 2 s, of which 2 s were ours.
+    assert watch.share() == pytest.approx(0.25)
+
+
+def test_a_load_that_cannot_be_told_is_none(monkeypatch, tmp_path):
+    read = _stat(monkeypatch, tmp_path, (10.0, 1000, 5.0), (10.01, 1001, 5.0))
+    read()
+    watch = machine_load.LoadWatch()
+    read()
+    assert watch.share() is None, "too short"
+    (tmp_path / "stat").write_text("no such line\n")
+    assert watch.share() is None
+    monkeypatch.setattr(machine_load, "_STAT", tmp_path / "none")
+    assert machine_load.LoadWatch().share() is None
+
+
+# ---- the command
+
+
+def test_calibrate_shows_what_it_learnt(monkeypatch, device):
+    from gridwise_py.bench.sweep import repeatability as learning
+    from gridwise_py.cli import main
+
+    spreads = (_spread(20e3, 0.03), _spread(None, 0.2, name="cpu_wall"))
+    asked = []
+
+    def learn(of, adapter, *, progress):
+        asked.append(adapter)
+        return spreads, loaded(document())
+
+    monkeypatch.setattr(learning, "learn_repeatability", learn)
+    shown = CliRunner().invoke(main, ["calibrate", "--repeatability"])
+    assert shown.exit_code == 0, shown.output
+    assert "20.0 µs" in shown.stdout
+    assert "3 %" in shown.stdout
+    assert "22 %" in shown.stdout
+    shown = CliRunner().invoke(main, ["calibrate", "--repeatability", "--adapter", "0", "--format", "json"])
+    assert [one["log_std"] for one in json.loads(shown.stdout)] == [0.03, 0.2]
+    assert asked == [None, "0"]
+
+
+def test_a_line_says_what_was_reached():
+    entries = [entry(np.random.default_rng(p), "copy", kernels=("copy",), process=p) for p in range(4)]
+    for process, made in enumerate(entries):
+        made["whole"]["series"]["gpu_span"] = series((1e5 * (1 + 0.01 * process) + np.arange(60.0)).tolist())
+    results = loaded(document(entries=entries)).results
+    levels = levels_of(results, 2.0)
+    assert (levels[0].processes, levels[0].dominant, levels[0].round_std) == (4, "process", None)
+    right = scipy.stats.t.ppf(0.975, 3) * np.std([math.log(1 + 0.01 * p) for p in range(4)], ddof=1) / 2
+    assert levels[0].half_interval == pytest.approx(math.expm1(right), rel=0.01)
+    line = precision_line(levels, results)
+    assert f"reached in 4 processes: ±{100 * levels[0].half_interval:.1f} %" in line
+    assert "--processes 16" in line
+    assert levels_of(results[:1], 2.0) == ()
+    assert precision_line((), results) == ""

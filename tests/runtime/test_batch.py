@@ -1,0 +1,575 @@
+"""Batches: calls are held back, and nobody can tell, whatever comes next and whoever does it."""
+
+import asyncio
+import contextlib
+import gc
+import threading
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py.backend import raw_commands
+from gridwise_py.backend.device_state import state_of
+from gridwise_py.runtime import batch as batches
+from gridwise_py.runtime.context import context_of
+
+N = 1000
+X = np.arange(N, dtype=np.uint32)
+SUMS = np.cumsum(X, dtype=np.uint32)
+
+
+def pending(device):
+    """The names of the calls that are held back."""
+    return [call[0] for call in state_of(device).pending]
+
+
+class Case:
+    """A scan of x into y, and a reduce of y, on a device."""
+
+    def __init__(self, device):
+        self.device = device
+        self.x, self.y = gw.asarray(X, device), gw.asarray(np.zeros(N, dtype=np.uint32), device)
+        self.total = gw.asarray(np.zeros(1, dtype=np.uint32), device)
+        self.scan = gw.Scan(device).bind(input=self.x, output=self.y)
+        self.reduce = gw.Reduce(device).bind(input=self.y, output=self.total)
+        self.other = gw.asarray(X[::-1].copy(), device)
+        self.own = device.create_buffer_with_data(
+            data=np.full(N, 7, dtype=np.uint32), usage=wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+        )
+
+    def copies(self, source, destination):
+        """An encoder of the caller's that copies buffers."""
+        encoder = self.device.create_command_encoder()
+        encoder.copy_buffer_to_buffer(source, 0, destination, 0, 4 * N)
+        return encoder.finish()
+
+    def in_thread(self, function):
+        thread = threading.Thread(target=function)
+        thread.start()
+        thread.join()
+
+
+@pytest.fixture
+def case(device):
+    return Case(device)
+
+
+def test_calls_are_held_back_and_submitted_at_the_end(device, case):
+    with gw.batch(device):
+        case.scan.execute()
+        case.reduce.execute()
+        assert pending(device) == ["Scan", "Reduce"]
+    assert pending(device) == []
+    assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
+
+
+def test_a_batch_is_one_submission_of_one_pass(device, case, monkeypatch):
+    submissions, passes = [], []
+    native = raw_commands._native()
+    submit, begin = native.submit, native.begin_pass
+    monkeypatch.setattr(native, "submit", lambda *a: (submissions.append(1), submit(*a))[1])
+    monkeypatch.setattr(native, "begin_pass", lambda *a: (passes.append(1), begin(*a))[1])
+    with gw.batch(device):
+        for _ in range(8):
+            case.scan.execute()
+            case.reduce.execute()
+    assert (len(submissions), len(passes)) == (1, 1)
+
+
+def test_a_large_batch_is_submitted_in_parts(device, case):
+    most = 0
+    with gw.batch(device):
+        for _ in range(2 * batches.MOST_PENDING + 3):
+            case.scan.execute()
+            most = max(most, len(pending(device)))
+        assert 0 < len(pending(device)) < batches.MOST_PENDING
+    assert most < batches.MOST_PENDING
+    np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
+
+
+# Each does something that a held-back scan of x into y must come before, and returns what shows the order.
+def _read(case):
+    return case.y.to_numpy(), SUMS
+
+
+def _upload(case):
+    case.x.copy_from(X[::-1])
+    return case.y.to_numpy(), SUMS
+
+
+def _upload_to_the_output(case):
+    case.y.copy_from(X)
+    return case.y.to_numpy(), X
+
+
+def _copy_on_the_gpu(case):
+    case.x.copy_from(case.other)
+    return case.y.to_numpy(), SUMS
+
+
+def _callers_encoder(case):
+    case.device.queue.submit([case.copies(case.other.buffer, case.x.buffer)])
+    return case.y.to_numpy(), SUMS
+
+
+def _callers_write(case):
+    case.device.queue.write_buffer(case.x.buffer, 0, X[::-1].copy())
+    return case.y.to_numpy(), SUMS
+
+
+def _callers_read(case):
+    return np.frombuffer(case.device.queue.read_buffer(case.y.buffer, 0, 4 * N), dtype=np.uint32), SUMS
+
+
+def _timed_on_the_cpu(case):
+    run = gw.Reduce(case.device).execute(input=case.y, enable_cpu_timing=True)
+    assert run.get_timing_result().cpu_total_time_ns > 0
+    return run.output.to_numpy(), SUMS.sum(keepdims=True, dtype=np.uint32)
+
+
+def _another_thread(case):
+    scan = gw.Scan(case.device).bind(input=case.x, output=case.x)
+
+    def overwrite():
+        scan.execute()
+
+    case.in_thread(overwrite)
+    return case.y.to_numpy(), SUMS
+
+
+def _another_thread_in_a_batch(case):
+    copy = gw.Copy(case.device).bind(input=case.other, output=case.x)
+
+    def overwrite():
+        with gw.batch(case.device):
+            copy.execute()
+
+    case.in_thread(overwrite)
+    return case.y.to_numpy(), SUMS
+
+
+def _profile(case):
+    with gw.profile(case.device) as profile:
+        run = gw.Reduce(case.device).execute(input=case.y)
+    assert [row.calls for row in profile.key_averages() if row.name == "reduce"] == [1], "its kernel was seen"
+    return run.output.to_numpy(), SUMS.sum(keepdims=True, dtype=np.uint32)
+
+
+def _stream(case):
+    return np.concatenate(list(gw.stream(gw.Scan(case.device), [X[:500], X[500:]]))), SUMS
+
+
+def _one_shot(case):
+    return gw.cumsum(X, device=case.device), SUMS
+
+
+SEEN_BY_CONTENT = [
+    _read, _upload, _upload_to_the_output, _copy_on_the_gpu, _callers_encoder, _callers_write, _callers_read,
+    _timed_on_the_cpu, _another_thread, _another_thread_in_a_batch, _profile, _stream, _one_shot,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("act", SEEN_BY_CONTENT)
+def test_what_comes_next_comes_after_the_batch(device, case, act):
+    with gw.batch(device):
+        case.scan.execute()
+        assert pending(device) == ["Scan"]
+        seen, wanted = act(case)
+        np.testing.assert_array_equal(seen, wanted)
+        assert pending(device) == []
+
+
+def _callers_wait(case):
+    with contextlib.suppress(TypeError):  # which wgpu-py 0.32.0 always raises (its issue 834)
+        case.device.queue.on_submitted_work_done_async()
+
+
+WAITS = {
+    "synchronize": lambda case: gw.synchronize(case.device),
+    "an event": lambda case: gw.Event(case.device, enable_timing=False).record(),
+    "asking an event": lambda case: case.event.query(),
+    "waiting for an event": lambda case: case.event.synchronize(),
+    "the end of a buffer": lambda case: case.y.destroy(),
+    "a wait by the caller": _callers_wait,
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_whoever_waits_waits_for_the_batch(device, wait):
+    case = Case(device)
+    case.event = gw.Event(device, enable_timing=False)
+    case.event.record()
+    with gw.batch(device):
+        case.scan.execute()
+        WAITS[wait](case)
+        assert pending(device) == []
+
+
+def test_a_buffer_that_is_destroyed_is_used_before(device, case):
+    """A submission with a destroyed buffer would end the process."""
+    with gw.batch(device):
+        case.scan.execute()
+        case.x.destroy()
+        with pytest.raises(gw.BufferUsageError, match="destroyed"):
+            case.scan.execute()
+    np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
+
+
+def test_a_buffer_that_the_caller_maps_is_used_before(device):
+    if "mappable-primary-buffers" not in device.adapter.features:
+        pytest.skip("the adapter has no mappable-primary-buffers")
+    own = device.adapter.request_device_sync(required_features=["mappable-primary-buffers"])
+    usage = wgpu.BufferUsage
+    buffer = own.create_buffer(size=4 * N, usage=usage.STORAGE | usage.MAP_WRITE)
+    before, y = (gw.asarray(X, own) for _ in range(2))
+    scan = gw.Scan(own).bind(input=gw.Array(buffer, "u32"), output=y)
+    with gw.batch(own):
+        gw.Scan(own).execute(input=gw.Array(buffer, "u32"), output=before)
+        buffer.map_sync("WRITE")
+        buffer.write_mapped(X)
+        with pytest.raises(gw.BufferUsageError, match="mapped"):
+            scan.execute()
+        buffer.unmap()
+        scan.execute()
+        np.testing.assert_array_equal(y.to_numpy(), SUMS)
+    assert not before.to_numpy().any(), "it was zero at the call"
+
+
+def test_what_nobody_holds_any_more_is_used(device):
+    """Outputs and inputs are kept until the calls are submitted, and not longer."""
+    x = gw.asarray(X, device)
+    with gw.batch(device):
+        y = gw.Scan(device).execute(input=x).output
+        gone = weakref.ref(y)
+        total = gw.Reduce(device).execute(input=y).output
+        del x, y
+        gc.collect()
+        assert gone() is not None
+    assert total.item() == int(SUMS.sum(dtype=np.uint32))
+    gc.collect()
+    assert gone() is None
+
+
+def test_primitives_and_caches_may_go_meanwhile(device):
+    x = gw.asarray(X, device)
+    with gw.batch(device):
+        scan = gw.Scan(device)
+        y = scan.execute(input=x).output
+        call = gw.Reduce(device).bind(input=y)
+        total = call.execute().output
+        scan.release()
+        call.release()
+        del scan, call
+        context_of(device).executor.clear()
+        gc.collect()
+    assert total.item() == int(SUMS.sum(dtype=np.uint32))
+
+
+def test_kernels_keep_their_own_times(device, require):
+    require("timestamp-query")
+    case = Case(device)
+    helper = context_of(device).timing_helper
+    before = helper.pairs_in_use
+    with gw.batch(device):
+        case.scan.execute()
+        runs = [case.scan.execute(enable_gpu_timing=True), case.reduce.execute(enable_gpu_timing=True, trials=3)]
+        case.reduce.execute()
+        assert len(pending(device)) == 4
+        first = runs[0].get_timing_result()
+        assert pending(device) == []
+    second = runs[1].get_timing_result()
+    for run, times, trials in zip(runs, (first, second), (1, 3), strict=True):
+        assert times.labels == tuple(kernel.label for kernel in run.plan.kernels)
+        assert times.trials == trials
+        assert all(span.valid for span in times.spans)
+        assert len(times.spans) == len(run.plan.kernels)
+    assert first.spans[-1].end_ticks <= second.spans[0].begin_ticks
+    assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
+    assert helper.pairs_in_use == before
+
+
+def test_a_profile_reads_the_times_of_a_batch(device, require):
+    """`collect` reads all sessions, and so those of calls that are still held back."""
+    require("timestamp-query")
+    case = Case(device)
+    with gw.batch(device):
+        run = case.scan.execute(enable_gpu_timing=True)
+        context_of(device).timing_helper.collect()
+        assert run.measurement._session.is_read
+
+
+def test_trials_and_in_place_calls_keep_their_rules(device, case):
+    in_place = gw.Scan(device, strategy="reduce_then_scan").bind(input=case.y, output=case.y)
+    with gw.batch(device):
+        case.scan.execute(trials=3)
+        in_place.execute()
+        with pytest.raises(gw.OverlapError):
+            in_place.execute(trials=2)
+        with pytest.raises(gw.DatatypeError):
+            gw.Scan(device, "f32").execute(input=case.x)
+        in_place.execute()
+    want = SUMS
+    for _ in range(2):
+        want = np.cumsum(want, dtype=np.uint32)
+    np.testing.assert_array_equal(case.y.to_numpy(), want)
+
+
+def test_plans_with_fills_and_copies_keep_their_place(device):
+    """A reduce of nothing copies, a sort that fills its state: they end a pass, and the next call begins one."""
+    n = 70_000  # a sort of several passes
+    keys = np.random.default_rng(0).integers(0, 1 << 32, n, dtype=np.uint32)
+    x = gw.asarray(keys, device)
+    sort, scan, reduce = gw.Sort(device), gw.Scan(device), gw.Reduce(device)
+    with gw.batch(device):
+        y = scan.execute(input=x).output
+        z = sort.execute(input=y).output
+        w = scan.execute(input=z).output
+        nothing = reduce.execute(input=w[:0]).output
+        total = reduce.execute(input=w).output
+    want = np.cumsum(np.sort(np.cumsum(keys, dtype=np.uint32)), dtype=np.uint32)
+    np.testing.assert_array_equal(w.to_numpy(), want)
+    assert nothing.item() == 0
+    assert total.item() == int(want.sum(dtype=np.uint32))
+
+
+def test_an_inner_batch_belongs_to_the_outer_one(device, case):
+    with gw.batch(device):
+        case.scan.execute()
+        with gw.batch(device):
+            case.reduce.execute()
+        assert pending(device) == ["Scan", "Reduce"]
+    assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
+
+
+def test_an_awaited_call_runs_in_a_thread_after_the_batch(device, case):
+    async def run():
+        with gw.batch(device):
+            case.scan.execute()
+            await case.reduce.execute_async()
+            return pending(device)
+
+    assert asyncio.run(run()) == []
+    assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
+
+
+def test_two_devices_hold_back_by_themselves(device):
+    other = Case(gw.request_device(device.adapter))
+    case = Case(device)
+    with gw.batch(device), gw.batch(other.device):
+        case.scan.execute()
+        other.scan.execute()
+        np.testing.assert_array_equal(other.y.to_numpy(), SUMS)
+        assert (pending(device), pending(other.device)) == (["Scan"], [])
+    np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
+
+
+def test_a_thread_outside_of_the_batch_does_not_hold_back(device, case):
+    seen = []
+    with gw.batch(device):
+        case.in_thread(lambda: (case.scan.execute(), seen.append(pending(device))))
+    assert seen == [[]]
+
+
+def test_a_batch_that_is_dropped_ends(device, case):
+    """As after an interrupt between its start and the block."""
+    open_batch = gw.batch(device)
+    open_batch.__enter__()
+    case.scan.execute()
+    assert pending(device) == ["Scan"]
+    del open_batch
+    gc.collect()
+    assert pending(device) == []
+    case.reduce.execute()
+    assert pending(device) == []
+
+
+def test_a_finalizer_that_uses_the_device_in_the_middle_of_a_submission(device, case, monkeypatch):
+    """All that was called is submitted once: by the inner use, and not again by the outer."""
+    in_place = gw.Scan(device, strategy="reduce_then_scan").bind(input=case.x, output=case.x)
+    encode, entered = batches._encode, []
+
+    def encode_and_use(*arguments):
+        commands = encode(*arguments)
+        if not entered:
+            entered.append(1)
+            case.other.destroy()
+        return commands
+
+    monkeypatch.setattr(batches, "_encode", encode_and_use)
+    with gw.batch(device):
+        in_place.execute()
+    assert entered
+    np.testing.assert_array_equal(case.x.to_numpy(), SUMS)
+
+
+def test_whoever_watches_submissions_sees_those_of_batches(fresh_device, monkeypatch):
+    case, seen = Case(fresh_device), []
+    submit = fresh_device.queue.submit
+    monkeypatch.setattr(fresh_device.queue, "submit", lambda c: (seen.append(1), submit(c))[1], raising=False)
+    with gw.batch(fresh_device):
+        case.scan.execute()
+        case.reduce.execute()
+    assert seen == [1]
+    assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
+
+
+def test_a_tool_that_submits_past_this_library_by_its_own_function(fresh_device):
+    """What this library submits comes after the batch also where its guard of the queue was replaced."""
+    case, queue = Case(fresh_device), fresh_device.queue
+    with gw.batch(fresh_device):
+        queue.submit = lambda commands: type(queue).submit(queue, commands)
+        case.scan.execute()
+        case.x.copy_from(case.other)
+    np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
+
+
+def test_another_version_of_wgpu_py_takes_the_public_calls(fresh_device, monkeypatch):
+    monkeypatch.setattr(raw_commands, "_native", lambda: None)
+    case = Case(fresh_device)
+    with gw.batch(fresh_device):
+        case.scan.execute()
+        case.reduce.execute()
+    assert case.total.item() == int(SUMS.sum(dtype=np.uint32))
+
+
+def test_blocking_launches_are_not_held_back(device, monkeypatch):
+    monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "1")
+    case = Case(device)
+    with gw.batch(device):
+        case.scan.execute()
+        assert pending(device) == []
+
+
+def test_a_device_that_is_destroyed_has_done_what_was_called(fresh_device, wgpu_errors):
+    case = Case(fresh_device)
+    with gw.batch(fresh_device):
+        case.scan.execute()
+        fresh_device.destroy()
+        assert pending(fresh_device) == []
+        case.reduce.execute()
+        with pytest.raises(gw.DeviceLostError, match=r"batch of 1 \(Reduce\)"):
+            gw.synchronize(fresh_device)
+        assert pending(fresh_device) == []
+    wgpu_errors.clear()
+
+
+def test_a_device_that_is_lost_raises_at_the_submission_and_names_the_calls(fresh_device, wgpu_errors, require):
+    require("timestamp-query")
+    case = Case(fresh_device)
+    open_batch = gw.batch(fresh_device)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(open_batch)
+        for call in (case.scan, case.reduce, case.scan, case.scan):
+            call.execute()
+        run = case.reduce.execute(enable_gpu_timing=True)
+        type(fresh_device).destroy(fresh_device)  # past this library, as a driver would
+        stack.pop_all()
+    with pytest.raises(gw.DeviceLostError, match=r"batch of 5 \(Scan, Reduce, Scan and 2 more\)") as caught:
+        open_batch.__exit__(None, None, None)
+    assert isinstance(caught.value.__cause__, wgpu.GPUError)
+    assert pending(fresh_device) == []
+    with pytest.raises(gw.TimingUnavailable, match=r"never ran: batch of"):
+        run.get_timing_result()
+    wgpu_errors.clear()
+
+
+def test_times_of_calls_that_could_not_be_submitted(fresh_device, monkeypatch, require):
+    """Their queries were never written, and what they hold is no time."""
+    require("timestamp-query")
+    case = Case(fresh_device)
+
+    def refused(*_arguments):
+        def submit():
+            raise wgpu.GPUError("refused")
+
+        return submit
+
+    monkeypatch.setattr(batches, "prepared_submission", refused)
+    with gw.batch(fresh_device):
+        run = case.scan.execute(enable_gpu_timing=True)
+        with pytest.raises(gw.DeviceError, match=r"batch of 1 \(Scan\): refused"):
+            gw.synchronize(fresh_device)
+    with pytest.raises(gw.TimingUnavailable, match=r"never ran: batch of"):
+        run.get_timing_result()
+    del run
+    case.scan.release()
+    assert context_of(fresh_device).timing_helper.pairs_in_use == 0
+
+
+def test_an_error_in_the_commands_loses_the_batch_and_nothing_else(fresh_device):
+    case = Case(fresh_device)
+    raw = case.scan.bound_plan.raw
+    right = raw._dispatches
+    most = fresh_device.limits["max-compute-workgroups-per-dimension"]
+    raw._dispatches = [(pipeline, group, most + 1, 1, 1) for pipeline, group, *_ in right]
+    with gw.batch(fresh_device):
+        case.reduce.execute()
+        case.scan.execute()
+        with pytest.raises(gw.DeviceError, match=r"batch of 2 \(Reduce, Scan\): .*dispatch group size"):
+            gw.synchronize(fresh_device)
+    raw._dispatches = right
+    with gw.batch(fresh_device):
+        case.scan.execute()
+    np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
+    assert case.total.item() == 0
+
+
+def _fail_in_a_batch(case, error):
+    with gw.batch(case.device):
+        case.scan.execute()
+        raise error
+
+
+def test_an_exception_inside_leaves_what_was_called(device, case):
+    with pytest.raises(ZeroDivisionError):
+        _fail_in_a_batch(case, ZeroDivisionError)
+    assert pending(device) == []
+    np.testing.assert_array_equal(case.y.to_numpy(), SUMS)
+    case.reduce.execute()
+    assert pending(device) == [], "the batch is over"
+
+
+def test_a_batch_warns_like_any_call_on_a_device_without_timestamps(device):
+    own = device.adapter.request_device_sync(required_features=[])
+    case = Case(own)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with gw.batch(own):
+            run = case.scan.execute(enable_gpu_timing=True)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert run.get_timing_result().gpu_total_time_ns is None
+
+
+def test_many_threads_in_batches_of_one_device(device):
+    """Each thread's calls happen in its order, whoever submits them."""
+    failures = []
+
+    def work(seed):
+        try:
+            rng = np.random.default_rng(seed)
+            items = rng.integers(0, 9, N, dtype=np.uint32)
+            x, y = gw.asarray(items, device), gw.empty(N, "u32", device)
+            scan = gw.Scan(device, strategy="reduce_then_scan").bind(input=x, output=x)
+            copy = gw.Copy(device).bind(input=x, output=y)
+            for _ in range(20):
+                with gw.batch(device):
+                    for _ in range(rng.integers(1, 5)):
+                        scan.execute()
+                        items = np.cumsum(items, dtype=np.uint32)
+                    copy.execute()
+                    if rng.integers(2):
+                        np.testing.assert_array_equal(y.to_numpy(), items)
+                np.testing.assert_array_equal(y.to_numpy(), items)
+        except BaseException as error:  # shown by the assertion
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures

@@ -1,0 +1,185 @@
+"""A timed call on a GPU that was idle says so; the adapter of these tests, a CPU, plays the GPU."""
+
+import json
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.backend.activity import IDLE_NS, Activity
+from gridwise_py.backend.device_state import state_of
+from gridwise_py.runtime import gpu_clock
+from gridwise_py.runtime.context import context_of
+
+X = np.arange(1000, dtype=np.uint32)
+MS = 1_000_000
+LOW = "up to 3 times too long"
+
+
+@pytest.fixture
+def gpu(fresh_device, monkeypatch):
+    """A device that counts as a GPU whose clock nobody holds."""
+    monkeypatch.setattr(gpu_clock, "_follows_load", lambda device: True)
+    monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info: False)
+    return fresh_device
+
+
+def _timed(device, **options):
+    x = gw.asarray(X, device)
+    return gw.Copy(device).execute(input=x, **({"enable_gpu_timing": True} | options)).get_timing_result()
+
+
+def _busy_for(device, busy_ns, idle_ns=None):
+    """Let the GPU have been at work for so long until now."""
+    activity, now = state_of(device).activity, time.perf_counter_ns()
+    # A margin in front of it: the next submission comes later than now.
+    activity.begin_ns, activity.last_ns, activity.idle_ns = now - busy_ns, now + 10_000 * MS, idle_ns
+
+
+def _clock_warnings(result):
+    return [warning for warning in result.warnings if LOW in warning]
+
+
+def test_a_call_after_a_pause_is_marked_everywhere(gpu):
+    assert _clock_warnings(_timed(gpu))  # though the device was probed just before
+    time.sleep(0.002)
+    result = _timed(gpu)
+    (warning,) = _clock_warnings(result)
+    assert "was idle for" in warning
+    assert "is not held" in warning
+    assert warning in repr(result)
+    assert LOW in result._repr_html_()
+
+
+def test_the_trace_has_the_warning(gpu, tmp_path):
+    result = _timed(gpu)
+    result.export_chrome_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [event["args"]["warnings"] for event in events if event.get("args", {}).get("warnings")] == [
+        list(result.warnings)
+    ]
+
+
+@pytest.mark.parametrize(
+    "timing", [{"enable_gpu_timing": True}, {"enable_gpu_timing": False, "enable_cpu_timing": True}]
+)
+def test_only_a_gpu_that_was_long_at_work_has_its_clock_back(gpu, timing):
+    _timed(gpu)
+    _busy_for(gpu, 100 * MS, idle_ns=3 * MS)
+    (warning,) = _clock_warnings(_timed(gpu, **timing))
+    assert "was idle for 3.00 ms" in warning
+    _busy_for(gpu, 600 * MS, idle_ns=3 * MS)
+    assert not _clock_warnings(_timed(gpu, **timing))
+
+
+def test_no_warning_where_the_clock_is_held_or_the_adapter_is_a_cpu(gpu, device, monkeypatch):
+    monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info: True)
+    assert not _timed(gpu).warnings
+    monkeypatch.undo()
+    if gw.capabilities(device).is_cpu:
+        time.sleep(0.002)
+        assert not _timed(device).warnings
+
+
+def test_the_clock_that_the_driver_tells(gpu, monkeypatch):
+    seen = {"sm_clock_mhz": 555, "max_sm_clock_mhz": 1980}
+    context_of(gpu).cached("observer of the GPU", lambda: lambda: seen)
+    assert "555 of 1,980 MHz" in _clock_warnings(_timed(gpu))[0]
+    seen["sm_clock_mhz"] = 1905
+    time.sleep(0.002)
+    assert not _timed(gpu).warnings
+    # Long after the call, the driver tells another clock.
+    monkeypatch.setattr(gpu_clock, "_FRESH_NS", 0)
+    time.sleep(0.002)
+    assert "MHz" not in _clock_warnings(_timed(gpu))[0]
+
+
+def test_a_result_without_a_kernel_has_no_warning(gpu):
+    nothing = gw.Copy(gpu).execute(input=gw.empty(0, "u32", gpu), enable_gpu_timing=True, enable_cpu_timing=True)
+    assert nothing.get_timing_result().warnings == ()
+
+
+def test_nvidias_users_are_told_how_to_hold_it(gpu, monkeypatch):
+    assert "gw.hold_clock()" not in _clock_warnings(_timed(gpu))[0]
+    monkeypatch.setattr(gpu_clock.clock, "is_nvidia", lambda info: True)
+    time.sleep(0.002)
+    assert "gw.hold_clock()" in _clock_warnings(_timed(gpu))[0]
+
+
+def test_the_first_work_of_a_process(gpu):
+    doubt = gpu_clock.ClockDoubt(gpu, submitted_ns=0, busy_ns=0, idle_ns=None)
+    assert "the GPU had not been used before" in doubt.warning(1000.0)
+    assert doubt.warning(0.6e9) is None  # so long a call brings the clock back itself
+
+
+def test_uploads_do_not_count_as_work(gpu):
+    _timed(gpu)
+    activity = state_of(gpu).activity
+    last_ns = activity.last_ns
+    time.sleep(0.002)
+    gw.asarray(np.zeros(1 << 22, dtype=np.uint32), gpu)
+    assert activity.last_ns == last_ns
+
+
+class Held:
+    released = 0
+
+    def release(self):
+        self.released += 1
+
+
+def test_commands_hold_the_clock_where_they_can(gpu, device, monkeypatch):
+    held = Held()
+    monkeypatch.setattr(gpu_clock.clock, "hold", lambda info, *, stacklevel: held)
+    with gpu_clock.clock_held(gpu) as state:
+        assert (state, held.released) == ("held", 0)
+    assert held.released == 1
+    with pytest.raises(KeyError), gpu_clock.clock_held(gpu):
+        raise KeyError
+    assert held.released == 2
+
+    def refuse(info, *, stacklevel):
+        warnings.warn("two GPUs may be meant", gw.GridwiseWarning, stacklevel=stacklevel)
+
+    monkeypatch.setattr(gpu_clock.clock, "hold", refuse)
+    with gpu_clock.clock_held(gpu) as state:
+        assert state == "not held"
+    monkeypatch.setattr(gpu_clock.clock, "is_held", lambda info: True)  # by other code of the process
+    with gpu_clock.clock_held(gpu) as state:
+        assert state == "held"
+    monkeypatch.undo()
+    if gw.capabilities(device).is_cpu:
+        with gpu_clock.clock_held(device) as state:
+            assert state == "not applicable"
+
+
+def _never():
+    pytest.fail("asked")
+
+
+class TestActivity:
+    def test_submissions_in_a_row_are_one_stretch(self):
+        activity = Activity()
+        for now in (5 * MS, 5 * MS + IDLE_NS - 1, 6 * MS):
+            activity.submitted(now, _never)
+            activity.waited(now, now + 10)
+        assert (activity.begin_ns, activity.busy_ns, activity.idle_ns) == (5 * MS, MS, None)
+
+    def test_a_pause_begins_another_one(self):
+        activity = Activity()
+        activity.submitted(0, _never)
+        activity.waited(0, 3 * MS)  # the GPU was at work until here
+        activity.submitted(3 * MS + IDLE_NS - 1, _never)
+        assert activity.begin_ns == 0
+        activity.waited(9 * MS, 9 * MS + 1)  # nothing to wait for: it was done before
+        activity.submitted(9 * MS + 2, _never)
+        assert (activity.begin_ns, activity.idle_ns) == (9 * MS + 2, 9 * MS + 2 - (3 * MS + IDLE_NS - 1))
+
+    @pytest.mark.parametrize(("is_idle", "begin_ns"), [(False, 0), (True, 50 * MS), (None, 50 * MS)])
+    def test_work_that_nobody_waited_for_may_still_go_on(self, is_idle, begin_ns):
+        activity = Activity()
+        activity.submitted(0, _never)
+        activity.submitted(50 * MS, lambda: is_idle)
+        assert activity.begin_ns == begin_ns

@@ -1,0 +1,664 @@
+"""The caching allocator: who gets which memory, what is kept for how long, and what happens when there is none."""
+
+import gc
+import random
+import subprocess
+import sys
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import wgpu
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gridwise_py as gw
+from gridwise_py.runtime import memory
+from gridwise_py.runtime.context import context_of
+from gridwise_py.runtime.memory import block_bytes
+from helpers.paths import ROOT
+
+U = wgpu.BufferUsage
+N = 1000
+X = np.arange(N, dtype=np.uint32)
+
+
+def block(array):
+    """The memory of an Array, which the test does not keep the allocator from reusing."""
+    return array.lease.buffer.uid
+
+
+def blocks(device, count, n=N):
+    """What `count` live Arrays get."""
+    arrays = [gw.empty(n, "u32", device) for _ in range(count)]
+    return {block(array) for array in arrays}
+
+
+# ---- sizes
+
+
+@given(st.integers(1, 1 << 34))
+def test_a_block_has_room_and_wastes_little(size_bytes):
+    found = block_bytes(size_bytes)
+    assert found >= size_bytes
+    assert found % 64 == 0
+    assert found - size_bytes < max(64, min(size_bytes / 4, 32 << 20))
+    assert block_bytes(found) == found
+    assert block_bytes(size_bytes + 1) >= found
+
+
+def test_few_sizes_serve_all_lengths():
+    assert len({block_bytes(n) for n in range(1, 1 << 16)}) < 40
+
+
+def test_a_block_is_no_larger_than_a_buffer_may_be(fresh_device, monkeypatch):
+    limits = {**fresh_device.limits, "max-buffer-size": 1000}
+    monkeypatch.setattr(type(fresh_device), "limits", limits)
+    assert gw.empty(248, "u32", fresh_device).lease.buffer.size == 992
+    with pytest.raises(gw.LimitError, match="max-buffer-size"):
+        gw.empty(256, "u32", fresh_device)
+
+
+# ---- who gets which memory
+
+
+def test_memory_comes_back_when_an_array_goes_the_newest_first(fresh_device):
+    a, b = gw.asarray(X, fresh_device), gw.asarray(X, fresh_device)
+    was_a, was_b = block(a), block(b)
+    del a
+    del b
+    c, d = gw.empty(N, "u32", fresh_device), gw.empty(N + 3, "f32", fresh_device)
+    assert (block(c), block(d)) == (was_b, was_a)
+    assert blocks(fresh_device, 1).isdisjoint({was_a, was_b})
+
+
+def _view(array):
+    return array[3:5]
+
+
+def _counted(array):
+    return array.counted_by(gw.asarray(np.ones(1, np.uint32), array.device))
+
+
+def _chunked(array):
+    return gw.ChunkedArray([array])[2:9]
+
+
+def _bound(array):
+    return gw.Copy(array.device).bind(input=array)
+
+
+def _run(array):
+    primitive = gw.Copy(array.device)
+    run = primitive.execute(input=gw.asarray(X, array.device), output=array)
+    primitive.release()
+    return run
+
+
+def _primitive(array):
+    primitive = gw.Copy(array.device)
+    primitive.execute(input=array)
+    return primitive
+
+
+def _trimmed(array):
+    return _counted(array).trim()
+
+
+@pytest.mark.parametrize("holder", [_view, _counted, _chunked, _bound, _run, _primitive, _trimmed])
+def test_memory_stays_with_everything_that_shows_it(fresh_device, holder):
+    array = gw.asarray(X, fresh_device)
+    was = block(array)
+    held = holder(array)
+    del array
+    gc.collect()
+    assert was not in blocks(fresh_device, 20)
+    del held
+    gc.collect()
+    assert was in blocks(fresh_device, 20)
+
+
+def test_what_others_may_hold_is_not_reused(fresh_device):
+    """The buffer that a caller took, one that is destroyed, one of the caller's own, and one with a label."""
+    raw = fresh_device.create_buffer(size=4096, usage=U.STORAGE | U.COPY_SRC | U.COPY_DST)
+    own = gw.Array(raw, "u32")
+    taken, destroyed = gw.asarray(X, fresh_device), gw.asarray(X, fresh_device)
+    labelled = gw.empty(N, "u32", fresh_device, label="mine")
+    was = {block(array) for array in (own, taken, destroyed, labelled)}
+    assert labelled.buffer.label == "mine"
+    buffer, view = taken.buffer, taken[1:]
+    assert taken.buffer is buffer
+    destroyed.destroy()
+    del own, taken, destroyed, labelled, view
+    gc.collect()
+    assert was.isdisjoint(blocks(fresh_device, 20))
+    assert gw.memory_stats(fresh_device).in_use_bytes == 4096, "the caller still has the buffer that it took"
+    np.testing.assert_array_equal(gw.asarray(buffer, dtype="u32").to_numpy()[:N], X)
+    del buffer
+    assert gw.memory_stats(fresh_device).in_use_bytes == 0
+
+
+def test_the_library_itself_takes_no_buffer_for_good(fresh_device):
+    """Each use in a call, a transfer or a stream leaves the memory to the allocator."""
+    scan, sort = gw.Scan(fresh_device, strategy="reduce_then_scan"), gw.SortPairs(fresh_device)
+    x, y = gw.asarray(X, fresh_device), gw.asarray(X, fresh_device)
+    was = {block(x), block(y)}
+    sort.execute(keys=x, values=y)
+    y.copy_from(x).to_numpy()
+    gw.cumsum(x)
+    x[1:].copy_from(X[1:])
+    with gw.profile(fresh_device):
+        scan.execute(input=x, output=y)
+    encoder = fresh_device.create_command_encoder()
+    scan.record(encoder, input=x, output=y)
+    fresh_device.queue.submit([encoder.finish()])
+    list(gw.stream(scan, [X, X]))
+    repr(x)
+    allocations = gw.memory_stats(fresh_device).allocations
+    list(gw.stream(scan, [X, X]))
+    assert gw.memory_stats(fresh_device).allocations == allocations
+    del x, y
+    for primitive in (scan, sort):
+        primitive.release()
+    assert was <= blocks(fresh_device, 40)
+
+
+def test_garbage_in_a_cycle_brings_usable_memory_back(fresh_device):
+    """The collector finalizes a cycle in any order, and a buffer that it finalized would end the process."""
+    for _ in range(3):
+        cycles = []
+        for _ in range(20):
+            array = gw.asarray(X, fresh_device)
+            cycle = [array, array.lease]
+            cycle.append(cycle)
+            cycles.append(cycle)
+        del array, cycle, cycles
+        gc.collect()
+        arrays = [gw.asarray(X + i, fresh_device) for i in range(20)]
+        for i, array in enumerate(arrays):
+            np.testing.assert_array_equal(gw.cumsum(array).to_numpy(), np.cumsum(X + i, dtype=np.uint32))
+    assert gw.memory_stats(fresh_device).reuses >= 40
+
+
+# ---- the order of the queue
+
+
+def test_an_array_that_goes_while_the_gpu_uses_it_keeps_its_content(device):
+    """Its memory is filled with other items at once, but the queue keeps the order."""
+    big = np.random.default_rng(0).integers(0, 1 << 32, 200_000, dtype=np.uint32)
+    scan = gw.Scan(device)
+    sums = np.cumsum(big, dtype=np.uint32)
+    for way in ("asarray", "copy_from", "execute"):
+        results, copy = [], gw.Copy(device)
+        other = gw.asarray(big[::-1], device)
+        for _ in range(5):
+            results.append(scan.bind(input=gw.asarray(big, device)).execute().output)
+            if way == "asarray":
+                gw.asarray(big[::-1], device)
+            elif way == "copy_from":
+                gw.empty(big.size, "u32", device).copy_from(big[::-1])
+            else:
+                copy.bind(input=other).execute()
+        for result in results:
+            np.testing.assert_array_equal(result.to_numpy(), sums)
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_recorded_commands_keep_their_memory_until_they_are_submitted(fresh_device, finished):
+    """Inputs, outputs and temporary memory, although the caller dropped all of them, and the executor its plans."""
+    scan = gw.Scan(fresh_device, strategy="reduce_then_scan", tuning=gw.ScanTuning(workgroup_size=64, vecs=1))
+    encoder = fresh_device.create_command_encoder()
+    bound = scan.bind(input=gw.asarray(X, fresh_device))
+    kept = {block(array) for array in bound.arrays.values()} | {lease.buffer.uid for lease in bound.bound_plan.leases}
+    assert len(kept) > 3
+    target = gw.empty(N, "u32", fresh_device)
+    output = bound.record(encoder)["output"]
+    gw.Copy(fresh_device).bind(input=output, output=target).record(encoder)
+    scan.release()
+    del bound, output
+    commands = encoder.finish() if finished else None
+    if finished:
+        del encoder
+    context_of(fresh_device).executor.clear()
+    gc.collect()
+    sizes = (1, 4, 16, 64, N)
+    fill = [gw.asarray(np.full(n, 7, np.uint32), fresh_device) for n in sizes for _ in range(20)]
+    assert kept.isdisjoint({block(array) for array in fill})
+    fresh_device.queue.submit([commands if finished else encoder.finish()])
+    np.testing.assert_array_equal(target.to_numpy(), np.cumsum(X, dtype=np.uint32))
+    # Later work comes after them in the queue, though the commands live on.
+    more = [gw.empty(n, "u32", fresh_device) for n in sizes for _ in range(20)]
+    assert kept & {block(array) for array in more}
+
+
+def test_recorded_commands_that_are_dropped_give_their_memory_back(fresh_device):
+    copy = gw.Copy(fresh_device)
+    encoder = fresh_device.create_command_encoder()
+    output = copy.record(encoder, input=gw.asarray(X, fresh_device))["output"]
+    was = block(output)
+    copy.release()
+    del output
+    assert was not in blocks(fresh_device, 5)
+    commands = encoder.finish()
+    del encoder
+    assert was not in blocks(fresh_device, 5)
+    del commands
+    gc.collect()
+    assert was in blocks(fresh_device, 5)
+
+
+# ---- bounds
+
+
+def test_small_blocks_are_bounded_by_size(fresh_device):
+    arrays = [gw.empty(1, "u32", fresh_device) for _ in range(400)]
+    del arrays
+    stats = gw.memory_stats(fresh_device)
+    assert (stats.in_use_blocks, stats.cached_blocks) == (0, 256)
+    arrays = [gw.empty(50_000, "u32", fresh_device) for _ in range(40)]
+    del arrays
+    assert gw.memory_stats(fresh_device).cached_bytes <= (4 << 20) + 256 * 64
+
+
+def test_no_more_is_kept_than_is_in_use_or_a_gib(fresh_device, monkeypatch):
+    monkeypatch.setattr(memory, "_FREE_BYTES", 4 << 20)
+    large = [gw.empty(1 << 18, "u32", fresh_device) for _ in range(10)]  # a MiB each
+    del large[5:]
+    assert gw.memory_stats(fresh_device).cached_bytes == 5 << 20, "as much as is in use"
+    del large
+    stats = gw.memory_stats(fresh_device)
+    assert (stats.in_use_bytes, stats.cached_bytes, stats.peak_bytes) == (0, 4 << 20, 10 << 20)
+    # What was needed last stays.
+    array = gw.empty(3 << 18, "u32", fresh_device)
+    del array
+    stats = gw.memory_stats(fresh_device)
+    assert stats.cached_bytes == 4 << 20
+    assert block(gw.empty(3 << 18, "u32", fresh_device))
+    assert gw.memory_stats(fresh_device).allocations == stats.allocations
+
+
+def test_what_memory_stats_counts(fresh_device):
+    assert gw.memory_stats(fresh_device) == gw.MemoryStats(0, 0, 0, 0, 0, 0, 0, 0)
+    x = gw.asarray(X, fresh_device)
+    y = gw.empty(1, "u32", fresh_device)
+    assert gw.memory_stats(fresh_device) == gw.MemoryStats(4096 + 64, 2, 0, 0, 4096 + 64, 2, 0, 0)
+    del y
+    view = x[3:]
+    del x
+    assert gw.memory_stats(fresh_device) == gw.MemoryStats(4096, 1, 64, 1, 4096 + 64, 2, 0, 0)
+    view.destroy()
+    assert gw.memory_stats(fresh_device) == gw.MemoryStats(0, 0, 64, 1, 4096 + 64, 2, 0, 0)
+    one = gw.empty(3, "u32", fresh_device)
+    assert gw.memory_stats(fresh_device) == gw.MemoryStats(64, 1, 0, 0, 4096 + 64, 2, 1, 0)
+    del one
+    assert gw.empty_cache(fresh_device) == 64
+    assert gw.memory_stats(fresh_device) == gw.MemoryStats(0, 0, 0, 0, 4096 + 64, 2, 1, 1)
+    assert gw.empty_cache(fresh_device) == 0
+
+
+def test_temporary_memory_is_counted_and_comes_back(fresh_device):
+    sort = gw.Sort(fresh_device)
+    x = gw.asarray(np.random.default_rng(0).integers(0, 1 << 32, 300_000, dtype=np.uint32), fresh_device)
+    y = gw.empty_like(x)
+    before = gw.memory_stats(fresh_device).in_use_bytes
+    bound = sort.bind(input=x, output=y)
+    scratch_bytes = sum(lease.buffer.size for lease in bound.bound_plan.leases)
+    assert scratch_bytes > x.nbytes
+    assert gw.memory_stats(fresh_device).in_use_bytes == before + scratch_bytes
+    sort.release()
+    del bound
+    context_of(fresh_device).executor.clear()
+    gc.collect()
+    stats = gw.memory_stats(fresh_device)
+    assert (stats.in_use_bytes, stats.cached_bytes) == (before, scratch_bytes)
+
+
+def test_temporary_memory_begins_with_zeros(fresh_device, monkeypatch):
+    """As a plan says; also where the memory had other contents, which several kernels would not survive."""
+    for least in (0, 1 << 20):
+        monkeypatch.setattr(memory, "_CLEARED_BYTES", least)
+        pool = context_of(fresh_device).memory
+        for n in (4, N, 1 << 19):
+            gw.asarray(np.full(n, 0xFFFFFFFF, np.uint32), fresh_device)
+            reuses = gw.memory_stats(fresh_device).reuses
+            lease = pool.take_zeroed(4 * n)
+            assert gw.memory_stats(fresh_device).reuses == reuses + (4 * n >= least)
+            assert not gw.Array(lease.buffer, "u32").to_numpy().any()
+
+
+@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
+def test_plans_on_memory_with_old_contents_compute_the_same(fresh_device, monkeypatch, strategy):
+    monkeypatch.setattr(memory, "_CLEARED_BYTES", 0)
+    rng = np.random.default_rng(1)
+    for n in (70_001, 30_001):
+        lengths = (4, 64, N, n, 2 * n) * 3
+        garbage = [gw.asarray(np.full(k, 0xFFFFFFFF, np.uint32), fresh_device) for k in lengths]
+        del garbage
+        x = rng.integers(0, 1 << 32, n, dtype=np.uint32)
+        found = gw.Scan(fresh_device, strategy=strategy).execute(input=gw.asarray(x, fresh_device)).output
+        np.testing.assert_array_equal(found.to_numpy(), np.cumsum(x, dtype=np.uint32))
+
+
+# ---- a device that is short of memory
+
+
+class Short:
+    """A device whose memory is full while `is_full()`."""
+
+    def __init__(self, device, is_full):
+        create, self.refused = device.create_buffer, 0
+
+        def create_buffer(**options):
+            if options["usage"] == memory.ARRAY_USAGE and is_full():
+                self.refused += 1
+                raise wgpu.GPUOutOfMemoryError("Not enough memory left.")
+            return create(**options)
+
+        device.create_buffer = create_buffer
+
+
+def test_a_device_short_of_memory_empties_the_cache_and_goes_on(fresh_device):
+    x = gw.asarray(X, fresh_device)
+    kept = [gw.empty(n, "u32", fresh_device) for n in (1, 100, 100_000)]
+    del kept
+    short = Short(fresh_device, lambda: gw.memory_stats(fresh_device).cached_bytes > 0)
+    y = gw.asarray(X[:17], fresh_device)
+    assert short.refused == 1
+    assert gw.memory_stats(fresh_device).emptied == 1
+    np.testing.assert_array_equal(y.to_numpy(), X[:17])
+    np.testing.assert_array_equal(x.to_numpy(), X)
+
+
+def test_plans_go_where_the_cache_was_not_enough(fresh_device):
+    scan, x = gw.Scan(fresh_device), gw.asarray(X, fresh_device)
+    scan.execute(input=x)
+    own = context_of(fresh_device).executor
+    assert own.counts["plans"] == 1
+    short = Short(fresh_device, lambda: own.counts["plans"] > 0)
+    y = gw.empty(17, "u32", fresh_device)
+    assert short.refused == 2
+    assert own.counts["plans"] == 0
+    np.testing.assert_array_equal(scan.execute().output.to_numpy(), np.cumsum(X, dtype=np.uint32))
+    assert y.size == 17
+
+
+def test_a_device_that_stays_short_says_what_to_do_and_keeps_what_it_has(fresh_device):
+    scan, x = gw.Scan(fresh_device), gw.asarray(X, fresh_device)
+    wanted = np.cumsum(X, dtype=np.uint32)
+    first = scan.execute(input=x).output
+    full = True
+    short = Short(fresh_device, lambda: full)
+    for call in (
+        lambda: gw.empty(17, "u32", fresh_device),
+        lambda: gw.asarray(X[:17], fresh_device),
+        lambda: scan.execute(input=x),
+        lambda: gw.Scan(fresh_device, strategy="reduce_then_scan").execute(input=x, output=first),
+    ):
+        short.refused = 0
+        with pytest.raises(gw.DeviceMemoryError, match="drop Arrays"):
+            call()
+        assert short.refused >= 3
+    np.testing.assert_array_equal(first.to_numpy(), wanted)
+    full = False
+    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), wanted)
+
+
+def test_another_error_is_not_taken_for_a_lack_of_memory(fresh_device):
+    gw.asarray(X, fresh_device)
+    create = fresh_device.create_buffer
+
+    def create_buffer(**_options):
+        raise wgpu.GPUValidationError("Something else.")
+
+    fresh_device.create_buffer = create_buffer
+    with pytest.raises(gw.DeviceError, match="Something else"):
+        gw.empty(17, "u32", fresh_device)
+    fresh_device.create_buffer = create
+    stats = gw.memory_stats(fresh_device)
+    assert (stats.emptied, stats.cached_blocks) == (0, 1)
+
+
+# ---- threads, ends
+
+
+def test_threads_never_share_memory(device):
+    """Each fills its arrays with numbers of its own, drops some, and finds the others as they were."""
+    failures = []
+
+    def work(seed):
+        rng, live = random.Random(seed), []
+        for i in range(150):
+            number = seed * 1000 + i
+            live.append((gw.asarray(np.full(rng.randrange(1, 300), number, np.uint32), device), number))
+            if rng.random() < 0.6:
+                live.pop(rng.randrange(len(live)))
+            if live and rng.random() < 0.1:
+                array, number = live[rng.randrange(len(live))]
+                if not (array.to_numpy() == number).all():
+                    failures.append((seed, i))
+        failures.extend((seed, number) for array, number in live if not (array.to_numpy() == number).all())
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(1, 5)))
+    assert failures == []
+
+
+def test_a_device_goes_with_what_it_keeps():
+    device = gw.request_device()
+    x = gw.asarray(X, device)
+    gw.Scan(device).execute(input=x)
+    del x
+    assert gw.memory_stats(device).cached_blocks > 0
+    reference = weakref.ref(device)
+    del device
+    gc.collect()
+    assert reference() is None
+
+
+def test_two_devices_share_nothing(fresh_device, device):
+    x = gw.asarray(X, fresh_device)
+    was = x.lease.buffer
+    del x
+    others = [gw.empty(N, "u32", device) for _ in range(5)]
+    assert all(array.lease.buffer is not was for array in others)
+    assert gw.memory_stats(fresh_device).cached_blocks == 1
+
+
+def test_a_destroyed_device_keeps_nothing(fresh_device):
+    x, y = gw.asarray(X, fresh_device), gw.asarray(X, fresh_device)
+    del x
+    fresh_device.destroy()
+    assert gw.memory_stats(fresh_device).cached_blocks == 0
+    del y
+    with pytest.raises(gw.DeviceLostError):
+        gw.empty(N, "u32", fresh_device)
+    with pytest.raises(gw.DeviceLostError):
+        gw.empty_cache(fresh_device)
+
+
+def test_arrays_that_go_in_a_fork_leave_the_parent_alone(device):
+    code = """
+import os, gc
+import numpy as np, gridwise_py as gw
+device = gw.request_device()
+x, y = gw.asarray(np.arange(1000, dtype=np.uint32), device), gw.empty(1 << 20, "u32", device)
+child = os.fork()
+if child == 0:
+    del x, y
+    gc.collect()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert gw.memory_stats(device).cached_blocks == 0
+z = gw.empty(1000, "u32", device)
+assert z.lease.buffer is not x.lease.buffer
+np.testing.assert_array_equal(x.to_numpy(), np.arange(1000))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("place", ["reuse", "lend", "take_back"])
+def test_an_interrupt_loses_a_block_and_no_content(fresh_device, monkeypatch, place):
+    """It is in no list then; `empty_cache` forgets it, and nobody has it twice."""
+    x = gw.asarray(X, fresh_device)
+    gw.asarray(X, fresh_device)
+    real = getattr(memory.BlockSize, place)
+
+    def interrupted(*args):
+        if place == "lend":
+            raise KeyboardInterrupt
+        if place == "reuse":
+            args[0].free.pop()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(memory.BlockSize, place, interrupted)
+    if place == "take_back":
+        with _unraisable():
+            x = None
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            gw.empty(N, "u32", fresh_device)
+    monkeypatch.setattr(memory.BlockSize, place, real)
+    gw.empty_cache(fresh_device)
+    stats = gw.memory_stats(fresh_device)
+    assert stats.in_use_blocks == (0 if x is None else 1)
+    live = [gw.asarray(X + i, fresh_device) for i in range(5)]
+    for i, array in enumerate(live):
+        np.testing.assert_array_equal(array.to_numpy(), X + i)
+
+
+class _unraisable:
+    """Takes what a destructor raises, which Python prints and forgets."""
+
+    def __enter__(self):
+        self._hook, sys.unraisablehook = sys.unraisablehook, lambda _unraisable: None
+
+    def __exit__(self, *_exception):
+        sys.unraisablehook = self._hook
+
+
+# ---- calls that make their outputs
+
+
+class NothingMade:
+    """Fails where wgpu objects other than those of a submission are made."""
+
+    def __init__(self, device):
+        self.made = []
+        for name in ("create_buffer", "create_buffer_with_data", "create_bind_group", "create_compute_pipeline"):
+            real = getattr(device, name)
+            setattr(device, name, lambda *a, _real=real, _name=name, **k: (self.made.append(_name), _real(*a, **k))[1])
+
+
+@pytest.mark.parametrize("kept", [0, 1, 5])
+@pytest.mark.parametrize("inputs", [1, 9])
+def test_a_call_that_makes_its_output_makes_and_binds_nothing_new(fresh_device, kept, inputs):
+    """Whether the caller keeps no output, the last, or some; and with several inputs by turns."""
+    scan = gw.Scan(fresh_device)
+    arrays = [gw.asarray(X + i, fresh_device) for i in range(inputs)]
+    outputs = []
+
+    def call(i):
+        outputs.append((scan.execute(input=arrays[i % inputs]).output, i % inputs))
+        del outputs[: max(0, len(outputs) - kept)]
+
+    for i in range(20 * inputs):
+        call(i)
+    watch = NothingMade(fresh_device)
+    for i in range(20 * inputs):
+        call(i)
+    assert watch.made == []
+    for output, i in outputs:
+        np.testing.assert_array_equal(output.to_numpy(), np.cumsum(X + i, dtype=np.uint32))
+    watch.made.clear()
+    gw.empty(1 << 16, "u32", fresh_device)
+    assert watch.made == ["create_buffer"], "the watch works"
+
+
+def test_a_repeated_call_looks_at_its_arguments_all_the_same(fresh_device):
+    scan = gw.Scan(fresh_device)
+    x, sums = gw.asarray(X, fresh_device), np.cumsum(X, dtype=np.uint32)
+    for _ in range(2):
+        scan.execute(input=x)
+    with pytest.raises(gw.ArgumentError, match="trim"):
+        scan.execute(input=x.counted_by(gw.asarray(np.ones(1, np.uint32), fresh_device)))
+    with pytest.raises(gw.DatatypeError, match="numpy array"):
+        scan.execute(input=x, output=np.empty(N, np.uint32))
+    with pytest.raises(gw.ArgumentError, match="trials"):
+        scan.execute(input=x, trials=0)
+    with pytest.raises(gw.DatatypeError):
+        scan.execute(input=gw.Array(x.buffer, "f32"))
+    y = gw.asarray(X, fresh_device)
+    for _ in range(5):  # on each of the blocks that take turns
+        scan.execute(input=y)
+    y.destroy()
+    with pytest.raises(gw.BufferUsageError, match="destroyed"):
+        scan.execute(input=y)
+    np.testing.assert_array_equal(scan.execute(input=x).output.to_numpy(), sums)
+
+
+def test_what_is_left_out_is_that_of_the_last_call(fresh_device):
+    """An output that was given stays; None asks for a new one."""
+    scan, x = gw.Scan(fresh_device), gw.asarray(X, fresh_device)
+    made = [scan.execute(input=x).output for _ in range(3)]
+    assert len({id(array.lease) for array in made}) == 3
+    y = gw.empty(N, "u32", fresh_device)
+    assert scan.execute(input=x, output=y).output is y
+    assert scan.execute(input=x).output is y
+    assert scan.execute().output is y
+    new = scan.execute(input=x, output=None).output
+    assert new is not y
+    assert scan.execute().output is new
+    assert scan.execute(input=x).output is not new
+    pairs = gw.SortPairs(fresh_device)
+    keys = gw.asarray(X[::-1], fresh_device)
+    for _ in range(3):
+        run = pairs.execute(keys=keys, values=x, output_keys=None, output_values=y)
+        arrays = pairs.bind(keys=keys, values=x, output_keys=None, output_values=y).arrays
+        assert list(arrays) == ["keys", "values", "output_keys", "output_values"]
+        assert run.outputs["output_values"] is y
+        np.testing.assert_array_equal(run.outputs["output_keys"].to_numpy(), X)
+        np.testing.assert_array_equal(y.to_numpy(), X[::-1])
+
+
+def test_in_place_is_known_of_a_repeated_call(fresh_device):
+    sort = gw.Sort(fresh_device, overwrite_input=True)
+    for i in range(3):
+        x = gw.asarray(np.roll(X, i)[::-1], fresh_device)
+        run = sort.execute(input=x)
+        assert run.output is x
+        with pytest.raises(gw.OverlapError, match="trials"):
+            sort.execute(input=x, trials=2)
+        np.testing.assert_array_equal(x.to_numpy(), X)
+
+
+def test_known_calls_keep_no_array(fresh_device):
+    scan = gw.Scan(fresh_device)
+    x = gw.asarray(X, fresh_device)
+    for _ in range(3):
+        run = scan.execute(input=x)
+    gone = [weakref.ref(thing) for thing in (x, run.output)]
+    scan.release()
+    del x, run
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]
+    for n in range(1, 200):
+        scan.execute(input=gw.asarray(X[:n], fresh_device))
+    assert len(scan._known_calls) <= 64
+
+
+# ---- soak
+
+
+def _soak(device, calls, seed):
+    sys.path.append(str(ROOT / "benchmarks"))
+    import memory_soak
+
+    return memory_soak.Soak(device, seed).run(calls)
+
+
+@pytest.mark.parametrize("calls", [1500, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_no_two_live_arrays_share_memory(fresh_device, calls):
+    levels = _soak(fresh_device, calls, seed=1)
+    assert max(levels[5:]) <= 2 * max(levels[:5])

@@ -1,0 +1,366 @@
+"""Sequences: calls are captured without running, and replayed in order with what the arrays hold by then."""
+
+import asyncio
+import gc
+import threading
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+import wgpu
+
+import gridwise_py as gw
+from gridwise_py.backend import raw_commands
+from gridwise_py.backend.device_state import state_of
+from gridwise_py.runtime.context import context_of
+
+N = 1000
+X = np.arange(N, dtype=np.uint32)
+REVERSED = np.ascontiguousarray(X[::-1])
+
+
+def sums(items):
+    return np.cumsum(items, dtype=np.uint32)
+
+
+class Case:
+    """A captured scan of x and a reduce of the result, whose outputs the calls make."""
+
+    def __init__(self, device):
+        self.device = device
+        self.x = gw.asarray(X, device)
+        self.scan, self.reduce = gw.Scan(device), gw.Reduce(device)
+        with gw.capture(device) as self.sequence:
+            self.y = self.scan.execute(input=self.x).output
+            self.total = self.reduce.execute(input=self.y).output
+
+
+@pytest.fixture
+def case(device):
+    return Case(device)
+
+
+def test_nothing_runs_while_it_is_captured(device):
+    x, y = gw.asarray(X, device), gw.asarray(REVERSED, device)
+    with gw.capture(device) as sequence:
+        gw.Scan(device).execute(input=x, output=y)
+    np.testing.assert_array_equal(y.to_numpy(), REVERSED)
+    assert len(sequence) == 1
+    sequence.execute()
+    np.testing.assert_array_equal(y.to_numpy(), sums(X))
+
+
+def test_a_replay_takes_what_the_arrays_hold_by_then(case):
+    for items in (X, REVERSED, X + 7):
+        case.x.copy_from(items)
+        case.sequence.execute()
+        np.testing.assert_array_equal(case.y.to_numpy(), sums(items))
+        assert case.total.item() == int(sums(items).sum(dtype=np.uint32))
+
+
+def test_one_submission_of_one_pass(case, monkeypatch):
+    passes, native = [], raw_commands._native()
+    begin = native.begin_pass
+    monkeypatch.setattr(native, "begin_pass", lambda *a: (passes.append(1), begin(*a))[1])
+    submissions = len(state_of(case.device).submissions)
+    state_of(case.device).submissions.clear()
+    case.sequence.execute()
+    assert (len(passes), list(state_of(case.device).submissions)) == (1, ["Sequence of 2 (Scan, Reduce)"]), submissions
+
+
+def test_calls_of_all_kinds_are_captured(device):
+    """Primitives, bound calls, one-shot functions, kernels, trials, in place, fills and copies, another sequence."""
+    n = 70_000
+    keys = np.random.default_rng(0).integers(0, 1 << 32, n, dtype=np.uint32)
+    x = gw.asarray(keys, device)
+    double = gw.Map(device, "u32", gw.UnaryOp("double", lambda v: 2 * v, expression="2u * x", max_ulps=0))
+    with gw.capture(device) as first:
+        y = gw.sort(x)
+        nothing = gw.sum(y[:0])
+    with gw.capture(device) as second:
+        first.execute()
+        z = double.execute(input=y).output
+        w = gw.Scan(device).execute(input=z, trials=3).output
+        gw.Scan(device, strategy="reduce_then_scan").execute(input=w, output=w)
+    assert (len(first), len(second)) == (2, 5)
+    for _ in range(2):
+        second.execute()
+        np.testing.assert_array_equal(w.to_numpy(), sums(sums(2 * np.sort(keys))))
+        assert nothing.item() == 0
+
+
+def test_a_sequence_keeps_what_it_needs(device):
+    x = gw.asarray(X, device)
+    with gw.capture(device) as sequence:
+        y = gw.Scan(device).execute(input=x).output
+        total = gw.Reduce(device).execute(input=y).output
+    gone = weakref.ref(y)
+    del x, y
+    context_of(device).executor.clear()
+    gc.collect()
+    sequence.execute()
+    assert total.item() == int(sums(X).sum(dtype=np.uint32))
+    sequence.release()
+    gc.collect()
+    assert gone() is None
+    with pytest.raises(gw.ArgumentError, match="released"):
+        sequence.execute()
+
+
+def test_a_primitive_may_be_used_for_something_else_meanwhile(case):
+    case.scan.execute(input=gw.asarray(REVERSED, case.device))
+    case.scan.release()
+    case.sequence.execute()
+    np.testing.assert_array_equal(case.y.to_numpy(), sums(X))
+
+
+def test_each_kernel_has_its_time(case, require):
+    require("timestamp-query")
+    helper = context_of(case.device).timing_helper
+    before = helper.pairs_in_use
+    run = case.sequence.execute(enable_gpu_timing=True, enable_cpu_timing=True)
+    times = run.get_timing_result()
+    kernels = [*case.scan.bind().plan.kernels, *case.reduce.bind().plan.kernels]
+    assert times.labels == tuple(kernel.label for kernel in kernels)
+    assert all(span.valid for span in times.spans)
+    ends = [(span.begin_ticks, span.end_ticks) for span in times.spans]
+    assert ends == sorted(ends)
+    assert times.cpu_total_time_ns >= times.gpu_span_ns > 0
+    assert case.sequence.get_timing_result() == times
+    assert helper.pairs_in_use == before
+    with pytest.raises(gw.TimingUnavailable):
+        case.sequence.execute().get_timing_result()
+
+
+def test_replays_in_a_batch_keep_their_order_and_their_times(case, require):
+    require("timestamp-query")
+    device = case.device
+    with gw.batch(device):
+        case.sequence.execute()
+        in_place = gw.Scan(device, strategy="reduce_then_scan").bind(input=case.x, output=case.x)
+        in_place.execute()
+        timed = case.sequence.execute(enable_gpu_timing=True)
+        assert len(state_of(device).pending) == 3
+        assert len(timed.get_timing_result().spans) == len(timed.get_timing_result().labels)
+        in_place.execute()
+        case.sequence.execute()
+    np.testing.assert_array_equal(case.y.to_numpy(), sums(sums(sums(X))))
+
+
+def test_on_a_callers_encoder(case, require):
+    require("timestamp-query")
+    session = gw.timing_helper(case.device).session()
+    encoder = case.device.create_command_encoder()
+    case.sequence.record(encoder)
+    case.sequence.record(encoder, timing=session)
+    commands = encoder.finish()
+    case.device.queue.submit([commands])
+    session.submitted()
+    assert case.total.item() == int(sums(X).sum(dtype=np.uint32))
+    assert len(session.spans()) == 2
+    with pytest.raises(gw.ArgumentError, match="finished"):
+        case.sequence.record(encoder)
+    encoder = case.device.create_command_encoder()
+    case.sequence.record(encoder)
+    case.y.destroy()
+    with pytest.raises(gw.BufferUsageError, match=r"Scan's output"):
+        case.device.queue.submit([encoder.finish()])
+
+
+def test_in_a_profile(case):
+    with gw.profile(case.device) as profile:
+        case.sequence.execute()
+        encoder = case.device.create_command_encoder()
+        case.sequence.record(encoder)
+        case.device.queue.submit([encoder.finish()])
+    calls = {row.name: row.calls for row in profile.key_averages()}
+    assert calls["Sequence"] == 1
+    assert calls["scan"] == calls["reduce"] == 2
+
+
+def test_a_destroyed_buffer_is_named(case):
+    case.x.destroy()
+    with pytest.raises(gw.BufferUsageError, match=r"Scan's input.*destroyed"):
+        case.sequence.execute()
+
+
+def _read(case):
+    case.x.to_numpy()
+
+
+def _upload(case):
+    case.x.copy_from(X)
+
+
+def _copy(case):
+    case.x.copy_from(case.y)
+
+
+def _new_array(case):
+    gw.asarray(X, case.device)
+
+
+def _one_shot(case):
+    gw.cumsum(X, device=case.device)
+
+
+def _event(case):
+    gw.Event(case.device, enable_timing=False).record()
+
+
+def _wait(case):
+    gw.synchronize(case.device)
+
+
+def _stream(case):
+    list(gw.stream(gw.Scan(case.device), [X]))
+
+
+def _gpu_timing(case):
+    case.scan.execute(input=case.x, enable_gpu_timing=True)
+
+
+def _cpu_timing(case):
+    case.scan.execute(input=case.x, enable_cpu_timing=True)
+
+
+def _own_submission(case):
+    case.device.queue.submit([case.device.create_command_encoder().finish()])
+
+
+def _own_write(case):
+    case.device.queue.write_buffer(case.x.buffer, 0, X)
+
+
+def _another_capture(case):
+    with gw.capture(case.device):
+        pass
+
+
+@pytest.mark.parametrize("act", [
+    _read, _upload, _copy, _new_array, _one_shot, _event, _wait, _stream, _gpu_timing, _cpu_timing, _own_submission,
+    _own_write, _another_capture,
+])  # fmt: skip
+def test_what_cannot_be_captured_raises_and_captures_nothing(device, act):
+    case = Case(device)
+    with gw.capture(device) as sequence:
+        with pytest.raises(gw.ArgumentError, match="capture"):
+            act(case)
+        case.scan.execute(input=case.x, output=case.y)
+    assert len(sequence) == 1
+    sequence.execute()
+    np.testing.assert_array_equal(case.y.to_numpy(), sums(X))
+
+
+def test_a_tool_that_replaces_the_guard_of_the_queue(fresh_device):
+    case, queue = Case(fresh_device), fresh_device.queue
+    queue.submit = lambda commands: type(queue).submit(queue, commands)
+    with gw.capture(fresh_device), pytest.raises(gw.ArgumentError, match="capture"):
+        case.x.copy_from(case.y)
+
+
+def test_an_exception_in_the_block_leaves_nothing_to_replay(device):
+    x = gw.asarray(X, device)
+    sequences = []
+
+    def capture_and_fail():
+        with gw.capture(device) as sequence:
+            sequences.append(sequence)
+            with pytest.raises(gw.ArgumentError, match="not ended"):
+                sequence.execute()
+            gw.Scan(device).execute(input=x)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        capture_and_fail()
+    with pytest.raises(gw.ArgumentError, match="ended with an exception"):
+        sequences[0].execute()
+    np.testing.assert_array_equal(gw.Scan(device).execute(input=x).output.to_numpy(), sums(X))
+
+
+def test_a_device_without_timestamps_warns_at_the_callers_line(device):
+    case = Case(device.adapter.request_device_sync(required_features=[]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = case.sequence.execute(enable_gpu_timing=True)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert run.get_timing_result().gpu_total_time_ns is None
+
+
+def test_a_capture_that_is_dropped_ends(device):
+    """As after an interrupt between its start and the block: later calls must not disappear into it."""
+    x = gw.asarray(X, device)
+    opened = gw.capture(device)
+    opened.__enter__()
+    del opened
+    gc.collect()
+    np.testing.assert_array_equal(gw.Scan(device).execute(input=x).output.to_numpy(), sums(X))
+
+
+def test_other_threads_and_devices_are_not_captured(device):
+    x, seen = gw.asarray(X, device), []
+    other = gw.request_device(device.adapter)
+
+    def work():
+        seen.append(gw.Scan(device).execute(input=x).output.to_numpy())
+
+    with gw.capture(device) as sequence:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        np.testing.assert_array_equal(gw.cumsum(X, device=other), sums(X))
+    np.testing.assert_array_equal(seen[0], sums(X))
+    assert len(sequence) == 0
+    sequence.execute()
+
+
+def test_a_capture_inside_of_a_batch(device):
+    """The calls that are held back run before; a replay is held back like any call."""
+    x, y = gw.asarray(X, device), gw.empty(N, "u32", device)
+    copy = gw.Copy(device).bind(input=x, output=y)
+    with gw.batch(device):
+        copy.execute()
+        with gw.capture(device) as sequence:
+            gw.Scan(device, strategy="reduce_then_scan").execute(input=y, output=y)
+        sequence.execute()
+        assert [call[0] for call in state_of(device).pending] == ["Copy", "Sequence of 1 (Scan)"]
+    np.testing.assert_array_equal(y.to_numpy(), sums(X))
+
+
+def test_what_the_library_checks_first_runs_during_a_capture(fresh_device):
+    """Self-tests and the check of a user's operator submit and wait by themselves."""
+    x = gw.asarray(X.astype(np.int32), fresh_device)
+    op = gw.BinOp("plus", 0, np.add, expression="a + b")
+    with gw.capture(fresh_device) as sequence:
+        y = gw.Scan(fresh_device, "i32", op).execute(input=x).output
+    sequence.execute()
+    np.testing.assert_array_equal(y.to_numpy(), np.cumsum(X, dtype=np.int32))
+
+
+def test_without_the_c_functions_and_blocking(fresh_device, monkeypatch):
+    monkeypatch.setattr(raw_commands, "_native", lambda: None)
+    case = Case(fresh_device)
+    case.sequence.execute()
+    assert case.total.item() == int(sums(X).sum(dtype=np.uint32))
+    monkeypatch.setenv("GRIDWISE_LAUNCH_BLOCKING", "1")
+    case = Case(fresh_device)
+    case.sequence.execute()
+    assert case.total.item() == int(sums(X).sum(dtype=np.uint32))
+
+
+def test_async(case):
+    async def run():
+        return await case.sequence.execute_async(enable_cpu_timing=True)
+
+    assert asyncio.run(run()).get_timing_result().cpu_total_time_ns > 0
+    assert case.total.item() == int(sums(X).sum(dtype=np.uint32))
+
+
+def test_a_lost_device_names_the_sequence(fresh_device, wgpu_errors):
+    case = Case(fresh_device)
+    type(fresh_device).destroy(fresh_device)
+    with pytest.raises(gw.DeviceLostError, match=r"Sequence of 2 \(Scan, Reduce\)") as caught:
+        case.sequence.execute()
+    assert isinstance(caught.value.__cause__, wgpu.GPUError)
+    wgpu_errors.clear()
