@@ -160,7 +160,7 @@ def _reproducible(capabilities: gw.Capabilities) -> Iterator[Case]:
 #: Items and results of other sizes than 4 bytes: every size of either, and every way from one to the other.
 OTHER_ITEMS = (
     ("u8", "u8"), ("bool", "i64"), ("i8", "i32"), ("u16", "u64"), ("i16", "i16"), ("f16", "f32"), ("f16", "f16"),
-    ("i32", "i64"), ("i64", "i64"), ("u64", "f64"), ("f64", "f64"), ("f32", "f64"), ("i64", "i8"),
+    ("i32", "i64"), ("i64", "i64"), ("u64", "f64"), ("f64", "f64"), ("f32", "f64"), ("i64", "i8"), ("u8", "i16"),
 )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ WIDER = (
     ("f16", "f32"), ("f32", "f64"), ("bool", "u32"), ("i8", "i32"), ("u16", "u32"),
 )  # fmt: skip
 OTHERS = (("i8", "f32"), ("u32", "u8"), ("i64", "i16"), ("i32", "u64"), ("f16", "f64"), ("u8", "i16"), ("u64", "f64"))
-QUICK = (("u8", "u8"), ("i8", "i64"), ("f16", "f32"), ("i64", "i64"), ("f64", "f64"), ("i16", "i16"))
+QUICK = (("u8", "u8"), ("i8", "i64"), ("f16", "f32"), ("i64", "i64"), ("f64", "f64"), ("i16", "i16"), ("u8", "i16"))
 NIGHTLY = tuple(pair for pair in (*ALIKE, *WIDER, *OTHERS) if pair not in QUICK)
 STATES = ("u64", "u32x2")
 
