@@ -20,7 +20,7 @@ from ..runtime.device import default_device
 from ..types.datatype import Datatype, as_datatype
 from .base import Primitive
 
-__all__ = ["REMEDIES", "CheckedCall", "HostItems", "argument_array", "argument_datatype", "checked", "one_shot"]
+__all__ = ["REMEDIES", "CheckedCall", "HostItems", "argument_array", "argument_datatype", "checked", "kept_primitive", "one_shot"]
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 
@@ -62,11 +62,16 @@ def _device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDe
     return next(iter(devices.values()), None) or default_device()
 
 
-def _primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **options: Any) -> PrimitiveT:
-    """Return a primitive that is kept with the device, so that a second call finds its pipelines."""
+def kept_primitive(
+    cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, among: str = "one-shot functions", **options: Any
+) -> PrimitiveT:
+    """Return a primitive that is kept with the device, so that a second call finds its pipelines.
+
+    Of those that are kept under one name, the oldest go when there are many.
+    """
     context = context_of(device)
     with context.lock:
-        kept = context.cached("one-shot functions", dict[tuple[Any, ...], Any])
+        kept = context.cached(among, dict[tuple[Any, ...], Any])
         name = (cls, *key, *options.items())
         found = kept.get(name)
         if found is None:
@@ -208,7 +213,7 @@ def checked(
     shown = "x" if first == "input" else first
     datatype = argument_datatype(call, shown, inputs[first], given[first].dtype, cls.datatypes)
     device = _device_of(*inputs.values(), device=device)
-    primitive = _primitive(cls, device, datatype.name, *key, **options)
+    primitive = kept_primitive(cls, device, datatype.name, *key, **options)
     signature = primitive.signature
     for name, items in given.items():
         wanted = signature.datatype(name)

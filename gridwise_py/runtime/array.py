@@ -7,7 +7,7 @@ import functools
 import operator
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NoReturn, cast, overload
 
@@ -70,6 +70,10 @@ def checked_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
     if isinstance(shape, (tuple, list)):
         return tuple([checked_count(length, f"{name}: each length") for length in cast(Sequence[Any], shape)])
     return (checked_count(shape, name),)
+
+
+#: What methods of `Array` call that need kernels: primitives, which are above this package, put it here.
+OPERATIONS: dict[str, Callable[..., Array]] = {}
 
 
 class OnGpu(ABC):
@@ -176,8 +180,7 @@ class OnGpu(ABC):
     def __reduce_ex__(self, _protocol: Any) -> NoReturn:
         raise ImplicitConversionError(
             f"{self._name()} lies on the GPU and is neither pickled nor deep-copied. To send it, pickle x.to_numpy() "
-            f"and upload that with gridwise_py.asarray; for a copy on the GPU, run "
-            f"gridwise_py.Copy(x.device, x.datatype).execute(input=x).output"
+            f"and upload that with gridwise_py.asarray; for a copy on the GPU, call x.copy()"
         )
 
     def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
@@ -262,7 +265,8 @@ class Array(OnGpu):
 
     Create one with `asarray`, `empty` or `empty_like`, or from your own buffer. The items lie in C order, without
     gaps. Slices and rows (``x[2:5]``, ``x[2]``) along the first dimension are views, as are `reshape` and `ravel`: they
-    share the buffer, and may start at any item.
+    share the buffer, and may start at any item. Integers in an Array or numpy array choose items or rows, which are
+    copied (``x[indices]``, see `take`).
 
     Parameters
     ----------
@@ -476,6 +480,45 @@ class Array(OnGpu):
         kept = None if len(shape) == 1 else shape
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, None, kept)
 
+    def copy(self) -> Array:
+        """Return a copy in new memory, made on the GPU, without waiting."""
+        self._check_uncounted()
+        return OPERATIONS["copy"](self)
+
+    def astype(self, dtype: ItemDatatypeLike, *, copy: bool = True) -> Array:
+        """Return the items as another datatype, converted on the GPU, without waiting.
+
+        The results are those of numpy: integers wrap; floats are rounded to the nearest, ties to even; as integers they
+        are truncated; as bools all but 0 are True. numpy leaves open what integers floats become that are too large for
+        them: here they wrap, and infinities and NaN become 0.
+
+        Parameters
+        ----------
+        dtype : Datatype, str or numpy dtype
+            Any that an Array holds. float64 needs no feature of the device.
+        copy : bool, default True
+            Whether to copy the items even if they are of this datatype.
+        """
+        self._check_uncounted()
+        wanted = as_datatype(dtype, STORAGE_DATATYPES)
+        return self if wanted == self._datatype and not copy else OPERATIONS["convert"](self, wanted)
+
+    def fill(self, value: float) -> Array:
+        """Set all items to a number, on the GPU, without waiting; return the array.
+
+        Parameters
+        ----------
+        value : int, float or bool
+            Converted as numpy's `fill` converts it; a Python integer must be one of the datatype.
+
+        Raises
+        ------
+        DatatypeError
+            If it is not.
+        """
+        self._check_uncounted()
+        return OPERATIONS["fill"](self, value)
+
     def __copy__(self) -> Array:
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, self._count, self._shape)
 
@@ -490,9 +533,11 @@ class Array(OnGpu):
         if self._count is not None:
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
 
-    def __getitem__(self, key: slice | int) -> Array:
+    def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array:
         self._check_uncounted()
         shape = self._shape
+        if isinstance(key, (Array, np.ndarray, list)) and shape != ():
+            return OPERATIONS["take"]("x[indices]", self, key, 0, None)
         if shape is None:
             start, length = slice_bounds(key, self._length, "an Array")
             return Array.on(self.lease, self._datatype, length, self._device, self._offset + start)
@@ -607,8 +652,8 @@ class Array(OnGpu):
         data : numpy.ndarray, Array or PinnedArray
             Shape and dtype of the Array. A numpy array of any strides and byte order is uploaded, and may change
             afterwards; a view of small items that shares a word of 4 bytes with others is read first, which waits
-            for the GPU. An Array must be on the same device, in another buffer, and is copied on the GPU, without
-            waiting. So is a `PinnedArray`, of as many items in one dimension, whose next ``mapped()`` waits.
+            for the GPU. An Array on the same device is copied on the GPU, without waiting; one on another device
+            through the host, which waits. So is a `PinnedArray`, of as many items in one dimension, whose next ``mapped()`` waits.
         """
         if isinstance(data, PinnedArray):
             return self._copy_pinned(data)
@@ -657,22 +702,20 @@ class Array(OnGpu):
                     part._upload(items[first:last])
 
     def _copy_on_gpu(self, source: OnGpu) -> Array:
-        remedy = f"gridwise_py.Copy(x.device, '{self._datatype.name}').execute(input=x, output=y) copies any view"
         if not isinstance(source, Array):
-            raise DatatypeError(f"copy_from() takes a numpy array or an Array, not {source!r}; {remedy}")
+            raise DatatypeError(
+                f"copy_from() takes a numpy array or an Array, not {source!r}; "
+                f"gridwise_py.Copy(x.device, '{self._datatype.name}').execute(input=x, output=y) copies chunks"
+            )
         if source.datatype != self._datatype or source.shape != self.shape:
             raise DatatypeError(f"cannot copy {source!r} into {self!r}: datatype and shape must be the same")
-        if source.device is not self._device:
-            raise BufferUsageError(
-                f"cannot copy {source!r} into {self!r}, which lies on another device; copy through the host: "
-                f"y.copy_from(x.to_numpy())"
-            )
-        if source.lease.buffer is self.lease.buffer:
-            raise BufferUsageError(f"copy_from() cannot copy within one buffer, which WebGPU does not allow; {remedy}")
-        if not (self._is_whole_words() and source._is_whole_words()):
-            raise ArgumentError(f"copy_from() copies whole words of 4 bytes from Array to Array; {remedy}")
+        source._check_uncounted()
         check_usable(source, "COPY_SRC", "copy_from()")
         check_usable(self, "COPY_DST", "copy_from()")
+        if source.device is not self._device:
+            return self.copy_from(source.to_numpy())
+        if source.lease.buffer is self.lease.buffer or not (self._is_whole_words() and source._is_whole_words()):
+            return OPERATIONS["convert"](source, self._datatype, self)  # WebGPU copies whole words between two buffers
         if self._length:
             with device_errors("copy_from()", self._device):
                 encoder = self._device.create_command_encoder(label="gridwise copy")
@@ -856,12 +899,31 @@ def pinned_empty(
     return PinnedArray(device, datatype, n, _checked_size(device, n, datatype), direction)
 
 
-def empty_like(array: Array | np.ndarray, device: wgpu.GPUDevice | None = None) -> Array:
-    """Return an uninitialised Array of the shape and datatype of `array`, on its device."""
-    if isinstance(array, Array):
-        return empty(array.shape, array.datatype, device or array.device)
-    items = host_array(array)
-    return empty(items.shape, datatype_of(items), device)
+def empty_like(
+    x: Array | np.ndarray,
+    dtype: ItemDatatypeLike | None = None,
+    device: wgpu.GPUDevice | None = None,
+    *,
+    shape: int | Sequence[int] | None = None,
+) -> Array:
+    """Return an uninitialised Array of the shape and datatype of another array.
+
+    Parameters
+    ----------
+    x : Array or numpy.ndarray
+    dtype : Datatype, str or numpy dtype, optional
+        By default that of `x`.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array, else `default_device()`.
+    shape : int or sequence of int, optional
+        By default that of `x`.
+    """
+    if isinstance(x, Array):
+        found, lengths, device = x.datatype, x.shape, device if device is not None else x.device
+    else:
+        items = host_array(x)
+        found, lengths = datatype_of(items) if dtype is None else None, items.shape
+    return empty(lengths if shape is None else shape, found if dtype is None else dtype, device)
 
 
 def refuse_masked(data: Any) -> None:
@@ -935,7 +997,7 @@ def asarray(
     data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, or sequence
         A numpy array, or anything with ``__array__`` (a tensor on the CPU, a pandas Series), is uploaded, whatever its
         strides and byte order. So is a sequence of Python numbers, with `dtype`, because numpy would choose 64 bits.
-        An Array is returned unchanged. For a GPUBuffer, with `dtype`, the result is a view.
+        An Array is returned unchanged, or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional
@@ -947,7 +1009,7 @@ def asarray(
     DatatypeError
         If the datatype of the items is not supported, `dtype` cannot represent them, or they are masked.
     ArgumentError
-        If `data` is on another device.
+        If `data` is memory of another device.
     """
     wanted = None if dtype is None else as_datatype(dtype, STORAGE_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
@@ -955,12 +1017,10 @@ def asarray(
             raise DatatypeError("a GPUBuffer does not know its datatype; give dtype=, for example dtype='u32'")
         return Array(data, wanted, device=device)
     if isinstance(data, Array):
-        if device is not None and data.device is not device:
-            raise BufferUsageError(
-                f"{data!r} lies on another device; copy it through numpy: gw.asarray(x.to_numpy(), device)"
-            )
         if wanted is not None and wanted != data.datatype:
-            raise DatatypeError(f"{data!r} is not of {wanted}; convert with to_numpy().astype(…)")
+            raise DatatypeError(f"{data!r} is not of {wanted}; convert it with x.astype('{wanted.name}')")
+        if device is not None and data.device is not device:
+            return asarray(data.to_numpy(), device, label=label)
         return data
     if isinstance(data, PinnedArray):
         if wanted is not None and wanted != data.datatype:
