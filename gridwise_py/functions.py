@@ -196,8 +196,8 @@ def reduce(
 
     Notes
     -----
-    Without `dtype` or `out` the result has the dtype of `x`, for any operator: integers wrap. `sum` and `prod` widen, as
-    numpy's do.
+    Without `dtype` or `out` the result has the dtype of `x`, for any operator: integers wrap. `sum` and `prod` widen,
+    as numpy's do.
     """
     return _reduce(
         "gw.reduce()", x, op, Results(dtype), out, device, deterministic=deterministic, compensated=compensated
@@ -299,8 +299,8 @@ def sum(
 
     Notes
     -----
-    Sums of integers are exact modulo 2**64, as in numpy; with a `dtype` of fewer bits they wrap there. Items are read as
-    they are: a sum of uint8 takes the time of its bytes. Sums of float16 are computed in float32 and rounded once.
+    Sums of integers are exact modulo 2**64, as in numpy; with a `dtype` of fewer bits they wrap there. Items are read
+    as they are: a sum of uint8 takes the time of its bytes. Sums of float16 are computed in float32 and rounded once.
 
     Examples
     --------

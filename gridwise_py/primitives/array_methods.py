@@ -1,4 +1,4 @@
-"""What methods of `Array` run: copies, casts, fills and gathers. `runtime` is below the primitives, and calls them here."""
+"""What methods of `Array` run: copies, casts, fills and gathers. `runtime` is below the primitives."""
 
 from __future__ import annotations
 

@@ -244,7 +244,9 @@ def test_numpys_integers_do_not_wrap(device, kind):
     view[kind(2) : kind(4)].copy_from(np.array([7, 7], dtype=np.uint32))
     data[122:124] = 7
     np.testing.assert_array_equal(x.to_numpy(), data)
-    np.testing.assert_array_equal(gw.cumsum(view).to_numpy(), np.cumsum(data[120:220], dtype=np.uint32))
+    np.testing.assert_array_equal(
+        gw.cumsum(view, dtype=np.uint32).to_numpy(), np.cumsum(data[120:220], dtype=np.uint32)
+    )
     chunks = gw.ChunkedArray.empty(kind(120), "u32", device, chunk_items=kind(100))
     assert [chunk.size for chunk in chunks.chunks] == [100, 20]
     assert view.item(kind(2)) == 7

@@ -546,7 +546,7 @@ def test_a_broken_operator(device, calm, x, out, body, wgpu_errors, checked):
         assert "fn combine4" not in message
         assert len(message.splitlines()) < 35
     wgpu_errors.clear()  # naga logs some of these as well
-    assert gw.sum(x).item() == X.sum(dtype=np.uint32)
+    assert gw.sum(x, dtype=np.uint32).item() == X.sum(dtype=np.uint32)
 
 
 @pytest.mark.parametrize(("expression", "of_four"), [("a +", False), ("a + nonsense", False), ("u32(a + b)", True)])
@@ -590,7 +590,7 @@ def test_one_shot_functions(device, x):
         gw.scan(X, kind="both", device=device)
     with pytest.raises(gw.ArgumentError, match="'xor' is unknown"):
         gw.reduce(X, "xor", device=device)
-    np.testing.assert_array_equal(gw.cumsum(X, device=device), np.cumsum(X, dtype=np.uint32))
+    np.testing.assert_array_equal(gw.cumsum(X, device=device, dtype=np.uint32), np.cumsum(X, dtype=np.uint32))
 
 
 def test_a_primitive_for_planning_cannot_run(x):
