@@ -5,7 +5,7 @@ Overview, after ``import gridwise_py as gw``:
 functions like numpy's
     ``gw.sum prod min max reduce cumsum scan sort argsort sort_pairs matmul add``
 data on the GPU
-    ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back
+    ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back; ``gw.zeros ones full arange empty``
 primitives, constructed once and executed often
     ``gw.Scan(device, "f32").execute(input=x).output``; ``gw.Reduce``, ``gw.Sort`` …
 your own operators and kernels
@@ -65,6 +65,7 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
+from .array_functions import arange, full, full_like, ones, ones_like, take, zeros, zeros_like
 from .functions import add, argsort, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
@@ -181,6 +182,7 @@ __all__ = [
     "UpTo",
     "Work",
     "add",
+    "arange",
     "argsort",
     "asarray",
     "batch",
@@ -192,6 +194,8 @@ __all__ = [
     "empty",
     "empty_cache",
     "empty_like",
+    "full",
+    "full_like",
     "hold_clock",
     "list_adapters",
     "matmul",
@@ -199,6 +203,8 @@ __all__ = [
     "measure",
     "memory_stats",
     "min",
+    "ones",
+    "ones_like",
     "pinned_empty",
     "prod",
     "profile",
@@ -211,9 +217,12 @@ __all__ = [
     "stream",
     "sum",
     "synchronize",
+    "take",
     "timing_helper",
     "to_dataframe",
     "warm_up",
+    "zeros",
+    "zeros_like",
 ]
 __all__ += _primitives.__all__
 
