@@ -653,7 +653,8 @@ class Array(OnGpu):
             Shape and dtype of the Array. A numpy array of any strides and byte order is uploaded, and may change
             afterwards; a view of small items that shares a word of 4 bytes with others is read first, which waits
             for the GPU. An Array on the same device is copied on the GPU, without waiting; one on another device
-            through the host, which waits. So is a `PinnedArray`, of as many items in one dimension, whose next ``mapped()`` waits.
+            through the host, which waits. So is a `PinnedArray`, of as many items in one dimension, whose next
+            ``mapped()`` waits.
         """
         if isinstance(data, PinnedArray):
             return self._copy_pinned(data)

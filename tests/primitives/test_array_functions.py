@@ -55,8 +55,9 @@ def _check_casts(device, source, sinks):
         dtype, known = _dtype(sink), items
         if items.dtype.kind == "f" and dtype.kind in "iu":
             # What numpy leaves open: floats that are too large.
-            info, whole = np.iinfo(dtype), np.trunc(items.astype(np.float64))
+            info = np.iinfo(dtype)
             with np.errstate(invalid="ignore"):
+                whole = np.trunc(items.astype(np.float64))
                 inside = (whole >= float(info.min)) & (whole < float(info.max) + (dtype.itemsize < 8))
             known = items[np.isfinite(items) & inside]
         with np.errstate(all="ignore"):
@@ -130,7 +131,7 @@ def test_what_a_datatype_does_not_hold_is_no_fill(device):
         with pytest.raises(gw.DatatypeError, match=r"fill\(\): the items are of u8"):
             x.fill(value)
     assert x.fill(2.7).tolist() == [2, 2, 2]
-    assert x.fill(np.int64(300)).tolist() == np.zeros(3, np.uint8).tolist() or x.tolist() == [44, 44, 44]
+    assert x.fill(np.int64(300)).tolist() == [44, 44, 44]
     assert gw.zeros(2, "bool", device).fill(3).tolist() == [True, True]
     assert gw.zeros(2, "f16", device).fill(1e6).tolist() == [np.inf, np.inf]
 
@@ -175,7 +176,7 @@ def test_default_datatypes(device, monkeypatch):
 def test_arange_is_numpys(device, name, bounds):
     dtype = None if name is None else _dtype(name)
     if name in ("i8", "u16", "u64"):
-        if name[0] == "u" and min(bounds) < 0:
+        if name[0] == "u" and np.trunc(np.arange(*bounds)[:1]).min(initial=0) < 0:
             with pytest.raises(gw.DatatypeError, match="does not hold"):
                 gw.arange(*bounds, dtype=name, device=device)
             return
@@ -337,9 +338,7 @@ def test_shapes_that_do_not_broadcast_are_refused(device):
         with pytest.raises((gw.LengthError, gw.DatatypeError), match="out "):
             gw.add(x, 1, out=out)
     with pytest.raises(gw.OverlapError):
-        gw.add(x, x[0], out=x.reshape(2, 3)) if False else gw.add(x[:1], x, out=x[:1].reshape(1, 3)) if False else (
-            gw.add(x.ravel()[1:4], 1, out=x.ravel()[2:5])
-        )
+        gw.add(x.ravel()[1:4], 1, out=x.ravel()[2:5])
 
 
 def test_several_dimensions_of_numpy_arrays_are_added(device):
@@ -383,7 +382,7 @@ def test_copies_and_fills_wait_for_their_turn_in_a_batch(device):
 
 
 SMALL = {"max-compute-workgroups-per-dimension": 7}
-WINDOWS = {"max-storage-buffer-binding-size": 16_384}
+WINDOWS = {"max-storage-buffer-binding-size": 65_536}
 
 
 @pytest.mark.parametrize("limits", [SMALL, WINDOWS], ids=["workgroups", "bindings"])
