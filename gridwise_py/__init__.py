@@ -42,6 +42,7 @@ from . import extras as _extras
 from . import namespace as _namespace
 from . import primitives as _primitives
 from ._version import __version__ as __version__
+from .array_functions import arange, full, full_like, ones, ones_like, take, zeros, zeros_like
 from .errors import (
     AdapterError,
     ArgumentError,
@@ -65,7 +66,6 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
-from .array_functions import arange, full, full_like, ones, ones_like, take, zeros, zeros_like
 from .functions import add, argsort, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work

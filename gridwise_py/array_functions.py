@@ -1,10 +1,10 @@
-"""Functions that make Arrays on the GPU, and those that work on arrays of any shape: creation, gathers, broadcasting."""
+"""Functions that make Arrays on the GPU, and those on arrays of any shape: creation, gathers, broadcasting."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import ceil, isfinite, prod
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil, isfinite
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import wgpu
@@ -13,10 +13,10 @@ from .errors import ArgumentError, DatatypeError
 from .primitives.array_methods import fill, taken, value_words
 from .primitives.broadcast_add import BroadcastAdd, broadcast_shapes
 from .primitives.fill import Arange
-from .primitives.one_shot import HostItems, argument_array, argument_datatype, check_gpu_out, device_of, kept_primitive
+from .primitives.one_shot import argument_array, argument_datatype, check_gpu_out, device_of, kept_primitive
 from .primitives.reduce import Reduce
 from .runtime.array import Array, asarray, check_numpy_out, checked_shape, default_float, empty, empty_like
-from .runtime.chunked_array import ChunkedArray, Items
+from .runtime.chunked_array import ChunkedArray
 from .runtime.context import context_of
 from .runtime.device import default_device
 from .types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
@@ -162,27 +162,30 @@ def arange(
         datatype = STORAGE_DATATYPES["i64"] if whole else default_float(context)
     else:
         datatype = as_datatype(dtype, STORAGE_DATATYPES)
-    n = max(0, -(-(end - first) // by) if whole else ceil((end - first) / by))
+    n = max(0, int(-(-(end - first) // by)) if whole else ceil((end - first) / by))
     if datatype.name == "bool" or (datatype.name == "f64" and not context.has_float64):
         # numpy's own rule for bools, and its arithmetic where the device has none: computed on the host.
-        return asarray(np.arange(first, end, by, datatype.dtype), device)
+        numpy_arange = cast(Callable[..., np.ndarray], np.arange)
+        return asarray(numpy_arange(first, end, by, datatype.dtype), device)
     output = empty(n, datatype, device)
     if n == 0:
         return output
-    words = _range_words(call, first, by, datatype)
-    primitive = kept_primitive(Arange, device, datatype.name)
-    primitive.bind(output=output, start=words[0], step=words[1]).execute()
+    start_words, step_words = _range_words(call, first, by, datatype)
+    arguments: dict[str, Any] = {"output": output, "start": start_words, "step": step_words}
+    kept_primitive(Arange, device, datatype.name).bind(**arguments).execute()
     return output
 
 
 def _range_words(call: str, first: float, by: float, datatype: Datatype) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return the words of the first item and of the step, as numpy rounds them: it computes the step from two items."""
-    value_words(first, datatype, call)
     dtype = datatype.dtype
+    value_words(first if dtype.kind == "f" else int(first), datatype, call)
     if dtype.kind != "f":
         wide = np.dtype(np.uint64)
-        start, second = int(np.trunc(first)), int(np.trunc(first + by))
-        pair = [np.array([value % (1 << 64)], wide).view(np.uint32).tolist() for value in (start, second - start)]
+        start, second = int(first), int(first + by)
+        pair: list[list[int]] = [
+            np.array([value % (1 << 64)], wide).view(np.uint32).tolist() for value in (start, second - start)
+        ]
     else:
         # f16 is computed in f32, by numpy, too.
         computed = np.dtype(np.float64) if datatype.name == "f64" else np.dtype(np.float32)
@@ -190,14 +193,16 @@ def _range_words(call: str, first: float, by: float, datatype: Datatype) -> tupl
             two = np.array([first, first + by], dtype).astype(computed)
             delta = two[1] - two[0]
         pair = [value.reshape(1).view(np.uint32).tolist() for value in (two[0], delta)]
-    (start_low, *start_high), (step_low, *step_high) = pair
-    return (start_low, *(start_high or [0])), (step_low, *(step_high or [0]))
+    (start_low, start_high), (step_low, step_high) = ((*words, 0)[:2] for words in pair)
+    return (start_low, start_high), (step_low, step_high)
 
 
 def _python_number(call: str, value: Any) -> int | float:
     if isinstance(value, (bool, np.bool_, int, np.integer)):
-        return int(value)
+        return int(cast(int, value))
     try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError("it is text")
         number = float(value)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{call}: {value!r} is not a number: {error}") from error
@@ -214,6 +219,11 @@ def _datatype_of_number(value: Any, device: wgpu.GPUDevice) -> Datatype:
     if item.ndim or item.dtype.kind not in "biuf":
         raise DatatypeError(f"{value!r} is not a number that an Array holds; upload arrays with gw.asarray")
     return as_datatype(item.dtype, STORAGE_DATATYPES)
+
+
+def numpy_result(items: np.ndarray) -> Any:
+    """Return an array as numpy's functions do: a scalar if it has no dimensions."""
+    return items if items.ndim else items[()]
 
 
 # ---- gathers
@@ -280,17 +290,17 @@ def take(
     source = items if isinstance(items, Array) else asarray(items, device)
     if mode == "raise" and isinstance(indices, Array) and indices.size:
         indices = _checked_indices(call, source, indices, axis)
-    if not on_gpu:
-        result = taken(call, source, indices, axis, mode)
-        if out is not None:
-            check_numpy_out(out, result.shape, result.dtype, "the result", call)
-            return result.to_numpy(out)
-        return result.to_numpy()[()]
     if out is not None:
-        chosen = tuple(np.shape(indices)) if not isinstance(indices, Array) else indices.shape
+        chosen = indices.shape if isinstance(indices, Array) else argument_array(call, "indices", indices).shape
         shape = chosen if axis is None else (*source.shape[:axis], *chosen, *source.shape[axis:][1:])
-        check_gpu_out(call, out, shape, source.datatype, device)
-    return taken(call, source, indices, axis, mode, out)
+        if on_gpu:
+            check_gpu_out(call, out, shape, source.datatype, device)
+        else:
+            check_numpy_out(out, shape, source.dtype, "the result", call)
+    if on_gpu:
+        return taken(call, source, indices, axis, mode, out)
+    result = taken(call, source, indices, axis, mode).to_numpy(out)
+    return result if out is not None else numpy_result(result)
 
 
 def _checked_indices(call: str, source: Array, indices: Array, axis: int | None) -> Array:
@@ -324,7 +334,7 @@ def is_broadcast(a: Any, b: Any) -> bool:
 
 
 def _shape_of(value: Any) -> Any:
-    return () if isinstance(value, _SCALARS) else getattr(value, "shape", None) or np.shape(value)
+    return () if isinstance(value, _SCALARS) else np.shape(value) if not isinstance(value, Array) else value.shape
 
 
 def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | None) -> Any:
@@ -359,7 +369,8 @@ def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | 
     result = result.viewed_as(shape)
     if on_gpu:
         return result
-    return result.to_numpy(out) if out is not None else result.to_numpy()[()]
+    found = result.to_numpy(out)
+    return found if out is not None else numpy_result(found)
 
 
 def _datatype(items: Any) -> Datatype:

@@ -178,9 +178,10 @@ class OnGpu(ABC):
         """Return another view of the same items."""
 
     def __reduce_ex__(self, _protocol: Any) -> NoReturn:
+        copy = "call x.copy()" if isinstance(self, Array) else "run gridwise_py.Copy(x.device, x.datatype)"
         raise ImplicitConversionError(
             f"{self._name()} lies on the GPU and is neither pickled nor deep-copied. To send it, pickle x.to_numpy() "
-            f"and upload that with gridwise_py.asarray; for a copy on the GPU, call x.copy()"
+            f"and upload that with gridwise_py.asarray; for a copy on the GPU, {copy}"
         )
 
     def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
@@ -196,7 +197,7 @@ class OnGpu(ABC):
         self._refuse("an iterator")
 
     def __bool__(self) -> NoReturn:
-        self._refuse("a bool")
+        self._refuse_number("a bool")
 
     def __float__(self) -> NoReturn:
         self._refuse_number("a float")
@@ -846,7 +847,9 @@ def empty(
     """
     if datatype is not None and dtype is not None:
         raise ArgumentError(f"dtype={dtype!r} and datatype={datatype!r} are the same option; give only one of them")
-    asked = datatype if dtype is None else dtype
+    asked: Any = datatype if dtype is None else dtype
+    if isinstance(asked, wgpu.GPUDevice):
+        raise ArgumentError("dtype is a device; give device= by its name")
     lengths = checked_shape(shape)
     device = device if device is not None else default_device()
     context = context_of(device)
@@ -998,7 +1001,8 @@ def asarray(
     data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, or sequence
         A numpy array, or anything with ``__array__`` (a tensor on the CPU, a pandas Series), is uploaded, whatever its
         strides and byte order. So is a sequence of Python numbers, with `dtype`, because numpy would choose 64 bits.
-        An Array is returned unchanged, or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view.
+        An Array is returned unchanged, or copied through the host to another device. For a GPUBuffer, with `dtype`, the
+        result is a view.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional

@@ -30,8 +30,10 @@ def _random(name, n, seed=0):
         return (bits & 1).astype(bool)
     items = bits.view(dtype)
     if dtype.kind == "f":
-        special = [0, -0.0, np.inf, -np.inf, np.nan, 65504, 65519.996, 65520, 5.96e-8, 2.98e-8, 2.9802322e-8, 1e-8, 1.4e-45,
-                   7e-46, 0.5, -0.5, 1.5, -1.5, 255, 256, -1, -128.9, 2049, 16777217, 3.4028235e38, 3.4028236e38]  # fmt: skip
+        special = [
+            0, -0.0, np.inf, -np.inf, np.nan, 65504, 65519.996, 65520, 5.96e-8, 2.98e-8, 2.9802322e-8, 1e-8, 1.4e-45,
+            7e-46, 0.5, -0.5, 1.5, -1.5, 255, 256, -1, -128.9, 2049, 16777217, 3.4028235e38, 3.4028236e38,
+        ]  # fmt: skip
         near = rng.normal(size=n) * 10.0 ** rng.integers(-9, 10, n)
         with np.errstate(all="ignore"):
             return np.concatenate([items, near.astype(dtype), np.array(special).astype(dtype)])
@@ -43,7 +45,9 @@ def _random(name, n, seed=0):
 def _same(array, expected):
     assert (array.shape, array.dtype) == (np.shape(expected), expected.dtype)
     found = array.to_numpy() if isinstance(array, gw.Array) else array
-    assert found.tobytes() == np.ascontiguousarray(expected).tobytes() or np.array_equal(found, expected, equal_nan=True)
+    assert found.tobytes() == np.ascontiguousarray(expected).tobytes() or np.array_equal(
+        found, expected, equal_nan=True
+    )
     if expected.dtype.kind == "f":
         np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
 
@@ -62,7 +66,9 @@ def _check_casts(device, source, sinks):
             known = items[np.isfinite(items) & inside]
         with np.errstate(all="ignore"):
             _same(gw.asarray(known, device).astype(sink), known.astype(dtype))
-        _same(x[3:50].astype(sink).astype(source), gw.asarray(items[3:50], device).astype(sink).astype(source).to_numpy())
+        _same(
+            x[3:50].astype(sink).astype(source), gw.asarray(items[3:50], device).astype(sink).astype(source).to_numpy()
+        )
 
 
 @pytest.mark.parametrize("step", [0, 5])
@@ -150,6 +156,12 @@ def test_creation_gives_numpys_arrays(device, name, shape):
         _same(gw.full_like(like, 5, device=device, shape=(2, 2)), np.full((2, 2), 5, dtype))
 
 
+def test_a_device_in_place_of_a_datatype_is_refused(device):
+    for use in (lambda: gw.empty_like(np.zeros(2), device), lambda: gw.zeros(2, device)):
+        with pytest.raises(gw.ArgumentError, match="give device="):
+            use()
+
+
 def test_default_datatypes(device, monkeypatch):
     for made, expected in (
         (gw.zeros(2, device=device), np.zeros(2)),
@@ -170,28 +182,33 @@ def test_default_datatypes(device, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "bounds", [(10,), (3, 11, 2), (5, -6, -3), (0, 1, 0.1), (-2.5, 2.5, 0.3), (4, 4), (3, 1), (1, 9000, 1), (0.5, 100)]
+    "bounds",
+    [(10,), (3, 11, 2), (5, -6, -3), (-3, 2), (0, 1, 0.1), (-2.5, 2.5, 0.3), (4, 4), (3, 1), (1, 9000, 1), (0.5, 100)],
 )
 @pytest.mark.parametrize("name", [None, "i8", "u16", "u64", "f16", "f32", "f64"])
 def test_arange_is_numpys(device, name, bounds):
     dtype = None if name is None else _dtype(name)
-    if name in ("i8", "u16", "u64"):
-        if name[0] == "u" and np.trunc(np.arange(*bounds)[:1]).min(initial=0) < 0:
-            with pytest.raises(gw.DatatypeError, match="does not hold"):
-                gw.arange(*bounds, dtype=name, device=device)
-            return
-        if name == "i8" and max(bounds) > 127:
-            expected = np.arange(*bounds).astype(np.int8)  # numpy refuses or wraps, by its version
-            _same(gw.arange(*bounds, dtype=name, device=device), expected)
-            return
+    if name in ("u16", "u64") and bounds[0] <= -1:
+        with pytest.raises(gw.DatatypeError, match="does not hold -"):
+            gw.arange(*bounds, dtype=name, device=device)
+        return
+    if name == "i8" and max(bounds) > 127:  # numpy refuses or wraps, by its version
+        _same(gw.arange(*bounds, dtype=name, device=device), np.arange(*bounds).astype(np.int8))
+        return
     _same(gw.arange(*bounds, dtype=dtype, device=device), np.arange(*bounds, dtype=dtype))
+
+
+def test_arange_of_64_bits(device):
+    for bounds in ((2**33, 2**40, 2**31 + 1), (2**62, -(2**62), -(2**53) - 12345), (-(2**63), 2**63 - 1, 2**55 + 1)):
+        _same(gw.arange(*bounds, device=device), np.arange(*bounds))
+    _same(gw.arange(2**63, 2**64 - 1, 2**57 + 3, "u64", device), np.arange(2**63, 2**64 - 1, 2**57 + 3, np.uint64))
 
 
 def test_arange_refuses_what_numpy_refuses(device):
     with pytest.raises(gw.ArgumentError, match="step must not be 0"):
         gw.arange(0, 3, 0, device=device)
     for bounds in ((np.nan,), (0, np.inf), ("3",), (None,)):
-        with pytest.raises((gw.ArgumentError, gw.DatatypeError), match="finite|not a number"):
+        with pytest.raises((gw.ArgumentError, gw.DatatypeError), match=r"finite|not a number"):
             gw.arange(*bounds, device=device)
 
 
@@ -330,7 +347,7 @@ def test_numbers_are_weak(device):
 def test_shapes_that_do_not_broadcast_are_refused(device):
     x = gw.asarray(np.zeros((2, 3), np.float32), device)
     for other in (np.zeros(2, np.float32), np.zeros((3, 2), np.float32), np.zeros((2, 1, 2), np.float32)):
-        with pytest.raises(gw.LengthError, match=r"could not be broadcast together with shapes \(2, 3\) and"):
+        with pytest.raises(gw.LengthError, match=r"could not be broadcast together with shapes \(2, 3\) \("):
             gw.add(x, other)
         with pytest.raises(gw.LengthError, match="could not be broadcast"):
             gw.add(x.to_numpy(), other, device=device)
