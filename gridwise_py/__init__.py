@@ -3,7 +3,7 @@
 Overview, after ``import gridwise_py as gw``:
 
 functions like numpy's
-    ``gw.sum prod min max reduce cumsum scan sort argsort sort_pairs matmul add``
+    ``gw.sum prod min max reduce cumsum scan sort argsort sort_pairs matmul add take``
 data on the GPU
     ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back; ``gw.zeros ones full arange empty``
 primitives, constructed once and executed often

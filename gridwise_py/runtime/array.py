@@ -535,9 +535,11 @@ class Array(OnGpu):
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
 
     def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array:
-        self._check_uncounted()
+        if self._count is not None:
+            self._check_uncounted()
         shape = self._shape
-        if isinstance(key, (Array, np.ndarray, list)) and shape != ():
+        # Asked first: slices are many, and isinstance() takes long for an abstract class.
+        if type(key) is not slice and isinstance(key, (Array, np.ndarray, list)) and shape != ():
             return OPERATIONS["take"]("x[indices]", self, key, 0, None)
         if shape is None:
             start, length = slice_bounds(key, self._length, "an Array")
