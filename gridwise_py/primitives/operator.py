@@ -22,7 +22,7 @@ from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOp, as_binop, memory_context, operator_context
 from .base import Primitive
 
-__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of"]
+__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of", "check_conversion", "check_float64"]
 
 
 @dataclass(frozen=True)
@@ -128,13 +128,8 @@ class OperatorPrimitive(Primitive):
             operator_context(self.op, self.result_datatype, self.mode)
 
     def _check_features(self) -> None:
-        missing = [name for name in self._features if name not in self.capabilities.features]
-        if missing:
-            raise DatatypeError(
-                f"{self.op.name} of {self.result_datatype} needs the features {' and '.join(map(repr, missing))}, "
-                f"which the device of {self.capabilities.adapter!r} was not made with; request_device() asks for them "
-                f"where the adapter has them; otherwise compute in float32: compensated=True keeps sums accurate"
-            )
+        if self._features:
+            check_float64(self.op.name, self.capabilities)
 
     def _features_of(self, flags: int) -> tuple[str, ...]:
         """Return those of a kernel: one that compares accumulators has no doubles."""
@@ -319,6 +314,17 @@ class OperatorPrimitive(Primitive):
                 split = tiles, each, -(-tiles // each)
             found.append(BlockWindow(window, split, blocks_of(found)))
         return found
+
+
+def check_float64(what: str, capabilities: Capabilities) -> None:
+    """Raise DatatypeError where a device does not compute with float64."""
+    missing = [name for name in FEATURES_OF_FLOAT64 if name not in capabilities.features]
+    if missing:
+        raise DatatypeError(
+            f"{what} of f64 needs the features {' and '.join(map(repr, missing))}, which the device of "
+            f"{capabilities.adapter!r} was not made with; request_device() asks for them where the adapter has them; "
+            f"otherwise compute in float32, x.astype(np.float32): compensated=True keeps sums accurate"
+        )
 
 
 def check_conversion(items: Datatype, results: Datatype) -> None:

@@ -944,7 +944,14 @@ def refuse_masked(data: Any) -> None:
 def host_array(data: Any) -> np.ndarray:
     """Return what numpy makes of data on the host; raise DatatypeError where a mask would be lost."""
     refuse_masked(data)
+    if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
+        return np.from_dlpack(data)
     return np.asarray(data)
+
+
+def is_python(data: Any) -> bool:
+    """Whether data are Python's numbers, of whose floats numpy makes float64, though nobody asked for 64 bits."""
+    return isinstance(data, (bool, int, float, list, tuple, range)) and not isinstance(data, np.generic)
 
 
 def datatype_of(items: np.ndarray) -> Datatype:
@@ -1000,11 +1007,11 @@ def asarray(
 
     Parameters
     ----------
-    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, or sequence
-        A numpy array, or anything with ``__array__`` (a tensor on the CPU, a pandas Series), is uploaded, whatever its
-        strides and byte order. So is a sequence of Python numbers, with `dtype`, because numpy would choose 64 bits.
-        An Array is returned unchanged, or copied through the host to another device. For a GPUBuffer, with `dtype`, the
-        result is a view.
+    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, number or sequence
+        A numpy array, or anything with ``__array__`` or DLPack on the CPU (a tensor, a pandas Series), is uploaded,
+        whatever its strides and byte order. So are Python numbers and sequences of them, in the dtype that numpy gives
+        them; their floats are float32 on a device that does not compute with float64. An Array is returned unchanged,
+        or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional
@@ -1038,21 +1045,23 @@ def asarray(
         data.upload(made.lease.buffer, 0)
         return made
     refuse_masked(data)
-    if hasattr(data, "__array__"):
+    if wanted is None and is_python(data):
         items = np.asarray(data)
+        datatype = datatype_of(items)
+        device = device if device is not None else default_device()
+        if datatype.name == "f64" and not context_of(device).has_float64:
+            datatype = STORAGE_DATATYPES["f32"]
+            items = _from_numbers(data, datatype)
+    elif wanted is None or hasattr(data, "__array__"):
+        items = host_array(data)
         datatype = datatype_of(items)
         if wanted is not None and wanted != datatype:
             raise DatatypeError(
                 f"data is of {items.dtype}, but dtype={wanted} was asked for; convert it first: "
                 f"{'data' if isinstance(data, np.ndarray) else 'numpy.asarray(data)'}.astype(numpy.{wanted.numpy_name})"
             )
-    elif wanted is not None:
-        items, datatype = _from_numbers(data, wanted), wanted
     else:
-        raise DatatypeError(
-            f"data is a {type(data).__name__}, which has no datatype, and numpy would choose one of 64 bits, which few "
-            f"primitives take; give dtype=, for example gridwise_py.asarray([1, 2, 3], dtype='u32')"
-        )
+        items, datatype = _from_numbers(data, wanted), wanted
     shape = kept_shape(items.shape)
     if shape is not None:
         items = items.reshape(-1)  # copied where it has gaps, or another order
