@@ -1,7 +1,5 @@
 """The one-shot functions: numpy in, numpy out; Array in, Array out."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -159,7 +157,7 @@ def test_dtypes_and_lengths_that_differ_are_refused(device):
     a = np.ones(3, np.uint32)
     with pytest.raises(gw.DatatypeError, match=r"b is of int32, but a of u32"):
         gw.add(a, a.astype(np.int32), device=device)
-    with pytest.raises(gw.LengthError, match="3 items"):
+    with pytest.raises(gw.LengthError, match=r"broadcast together with shapes \(3,\) \(4,\)"):
         gw.add(a, np.ones(4, np.uint32), device=device)
 
 
@@ -214,13 +212,7 @@ def test_two_datatypes_are_refused_before_anything_is_uploaded(device, monkeypat
     assert not made
 
 
-def test_nothing_is_broadcast_and_the_message_says_what_to_do(device):
-    assert "np.full_like(a, 1)" in _refusal(lambda: gw.add(F, 1))
-    assert "np.full_like(b, 2.5)" in _refusal(lambda: gw.add(2.5, F))
-    x = gw.asarray(F, device)
-    message = _refusal(lambda: gw.add(x, np.float32(3)))
-    expression = re.search(r"np\.full\(.*?dtype\)", message)[0]
-    assert_same(gw.add(x, eval(expression, {"np": np, "a": x})).to_numpy(), F + 3)
+def test_a_single_item_is_no_array(device):
     for call in (lambda: gw.sort(5), lambda: gw.argsort(np.float32(1)), lambda: gw.sort(None), lambda: gw.add(1, 2)):
         message = _refusal(call)
         assert "is a single item" in message

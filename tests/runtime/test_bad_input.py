@@ -576,7 +576,7 @@ def test_an_empty_minimum(device, calm, x, out, op):
 
 
 def test_one_shot_functions(device, x):
-    with pytest.raises(gw.LengthError, match=r"3 items.*4 items"):
+    with pytest.raises(gw.LengthError, match=r"shapes \(3,\) \(4,\)"):
         gw.add(X[:3], X[:4], device=device)
     with pytest.raises(gw.DatatypeError, match="astype"):
         gw.cumsum(X.astype(np.longdouble), device=device)
