@@ -13,7 +13,14 @@ from .errors import ArgumentError, DatatypeError
 from .primitives.array_methods import fill, taken, value_words
 from .primitives.broadcast_add import BroadcastAdd, broadcast_shapes
 from .primitives.fill import Arange
-from .primitives.one_shot import argument_array, argument_datatype, check_gpu_out, device_of, kept_primitive
+from .primitives.one_shot import (
+    argument_array,
+    argument_datatype,
+    check_gpu_out,
+    device_of,
+    kept_primitive,
+    without_doubles,
+)
 from .primitives.reduce import Reduce
 from .runtime.array import Array, asarray, check_numpy_out, checked_shape, default_float, empty, empty_like
 from .runtime.chunked_array import ChunkedArray
@@ -325,18 +332,23 @@ _SCALARS = (bool, int, float)
 
 
 def is_broadcast(a: Any, b: Any) -> bool:
-    """Whether a sum of two arguments is not of two arrays of one shape."""
+    """Whether a sum of two arguments is not of two arrays of one shape and one datatype."""
     if type(a) is Array and type(b) is Array:  # asked first: isinstance() takes long for an abstract class
-        return a.shape != b.shape
+        return a.shape != b.shape or a.datatype is not b.datatype
     if isinstance(a, ChunkedArray) or isinstance(b, ChunkedArray):
         return False
     if isinstance(a, _SCALARS) and isinstance(b, _SCALARS):
         return False
-    return _shape_of(a) != _shape_of(b)
+    return _shape_of(a) != _shape_of(b) or _dtype_of(a) != _dtype_of(b)
 
 
 def _shape_of(value: Any) -> Any:
     return () if isinstance(value, _SCALARS) else np.shape(value) if not isinstance(value, Array) else value.shape
+
+
+def _dtype_of(value: Any) -> np.dtype:
+    dtype = getattr(value, "dtype", None)
+    return (dtype if isinstance(dtype, np.dtype) else np.asarray(value).dtype).newbyteorder("=")
 
 
 def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | None) -> Any:
@@ -350,6 +362,7 @@ def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | 
     for name, items in arrays.items():
         argument_datatype(call, name, given[name], items.dtype, STORAGE_DATATYPES)
     device = device_of(*given.values(), device=device)
+    arrays = {name: without_doubles(given[name], items, device) for name, items in arrays.items()}
     datatype = _promoted(given, arrays, device)
     shape = broadcast_shapes(call, *(arrays[name].shape if name in arrays else () for name in given))
     on_gpu = any(isinstance(value, Array) for value in given.values())

@@ -70,9 +70,9 @@ def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None
     Parameters
     ----------
     a, b : numpy.ndarray, Array or number
-        With the same datatype: u32, i32 or f32 (numpy uint32, int32, float32). Of one shape, or of shapes that numpy
-        broadcasts; these, and numbers, may be of any datatype. A Python number is converted to the datatype of the
-        array, which must hold it.
+        Of any datatypes, which are promoted as in numpy, and of one shape, or of shapes that numpy broadcasts. A Python
+        number is converted to the datatype of the array, which must hold it. Arrays of one shape and one datatype take
+        the fastest kernel. float64 needs a device that computes with it (``shader-f64``).
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
     device : wgpu.GPUDevice, optional

@@ -24,7 +24,7 @@ from .operator import OperatorPrimitive, check_conversion
 
 __all__ = [
     "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "check_gpu_out",
-    "checked", "device_of", "kept_primitive", "one_shot",
+    "checked", "device_of", "kept_primitive", "one_shot", "without_doubles",
 ]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
@@ -206,7 +206,7 @@ class Results:
         return items
 
 
-def _without_doubles(value: Any, items: Any, device: wgpu.GPUDevice) -> Any:
+def without_doubles(value: Any, items: Any, device: wgpu.GPUDevice) -> Any:
     """Return Python's floats in float32 where the device does not compute with float64."""
     if is_python(value) and items.dtype == np.float64 and not context_of(device).has_float64:
         return items.astype(np.float32)
@@ -274,7 +274,7 @@ def checked(
     datatype = argument_datatype(call, shown, inputs[first], given[first].dtype, cls.datatypes)
     device = device_of(*inputs.values(), device=device)
     if issubclass(cls, (OperatorPrimitive, Elementwise)):
-        given = {name: _without_doubles(inputs[name], items, device) for name, items in given.items()}
+        given = {name: without_doubles(inputs[name], items, device) for name, items in given.items()}
         datatype = as_datatype(given[first].dtype.newbyteorder("="), cls.datatypes)
     if results is not None:
         result = results.datatype(datatype, out)

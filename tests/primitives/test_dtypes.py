@@ -88,6 +88,17 @@ def test_add_takes_every_dtype(device, dtype):
             _same(gw.add(special, special[::-1], device=device), special + special[::-1])
 
 
+@pytest.mark.parametrize(
+    ("first", "second"), [("uint8", "int8"), ("uint32", "int32"), ("bool", "float16"), ("int64", "float32")]
+)
+def test_add_promotes_as_numpy_does(device, first, second):
+    x, y = _items(first, 77), _items(second, 77, 1)
+    for n in (77, 0):
+        _same(gw.add(x[:n], y[:n], device=device), x[:n] + y[:n])
+        _same(gw.add(gw.asarray(x[:n], device), y[:n]).to_numpy(), x[:n] + y[:n])
+    _same(gw.add([1, 2], [0.5, 1.5], device=device), np.array([1.5, 3.5]))
+
+
 # ---- dtype=
 
 

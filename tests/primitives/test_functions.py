@@ -153,10 +153,8 @@ def test_a_sort_of_two_dimensions_is_refused(device):
             gw.sort(items, device=device)
 
 
-def test_dtypes_and_lengths_that_differ_are_refused(device):
+def test_lengths_that_differ_are_refused(device):
     a = np.ones(3, np.uint32)
-    with pytest.raises(gw.DatatypeError, match=r"b is of int32, but a of u32"):
-        gw.add(a, a.astype(np.int32), device=device)
     with pytest.raises(gw.LengthError, match=r"broadcast together with shapes \(3,\) \(4,\)"):
         gw.add(a, np.ones(4, np.uint32), device=device)
 
@@ -206,8 +204,8 @@ def test_two_datatypes_are_refused_before_anything_is_uploaded(device, monkeypat
     made = []
     x = gw.asarray(F, device)
     monkeypatch.setattr(type(device), "create_buffer", lambda *a, **k: made.append(1), raising=False)
-    message = _refusal(lambda: gw.add(x, np.arange(4)), gw.DatatypeError)
-    assert "b is of int64, but a of f32" in message
+    message = _refusal(lambda: gw.matmul(x.reshape(2, 2), np.ones((2, 2), np.float16)), gw.DatatypeError)
+    assert "b is of float16, but a of f32" in message
     assert "np.asarray(b, dtype=np.float32)" in message
     assert not made
 

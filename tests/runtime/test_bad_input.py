@@ -580,8 +580,8 @@ def test_one_shot_functions(device, x):
         gw.add(X[:3], X[:4], device=device)
     with pytest.raises(gw.DatatypeError, match="astype"):
         gw.cumsum(X.astype(np.longdouble), device=device)
-    with pytest.raises(gw.DatatypeError, match=r"float32.*u32"):
-        gw.add(x, X.astype(np.float32))
+    with pytest.raises(gw.DatatypeError, match=r"longdouble|float128"):
+        gw.add(x, X.astype(np.longdouble))
     with pytest.raises(gw.EmptyReductionError):
         gw.min(X[:0], device=device)
     with pytest.raises(gw.ArgumentError, match="one dimension"):
