@@ -190,10 +190,10 @@ def test_numbers_that_a_datatype_holds(device):
         np.testing.assert_array_equal(x.to_numpy(), np.array(data, dtype=x.dtype))
 
 
-def test_a_list_needs_a_dtype(device):
-    for data in ([1, 2, 3], [], range(3), 5):
-        with pytest.raises(gw.DatatypeError, match=r"give dtype=, for example .*dtype='u32'"):
-            gw.asarray(data, device)
+def test_a_list_has_the_dtype_of_numpy_or_the_one_asked_for(device):
+    for data in ([1, 2, 3], range(3), 5, [True]):
+        np.testing.assert_array_equal(gw.asarray(data, device).to_numpy(), np.asarray(data))
+        assert gw.asarray(data, device).dtype == np.asarray(data).dtype
     x = gw.asarray([1, 2, 3], device, dtype="f32")
     assert x.dtype == np.float32
     np.testing.assert_array_equal(x.to_numpy(), [1, 2, 3])
