@@ -24,7 +24,7 @@ __all__ = ["FunctionName", "warm_up"]
 
 #: The one-shot functions that always run the same kernels; `gw.scan` and `gw.reduce` depend on their operator.
 FunctionName: TypeAlias = Literal[
-    "add", "argsort", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"
+    "add", "argsort", "cumprod", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"
 ]
 _OF_TWO = ("add", "matmul", "sort_pairs")
 _N = 4096  # where the caller names no length

@@ -14,6 +14,9 @@ struct Params {
   blocks: u32,  // workgroups that have work
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
+//$ for k in range(1, acc.words)
+  identity_bits_{{ k }}: u32,
+//$ endfor
 //$ if fixed_order
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
@@ -64,7 +67,7 @@ fn combine_totals() -> Acc {
     if (again == NONE) { break; }
     again_total = block_total(again);
   }
-  return wg_scan(sg_reduce(sum)).total;
+  return wg_scan{{ kinds[-1].suffix }}(sg_reduce{{ kinds[-1].suffix }}(sum)).total;
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -88,9 +91,9 @@ fn main(
     let whole = combine_totals();
     if (is_leader()) {
       state_next_epoch();
-      store_output(0u, result(whole));
+      put(0u, whole);
     }
     return;
   }
-  if (local == 0u) { store_output(block, result(total)); }
+  if (local == 0u) { put(block, total); }
 }

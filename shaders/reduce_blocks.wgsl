@@ -10,6 +10,9 @@ struct Params {
   blocks: u32,  // workgroups that have work
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
+//$ for k in range(1, acc.words)
+  identity_bits_{{ k }}: u32,
+//$ endfor
 //$ if fixed_order
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
@@ -33,5 +36,5 @@ fn main(
   if (block >= params.blocks) { return; }
   enter(lanes);
   let total = block_total(block);
-  if (local == 0u) { store_output(block, result(total)); }
+  if (local == 0u) { put(block, total); }
 }

@@ -6,6 +6,9 @@ struct Params {
   blocks: u32,  // totals
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
+//$ for k in range(1, acc.words)
+  identity_bits_{{ k }}: u32,
+//$ endfor
 //$ if fixed_order
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
@@ -16,14 +19,18 @@ struct Params {
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
+//$ if source is not defined
+//$ set raw, raw_written = ["input"], []
+//$ include "lib/accumulators.wgsl"
+//$ endif
 
 fn combine_totals() -> Acc {
   let each = (params.blocks + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
   let first = (sg_id * sg_size + sg_lane) * each;
   let end = min(first + each, params.blocks);
   var sum = identity();
-  for (var i = first; i < end; i++) { sum = combine(sum, unpack(load_input(i))); }
-  return wg_scan(sg_reduce(sum)).total;
+  for (var i = first; i < end; i++) { sum = combine(sum, load_acc_input(i)); }
+  return wg_scan{{ kinds[-1].suffix }}(sg_reduce{{ kinds[-1].suffix }}(sum)).total;
 }
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -34,5 +41,5 @@ fn main(
 ) {
   enter(lanes);
   let whole = combine_totals();
-  if (local == 0u) { store_output(0u, result(whole)); }
+  if (local == 0u) { put(0u, whole); }
 }

@@ -12,6 +12,9 @@ struct Params {
   blocks: u32,  // workgroups that have work
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
+//$ for k in range(1, acc.words)
+  identity_bits_{{ k }}: u32,
+//$ endfor
 //$ if fixed_order
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
@@ -25,6 +28,8 @@ struct Params {
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
 //$ include "lib/tile_scan.wgsl"
+//$ set raw, raw_written = ["carries"], []
+//$ include "lib/accumulators.wgsl"
 
 const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
 
@@ -40,12 +45,18 @@ fn main(
   let first = block * params.tiles_per_block;
   let end = min(first + params.tiles_per_block, params.tiles);
   var carry = identity();
-  if ((params.flags & HAS_CARRY) != 0u) { carry = unpack(load_carries(block)); }
+  if ((params.flags & HAS_CARRY) != 0u) { carry = load_acc_carries(block); }
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);
     let sum = tile_sum();
+//$ if local
+    tile_scan(sum.before);
+    tile_store(tile, carry);
+    carry = combine(carry, global_of(sum.total));
+//$ else
     tile_scan(combine(carry, sum.before));
     tile_store(tile, identity());
     carry = combine(carry, sum.total);
+//$ endif
   }
 }

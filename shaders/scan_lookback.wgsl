@@ -14,6 +14,9 @@ struct Params {
   tiles: u32,
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
+//$ for k in range(1, acc.words)
+  identity_bits_{{ k }}: u32,
+//$ endfor
   input_offset: u32,
   output_offset: u32,
 //$ if carried
@@ -87,12 +90,14 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
 }
 
 //$ if carried
+//$ set raw, raw_written = ["carries"], ["carries"]
+//$ include "lib/accumulators.wgsl"
 const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
 
 // The total of all earlier windows.
 fn carry_in() -> Acc {
   if ((params.flags & HAS_CARRY) == 0u) { return identity(); }
-  return unpack(load_carries(0u));
+  return load_acc_carries(0u);
 }
 
 //$ endif
@@ -110,14 +115,15 @@ fn main(
   if (look_back_enter()) { state_begin(); }
   tile_load(tile);
   let sum = tile_sum();
+  let total = {{ "global_of(sum.total)" if local else "sum.total" }};
   var before = identity();
 //$ if carried
   if (tile == 0u) { before = carry_in(); }
   if (is_leader()) {
-    if (tile > 0u) { state_publish(tile, TOTAL, sum.total); } else { state_publish(tile, INCLUSIVE, combine(before, sum.total)); }
+    if (tile > 0u) { state_publish(tile, TOTAL, total); } else { state_publish(tile, INCLUSIVE, combine(before, total)); }
   }
 //$ else
-  if (is_leader()) { state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }
+  if (is_leader()) { state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), total); }
 //$ endif
   tile_scan(sum.before);
 
@@ -139,10 +145,10 @@ fn main(
       }
       next = found.stalled - 1u;
     }
-    if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, sum.total)); }
+    if (is_leader()) { state_publish(tile, INCLUSIVE, combine(before, total)); }
   }
 //$ if carried
-  if (is_leader() && tile == params.tiles - 1u) { store_carries(1u, pack(combine(before, sum.total))); }
+  if (is_leader() && tile == params.tiles - 1u) { store_acc_carries(1u, combine(before, total)); }
 //$ endif
   if (is_leader() && state_count_finished(params.tiles)) { state_next_epoch(); }
   tile_store(tile, before);

@@ -2,8 +2,10 @@
 
 A kernel reads and writes items only through ``load_NAME``, ``load4_NAME``, ``store_NAME`` and ``store4_NAME``. Each
 argument gets these four, one set for each pair of element type (of the binding) and item size. An item is a u32 word,
-the low half of one (2 bytes), or a vec2 of a low and a high word (8 bytes); ``lift`` and ``lower`` of lib/operator.wgsl
-give it a type. The offset of an argument is a field of `Params`, so a view that starts elsewhere needs no other text.
+the low part of one (1 or 2 bytes), or a vec2 of a low and a high word (8 bytes); ``lift`` and ``lower`` of
+lib/operator.wgsl and lib/convert.wgsl give it a type. The offset of an argument is a field of `Params`, so a view that
+starts elsewhere needs no other text. Kernels for items that do not have 4 bytes also reach 16 bytes at once, by
+``load_row_NAME`` and ``store_row_NAME``.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["ELEMENT_BYTES", "Accessors", "Chooser", "Range", "Variable", "bindings", "declaration"]
+__all__ = ["ELEMENT_BYTES", "Accessors", "Chooser", "Range", "Variable", "bindings", "declaration", "quad_type"]
 
 #: Bytes of an element of a binding, by its WGSL type.
 ELEMENT_BYTES = {"u32": 4, "atomic<u32>": 4, "vec2<u32>": 8, "vec4<u32>": 16}
@@ -138,11 +140,68 @@ def item(place: Variable | Chooser, item_bytes: int, first: int = 0) -> str:
 
     element = place.element
     if item_bytes == 8:
+        if element == "vec4<u32>":
+            return f"select({at('k >> 1u')}.xy, {at('k >> 1u')}.zw, (k & 1u) == 1u)"
         return at("k") if element == "vec2<u32>" else f"vec2<u32>({at('2u * k')}, {at('2u * k + 1u')})"
+    if item_bytes == 1:
+        words = {"vec4<u32>": f"{at('k >> 4u')}[(k >> 2u) & 3u]", "vec2<u32>": f"{at('k >> 3u')}[(k >> 2u) & 1u]"}
+        return f"({words.get(element, at('k >> 2u'))} >> (8u * (k & 3u))) & 0xffu"
     if item_bytes == 2:
+        if element == "vec4<u32>":
+            return f"({at('k >> 3u')}[(k >> 1u) & 3u] >> (16u * (k & 1u))) & 0xffffu"
         word = f"{at('k >> 2u')}[(k >> 1u) & 1u]" if element == "vec2<u32>" else at("k >> 1u")
         return f"({word} >> (16u * (k & 1u))) & 0xffffu"
-    return f"{at('k >> 2u')}[k & 3u]" if element == "vec4<u32>" else at("k")
+    words = {"vec4<u32>": f"{at('k >> 2u')}[k & 3u]", "vec2<u32>": f"{at('k >> 1u')}[k & 1u]"}
+    return words.get(element, at("k"))
+
+
+_ELEMENT_WORDS = {"u32": 1, "atomic<u32>": 1, "vec2<u32>": 2, "vec4<u32>": 4}
+_VECTOR = {1: "u32", 2: "vec2<u32>", 4: "vec4<u32>"}
+
+
+def _log2(n: int) -> int:
+    return n.bit_length() - 1
+
+
+def _words(place: Variable | Chooser, item_bytes: int, count: int) -> list[str]:
+    """Return the statements that return 1, 2 or 4 words from item `k` on, which begins a group of so many bytes."""
+    each = _ELEMENT_WORDS[place.element]
+    if each > 1 and item_bytes == 8:
+        first = f"k >> {_log2(each // 2)}u" if each > 2 else "k"
+    elif each > 1:
+        first = f"k >> {_log2(4 * each // item_bytes)}u"
+    else:
+        first = "2u * k" if item_bytes == 8 else "k" if item_bytes == 4 else f"k >> {_log2(4 // item_bytes)}u"
+    if each == count:
+        lines = [f"let words = {place.read(first)};"]
+    elif each > count:  # a part of an element
+        part = f"(k >> {_log2(4 // item_bytes)}u) & {each - 1}u" if item_bytes < 4 else f"k & {each - 1}u"
+        if count == 1:
+            return [f"return {place.read(first)}[{part}];"]
+        return [f"let row = {place.read(first)};", f"return select(row.xy, row.zw, (({part}) & 2u) != 0u);"]
+    else:
+        parts = ", ".join(place.read("first" if j == 0 else f"first + {j}u") for j in range(count // each))
+        lines = [f"let first = {first};", f"let words = {_VECTOR[count]}({parts});"]
+    per_word = max(1, 4 // item_bytes)
+    if per_word == 1 or each > 1:  # such elements hold whole groups
+        return [*lines, "return words;"]
+    if count == each:
+        lines.insert(0, f"let first = {first};")
+    after = place.read(f"first + {count}u")
+    rest = {1: after, 2: f"vec2<u32>(words.y, {after})", 4: f"vec4<u32>(words.yzw, {after})"}[count]
+    shift = {1: "shift", 2: "vec2<u32>(shift)", 4: "vec4<u32>(shift)"}[count]
+    back = {1: "(32u - shift)", 2: "vec2<u32>(32u - shift)", 4: "vec4<u32>(32u - shift)"}[count]
+    return [
+        *lines,
+        f"let shift = {8 * item_bytes}u * (k & {per_word - 1}u);",
+        "if (shift == 0u) { return words; }",
+        f"return (words >> {shift}) | ({rest} << {back});",
+    ]
+
+
+def quad_type(item_bytes: int) -> str:
+    """Return the type in which a kernel that reaches rows loads and stores four items."""
+    return {1: "u32", 2: "vec2<u32>", 4: "vec4<u32>", 8: "array<vec4<u32>, 2>"}[item_bytes]
 
 
 @dataclass(frozen=True)
@@ -156,11 +215,13 @@ class Accessors:
     place : Variable or Chooser
         The binding, or the functions that choose among several.
     item_bytes : int
-        2, 4 or 8.
+        1, 2, 4 or 8.
     writable : bool
         Whether the kernel stores items.
     segments : tuple of Range
         Of several bindings, for ``segment_of_NAME``: begin and end in items, shift in elements.
+    rows : bool
+        Whether the kernel loads and stores rows of 16 bytes.
     """
 
     name: str
@@ -168,6 +229,7 @@ class Accessors:
     item_bytes: int
     writable: bool
     segments: tuple[Range, ...] = ()
+    rows: bool = False
 
     @property
     def _type(self) -> str:
@@ -188,7 +250,11 @@ class Accessors:
         )
         if by_segment and self.segments:
             yield from self._segment_functions()
-        if self.item_bytes == 2:
+        if self.rows:
+            yield from self._rows()
+        elif self.item_bytes == 1:
+            raise AssertionError("items of 1 byte are reached by rows")
+        elif self.item_bytes == 2:
             yield from self._halves()
         elif self.item_bytes == 8:
             if self.writable:
@@ -258,6 +324,124 @@ class Accessors:
             f"store_{name}(i + 2u, items.y & 0xffffu);",
             f"store_{name}(i + 3u, items.y >> 16u);",
         )
+
+    # ---- quads, and rows of 16 bytes
+
+    @property
+    def _quad(self) -> str:
+        """The type of four items."""
+        return quad_type(self.item_bytes)
+
+    def _rows(self) -> Iterator[str]:
+        """Functions for four items, and for the 16 bytes from an item on whose index is a multiple of a row's items."""
+        name, size = self.name, self.item_bytes
+        yield from self._function(f"load_row_{name}(i: u32) -> vec4<u32>", *_words(self.place, size, 4))
+        if size == 8:
+            rows = f"load_row_{name}(i), load_row_{name}(i + 2u)"
+            yield from (f"fn load4_{name}(i: u32) -> {self._quad} {{", f"  return {self._quad}({rows});", "}")
+        elif size == 4:
+            yield from (f"fn load4_{name}(i: u32) -> {self._quad} {{", f"  return load_row_{name}(i);", "}")
+        else:
+            yield from self._function(f"load4_{name}(i: u32) -> {self._quad}", *_words(self.place, size, size))
+        if self.writable:
+            yield from self._store_item()
+            yield from self._store_row()
+            yield from self._store4()
+
+    def _store_item(self) -> Iterator[str]:
+        """One item: whole words, or a part of one whose rest this invocation writes, too, or that is atomic."""
+        name, place, size = self.name, self.place, self.item_bytes
+        each = _ELEMENT_WORDS[place.element]
+        head = f"store_{name}(i: u32, item: {self._type})"
+        if size == 8:
+            if each == 4:
+                row = f"{place.name}[k >> 1u]"
+                yield from self._function(
+                    head, f"if ((k & 1u) == 0u) {{ {row}.x = item.x; {row}.y = item.y; return; }}",
+                    f"{row}.z = item.x;", f"{row}.w = item.y;",
+                )  # fmt: skip
+            elif each == 2:
+                yield from self._function(head, f"{place.write('k', 'item')};")
+            else:
+                yield from self._function(
+                    head, f"{place.write('2u * k', 'item.x')};", f"{place.write('2u * k + 1u', 'item.y')};"
+                )
+            return
+        if size == 4:
+            if each > 1:
+                yield from self._function(head, f"{place.name}[k >> {_log2(each)}u][k & {each - 1}u] = item;")
+            else:
+                yield from self._function(head, f"{place.write('k', 'item')};")
+            return
+        per_word, mask = 4 // size, (1 << 8 * size) - 1
+        word = f"k >> {_log2(per_word)}u"
+        shift = f"let shift = {8 * size}u * (k & {per_word - 1}u);"
+        if place.element == "atomic<u32>":
+            yield "// Another invocation may write the rest of the word: only the bits of this item change."
+            change = (
+                f"{place.write_and(word, f'~({mask:#x}u << shift)')};",
+                f"{place.write_or(word, 'item << shift')};",
+            )
+        else:
+            at = f"{place.name}[{word}]" if each == 1 else (
+                f"{place.name}[k >> {_log2(per_word * each)}u][({word}) & {each - 1}u]"
+            )  # fmt: skip
+            change = (f"{at} = ({at} & ~({mask:#x}u << shift)) | (item << shift);",)
+        yield from self._function(head, shift, *change)
+
+    def _store_row(self) -> Iterator[str]:
+        name, place, size = self.name, self.place, self.item_bytes
+        each = _ELEMENT_WORDS[place.element]
+        head = f"store_row_{name}(i: u32, row: vec4<u32>)"
+        if each == 4:
+            yield from self._function(head, f"{place.name}[k >> {_log2(16 // size)}u] = row;")
+        elif size == 8:
+            yield from (f"fn {head} {{", f"  store_{name}(i, row.xy);", f"  store_{name}(i + 1u, row.zw);", "}")
+        elif size == 4:
+            yield from (f"fn {head} {{", *(f"  store_{name}(i + {j}u, row.{c});" for j, c in enumerate("xyzw")), "}")
+        elif each == 2:
+            yield from self._function(
+                head, f"let first = k >> {_log2(8 // size)}u;", f"{place.write('first', 'row.xy')};",
+                f"{place.write('first + 1u', 'row.zw')};",
+            )  # fmt: skip
+        else:
+            yield from self._store_words(head, "row", 4)
+
+    def _store_words(self, head: str, value: str, count: int) -> Iterator[str]:
+        """Words of small items: whole ones where the view begins with one, else item by item."""
+        place, size = self.place, self.item_bytes
+        per_word, mask = 4 // size, (1 << 8 * size) - 1
+        words = [value] if count == 1 else [f"{value}.{c}" for c in "xyzw"[:count]]
+        whole = [f"  {place.write(f'first + {j}u' if j else 'first', word)};" for j, word in enumerate(words)]
+        parts = [
+            f"store_{self.name}(i + {j}u, ({words[j // per_word]} >> {8 * size * (j % per_word)}u) & {mask:#x}u);"
+            for j in range(per_word * count)
+        ]
+        yield from self._function(
+            head, f"if ((k & {per_word - 1}u) == 0u) {{", f"  let first = k >> {_log2(per_word)}u;", *whole,
+            "  return;", "}", *parts,
+        )  # fmt: skip
+
+    def _store4(self) -> Iterator[str]:
+        name, place, size = self.name, self.place, self.item_bytes
+        each = _ELEMENT_WORDS[place.element]
+        head = f"store4_{name}(i: u32, items: {self._quad})"
+        if size == 8:
+            rows = (f"  store_row_{name}(i, items[0]);", f"  store_row_{name}(i + 2u, items[1]);")
+            yield from (f"fn {head} {{", *rows, "}")
+        elif size == 4:
+            yield from (f"fn {head} {{", f"  store_row_{name}(i, items);", "}")
+        elif each == size and place.element != "atomic<u32>":  # one element, which begins with item i
+            yield from self._function(head, f"{place.write('k >> 2u', 'items')};")
+        elif each > size:
+            parts = ["items"] if size == 1 else ["items.x", "items.y"]
+            row = f"{place.name}[k >> {_log2(4 * each // size)}u]"
+            yield from self._function(
+                head, f"let part = (k >> {_log2(4 // size)}u) & {each - 1}u;",
+                *(f"{row}[part{f' + {j}u' if j else ''}] = {part};" for j, part in enumerate(parts)),
+            )  # fmt: skip
+        else:
+            yield from self._store_words(head, "items", size)
 
     def _store_pairs(self) -> Iterator[str]:
         yield f"fn store_{self.name}(i: u32, item: vec2<u32>) {{"

@@ -24,7 +24,12 @@ def part_key(operand: Operand) -> PartKey:
 
 
 def bound_parts(
-    primitive: str, operands: Mapping[str, Operand], writes: Collection[str], capabilities: Capabilities
+    primitive: str,
+    operands: Mapping[str, Operand],
+    writes: Collection[str],
+    capabilities: Capabilities,
+    *,
+    units: Mapping[str, int] | None = None,
 ) -> tuple[dict[PartKey, BoundPart], dict[tuple[Operand, ...], BoundChunks]]:
     """Return the parts of buffers that a kernel binds, and what lies in chunks, by these.
 
@@ -37,6 +42,8 @@ def bound_parts(
     writes : collection of str
         The names of those that it writes.
     capabilities : Capabilities
+    units : mapping from str to int, optional
+        Of a kernel that reaches rows: how many consecutive bytes of each operand an invocation reads or writes.
 
     Raises
     ------
@@ -67,7 +74,11 @@ def bound_parts(
         parts[key] = BoundPart(
             # Names in the text must not depend on how an argument is called where the kernel does the same.
             f"words_{len(parts) + 1}",
-            _element(elements, key[0] in written),
+            (
+                _element(elements, key[0] in written)
+                if units is None
+                else _element_of_rows(elements, key[0] in written, min(units.get(name, 4) for name, _ in members))
+            ),
             "read_write" if key[0] in written else "read",
             size_bytes,
             segment_bytes,
@@ -98,10 +109,12 @@ def _bound_chunks(
     ranges: list[_Range] = []
     firsts = itertools.accumulate((array.length for array in arrays), initial=0)
     for first, array in zip(firsts, arrays, strict=False):
-        if array.item_bytes == 2 and (first % 2 or array.offset % 2):
+        together = 4 // array.item_bytes  # items of a word, in which they are reached
+        if together > 1 and (first % together or array.offset % together):
             raise ArgumentError(
                 f"{primitive}: a chunk of {name} begins at item {first}, and at item {array.offset} of its binding, "
-                f"but items of 16 bits are reached two at a time: both must be even; use chunks of even lengths"
+                f"but items of {8 * array.item_bytes} bits are reached {together} at a time: both must be multiples of "
+                f"{together}; use chunks whose lengths are multiples of {together}"
             )
         ranges += _ranges(first, array, parts[part_key(array)])
     values = {"u32" if each.part.element == "atomic<u32>" else each.part.element for each in ranges}
@@ -238,3 +251,19 @@ def _element(operands: Sequence[Operand], written: bool) -> str:
     if sizes == {8}:
         return "vec2<u32>"
     return "vec4<u32>" if sizes == {4} and all(operand.vec4 for operand in operands) else "u32"
+
+
+def _element_of_rows(operands: Sequence[Operand], written: bool, unit_bytes: int) -> str:
+    """Return the WGSL type of a binding of a kernel that reaches rows.
+
+    Where an invocation reads or writes whole elements, nothing but the items' size in bytes matters. Otherwise small
+    items are written as parts of words, of which another invocation may write the rest.
+    """
+    whole = all(operand.vec4 for operand in operands)
+    for element in ("vec4<u32>", "vec2<u32>", "u32"):
+        size = ELEMENT_BYTES[element]
+        if size <= unit_bytes and whole and all(o.offset * o.item_bytes % size == 0 for o in operands):
+            return element
+    if any(operand.item_bytes < 4 for operand in operands):
+        return "atomic<u32>" if written else "u32"
+    return "vec2<u32>" if all(operand.item_bytes == 8 for operand in operands) else "u32"

@@ -116,6 +116,7 @@ class PlanBuilder:
         trusted: bool = True,
         features: tuple[str, ...] = (),
         sibling: bool = False,
+        units: Mapping[str, int] | None = None,
     ) -> None:
         """Add a dispatch of a shader file.
 
@@ -143,9 +144,12 @@ class PlanBuilder:
             wgpu features that the text needs.
         sibling : bool
             Do not dispatch it: other lengths need its pipeline, with the same names of parameters.
+        units : mapping from str to int, optional
+            The text loads and stores rows of 16 bytes, as those for items of other sizes than 4 bytes do; of each
+            operand, how many consecutive bytes an invocation reads or writes.
         """
         operands = {**reads, **writes}
-        parts, chunks = bound_parts(self._primitive, operands, set(writes), self._capabilities)
+        parts, chunks = bound_parts(self._primitive, operands, set(writes), self._capabilities, units=units)
         if sibling and (chunks or any(part.segments > 1 for part in parts.values())):
             return  # lengths that want another shape want other bindings, too
         bindings = [Binding(0, "", "uniform")]
@@ -168,7 +172,7 @@ class PlanBuilder:
             for name, operand in operands.items()
         }
         named = [
-            accessors.Accessors(name, part.place, item_bytes, name in writes, part.items(item_bytes))
+            accessors.Accessors(name, part.place, item_bytes, name in writes, part.items(item_bytes), units is not None)
             for (name, part), item_bytes in zip(reached.items(), (o.item_bytes for o in operands.values()), strict=True)
         ]
         places = [part.place for part in (*parts.values(), *chunks.values())]

@@ -84,16 +84,16 @@ class ChainedState:
         """Bits of the epoch in a state word."""
         return _EPOCH_BITS[self.form] if self.faults.epoch_bits is None else self.faults.epoch_bits
 
-    def add_to(self, builder: PlanBuilder, words: int, suffix: str = "") -> dict[str, Any]:
-        """Add the scratch buffers for that many words, and return what a kernel with them takes.
+    def add_to(self, builder: PlanBuilder, tiles: int, suffix: str = "", *, words: int = 1) -> dict[str, Any]:
+        """Add the scratch buffers for that many tiles or blocks, and return what a kernel with them takes.
 
-        These are its constants, atomics and features, and values for its template. Dispatches of other numbers of words
-        need states of their own (the epoch), named by `suffix`.
+        These are its constants, atomics and features, and values for its template. Dispatches of other numbers of tiles
+        need states of their own (the epoch), named by `suffix`. `words` is the size of an accumulator.
         """
         wide = self.form == "u64"
         control, states = f"control{suffix}", f"states{suffix}"
         builder.scratch(control, 4)
-        builder.scratch(states, 2 * words)
+        builder.scratch(states, 2 * words * tiles)
         return {
             "constants": {
                 "SPIN_LIMIT": self.spin_limit,

@@ -8,20 +8,21 @@ from typing import Any, ClassVar
 
 import wgpu
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, DatatypeError
 from ..planning.builder import PlanBuilder
 from ..planning.faults import HEALTHY, Faults
+from ..planning.kernel_constants import RAW_INPUT, RAW_OUTPUT
 from ..planning.layout import Layout, Operand
 from ..planning.windows import Window, windows_of
 from ..runtime.operator_check import check_operator
 from ..tuning.options import ReduceTuning, ScanTuning
-from ..tuning.shapes import Shape, Shapes, fixed_shapes, shapes_for
-from ..types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
-from ..types.datatype import Datatype, as_datatype
-from ..types.operators import Add, BinOp, as_binop, operator_context
+from ..tuning.shapes import Shape, Shapes, fixed_shapes, shapes_for, suited
+from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, SubgroupMode, SubgroupsLike
+from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.operators import Add, BinOp, as_binop, memory_context, operator_context
 from .base import Primitive
 
-__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of"]
+__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of", "check_conversion", "check_float64"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,10 @@ class OperatorPrimitive(Primitive):
     ----------
     device : wgpu.GPUDevice or None
     datatype : Datatype, str or numpy dtype
+        Of the items.
     op : BinOp or str
+    result_dtype : Datatype, str or numpy dtype, optional
+        Of the results, and what is computed with; by default that of the items.
     deterministic, compensated : bool, default False
         Combine in the same order everywhere. This matters only if combining rounds: for floats, except with minimum
         and maximum.
@@ -68,6 +72,9 @@ class OperatorPrimitive(Primitive):
     """
 
     _faults: ClassVar[Faults] = HEALTHY
+    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+    #: Whether there is a result for each item.
+    _writes_all: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -75,21 +82,35 @@ class OperatorPrimitive(Primitive):
         datatype: Datatype | str | Any = "u32",
         op: BinOp | str = Add,
         *,
+        result_dtype: Datatype | str | Any = None,
         deterministic: bool = False,
         compensated: bool = False,
         subgroups: SubgroupsLike = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype)
+        self.datatype: Datatype = as_datatype(datatype, STORAGE_DATATYPES)
         self.op: BinOp = as_binop(op)
-        self._accumulator = self.op.accumulator(self.datatype)
-        check_operator(self.op, self.datatype, None)
-        self._rounds = self._accumulator.wgsl == "f32"
+        asked = self.datatype if result_dtype is None else result_dtype
+        #: The datatype of the results, in which items are combined.
+        self.result_datatype: Datatype = as_datatype(asked, STORAGE_DATATYPES)
+        check_conversion(self.datatype, self.result_datatype)
+        self._accumulator = self.op.accumulator(self.result_datatype)
+        check_operator(self.op, self.result_datatype, None)
+        self._rounds = self.result_datatype.dtype.kind == "f" and self._accumulator.key is None
+        # Minima and maxima of doubles compare bits, but other numbers have to become doubles first.
+        doubles = self.result_datatype.name == "f64" and (self._rounds or self.datatype.name != "f64")
+        self._features = FEATURES_OF_FLOAT64 if doubles else ()
+        self._check_features()
         if compensated and self.op != Add:
             raise ArgumentError(
                 f"compensated=True is for sums, but the operator is {self.op.name!r}: only the rounding errors of "
                 f"additions are known exactly; leave out compensated=, or use op='add'"
+            )
+        if compensated and self._rounds and not self.datatype.name == self.result_datatype.name == "f32":
+            raise ArgumentError(
+                f"compensated=True is for f32, but the items are of {self.datatype} and the results of "
+                f"{self.result_datatype}; leave it out, or convert the items to float32 first"
             )
         self.compensated: bool = compensated and self._rounds
         # The option that asks for a fixed order, as messages name it.
@@ -104,7 +125,51 @@ class OperatorPrimitive(Primitive):
             subgroups = False
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(subgroups)
         if not self.op.builtin:  # raises for a text that is written for another datatype
-            operator_context(self.op, self.datatype, self.mode)
+            operator_context(self.op, self.result_datatype, self.mode)
+
+    def _check_features(self) -> None:
+        if self._features:
+            check_float64(self.op.name, self.capabilities)
+
+    def _features_of(self, flags: int) -> tuple[str, ...]:
+        """Return those of a kernel: one that compares accumulators has no doubles."""
+        return () if flags & RAW_INPUT and not self._rounds else self._features
+
+    @property
+    def _quads(self) -> int:
+        """Consecutive quads of an invocation: 16 bytes of the smaller of items and results where that suits both.
+
+        Neighbouring invocations write neighbouring bytes, so larger results take one quad at a time.
+        """
+        item_bytes, result_bytes = self.datatype.itemsize_bytes, self.result_datatype.itemsize_bytes
+        if not self._writes_all or result_bytes <= item_bytes:
+            return 4 // min(4, item_bytes, result_bytes)
+        return 4 // min(4, result_bytes)
+
+    @property
+    def _adds_locally(self) -> bool:
+        """Whether a tile's items are added in one word, though accumulators have two."""
+        context = operator_context(self.op, self.result_datatype, self.mode, source=memory_context(self.datatype))
+        return bool(context["local"])
+
+    def _quads_of(self, flags: int) -> int:
+        """Those of a kernel: one where it reads accumulators."""
+        return 1 if flags & RAW_INPUT else self._quads
+
+    def _units(self, flags: int) -> dict[str, int] | None:
+        """Return how many consecutive bytes of each argument an invocation of a kernel reads or writes."""
+        if self._is_plain:
+            return None
+        words = 4 * self._accumulator.words
+        read = words if flags & RAW_INPUT else self.datatype.itemsize_bytes
+        written = words if flags & RAW_OUTPUT else self.result_datatype.itemsize_bytes
+        quads = self._quads_of(flags)
+        return {"input": 4 * quads * read, "output": 4 * quads * written}
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether items and results are of one datatype of 4 bytes, whose texts convert nothing."""
+        return self.datatype == self.result_datatype and self.datatype.itemsize_bytes == 4
 
     @property
     def deterministic(self) -> bool:
@@ -118,17 +183,34 @@ class OperatorPrimitive(Primitive):
 
     def _check_on_device(self) -> None:
         """Compare a user's operator with its numpy twin on the device; see `check_operator`."""
-        check_operator(self.op, self.datatype, self._device)
+        check_operator(self.op, self.result_datatype, self._device)
 
     def _shapes_for(self, kernel: str, tuning: ReduceTuning | ScanTuning) -> Shapes[Shape]:
         """Return the shapes of a kernel: the fixed ones, the caller's, the tuned ones or those of the table."""
         if self._fixed_order is not None:
-            return fixed_shapes(kernel, self.capabilities, self._fixed_order, tuning)
-        return shapes_for(kernel, self.capabilities, self.mode, tuning)
+            shapes = fixed_shapes(kernel, self.capabilities, self._fixed_order, tuning)
+        else:
+            chosen = shapes_for(kernel, self.capabilities, self.mode, tuning)
+            words = 1 if self._adds_locally else self._accumulator.words
+            shapes = suited(chosen, kernel, self.datatype.itemsize_bytes, words)
+        # Rows are whole.
+        quads = self._quads
+        rows = tuple((up_to, replace(s, vecs=-(-s.vecs // quads) * quads)) for up_to, s in shapes.rows)
+        return replace(shapes, rows=rows)
 
-    def _context_for(self, shape: Shape, **more: Any) -> dict[str, Any]:
+    def _context_for(self, shape: Shape, flags: int, **more: Any) -> dict[str, Any]:
         """Return the template values of all kernels with an operator."""
-        context = operator_context(self.op, self.datatype, self.mode, fixed_order=self._fixed_order is not None)
+        memory: dict[str, Any] = {}
+        if not self._is_plain:
+            source, sink = (None if flags & RAW_INPUT else self.datatype), self.result_datatype
+            memory = {
+                "source": memory_context(source),
+                "sink": memory_context(None if flags & RAW_OUTPUT else sink),
+            }
+            more |= {"quads": self._quads_of(flags)}
+        context = operator_context(
+            self.op, self.result_datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
+        )
         return {**context, "vecs": shape.vecs, **more}
 
     def _add(
@@ -145,6 +227,7 @@ class OperatorPrimitive(Primitive):
         flags: int = 0,
         carries: Operand | None = None,
         carry_out: bool = False,
+        items: int | None = None,
         constants: Mapping[str, int] | None = None,
         atomics: Mapping[str, tuple[str, str]] | None = None,
         features: tuple[str, ...] = (),
@@ -163,19 +246,20 @@ class OperatorPrimitive(Primitive):
             reads=reads,
             writes=writes,
             params={
-                "n": input.length,
+                "n": input.length if items is None else items,
                 **params,
                 "flags": flags,
-                "identity_bits": self._accumulator.identity_bits,
+                **self._accumulator.params,
                 **({} if self._fixed_order is None else {"zero": 0}),  # of lib/seal.wgsl
             },
             workgroups=workgroups,
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
-            context=self._context_for(shape, **context),
+            context=self._context_for(shape, flags, **context),
             atomics=atomics,
             trusted=self.op.builtin,
-            features=native + features,
+            features=tuple(dict.fromkeys(native + self._features_of(flags) + features)),
             sibling=sibling,
+            units=self._units(flags),
         )
 
     def _add_blocks(
@@ -190,7 +274,10 @@ class OperatorPrimitive(Primitive):
         split: tuple[int, int, int] | None = None,
         **more: Any,
     ) -> None:
-        """Add a kernel whose workgroups each process a block of tiles; `split` defaults to that of the shape."""
+        """Add a kernel whose workgroups each process a block of tiles; `split` defaults to that of the shape.
+
+        `items` is the number of items where the operand counts words.
+        """
         tiles, per_block, blocks = split if split is not None else block_split(input.length, shape)
         self._add(
             builder, label, shader, shape, input=input, output=output,
@@ -227,6 +314,40 @@ class OperatorPrimitive(Primitive):
                 split = tiles, each, -(-tiles // each)
             found.append(BlockWindow(window, split, blocks_of(found)))
         return found
+
+
+def check_float64(what: str, capabilities: Capabilities) -> None:
+    """Raise DatatypeError where a device does not compute with float64."""
+    missing = [name for name in FEATURES_OF_FLOAT64 if name not in capabilities.features]
+    if missing:
+        raise DatatypeError(
+            f"{what} of f64 needs the features {' and '.join(map(repr, missing))}, which the device of "
+            f"{capabilities.adapter!r} was not made with; request_device() asks for them where the adapter has them; "
+            f"otherwise compute in float32, x.astype(np.float32): compensated=True keeps sums accurate"
+        )
+
+
+def check_conversion(items: Datatype, results: Datatype) -> None:
+    """Raise where items of one datatype cannot be combined as another.
+
+    Raises
+    ------
+    DatatypeError
+        Floats are not combined as integers, and numbers of 64 bits as no floats but f64.
+    """
+    source, sink = items.dtype.kind, results.dtype.kind
+    if source == "f" and sink != "f":
+        why = "which has no fractions"
+    elif sink == "f" and items.itemsize_bytes == 8 and results.itemsize_bytes < 8:
+        why = "which would round every item"
+    elif sink == "b" and source != "b":
+        why = "which holds only 0 and 1"
+    else:
+        return
+    raise DatatypeError(
+        f"items of {items} are not combined as {results}, {why}; give another result_dtype=, or convert the items "
+        f"first, for example in numpy with x.astype(np.{results.numpy_name})"
+    )
 
 
 def block_split(n: int, shape: Shape) -> tuple[int, int, int]:

@@ -10,15 +10,15 @@ import wgpu
 
 from ..call_errors import explained
 from ..planning.builder import PlanBuilder
-from ..planning.kernel_constants import RAW_OUTPUT
-from ..planning.layout import Layout
+from ..planning.kernel_constants import RAW_INPUT, RAW_OUTPUT
+from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import SPIN_LIMIT, ChainedState
 from ..planning.plan import Copy, Plan, Work
 from ..planning.signature import Argument
 from ..tuning.options import ReduceTuning
 from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
-from ..types.datatype import ComputeDatatypeLike
+from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .registry import register
@@ -31,10 +31,11 @@ __all__ = ["Reduce"]
 class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine all items with an associative operator.
 
-    The result has the datatype of the input: integers wrap, while `numpy.sum` widens. An empty input gives the
-    operator's identity; an empty minimum or maximum raises. NaN propagates, and −0 is less than +0. The GPU may flush
-    denormals. Float results are reproducible on one device; `deterministic` and `compensated` give stronger
-    guarantees.
+    The result has the datatype of the input, unless `result_dtype` gives another: integers wrap, while `numpy.sum`
+    widens. Numbers of 8 bits to 64 bits and bool are taken; f64 needs the device's feature ``shader-f64``. An empty
+    input gives the operator's identity; an empty minimum or maximum raises. NaN propagates, and −0 is less than +0. The
+    GPU may flush denormals. Float results are reproducible on one device; `deterministic` and `compensated` give
+    stronger guarantees.
 
     Parameters
     ----------
@@ -42,6 +43,9 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     datatype : Datatype, str or numpy dtype, default "u32"
     op : BinOp or str, default Add
         A non-commutative operator keeps the order of the items.
+    result_dtype : Datatype, str or numpy dtype, optional
+        Of the results, and what items are combined as; by default that of the items. Items of 1 and 2 bytes are read
+        as such: a sum of uint8 as uint64 takes the time of the bytes.
     deterministic : bool, default False
         For floats: the same bits on every run and on every adapter that rounds according to IEEE 754, for any subgroup
         size. Integers, minima and maxima always have this property; the option does not affect them.
@@ -61,7 +65,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     Notes
     -----
     One dispatch: each workgroup combines a block of tiles, and the last one to finish combines the blocks' totals. No
-    workgroup waits for another. It reads 4 bytes per item. An input that is larger than a binding of the device, or a
+    workgroup waits for another. It reads each item once. An input that is larger than a binding of the device, or a
     `ChunkedArray`, takes one dispatch per window (``windows`` in ``plan.parameters``) and one that combines all totals.
 
     **Float sums** round. The result is within γ(h)·Σ|x| of the exact one, where γ(h) = h·u/(1 − h·u), u = 2⁻²⁴, and h
@@ -94,15 +98,19 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     """
 
     # Any overlap is allowed: the result is written after everything was read.
-    arguments = (Argument("input", chunked=True), Argument("output", is_output=True, length=1, overlap="any"))
+    arguments = (
+        Argument("input", chunked=True, any_shape=True),
+        Argument("output", is_output=True, datatype="result_datatype", length=1, overlap="any", any_shape=True),
+    )
 
     @explained(ReduceTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ComputeDatatypeLike = "u32",
+        datatype: ItemDatatypeLike = "u32",
         op: BinOpLike = Add,
         *,
+        result_dtype: ItemDatatypeLike | None = None,
         deterministic: bool = False,
         compensated: bool = False,
         tuning: ReduceTuning | None = None,
@@ -110,32 +118,39 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     ):
         self.tuning: ReduceTuning = ReduceTuning.of(tuning)
         super().__init__(
-            device, datatype, op, deterministic=deterministic, compensated=compensated,
+            device, datatype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
             subgroups=self.tuning.subgroups, capabilities=capabilities,
         )  # fmt: skip
         spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
         self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
         self._shapes = self._shapes_for("reduce", self.tuning)
 
+    def with_datatypes(self, items: Datatype, results: Datatype) -> Reduce:
+        """Return a reduction with the same options for items and results of other datatypes; itself for its own."""
+        if (items, results) == (self.datatype, self.result_datatype):
+            return self
+        return type(self)(
+            self._device, items, self.op, result_dtype=results,
+            deterministic=self._fixed_order is not None and not self.compensated, compensated=self.compensated,
+            tuning=self.tuning, capabilities=self.capabilities,
+        )  # fmt: skip
+
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: at most two dispatches; with several windows one each and one more."""
-        item_bytes = self.datatype.itemsize_bytes
-        operand, output = layout["input"], layout["output"]
+        item_bytes, result_bytes = self.datatype.itemsize_bytes, self.result_datatype.itemsize_bytes
         builder = PlanBuilder("reduce", layout, self.capabilities)
-        n = operand.length
+        n = layout["input"].length
         shape = self._shapes.at(n)
         windows = self._block_windows(layout, ["input"], shape)
         blocks = blocks_of(windows)
         if n == 0:
-            bits = self.datatype.bits(self.op.empty_result(self.datatype))
-            name = builder.constant("identity", (bits,))
-            builder.step(Copy(name, 0, output.buffer, output.first_byte, item_bytes))
+            self._plan_empty(builder, layout, shape)
         else:
             several = self._plan_windows if len(windows) > 1 else self._plan_plain
             plan = self._plan_compensated if self.compensated else several
             plan(builder, layout, shape, windows)
         return builder.build(
-            Work(n, n * item_bytes, item_bytes, max(0, n - 1)),
+            Work(n, n * item_bytes, result_bytes, max(0, n - 1)),
             {
                 "subgroups": str(self.mode),
                 "deterministic": self.deterministic,
@@ -149,9 +164,25 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             },
         )
 
+    def _plan_empty(self, builder: PlanBuilder, layout: Layout, shape: Shape) -> None:
+        """Write the result of no items."""
+        result, output = self.op.empty_result(self.result_datatype), layout["output"]
+        if self.result_datatype.itemsize_bytes >= 4:
+            words = self.result_datatype.words(result)
+            builder.step(Copy(builder.constant("identity", words), 0, output.buffer, output.first_byte, 4 * len(words)))
+            return
+        # Copies move whole words, of which others may have parts: combine no tiles.
+        nothing = Operand(
+            0, builder.constant("nothing", (0, 0, 0, 0)), size_bytes=16, item_bytes=layout["input"].item_bytes
+        )
+        self._add_blocks(builder, "reduce", "reduce_blocks.wgsl", shape, input=nothing, output=output, split=(0, 1, 1))
+
     def _plan_plain(self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]) -> None:
         (only,) = windows
-        operand, state = only.window.operands["input"], self._state.add_to(builder, only.blocks)
+        operand, state = (
+            only.window.operands["input"],
+            self._state.add_to(builder, only.blocks, words=self._accumulator.words),
+        )
         for each in (shape, *self._shapes.others(operand.length)):
             self._add_blocks(
                 builder, "reduce", "reduce.wgsl", each, input=operand, output=layout["output"],
@@ -160,15 +191,16 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
 
     def _plan_windows(self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]) -> None:
         """Write the totals of all blocks, window by window, and combine them as a single dispatch would."""
-        totals = builder.scratch("totals", blocks_of(windows))
+        words = self._accumulator.words
+        totals = builder.scratch("totals", words * blocks_of(windows))
         for each in windows:
             self._add_blocks(
                 builder, each.window.label("reduce"), "reduce_blocks.wgsl", shape, input=each.window.operands["input"],
-                output=each.of_blocks(totals), split=each.split, flags=RAW_OUTPUT,
+                output=each.of_blocks(totals, words), split=each.split, flags=RAW_OUTPUT,
             )  # fmt: skip
         self._add(
             builder, "combine", "reduce_totals.wgsl", shape, input=totals, output=layout["output"],
-            params={"blocks": totals.length}, workgroups=1,
+            params={"blocks": blocks_of(windows)}, workgroups=1, flags=RAW_INPUT,
         )  # fmt: skip
 
     def _plan_compensated(
@@ -181,10 +213,12 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:
-        """Return numpy's result for the same input, shape (1,), in the input's dtype."""
+        """Return numpy's result for the same input, shape (1,), in the dtype of the result."""
+        dtype = self.result_datatype.dtype
         if input.size == 0:
-            return np.array([self.op.empty_result(self.datatype)], dtype=input.dtype)
-        return np.array([fold(self.op, input)], dtype=input.dtype)
+            return np.array([self.op.empty_result(self.result_datatype)], dtype=dtype)
+        with np.errstate(over="ignore"):
+            return np.array([fold(self.op, input.astype(dtype))]).astype(dtype)
 
 
 def fold(op: BinOp, items: np.ndarray) -> Any:

@@ -24,7 +24,7 @@ from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
 from ..tuning.options import ScanTuning
 from ..tuning.shapes import Shape, look_back_tiles
 from ..types.capabilities import Capabilities
-from ..types.datatype import ComputeDatatypeLike
+from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .registry import register
@@ -46,8 +46,9 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
     operator's identity). The order of the items is kept, so the operator need not be commutative. Results have
-    the datatype of the input; integers wrap. NaN propagates from its position on, and −0 is less than +0 in min and
-    max. The GPU may flush denormals.
+    the datatype of the input, unless `result_dtype` gives another; integers wrap. Numbers of 8 bits to 64 bits and bool
+    are taken; f64 needs the device's feature ``shader-f64``. NaN propagates from its position on, and −0 is less than
+    +0 in min and max. The GPU may flush denormals.
 
     Parameters
     ----------
@@ -55,6 +56,9 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     datatype : Datatype, str or numpy dtype, default "u32"
     op : BinOp or str, default Add
     kind : {"inclusive", "exclusive"}
+    result_dtype : Datatype, str or numpy dtype, optional
+        Of the results, and what items are combined as; by default that of the items. Items of 1 and 2 bytes are read
+        as such: a sum of uint8 as uint64 takes the time of the bytes.
     strategy : {"auto", "reduce_then_scan", "lookback"}, optional
         ``"lookback"`` reads and writes each item once, in one dispatch: a chained scan with decoupled look-back and
         fallback. ``"reduce_then_scan"`` reads each item twice, in three dispatches, and no workgroup ever waits for
@@ -109,19 +113,24 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     array([0, 1, 2, 3, 4], dtype=uint32)
     """
 
+    _writes_all = True
     arguments = (
         Argument("input", chunked=True),
-        Argument("output", is_output=True, length=SameAs("input"), overlap="same view", chunked=True),
-    )
+        Argument(
+            "output", is_output=True, datatype="result_datatype", length=SameAs("input"), overlap="same view",
+            chunked=True,
+        ),
+    )  # fmt: skip
 
     @explained(ScanTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ComputeDatatypeLike = "u32",
+        datatype: ItemDatatypeLike = "u32",
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
+        result_dtype: ItemDatatypeLike | None = None,
         strategy: Literal["auto", "reduce_then_scan", "lookback"] | None = None,
         deterministic: bool = False,
         compensated: bool = False,
@@ -130,7 +139,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     ):
         self.tuning: ScanTuning = ScanTuning.of(tuning)
         super().__init__(
-            device, datatype, op, deterministic=deterministic, compensated=compensated,
+            device, datatype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
             subgroups=self.tuning.subgroups, capabilities=capabilities,
         )  # fmt: skip
         _check("kind", kind, _KINDS)
@@ -171,10 +180,13 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     @cached_property
     def inclusive(self) -> Scan:
         """The inclusive scan with the same options: itself, if it is one."""
-        if self.kind == "inclusive":
-            return self
+        return self if self.kind == "inclusive" else self.inclusive_of(self.datatype, self.result_datatype)
+
+    def inclusive_of(self, items: Datatype, results: Datatype) -> Scan:
+        """Return an inclusive scan with the same options for items and results of these datatypes."""
         return type(self)(
-            self._device, self.datatype, self.op, strategy=self._requested if self._fixed_order is None else None,
+            self._device, items, self.op, result_dtype=results,
+            strategy=self._requested if self._fixed_order is None else None,
             deterministic=self._fixed_order is not None, compensated=self.compensated, tuning=self.tuning,
             capabilities=self.capabilities,
         )  # fmt: skip
@@ -200,6 +212,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back); more in windows."""
         operand = layout["input"]
         n, item_bytes = operand.length, self.datatype.itemsize_bytes
+        result_bytes = self.result_datatype.itemsize_bytes
         builder = PlanBuilder("scan", layout, self.capabilities)
         strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
         parameters: dict[str, Any] = {
@@ -213,33 +226,35 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             parameters |= self._plan_lookback(builder, layout)
         elif n:
             parameters |= (self._plan_compensated if self.compensated else self._plan_blocks)(builder, layout)
-        return builder.build(Work(n, n * item_bytes, n * item_bytes, max(0, n - 1)), parameters)
+        return builder.build(Work(n, n * item_bytes, n * result_bytes, max(0, n - 1)), parameters)
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         shape = self._blocks_shapes.at(layout["input"].length)
         windows = self._block_windows(layout, ["input", "output"], shape)
         blocks = blocks_of(windows)
-        carries, totals = builder.scratch("carries", blocks), builder.scratch("totals", blocks)
-        no_carries = builder.scratch("no_carries", 1)
+        words = self._accumulator.words
+        carries, totals = builder.scratch("carries", words * blocks), builder.scratch("totals", words * blocks)
+        no_carries = builder.scratch("no_carries", words)
         for each in (shape, *self._blocks_shapes.others(layout["input"].length)):
             sibling = each != shape
             # A single block needs no totals, but longer inputs do.
             for part in windows[:1] if sibling else windows:
                 self._add_blocks(
                     builder, part.window.label("reduce blocks"), "reduce_blocks.wgsl", each, split=part.split,
-                    input=part.window.operands["input"], output=part.of_blocks(totals), flags=RAW_OUTPUT,
+                    input=part.window.operands["input"], output=part.of_blocks(totals, words), flags=RAW_OUTPUT,
                     sibling=sibling or blocks == 1,
                 )  # fmt: skip
             tiles = -(-blocks // each.tile_items)
             self._add_blocks(
-                builder, "scan totals", "scan.wgsl", each, exclusive=True, split=(tiles, tiles, 1), input=totals,
-                output=carries, flags=RAW_INPUT | RAW_OUTPUT, carries=no_carries, sibling=sibling or blocks == 1,
+                builder, "scan totals", "scan.wgsl", each, exclusive=True, split=(tiles, tiles, 1), items=blocks,
+                input=totals, output=carries, flags=RAW_INPUT | RAW_OUTPUT, carries=no_carries,
+                sibling=sibling or blocks == 1,
             )  # fmt: skip
             for part in windows[:1] if sibling else windows:
                 self._add_blocks(
                     builder, part.window.label("scan blocks" if blocks > 1 else "scan"), "scan.wgsl", each,
                     split=part.split, input=part.window.operands["input"], output=part.window.operands["output"],
-                    exclusive=self.kind == "exclusive", carries=part.of_blocks(carries),
+                    exclusive=self.kind == "exclusive", carries=part.of_blocks(carries, words),
                     flags=HAS_CARRY if blocks > 1 else 0, sibling=sibling,
                 )  # fmt: skip
         return self._blocks_parameters(shape, windows)
@@ -288,11 +303,12 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             )
         look = look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
         carried = len(windows) > 1
-        carries = builder.scratch("carries", len(windows) + 1)
+        words = self._accumulator.words
+        carries = builder.scratch("carries", words * (len(windows) + 1))
         for window, count in zip(windows, tiles, strict=True):
-            state = self._state.add_to(builder, count, f"_{window.index}" if carried else "")
+            state = self._state.add_to(builder, count, f"_{window.index}" if carried else "", words=words)
             if carried:  # reads the total of all earlier windows, writes the total up to the end of this one
-                state["carries"] = replace(carries, offset=window.index, length=2).by_words()
+                state["carries"] = replace(carries, offset=words * window.index, length=2 * words).by_words()
             for each in (shape, *(() if carried else self._lookback_shapes.others(n))):
                 self._add(
                     builder, window.label("scan"), "scan_lookback.wgsl", each, **window.operands,
@@ -312,11 +328,12 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         }
 
     def reference(self, input: np.ndarray) -> np.ndarray:
-        """Return numpy's result for the same input, in the input's dtype."""
-        inclusive = prefixes(self.op, input)
+        """Return numpy's result for the same input, in the dtype of the result."""
+        with np.errstate(over="ignore"):
+            inclusive = prefixes(self.op, input.astype(self.result_datatype.dtype))
         if self.kind == "inclusive" or input.size == 0:
             return inclusive
-        first = np.array([self.op.identity_for(self.datatype)], dtype=input.dtype)
+        first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)
         return np.concatenate([first, inclusive[:-1]])
 
 

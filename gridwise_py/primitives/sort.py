@@ -25,7 +25,7 @@ from ..tuning.sort_shapes import sort_shapes_for
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import (
     DATATYPES,
-    STORAGE_DATATYPES,
+    KEY_DATATYPES,
     VALUE_DATATYPES,
     Datatype,
     KeyDatatypeLike,
@@ -57,7 +57,7 @@ class Roles(NamedTuple):
 class SortPrimitive(Primitive):
     """Base of all sorts; see `Sort`."""
 
-    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+    datatypes: ClassVar[Mapping[str, Datatype]] = KEY_DATATYPES
     _roles: ClassVar[Roles]
     _faults: ClassVar[Faults] = HEALTHY
 

@@ -50,6 +50,7 @@ _USEFUL_FEATURES = (
     "timestamp-query-inside-passes",
     "subgroup",
     "subgroup-barrier",
+    "shader-f64",
     "shader-int64",
     "shader-int64-atomic-min-max",
     "shader-int64-atomic-all-ops",

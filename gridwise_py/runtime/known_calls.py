@@ -17,7 +17,7 @@ from ..planning.plan import Plan
 from ..planning.signature import Signature, UpTo
 from ..types.datatype import Datatype
 from .arguments import ParsedCall, counted
-from .array import Array, new_array
+from .array import Array, kept_shape, new_array
 from .chunked_array import Items
 from .context import DeviceContext
 from .executor import BoundPlan, BufferRange, Executor
@@ -34,6 +34,7 @@ class _Made(NamedTuple):
     datatype: Datatype
     label: str
     size: BlockSize
+    shape: tuple[int, ...] | None
 
 
 class _Place(NamedTuple):
@@ -66,7 +67,14 @@ class KnownCall:
         sources = {name: name if name in parsed.given else signature.arguments[name].replaces for name in parsed.arrays}
         self._replaced = tuple((name, source) for name, source in sources.items() if source not in (None, name))
         self._made = tuple(
-            _Made(name, array.size, array.datatype, array.lease.label, memory.size_for(array.lease.buffer.size))
+            _Made(
+                name,
+                array.size,
+                array.datatype,
+                array.lease.label,
+                memory.size_for(array.lease.buffer.size),
+                kept_shape(array.shape),
+            )
             for name, array in parsed.arrays.items()
             if isinstance(array, Array) and sources[name] is None
         )
@@ -123,12 +131,12 @@ class KnownCall:
         """Return the call with new outputs, as `parse` would."""
         observer = context.observer
         made: dict[str, Items] = {}
-        for name, length, datatype, label, size in self._made:
+        for name, length, datatype, label, size, shape in self._made:
             lease = size.reuse(label) if observer is None else None
             if lease is None:
-                made[name] = new_array(context, length, datatype, label, size=size)
+                made[name] = new_array(context, length, datatype, label, size=size, shape=shape)
             else:
-                made[name] = Array.on(lease, datatype, length, device)
+                made[name] = Array.on(lease, datatype, length, device, 0, None, shape)
         if self._is_plain:
             return ParsedCall(key, cast(Any, arrays), {**arrays, **made}, made, {}, self.layout, {}, self.in_place)
         signature = self._signature

@@ -19,9 +19,9 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..types.capabilities import Capabilities
-from ..types.datatype import Datatype
+from ..types.datatype import STORAGE_DATATYPES, Datatype
 from ..types.operator_base import Operator
-from ..types.operators import BinOp, operator_context
+from ..types.operators import BinOp, memory_context, operator_context
 from ..types.unary_operators import UnaryOp, ulps_of, unary_context
 from .context import context_of
 from .executor import BufferRange
@@ -35,6 +35,9 @@ _OTHER: dict[str, tuple[float, ...]] = {
     "u32": (255, 65539, 2**31 - 1, 2**31 + 5, 2**32 - 1),
     "i32": (-1, -5, 65539, 2**31 - 1, -(2**31)),
     "f32": (0.5, -1.0, -2.5, 1e-3, 65539.0, 1e15, -1e15),
+    "u64": (255, 65539, 2**32 - 1, 2**32, 2**32 + 5, 2**63 + 7, 2**64 - 1),
+    "i64": (-1, -5, 65539, 2**32 - 1, 2**33 + 1, 2**63 - 1, -(2**63)),
+    "f64": (0.5, -1.0, -2.5, 1e-3, 65539.0, 1e15, -1e15),
 }
 # Of floats: what the twin may lose by rounding, and what WGSL's built-in functions may be off by.
 _ROUNDING = 1e-4
@@ -114,6 +117,7 @@ def check_operator(op: BinOp | UnaryOp, datatype: Datatype, device: wgpu.GPUDevi
     """
     if op.builtin or op.check is False:
         return
+    datatype = STORAGE_DATATYPES[datatype.computed_as]
     trial = _lawful(op, datatype) if isinstance(op, BinOp) else _item_trial(op, datatype)
     if device is None:
         return
@@ -196,14 +200,17 @@ def _check_grouping(trial: _PairTrial, values: np.ndarray, kind: type[Exception]
 
 def check_plan(op: BinOp, datatype: Datatype, capabilities: Capabilities, n: int) -> Plan:
     """Return the plan that combines n pairs of items, n being a multiple of 4; see shaders/operator_check.wgsl."""
-    layout = Layout.separate(a=n, b=n, output=2 * n)
+    size, names = datatype.itemsize_bytes, ("a", "b", "output")
+    layout = Layout.separate(dict.fromkeys(names, size), a=n, b=n, output=2 * n)
     builder = PlanBuilder("operator_check", layout, capabilities)
+    wide = size == 8
+    memory = memory_context(datatype) if wide else None
     builder.kernel(
         "operator_check", "operator_check.wgsl",
         reads={"a": layout["a"], "b": layout["b"]}, writes={"output": layout["output"]},
-        params={"n": n, "identity_bits": op.accumulator(datatype).identity_bits},
-        context=operator_context(op, datatype, capabilities.subgroup_mode(False)),
-        workgroups=-(-n // 256), constants={}, trusted=False,
+        params={"n": n, **op.accumulator(datatype).params},
+        context=operator_context(op, datatype, capabilities.subgroup_mode(False), source=memory, sink=memory),
+        workgroups=-(-n // 256), constants={}, trusted=False, units=dict.fromkeys(names, 4 * size) if wide else None,
     )  # fmt: skip
     return builder.build(Work(n, 0, 0), {})
 

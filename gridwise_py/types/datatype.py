@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import DatatypeError
 
 __all__ = [
-    "DATATYPES", "MATMUL_DATATYPES", "STORAGE_DATATYPES", "VALUE_DATATYPES", "ComputeDatatypeLike", "Datatype",
-    "KeyDatatypeLike", "MatMulDatatypeLike", "ValueDatatypeLike", "as_datatype",
+    "DATATYPES", "KEY_DATATYPES", "MATMUL_DATATYPES", "STORAGE_DATATYPES", "VALUE_DATATYPES", "ComputeDatatypeLike",
+    "Datatype", "ItemDatatypeLike", "KeyDatatypeLike", "MatMulDatatypeLike", "ValueDatatypeLike", "as_datatype",
 ]  # fmt: skip
 
 
@@ -23,12 +23,13 @@ class Datatype:
     Attributes
     ----------
     name : str
-        ``"u32"``, ``"i32"``, ``"f32"``, ``"u64"``, ``"i64"``, ``"f64"``, ``"f16"``.
+        ``"u32"``, ``"i32"``, ``"f32"``, ``"u64"``, ``"i64"``, ``"f64"``, ``"f16"``, ``"u16"``, ``"i16"``, ``"u8"``,
+        ``"i8"``, ``"bool"``.
     numpy_name : str
         Name of the numpy dtype, ``"uint32"`` and so on.
     wgsl : str
-        The WGSL type that kernels compute with; for 8 bytes that of the two words as which they move them. f16 is
-        computed with as f32.
+        The WGSL type that kernels compute with; for 8 bytes that of two words, the low one first. Items of less than
+        4 bytes are computed with in the type of 4 bytes of their kind.
     feature : str or None
         The wgpu feature that a device must have, if any.
     """
@@ -51,15 +52,24 @@ class Datatype:
     @property
     def lowest(self) -> Any:
         """The value that is the identity of max: −inf for floats."""
+        if self.dtype.kind == "b":
+            return 0
         return -np.inf if self.dtype.kind == "f" else int(np.iinfo(self.dtype).min)
 
     @property
     def highest(self) -> Any:
         """The value that is the identity of min: +inf for floats."""
+        if self.dtype.kind == "b":
+            return 1
         return np.inf if self.dtype.kind == "f" else int(np.iinfo(self.dtype).max)
 
-    def bits(self, value: Any) -> int:
-        """Return the 32 bits of `value` in this datatype, as an unsigned integer.
+    @property
+    def computed_as(self) -> str:
+        """The name of the datatype that kernels compute with: of 4 or 8 bytes."""
+        return self.name if self.itemsize_bytes >= 4 else {"f": "f32", "i": "i32"}.get(self.dtype.kind, "u32")
+
+    def words(self, value: Any) -> tuple[int, ...]:
+        """Return the 32-bit words of `value` as kernels compute with it: one or two, the low one first.
 
         Raises
         ------
@@ -67,7 +77,9 @@ class Datatype:
             If `value` is not a number of this datatype.
         """
         try:
-            return int(np.array(value, dtype=self.dtype).reshape(()).view(np.uint32))
+            item = np.array(value, dtype=self.dtype).reshape(1)
+            wide = item.astype(np.dtype(STORAGE_DATATYPES[self.computed_as].numpy_name))
+            return tuple(wide.view(np.uint32).tolist())
         except (OverflowError, ValueError, TypeError) as error:
             raise DatatypeError(f"{value!r} is not a value of datatype {self.name}: {error}") from error
 
@@ -95,20 +107,37 @@ VALUE_DATATYPES: dict[str, Datatype] = DATATYPES | {
 _F16 = Datatype("f16", "float16", "f32")
 #: What matrix products take.
 MATMUL_DATATYPES: dict[str, Datatype] = {d.name: d for d in (DATATYPES["f32"], _F16)}
-#: What arrays can hold, and sorts take as keys: all of these.
-STORAGE_DATATYPES: dict[str, Datatype] = VALUE_DATATYPES | {_F16.name: _F16}
+#: What sorts take as keys.
+KEY_DATATYPES: dict[str, Datatype] = VALUE_DATATYPES | {_F16.name: _F16}
+#: What arrays can hold, and reductions and scans take: all of these.
+STORAGE_DATATYPES: dict[str, Datatype] = KEY_DATATYPES | {
+    d.name: d
+    for d in (
+        Datatype("u16", "uint16", "u32"),
+        Datatype("i16", "int16", "i32"),
+        Datatype("u8", "uint8", "u32"),
+        Datatype("i8", "int8", "i32"),
+        Datatype("bool", "bool", "u32"),
+    )
+}
 
 # What callers may write for a datatype. Literal names let a type checker find the wrong ones.
 _ComputeName: TypeAlias = Literal["u32", "i32", "f32", "uint32", "int32", "float32"]
 _ValueName: TypeAlias = _ComputeName | Literal["u64", "i64", "f64", "uint64", "int64", "float64"]
 _ComputeScalar: TypeAlias = type[np.uint32] | type[np.int32] | type[np.float32]
 _ValueScalar: TypeAlias = _ComputeScalar | type[np.uint64] | type[np.int64] | type[np.float64]
-#: What kernels compute with: reductions, scans, vector add, copies.
+#: What vector add, maps and copies take.
 ComputeDatatypeLike: TypeAlias = Datatype | np.dtype[Any] | _ComputeName | _ComputeScalar
 #: What sorts move along with keys.
 ValueDatatypeLike: TypeAlias = Datatype | np.dtype[Any] | _ValueName | _ValueScalar
-#: What sorts take as keys, and arrays hold.
+#: What sorts take as keys.
 KeyDatatypeLike: TypeAlias = ValueDatatypeLike | Literal["f16", "float16"] | type[np.float16]
+#: What arrays hold, and reductions and scans take.
+ItemDatatypeLike: TypeAlias = (
+    KeyDatatypeLike
+    | Literal["u16", "i16", "u8", "i8", "bool", "uint16", "int16", "uint8", "int8"]
+    | type[np.uint16] | type[np.int16] | type[np.uint8] | type[np.int8] | type[np.bool_] | type[bool]
+)  # fmt: skip
 #: What matrix products take.
 MatMulDatatypeLike: TypeAlias = (
     Datatype | np.dtype[Any] | Literal["f32", "f16", "float32", "float16"] | type[np.float32] | type[np.float16]

@@ -14,7 +14,10 @@ from .datatype import Datatype
 from .operator_base import Operator, text_context
 from .operator_text import BINARY, TextForm, check_builtin_name
 
-__all__ = ["Accumulator", "Add", "BinOp", "BinOpLike", "Max", "Min", "Multiply", "as_binop", "operator_context"]
+__all__ = [
+    "Accumulator", "Add", "BinOp", "BinOpLike", "Max", "Min", "Multiply", "as_binop", "memory_context",
+    "operator_context",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -27,20 +30,35 @@ class Accumulator:
     that there is no NaN, so this is the only portable way to numpy's semantics; integer minimum also is
     what subgroup hardware is fastest at.
 
+    Numbers of 64 bits are two words, the low one first, and their minimum and maximum hold ordered keys of all kinds.
+
     Attributes
     ----------
     wgsl : str
         WGSL type of an accumulator.
+    number : str
+        Name of the datatype that is computed with, of 4 or 8 bytes.
     key : str or None
         ``"min"`` or ``"max"`` where ordered keys are used.
-    identity_bits : int
-        The accumulator's identity, as 32 bits. Travels in the parameters, since Tint refuses a constant
-        infinity.
+    identity_words : tuple of int
+        The accumulator's identity. Travels in the parameters, since Tint refuses a constant infinity.
     """
 
     wgsl: str
+    number: str
     key: str | None
-    identity_bits: int
+    identity_words: tuple[int, ...]
+
+    @property
+    def words(self) -> int:
+        """Number of words."""
+        return len(self.identity_words)
+
+    @property
+    def params(self) -> dict[str, int]:
+        """The identity, as fields of `Params`."""
+        names = ["identity_bits", *(f"identity_bits_{k}" for k in range(1, self.words))]
+        return dict(zip(names, self.identity_words, strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,11 +177,26 @@ class BinOp(Operator):
         return self.identity_for(datatype)
 
     def accumulator(self, datatype: Datatype) -> Accumulator:
-        """How items of `datatype` are held while they are combined."""
-        bits = datatype.bits(self.identity_for(datatype))
-        if self.key is not None and datatype.dtype.kind == "f":
-            return Accumulator("u32", self.key, bits ^ (0xFFFFFFFF if bits >> 31 else 0x80000000))
-        return Accumulator(datatype.wgsl, None, bits)
+        """How results of `datatype` are held while they are combined."""
+        words = datatype.words(self.identity_for(datatype))
+        kind, number = datatype.dtype.kind, datatype.computed_as
+        if self.key is not None and (kind == "f" or len(words) == 2):
+            return Accumulator(_WGSL[len(words)], number, self.key, _ordered(kind, words))
+        return Accumulator(_WGSL[2] if len(words) == 2 else datatype.wgsl, number, None, words)
+
+
+_WGSL = {1: "u32", 2: "vec2<u32>"}
+_SIGN = 0x80000000
+
+
+def _ordered(kind: str, words: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the ordered key of a number that is no NaN."""
+    *low, high = words
+    if kind == "u":
+        return words
+    if kind == "i" or not high >> 31:
+        return (*low, high ^ _SIGN)
+    return tuple(word ^ 0xFFFFFFFF for word in words)
 
 
 def _highest(datatype: Datatype) -> Any:
@@ -202,19 +235,77 @@ def as_binop(value: BinOp | str) -> BinOp:
     return BinOp.find(value)
 
 
-def operator_context(op: BinOp, datatype: Datatype, mode: SubgroupMode, *, fixed_order: bool = False) -> dict[str, Any]:
-    """Return what lib/operator.wgsl, lib/subgroup.wgsl and lib/workgroup.wgsl need to know."""
+def operator_context(
+    op: BinOp,
+    datatype: Datatype,
+    mode: SubgroupMode,
+    *,
+    fixed_order: bool = False,
+    source: Mapping[str, Any] | None = None,
+    sink: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return what lib/operator.wgsl, lib/subgroup.wgsl and lib/workgroup.wgsl need to know.
+
+    Parameters
+    ----------
+    op : BinOp
+    datatype : Datatype
+        Of the results.
+    mode : SubgroupMode
+    fixed_order : bool
+    source, sink : mapping, optional
+        What items and results are in memory (see `memory_context`); left out where both are `datatype`, of 4 bytes.
+    """
     acc = op.accumulator(datatype)
-    return {
-        "datatype": datatype.wgsl,
+    text = text_context(op, datatype, acc.wgsl)
+    one_word = acc.words == 1
+    if not one_word and op.builtin:
+        text = {"expression": f"wide_{op.name}(a, b)", "wgsl": None}
+    reduce = op.subgroup_reduce if one_word else None
+    exclusive_scan = op.subgroup_exclusive_scan if one_word else None
+    own = {
+        "suffix": "", "type": "Acc", "combine": "combine", "identity": "identity()", "subgroup_reduce": reduce,
+        "subgroup_exclusive_scan": exclusive_scan,
+    }  # fmt: skip
+    local = _local_sums(op, acc, source)
+    context = {
+        "datatype": acc.wgsl if not one_word else datatype.wgsl,
         "op": {
-            **text_context(op, datatype, acc.wgsl),
+            **text,
             "commutative": op.commutative,
-            "subgroup_reduce": op.subgroup_reduce,
-            "subgroup_exclusive_scan": op.subgroup_exclusive_scan,
+            "subgroup_reduce": reduce,
+            "subgroup_exclusive_scan": exclusive_scan,
         },
-        "acc": {"wgsl": acc.wgsl, "key": acc.key},
+        # What is combined within a tile, and last, between tiles.
+        "kinds": [own] if local is None else [local, {**own, "suffix": "_acc"}],
+        "local": local is not None,
+        "acc": {
+            "wgsl": acc.wgsl, "key": acc.key, "words": acc.words, "number": acc.number, "order": datatype.dtype.kind,
+            "bytes": datatype.itemsize_bytes,
+        },
         "subgroups": mode.kind,
         "emulated_size": mode.size,
         "fixed_order": fixed_order,
-    }
+    }  # fmt: skip
+    return context if source is None else {**context, "source": source, "sink": sink}
+
+
+def _local_sums(op: BinOp, acc: Accumulator, source: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return how a tile's items are added in 32 bits, where 64 bits are needed only between tiles.
+
+    A tile of at most 2¹⁶ items of at most 16 bits has a sum of at most 32 bits.
+    """
+    small = source is not None and source["kind"] in "biu" and source["bytes"] <= 2
+    if op != Add or acc.number not in ("u64", "i64") or not small:
+        return None
+    return {
+        "suffix": "", "type": "Local", "combine": "local_combine", "identity": "Local()",
+        "subgroup_reduce": op.subgroup_reduce, "subgroup_exclusive_scan": op.subgroup_exclusive_scan,
+    }  # fmt: skip
+
+
+def memory_context(datatype: Datatype | None) -> dict[str, Any]:
+    """Return what lib/convert.wgsl needs to know of items in memory; None for accumulators of another kernel."""
+    if datatype is None:
+        return {"name": "accumulators", "kind": "raw", "bytes": 4}
+    return {"name": datatype.name, "kind": datatype.dtype.kind, "bytes": datatype.itemsize_bytes}

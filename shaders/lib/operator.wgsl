@@ -2,32 +2,58 @@
 alias T = {{ datatype }};
 alias Acc = {{ acc.wgsl }};
 
+//$ if acc.words == 1
+alias Quad = vec4<Acc>;
+fn quad_of(x: Acc) -> Quad { return vec4<Acc>(x); }
+//$ else
+// The words of an accumulator are a vector, so that they are shuffled and selected as one value.
+struct Quad { x: Acc, y: Acc, z: Acc, w: Acc }
+fn quad_of(x: Acc) -> Quad { return Quad(x, x, x, x); }
+//$ include "lib/wide.wgsl"
+//$ endif
 //$ if fixed_order
 //$ include "lib/seal.wgsl"
 //$ endif
-//$ if op.expression and fixed_order
+//$ if op.expression and fixed_order and acc.words == 1
 fn combine(a: Acc, b: Acc) -> Acc { return seal({{ op.expression }}); }
 fn combine4(a: vec4<Acc>, b: vec4<Acc>) -> vec4<Acc> { return seal4({{ op.expression }}); }
 //$ elif op.expression
 fn combine(a: Acc, b: Acc) -> Acc { return {{ op.expression }}; }
-fn combine4(a: vec4<Acc>, b: vec4<Acc>) -> vec4<Acc> { return {{ op.expression }}; }
+//$ if acc.words == 1
+fn combine4(a: Quad, b: Quad) -> Quad { return {{ op.expression }}; }
+//$ endif
 //$ else
 // ---- the user's text
 {{ op.wgsl }}
 // ---- end of the user's text
-fn combine4(a: vec4<Acc>, b: vec4<Acc>) -> vec4<Acc> {
-  return vec4<Acc>(combine(a.x, b.x), combine(a.y, b.y), combine(a.z, b.z), combine(a.w, b.w));
+//$ endif
+//$ if not op.expression or acc.words > 1
+fn combine4(a: Quad, b: Quad) -> Quad {
+  return Quad(combine(a.x, b.x), combine(a.y, b.y), combine(a.z, b.z), combine(a.w, b.w));
 }
 //$ endif
 
+//$ if acc.words == 1
 // From the parameters, because a constant infinity is an error in Tint.
 fn identity() -> Acc { return bitcast<Acc>(params.identity_bits); }
 
 // An accumulator as bits, for scratch memory.
 fn pack(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn unpack(word: u32) -> Acc { return bitcast<Acc>(word); }
+//$ else
+fn identity() -> Acc {
+  return Acc(
+    params.identity_bits,
+//$ for k in range(1, acc.words)
+    params.identity_bits_{{ k }},
+//$ endfor
+  );
+}
+//$ endif
 
-//$ if acc.key
+//$ if source is defined
+//$ include "lib/convert.wgsl"
+//$ elif acc.key
 // Ordered keys: their unsigned order equals the order of the floats, −0 below +0. A NaN gets the key that wins.
 fn lift(word: u32) -> Acc {
   let key = word ^ select(0x80000000u, 0xffffffffu, (word >> 31u) == 1u);
@@ -51,4 +77,13 @@ fn lower4(x: vec4<Acc>) -> vec4<u32> { return vec4<u32>(settled(x.x), settled(x.
 fn lower(x: Acc) -> u32 { return bitcast<u32>(x); }
 fn lower4(x: vec4<Acc>) -> vec4<u32> { return bitcast<vec4<u32>>(x); }
 //$ endif
+//$ endif
+//$ if local
+// Within a tile small integers are added in 32 bits, which hold the sum of 2¹⁶ items.
+alias Local = Number;
+alias LocalQuad = vec4<Local>;
+fn local_combine(a: Local, b: Local) -> Local { return a + b; }
+fn local_combine4(a: LocalQuad, b: LocalQuad) -> LocalQuad { return a + b; }
+fn global_of(x: Local) -> Acc { return widened(x); }
+fn global4_of(x: LocalQuad) -> Quad { return Quad(widened(x.x), widened(x.y), widened(x.z), widened(x.w)); }
 //$ endif

@@ -4,14 +4,23 @@ fn block_total(block: u32) -> Acc {
   let end = min(first + params.tiles_per_block, params.tiles);
 //$ if op.commutative
   // The order does not matter, so every invocation keeps four separate sums until the end.
-  var sums = vec4<Acc>(identity());
+  var sums = quad_of(identity());
   for (var tile = first; tile < end; tile++) {
     tile_load(tile);
+//$ if local
+    var here = tile_items[0];
+//$ for r in range(1, vecs)
+    here = local_combine4(here, tile_items[{{ r }}]);
+//$ endfor
+    sums = combine4(sums, global4_of(here));
+//$ else
 //$ for r in range(vecs)
     sums = combine4(sums, tile_items[{{ r }}]);
 //$ endfor
+//$ endif
   }
-  return wg_scan(sg_reduce(combine(combine(sums.x, sums.y), combine(sums.z, sums.w)))).total;
+//$ set of = kinds[-1].suffix
+  return wg_scan{{ of }}(sg_reduce{{ of }}(combine(combine(sums.x, sums.y), combine(sums.z, sums.w)))).total;
 //$ else
   var total = identity();
   for (var tile = first; tile < end; tile++) { total = combine(total, tile_total(tile)); }

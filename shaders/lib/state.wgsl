@@ -12,11 +12,54 @@ const INCLUSIVE: u32 = 2u;  // the total of all tiles up to this one
 
 //$ include "lib/control.wgsl"
 
+//$ set words = acc.words if acc is defined else 1
+//$ if words > 1
+// An accumulator of several words has such a word, or pair, for each. All have the tag; while tags differ, the accumulator is
+// being written and counts as unpublished. A tile publishes one value for each tag, so equal tags mean one value.
+//$ endif
 struct Published { flag: u32, value: Acc }
 
 fn state_tag(flag: u32) -> u32 { return (epoch << 2u) | flag; }
 
+//$ if words > 1
+fn state_publish(tile: u32, flag: u32, value: Acc) {
+  if (stalls(tile)) { return; }
+//$ for k in range(words)
 //$ if state == "u64"
+  atomicStore(&states[{{ words }}u * tile + {{ k }}u], (u64(state_tag(flag)) << 32u) | u64(value[{{ k }}]));
+//$ else
+  atomicStore(&states[{{ 2 * words }}u * tile + {{ 2 * k }}u], (state_tag(flag) << 16u) | (value[{{ k }}] & 0xffffu));
+  atomicStore(&states[{{ 2 * words }}u * tile + {{ 2 * k + 1 }}u], (state_tag(flag) << 16u) | (value[{{ k }}] >> 16u));
+//$ endif
+//$ endfor
+}
+fn state_poll(tile: u32) -> Published {
+//$ set parts = words if state == "u64" else 2 * words
+//$ for k in range(parts)
+//$ set place = "&states[%du * tile + %du]" % (parts, k)
+//$ if read_by_rmw
+  let word_{{ k }} = atomicOr({{ place }}, {{ "0lu" if state == "u64" else "0u" }});
+//$ else
+  let word_{{ k }} = atomicLoad({{ place }});
+//$ endif
+  let tag_{{ k }} = {{ "u32(word_%d >> 32u)" % k if state == "u64" else "word_%d >> 16u" % k }};
+//$ endfor
+  let ready = (tag_0 >> 2u) == epoch
+//$ for k in range(1, parts)
+    && tag_{{ k }} == tag_0
+//$ endfor
+  ;
+  return Published(select(EMPTY, tag_0 & 3u, ready), Acc(
+//$ for k in range(words)
+//$ if state == "u64"
+    u32(word_{{ k }} & 0xfffffffflu),
+//$ else
+    (word_{{ 2 * k }} & 0xffffu) | (word_{{ 2 * k + 1 }} << 16u),
+//$ endif
+//$ endfor
+  ));
+}
+//$ elif state == "u64"
 fn state_publish(tile: u32, flag: u32, value: Acc) {
   if (stalls(tile)) { return; }
   atomicStore(&states[tile], (u64(state_tag(flag)) << 32u) | u64(pack(value)));

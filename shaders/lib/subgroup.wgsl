@@ -23,7 +23,9 @@ var<private> sg_lane: u32;
 var<private> sg_id: u32;
 var<private> sg_count: u32;
 
-struct SubgroupScan { exclusive: Acc, inclusive: Acc }
+//$ for kind in kinds
+struct SubgroupScan{{ kind.suffix }} { exclusive: {{ kind.type }}, inclusive: {{ kind.type }} }
+//$ endfor
 
 // The first lane of the subgroup that looks back. It need not be invocation 0.
 fn is_leader() -> bool { return sg_id == 0u && sg_lane == 0u; }
@@ -36,34 +38,37 @@ fn enter(lanes: Lanes) {
   sg_id = lanes.id;
   sg_count = lanes.count;
 }
-fn sg_last(x: Acc) -> Acc { return subgroupShuffle(x, sg_size - 1u); }
-//$ if op.subgroup_exclusive_scan
-fn sg_scan(x: Acc) -> SubgroupScan {
-  let exclusive = {{ op.subgroup_exclusive_scan }}(x);
-  return SubgroupScan(exclusive, combine(exclusive, x));
+//$ for kind in kinds
+//$ set T, of, e = kind.type, kind.suffix, kind.identity
+fn sg_last{{ of }}(x: {{ T }}) -> {{ T }} { return subgroupShuffle(x, sg_size - 1u); }
+//$ if kind.subgroup_exclusive_scan
+fn sg_scan{{ of }}(x: {{ T }}) -> SubgroupScan{{ of }} {
+  let exclusive = {{ kind.subgroup_exclusive_scan }}(x);
+  return SubgroupScan{{ of }}(exclusive, {{ kind.combine }}(exclusive, x));
 }
 //$ else
-fn sg_scan(x: Acc) -> SubgroupScan {
+fn sg_scan{{ of }}(x: {{ T }}) -> SubgroupScan{{ of }} {
   var y = x;
   for (var d = 1u; d < sg_size; d <<= 1u) {
     let left = subgroupShuffleUp(y, d);
-    if (sg_lane >= d) { y = combine(left, y); }
+    if (sg_lane >= d) { y = {{ kind.combine }}(left, y); }
   }
   let left = subgroupShuffleUp(y, 1u);
-  return SubgroupScan(select(left, identity(), sg_lane == 0u), y);
+  return SubgroupScan{{ of }}(select(left, {{ e }}, sg_lane == 0u), y);
 }
 //$ endif
 // Keeps the order of the lanes where the operator needs it.
-fn sg_reduce(x: Acc) -> Acc {
-//$ if op.subgroup_reduce
-  return {{ op.subgroup_reduce }}(x);
+fn sg_reduce{{ of }}(x: {{ T }}) -> {{ T }} {
+//$ if kind.subgroup_reduce
+  return {{ kind.subgroup_reduce }}(x);
 //$ else
-  return sg_last(sg_scan(x).inclusive);
+  return sg_last{{ of }}(sg_scan{{ of }}(x).inclusive);
 //$ endif
 }
+//$ endfor
 fn look_back_enter() -> bool { return sg_id == 0u; }
 fn look_back_max(x: u32) -> u32 { return subgroupMax(x); }
-fn look_back_reduce(x: Acc) -> Acc { return sg_reduce(x); }
+fn look_back_reduce(x: Acc) -> Acc { return sg_reduce{{ kinds[-1].suffix }}(x); }
 //$ elif subgroups == "none"
 fn enter(lanes: Lanes) {
   local = lanes.local;
@@ -71,14 +76,19 @@ fn enter(lanes: Lanes) {
   sg_id = lanes.local;
   sg_count = WORKGROUP_SIZE;
 }
-fn sg_last(x: Acc) -> Acc { return x; }
-fn sg_scan(x: Acc) -> SubgroupScan { return SubgroupScan(identity(), x); }
-fn sg_reduce(x: Acc) -> Acc { return x; }
+//$ for kind in kinds
+//$ set T, of, e = kind.type, kind.suffix, kind.identity
+fn sg_last{{ of }}(x: {{ T }}) -> {{ T }} { return x; }
+fn sg_scan{{ of }}(x: {{ T }}) -> SubgroupScan{{ of }} { return SubgroupScan{{ of }}({{ e }}, x); }
+fn sg_reduce{{ of }}(x: {{ T }}) -> {{ T }} { return x; }
+//$ endfor
 fn look_back_enter() -> bool { return local == 0u; }
 fn look_back_max(x: u32) -> u32 { return x; }
 fn look_back_reduce(x: Acc) -> Acc { return x; }
 //$ else
-var<workgroup> emulated: array<Acc, WORKGROUP_SIZE>;
+//$ for kind in kinds
+var<workgroup> emulated{{ kind.suffix }}: array<{{ kind.type }}, WORKGROUP_SIZE>;
+//$ endfor
 var<workgroup> emulated_words: array<u32, WORKGROUP_SIZE>;
 fn enter(lanes: Lanes) {
   local = lanes.local;
@@ -86,28 +96,31 @@ fn enter(lanes: Lanes) {
   sg_id = lanes.local / sg_size;
   sg_count = WORKGROUP_SIZE / sg_size;
 }
-fn emulated_share(x: Acc) {
+//$ for kind in kinds
+//$ set T, of, e = kind.type, kind.suffix, kind.identity
+fn emulated_share{{ of }}(x: {{ T }}) {
   workgroupBarrier();
-  emulated[local] = x;
+  emulated{{ of }}[local] = x;
   workgroupBarrier();
 }
-fn sg_last(x: Acc) -> Acc {
-  emulated_share(x);
-  return emulated[local - sg_lane + sg_size - 1u];
+fn sg_last{{ of }}(x: {{ T }}) -> {{ T }} {
+  emulated_share{{ of }}(x);
+  return emulated{{ of }}[local - sg_lane + sg_size - 1u];
 }
 // In log₂ steps, not lane by lane: lavapipe ends all loops of an invocation after 65,535 iterations in total.
-fn sg_scan(x: Acc) -> SubgroupScan {
+fn sg_scan{{ of }}(x: {{ T }}) -> SubgroupScan{{ of }} {
   var y = x;
   for (var d = 1u; d < sg_size; d <<= 1u) {
-    emulated_share(y);
-    if (sg_lane >= d) { y = combine(emulated[local - d], y); }
+    emulated_share{{ of }}(y);
+    if (sg_lane >= d) { y = {{ kind.combine }}(emulated{{ of }}[local - d], y); }
   }
-  emulated_share(y);
-  var exclusive = identity();
-  if (sg_lane > 0u) { exclusive = emulated[local - 1u]; }
-  return SubgroupScan(exclusive, y);
+  emulated_share{{ of }}(y);
+  var exclusive = {{ e }};
+  if (sg_lane > 0u) { exclusive = emulated{{ of }}[local - 1u]; }
+  return SubgroupScan{{ of }}(exclusive, y);
 }
-fn sg_reduce(x: Acc) -> Acc { return sg_last(sg_scan(x).inclusive); }
+fn sg_reduce{{ of }}(x: {{ T }}) -> {{ T }} { return sg_last{{ of }}(sg_scan{{ of }}(x).inclusive); }
+//$ endfor
 // All invocations take part and get the results of subgroup 0, so loops stay uniform.
 fn look_back_enter() -> bool { return true; }
 fn look_back_max(x: u32) -> u32 {
@@ -120,9 +133,10 @@ fn look_back_max(x: u32) -> u32 {
   return workgroupUniformLoad(&emulated_words[0]);
 }
 fn look_back_reduce(x: Acc) -> Acc {
-  let last = sg_last(sg_scan(x).inclusive);
-  emulated_share(last);
-  return workgroupUniformLoad(&emulated[0]);
+//$ set of = kinds[-1].suffix
+  let last = sg_last{{ of }}(sg_scan{{ of }}(x).inclusive);
+  emulated_share{{ of }}(last);
+  return workgroupUniformLoad(&emulated{{ of }}[0]);
 }
 //$ endif
 

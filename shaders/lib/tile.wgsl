@@ -4,15 +4,50 @@
 // The template writes out every row: a driver that does not unroll a loop over them keeps the items in slow memory
 // instead of registers (half the speed with 8 rows on an H200).
 const VECS: u32 = {{ vecs }}u;
-var<private> tile_items: array<vec4<Acc>, VECS>;
+//$ set quads = quads if quads is defined else 1
+//$ if quads > 1
+// Of small items a row has several vec4 per lane: 16 bytes or more.
+//$ endif
+const QUADS: u32 = {{ quads }}u;
+//$ set rows = vecs // quads
+//$ set A, AQuad, join = ("Local", "LocalQuad", "local_combine") if local else ("Acc", "Quad", "combine")
+var<private> tile_items: array<{{ AQuad }}, VECS>;
 
 fn tile_size() -> u32 { return WORKGROUP_SIZE * VECS * 4u; }
 
-// First item of this invocation's vec4 in row r.
+// First item of this invocation in row r.
 fn tile_item(tile: u32, r: u32) -> u32 {
+//$ if quads > 1
+  return tile * tile_size() + (sg_id * VECS * sg_size + (r * sg_size + sg_lane) * QUADS) * 4u;
+//$ else
   return tile * tile_size() + (sg_id * VECS * sg_size + r * sg_size + sg_lane) * 4u;
+//$ endif
 }
 
+//$ if source is defined
+//$ set raw = ["input"] if source.kind == "raw" else []
+//$ set raw_written = ["output"] if sink.kind == "raw" else []
+//$ include "lib/accumulators.wgsl"
+//$ if source.kind == "raw"
+fn item(i: u32) -> Acc { return load_acc_input(i); }
+fn item4(i: u32) -> Quad { return Quad(item(i), item(i + 1u), item(i + 2u), item(i + 3u)); }
+//$ else
+fn item(i: u32) -> Acc { return lift(load_input(i)); }
+fn item4(i: u32) -> Quad { return lift4(load4_input(i)); }
+//$ endif
+//$ if sink.kind == "raw"
+fn put(i: u32, x: Acc) { store_acc_output(i, x); }
+fn put4(i: u32, x: Quad) {
+  put(i, x.x);
+  put(i + 1u, x.y);
+  put(i + 2u, x.z);
+  put(i + 3u, x.w);
+}
+//$ else
+fn put(i: u32, x: Acc) { store_output(i, lower(x)); }
+fn put4(i: u32, x: Quad) { store4_output(i, lower4(x)); }
+//$ endif
+//$ else
 // The input holds items, or accumulators packed by an earlier kernel.
 const RAW_INPUT: u32 = {{ constants.RAW_INPUT }}u;
 const RAW_OUTPUT: u32 = {{ constants.RAW_OUTPUT }}u;
@@ -41,14 +76,22 @@ fn item4(i: u32) -> vec4<Acc> { return lift4(load4_input(i)); }
 fn result(x: Acc) -> u32 { return lower(x); }
 fn result4(x: vec4<Acc>) -> vec4<u32> { return lower4(x); }
 //$ endif
+fn put(i: u32, x: Acc) { store_output(i, result(x)); }
+fn put4(i: u32, x: Quad) { store4_output(i, result4(x)); }
+//$ endif
 
+//$ if local
+fn local_item(i: u32) -> Local { return number(load_input(i)); }
+fn local_item4(i: u32) -> LocalQuad { return number4(load4_input(i)); }
+//$ endif
+//$ set one, four = ("local_item", "local_item4") if local else ("item", "item4")
 // Items i to i + 3 as accumulators, with the identity for those past the end.
-fn lifted4_guarded(i: u32) -> vec4<Acc> {
-  if (i + 4u <= params.n) { return item4(i); }
-  var v = vec4<Acc>(identity());
-  if (i < params.n) { v.x = item(i); }
-  if (i + 1u < params.n) { v.y = item(i + 1u); }
-  if (i + 2u < params.n) { v.z = item(i + 2u); }
+fn lifted4_guarded(i: u32) -> {{ AQuad }} {
+  if (i + 4u <= params.n) { return {{ four }}(i); }
+  var v = {{ "LocalQuad()" if local else "quad_of(identity())" }};
+  if (i < params.n) { v.x = {{ one }}(i); }
+  if (i + 1u < params.n) { v.y = {{ one }}(i + 1u); }
+  if (i + 2u < params.n) { v.z = {{ one }}(i + 2u); }
   return v;
 }
 
@@ -56,22 +99,55 @@ fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * tile_size() <= params.
 
 fn tile_load(tile: u32) {
   if (tile_is_full(tile)) {
-//$ for r in range(vecs)
-    tile_items[{{ r }}] = item4(tile_item(tile, {{ r }}u));
+//$ for r in range(rows)
+//$ if quads == 1
+    tile_items[{{ r }}] = {{ four }}(tile_item(tile, {{ r }}u));
+//$ elif 4 * quads * source.bytes < 16
+    let first_{{ r }} = tile_item(tile, {{ r }}u);
+//$ for q in range(quads)
+    tile_items[{{ r * quads + q }}] = {{ four }}(first_{{ r }}{{ " + %du" % (4 * q) if q }});
+//$ endfor
+//$ else
+    let first_{{ r }} = tile_item(tile, {{ r }}u);
+//$ set row_items = 16 // source.bytes
+//$ for k in range(4 * quads // row_items)
+    let row_{{ r }}_{{ k }} = load_row_input(first_{{ r }} + {{ k * row_items }}u);
+//$ endfor
+//$ for q in range(quads)
+//$ if source.bytes == 8
+    tile_items[{{ r * quads + q }}] = {{ "number4" if local else "lift4" }}(SourceQuad(row_{{ r }}_{{ 2 * q }}, row_{{ r }}_{{ 2 * q + 1 }}));
+//$ else
+//$ set at = q % (row_items // 4)
+//$ set words = {1: ".%s" % "xyzw"[at], 2: ".%s" % ("xy", "zw")[at % 2], 4: ""}[source.bytes]
+    tile_items[{{ r * quads + q }}] = {{ "number4" if local else "lift4" }}(row_{{ r }}_{{ q * 4 // row_items }}{{ words }});
+//$ endif
+//$ endfor
+//$ endif
 //$ endfor
   } else {
-//$ for r in range(vecs)
-    tile_items[{{ r }}] = lifted4_guarded(tile_item(tile, {{ r }}u));
+//$ for r in range(rows)
+//$ for q in range(quads)
+    tile_items[{{ r * quads + q }}] = lifted4_guarded(tile_item(tile, {{ r }}u){{ " + %du" % (4 * q) if q }});
+//$ endfor
 //$ endfor
   }
 }
 
 // The tile's total, in the order of the items; the same for every invocation.
 fn tile_total(tile: u32) -> Acc {
-  var total = identity();
-  for (var r = 0u; r < VECS; r++) {
+  var total = {{ "Local()" if local else "identity()" }};
+  for (var r = 0u; r < {{ "VECS" if quads == 1 else "VECS / QUADS" }}; r++) {
     let v = lifted4_guarded(tile_item(tile, r));
-    total = combine(total, sg_reduce(combine(combine(v.x, v.y), combine(v.z, v.w))));
+//$ if quads == 1
+    total = {{ join }}(total, sg_reduce({{ join }}({{ join }}(v.x, v.y), {{ join }}(v.z, v.w))));
+//$ else
+    var row = {{ join }}({{ join }}(v.x, v.y), {{ join }}(v.z, v.w));
+    for (var q = 1u; q < QUADS; q++) {
+      let next = lifted4_guarded(tile_item(tile, r) + 4u * q);
+      row = {{ join }}(row, {{ join }}({{ join }}(next.x, next.y), {{ join }}(next.z, next.w)));
+    }
+    total = {{ join }}(total, sg_reduce(row));
+//$ endif
   }
-  return wg_scan(total).total;
+  return {{ "global_of(wg_scan(total).total)" if local else "wg_scan(total).total" }};
 }

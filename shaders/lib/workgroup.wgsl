@@ -1,42 +1,47 @@
 // From subgroups to the workgroup: combines one value per subgroup, in order.
 override WORKGROUP_SIZE: u32 = 256u;
-var<workgroup> wg_totals: array<Acc, WORKGROUP_SIZE>;
+//$ for kind in kinds
+var<workgroup> wg_totals{{ kind.suffix }}: array<{{ kind.type }}, WORKGROUP_SIZE>;
+//$ endfor
 
 //$ include "lib/subgroup.wgsl"
 
-struct WorkgroupScan { before: Acc, total: Acc }
+//$ for kind in kinds
+//$ set T, of, e = kind.type, kind.suffix, kind.identity
+struct WorkgroupScan{{ of }} { before: {{ T }}, total: {{ T }} }
 
 // x is the total of the invocation's subgroup. Returns the total of the subgroups before it, and of all.
 //$ if subgroups == "none"
 // Hillis and Steele, "Data parallel algorithms" (1986), over all invocations.
-fn wg_scan(x: Acc) -> WorkgroupScan {
+fn wg_scan{{ of }}(x: {{ T }}) -> WorkgroupScan{{ of }} {
   workgroupBarrier();
   var y = x;
-  wg_totals[local] = y;
+  wg_totals{{ of }}[local] = y;
   workgroupBarrier();
   for (var d = 1u; d < WORKGROUP_SIZE; d <<= 1u) {
-    var left = identity();
-    if (local >= d) { left = wg_totals[local - d]; }
+    var left = {{ e }};
+    if (local >= d) { left = wg_totals{{ of }}[local - d]; }
     workgroupBarrier();
-    y = combine(left, y);
-    wg_totals[local] = y;
+    y = {{ kind.combine }}(left, y);
+    wg_totals{{ of }}[local] = y;
     workgroupBarrier();
   }
-  var before = identity();
-  if (local > 0u) { before = wg_totals[local - 1u]; }
-  return WorkgroupScan(before, wg_totals[WORKGROUP_SIZE - 1u]);
+  var before = {{ e }};
+  if (local > 0u) { before = wg_totals{{ of }}[local - 1u]; }
+  return WorkgroupScan{{ of }}(before, wg_totals{{ of }}[WORKGROUP_SIZE - 1u]);
 }
 //$ else
-fn wg_scan(x: Acc) -> WorkgroupScan {
+fn wg_scan{{ of }}(x: {{ T }}) -> WorkgroupScan{{ of }} {
   workgroupBarrier();
-  if (sg_lane == 0u) { wg_totals[sg_id] = x; }
+  if (sg_lane == 0u) { wg_totals{{ of }}[sg_id] = x; }
   workgroupBarrier();
-  var before = identity();
-  var total = identity();
+  var before = {{ e }};
+  var total = {{ e }};
   for (var s = 0u; s < sg_count; s++) {
     if (s == sg_id) { before = total; }
-    total = combine(total, wg_totals[s]);
+    total = {{ kind.combine }}(total, wg_totals{{ of }}[s]);
   }
-  return WorkgroupScan(before, total);
+  return WorkgroupScan{{ of }}(before, total);
 }
 //$ endif
+//$ endfor

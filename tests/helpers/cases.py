@@ -16,14 +16,19 @@ from gridwise_py.bench.calibrate.probes import Triad
 from gridwise_py.planning.lookback_state import STATES
 from gridwise_py.planning.plan import Shader
 from gridwise_py.primitives import REGISTRY
+from gridwise_py.primitives.broadcast_add import BroadcastAdd
+from gridwise_py.primitives.convert import Convert
 from gridwise_py.primitives.elementwise import Elementwise
+from gridwise_py.primitives.fill import Arange, Fill
+from gridwise_py.primitives.take import Take
 from gridwise_py.runtime.lookback_selftest import probe_plan
 from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
+from helpers.sorting import DATATYPES as SORTED_DATATYPES
 from helpers.strategies import make_primitive
 
 BARE = gw.Capabilities()
 FULL = gw.Capabilities(
-    features=frozenset({"timestamp-query", "subgroup", "shader-int64", "shader-int64-atomic-all-ops"}),
+    features=frozenset({"timestamp-query", "subgroup", "shader-int64", "shader-int64-atomic-all-ops", "shader-f64"}),
     limits={"max-storage-buffer-binding-size": 2**31 - 4, "max-buffer-size": 2**32},
     subgroup_size=32,
     tick_period_ns=1.0,
@@ -111,7 +116,8 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
             shape = {"tile_n": 32, "tile_k": 8, "thread_n": 4, "stages": stages}
             yield Case("matmul", {"datatype": datatype, **shape}, capabilities)
     yield from _reproducible(capabilities)
-    for datatype in gw.STORAGE_DATATYPES:
+    yield from _other_items(capabilities)
+    for datatype in SORTED_DATATYPES:
         if datatype not in gw.DATATYPES:
             for name in SORTS:
                 yield from list(_sorts(name, datatype, capabilities))[::2]
@@ -155,6 +161,24 @@ def _reproducible(capabilities: gw.Capabilities) -> Iterator[Case]:
         yield Case("scan", compensated | {"kind": kind}, capabilities)
 
 
+#: Items and results of other sizes than 4 bytes: every size of either, and every way from one to the other.
+OTHER_ITEMS = (
+    ("u8", "u8"), ("bool", "i64"), ("i8", "i32"), ("u16", "u64"), ("i16", "i16"), ("f16", "f32"), ("f16", "f16"),
+    ("i32", "i64"), ("i64", "i64"), ("u64", "f64"), ("f64", "f64"), ("f32", "f64"), ("i64", "i8"), ("u8", "i16"),
+)  # fmt: skip
+
+
+def _other_items(capabilities: gw.Capabilities) -> Iterator[Case]:
+    for number, (datatype, result) in enumerate(OTHER_ITEMS):
+        for op in (gw.Add, gw.Max):
+            mode = SUBGROUPS[number % len(SUBGROUPS)]
+            options: dict[str, Any] = {"datatype": datatype, "result_dtype": result, "op": op, "subgroups": mode}
+            for state in ("u64", "u32x2"):
+                yield Case("reduce", options | {"state": state}, capabilities)
+                yield Case("scan", options | {"strategy": "lookback", "state": state}, capabilities)
+            yield Case("scan", options | {"kind": "exclusive", "strategy": "reduce_then_scan"}, capabilities)
+
+
 def _sorts(name: str, datatype: str, capabilities: gw.Capabilities) -> Iterator[Case]:
     few = {"datatype": datatype, "items": 2, "parts": 2}
     for strategy in ("onesweep", "reduce_then_scan"):
@@ -169,6 +193,7 @@ def few_cases(capabilities: gw.Capabilities = FULL) -> list[Case]:
     every = list(cases(capabilities))
     first = [c for c in every if c.options["datatype"] == "u32" and c.options.get("op", gw.Add) is gw.Add]
     first += [c for c in every if c.name == "matmul" or "deterministic" in c.options or "compensated" in c.options]
+    first += [c for c in every if "result_dtype" in c.options and c.options["op"] is gw.Add]
     return first + [c for c in every[::23] if c not in first]
 
 
@@ -187,12 +212,15 @@ def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
             }
         ),
     )
-    room = 16 * len(names) * (n // 4 + 4) * max(1, max(sizes.values()) // 4)
+    # Whole rows of 16 items: whether items of one byte lie at whole vec4s does not depend on n.
+    largest = max(sizes.values())
+    apart = 16 * (n // 16 + 2) * largest
+    room = len(names) * apart
     yield (
         "shared",
         gw.Layout(
             {
-                k: gw.Operand(m, "_and_".join(names), i * (n // 4 + 4) * 4, True, room, sizes[k])
+                k: gw.Operand(m, "_and_".join(names), i * apart // sizes[k], True, room, sizes[k])
                 for i, (k, m) in enumerate(lengths.items())
             }
         ),
@@ -201,7 +229,7 @@ def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
         "shared unaligned",
         gw.Layout(
             {
-                k: gw.Operand(m, "_and_".join(names), 1 + i * (n + 3), False, room, sizes[k])
+                k: gw.Operand(m, "_and_".join(names), 1 + i * (n + 3) * largest // sizes[k], False, room, sizes[k])
                 for i, (k, m) in enumerate(lengths.items())
             }
         ),
@@ -259,10 +287,44 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in instrument_plans(n):
+    for name, plan in (*instrument_plans(n), *array_plans(n)):
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
+
+
+def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Casts, fills, gathers and broadcast sums, of views that begin with a word and within one."""
+    sizes = {name: datatype.itemsize_bytes for name, datatype in gw.STORAGE_DATATYPES.items()}
+
+    def layout(offset: int, **arguments: tuple[str, int]) -> gw.Layout:
+        return gw.Layout(
+            {
+                name: gw.Operand(
+                    length, name, offset, offset % 4 == 0, (length + offset + 16) * sizes[datatype], sizes[datatype]
+                )
+                for name, (datatype, length) in arguments.items()
+            }
+        )
+
+    names = list(sizes)
+    for offset in (0, 1):
+        for name, other in zip(names, [*names[5:], *names[:5]], strict=True):
+            convert = Convert(None, name, other, capabilities=FULL)
+            yield f"convert-{name}-{other}", convert.plan(layout(offset, input=(name, n), output=(other, n)))
+            alone = layout(offset, output=(name, n))
+            yield f"fill-{name}", Fill(None, name, capabilities=FULL)._plan_with(alone, {"value": (1, 0)})
+            words = {"start": (0, 0), "step": (1, 0)}
+            yield f"arange-{name}", Arange(None, name, capabilities=FULL)._plan_with(alone, words)
+            index = other if gw.STORAGE_DATATYPES[other].dtype.kind in "iu" else "i64"
+            for clip in (False, True):
+                take = Take(None, name, index, outer=1, length=n, count=n, inner=1, clip=clip, capabilities=FULL)
+                placed = layout(offset, input=(name, n), indices=(index, n), output=(name, n))
+                yield f"take-{name}-{index}-{clip}", take.plan(placed)
+            for shapes in (((n,), ()), ((4, n // 4), (4, 1)), ((3, 1, 5), (1, 7, 1))):
+                total = BroadcastAdd(None, name, other, name, a_shape=shapes[0], b_shape=shapes[1], capabilities=FULL)
+                placed = layout(offset, a=(other, total.a_size), b=(name, total.b_size), output=(name, total.size))
+                yield f"broadcast_add-{name}-{other}-{len(shapes[0])}", total.plan(placed)
 
 
 def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:

@@ -1,0 +1,386 @@
+"""Reductions and scans of items of 1, 2 and 8 bytes, and with results of another datatype: against numpy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gridwise_py as gw
+from helpers.strategies import assert_same, make_primitive
+
+pytestmark = pytest.mark.thin(1)
+
+SMALL = {"workgroup_size": 16, "vecs": 4, "subgroups": "none"}  # tiles of 256 items, whatever their size
+TILE = 256
+SIZES = (1, 3, 4, 15, 16, 17, TILE - 1, TILE, TILE + 1, 5 * TILE + 7)
+OPERATORS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
+#: Items and results: alike, as numpy widens them, and as a caller may ask.
+ALIKE = tuple((name, name) for name in ("u8", "i8", "u16", "i16", "f16", "u64", "i64", "f64"))
+WIDER = (
+    ("bool", "i64"), ("u8", "u64"), ("i8", "i64"), ("u16", "u64"), ("i16", "i64"), ("u32", "u64"), ("i32", "i64"),
+    ("f16", "f32"), ("f32", "f64"), ("bool", "u32"), ("i8", "i32"), ("u16", "u32"),
+)  # fmt: skip
+OTHERS = (("i8", "f32"), ("u32", "u8"), ("i64", "i16"), ("i32", "u64"), ("f16", "f64"), ("u8", "i16"), ("u64", "f64"))
+QUICK = (("u8", "u8"), ("i8", "i64"), ("f16", "f32"), ("i64", "i64"), ("f64", "f64"), ("i16", "i16"), ("u8", "i16"))
+NIGHTLY = tuple(pair for pair in (*ALIKE, *WIDER, *OTHERS) if pair not in QUICK)
+STATES = ("u64", "u32x2")
+
+
+def _pairs():
+    quick = [pytest.param(*pair) for pair in QUICK]
+    return [*quick, *(pytest.param(*pair, marks=pytest.mark.slow) for pair in NIGHTLY)]
+
+
+def _dtype(name):
+    return gw.STORAGE_DATATYPES[name].dtype
+
+
+def _items(op, name, n, seed=0):
+    """Items over the whole range of an integer type; of floats those whose sums and products are exact."""
+    rng = np.random.default_rng([n, seed])
+    dtype = _dtype(name)
+    if dtype.kind == "b":
+        return rng.random(n) < 0.7
+    if dtype.kind != "f":
+        info = np.iinfo(dtype)
+        items = rng.integers(info.min, info.max, n, dtype=dtype, endpoint=True)
+        return items | dtype.type(1) if op == "multiply" else items
+    if op == "add":
+        return rng.choice(np.array([0, 1, -1], dtype=dtype), n)
+    if op == "multiply":
+        return rng.choice(np.array([1, -1], dtype=dtype), n)
+    return rng.standard_normal(n).astype(dtype)
+
+
+def _prefixes(op, items, result):
+    """Numpy's prefixes in the dtype of the results; ints that become floats are small."""
+    with np.errstate(all="ignore"):
+        return OPERATORS[op].accumulate(items.astype(_dtype(result)), dtype=_dtype(result))
+
+
+def _exact(op, items, result):
+    """Whether every grouping gives the same bits."""
+    return not (_dtype(result).kind == "f" and items.dtype.kind != "f" and op in ("add", "multiply"))
+
+
+def _case(op, items_name, result, n, seed=0):
+    items = _items(op, items_name, n, seed)
+    return items if _exact(op, items, result) else (items % items.dtype.type(2)).astype(items.dtype)
+
+
+def _need(device, name, result, op):
+    if result == "f64" and (op in ("add", "multiply") or name != "f64"):
+        missing = {"shader-f64", "shader-int64"} - set(device.features)
+        if missing:
+            pytest.skip(f"needs {missing}")
+
+
+def _reduce(device, name, op, result, **more):
+    return make_primitive(gw.Reduce, device, name, op, result_dtype=result, **{**SMALL, **more})
+
+
+def _scan(device, name, op, result, strategy, kind="inclusive", **more):
+    state = {} if strategy != "lookback" else {"state": more.pop("state", "u32x2")}
+    more.pop("state", None)
+    return make_primitive(
+        gw.Scan, device, name, op, kind, result_dtype=result, strategy=strategy, **state, **{**SMALL, **more}
+    )
+
+
+@pytest.mark.parametrize(("name", "result"), _pairs())
+@pytest.mark.parametrize("op", OPERATORS)
+def test_every_length_gives_what_numpy_gives(device, name, result, op):
+    _need(device, name, result, op)
+    reduce = _reduce(device, name, op, result)
+    scans = [
+        (_scan(device, name, op, result, "lookback"), "inclusive"),
+        (_scan(device, name, op, result, "reduce_then_scan", "exclusive"), "exclusive"),
+    ]
+    identity = scans[0][0].op.identity_for(gw.STORAGE_DATATYPES[result])
+    for n in SIZES:
+        items = _case(op, name, result, n)
+        want = _prefixes(op, items, result)
+        x = gw.asarray(items, device)
+        assert_same(reduce.execute(input=x).output.to_numpy(), want[-1:])
+        for scan, kind in scans:
+            got = scan.execute(input=x).output.to_numpy()
+            assert got.dtype == _dtype(result)
+            shifted = np.concatenate([np.array([identity], want.dtype), want[:-1]])
+            assert_same(got, want if kind == "inclusive" else shifted)
+
+
+@pytest.mark.parametrize(("name", "result"), [("u8", "u64"), ("i8", "i8"), ("f16", "f16"), ("i64", "i64")])
+def test_no_items(device, name, result):
+    x = gw.empty(0, name, device)
+    got = _reduce(device, name, "add", result).execute(input=x).output.to_numpy()
+    assert got.dtype == _dtype(result)
+    assert got.tolist() == [0]
+    assert _scan(device, name, "add", result, "lookback").execute(input=x).output.to_numpy().size == 0
+    with pytest.raises(gw.EmptyReductionError):
+        _reduce(device, name, "max", result).execute(input=x)
+
+
+def test_an_empty_result_leaves_its_neighbours(device):
+    out = gw.asarray(np.arange(8, dtype=np.uint8), device)
+    _reduce(device, "u8", "multiply", "u8").execute(input=gw.empty(0, "u8", device), output=out[5:6])
+    assert out.to_numpy().tolist() == [0, 1, 2, 3, 4, 1, 6, 7]
+
+
+# ---- places
+
+
+@pytest.mark.parametrize(
+    ("name", "result"), [("u8", "u8"), ("i8", "i32"), ("f16", "f16"), ("i64", "i64"), ("u16", "u64")]
+)
+@pytest.mark.parametrize("n", [1, 6, 3 * TILE + 5])
+def test_views_begin_anywhere_and_leave_their_neighbours(device, name, result, n):
+    items = _case("add", name, result, n)
+    want = _prefixes("add", items, result)
+    scan, reduce = _scan(device, name, "add", result, "lookback"), _reduce(device, name, "add", result)
+    for first in (0, 1, 2, 3, 4, 5, 8, 16, 33):
+        for out_first in (0, first + 1):
+            room = np.full(n + first + 40, 7, dtype=items.dtype)
+            room[first : first + n] = items
+            around = np.full(n + out_first + 40, 9, dtype=_dtype(result))
+            x, out = gw.asarray(room, device), gw.asarray(around, device)
+            scan.execute(input=x[first : first + n], output=out[out_first : out_first + n])
+            around[out_first : out_first + n] = want
+            assert_same(out.to_numpy(), around)
+            reduce.execute(input=x[first : first + n], output=out[out_first : out_first + 1])
+            around[out_first] = want[-1]
+            assert_same(out.to_numpy(), around)
+
+
+@pytest.mark.parametrize("name", ["u8", "i16", "f16", "u64"])
+@pytest.mark.parametrize("first", [0, 1, 6])
+def test_in_place_and_in_one_buffer(device, name, first):
+    n = 2 * TILE + 9
+    items = _items("add", name, 3 * n)
+    want = _prefixes("add", items[first : first + n], name)
+    buffer = gw.asarray(items, device)
+    here = buffer[first : first + n]
+    scan = make_primitive(gw.Scan, device, name, "add", **SMALL)
+    scan.execute(input=here, output=here)
+    items[first : first + n] = want
+    assert_same(buffer.to_numpy(), items)
+    there = buffer[first + n : first + 2 * n]
+    scan.execute(input=here, output=there)
+    items[first + n : first + 2 * n] = _prefixes("add", items[first : first + n], name)
+    assert_same(buffer.to_numpy(), items)
+
+
+def test_results_of_another_size_are_not_written_in_place(device):
+    buffer = gw.asarray(np.arange(100, dtype=np.uint64), device)
+    items = gw.Array(buffer.buffer, "u8", 100)
+    with pytest.raises(gw.OverlapError):
+        gw.Scan(device, "u8", result_dtype="u64").execute(input=items, output=buffer)
+
+
+@pytest.mark.parametrize(("name", "result"), [("u8", "u64"), ("i8", "i8"), ("f16", "f32"), ("i64", "i64")])
+@pytest.mark.parametrize("strategy", ["lookback", "reduce_then_scan"])
+def test_in_windows(device, name, result, strategy):
+    """A binding holds four tiles of the larger of items and results."""
+    largest = max(_dtype(name).itemsize, _dtype(result).itemsize)
+    found = gw.capabilities(device)
+    limits = {
+        "max-storage-buffer-binding-size": 4 * TILE * largest + 256 + 16, "min-storage-buffer-offset-alignment": 256,
+    }  # fmt: skip
+    limited = replace(found, limits={**found.limits, **limits})
+    for n, first in ((4 * TILE, 0), (9 * TILE + 5, 0), (9 * TILE + 5, 3)):
+        items = _items("add", name, n + first)
+        want = _prefixes("add", items[first:], result)
+        x = gw.asarray(items, device)[first:]
+        scan = _scan(device, name, "add", result, strategy, capabilities=limited)
+        run = scan.execute(input=x)
+        assert run.plan.parameters["windows"] > 1 or n == 4 * TILE
+        assert_same(run.output.to_numpy(), want)
+        reduced = _reduce(device, name, "add", result, capabilities=limited).execute(input=x)
+        assert_same(reduced.output.to_numpy(), want[-1:])
+
+
+@pytest.mark.parametrize(("name", "result"), [("u8", "u64"), ("f16", "f16"), ("i64", "i64")])
+def test_in_chunks(device, name, result):
+    items = _items("add", name, 5 * TILE + 20)
+    x = gw.ChunkedArray([gw.asarray(items[:TILE], device), gw.asarray(items[TILE : TILE + 4], device),
+                         gw.asarray(items[TILE + 4 :], device)])  # fmt: skip
+    want = _prefixes("add", items, result)
+    for strategy in ("lookback", "reduce_then_scan"):
+        assert_same(_scan(device, name, "add", result, strategy).execute(input=x).output.to_numpy(), want)
+    assert_same(_reduce(device, name, "add", result).execute(input=x).output.to_numpy(), want[-1:])
+
+
+# ---- several words in the state
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("subgroups", ["native", "none", "emulated-4"])
+@pytest.mark.parametrize(("name", "op"), [("i64", "add"), ("u64", "max"), ("i8", "add")])
+def test_state_words_of_64_bits(device, require, state, subgroups, name, op):
+    if state == "u64":
+        require("shader-int64", "shader-int64-atomic-all-ops")
+    result = "i64" if name == "i8" else name
+    n = 40 * TILE + 3
+    items = _items(op, name, n)
+    want = _prefixes(op, items, result)
+    options = {"workgroup_size": 64, "vecs": 1, "subgroups": subgroups}
+    for faults in ({}, {"stall_every": 3}, {"epoch_bits": 1}):
+        scan = _scan(device, name, op, result, "lookback", state=state, **options, **faults)
+        x, out = gw.asarray(items, device), gw.empty(n, result, device)
+        for _ in range(3):  # epochs
+            scan.execute(input=x, output=out)
+            assert_same(out.to_numpy(), want)
+        total = _reduce(device, name, op, result, state=state, **options, **faults).execute(input=x).output
+        assert_same(total.to_numpy(), want[-1:])
+
+
+def test_a_users_operator_on_64_bits_keeps_the_order(device):
+    """Composition of x -> m·x + o modulo 2^32, with m in the high word and o in the low one."""
+    low = np.uint64(0xFFFFFFFF)
+
+    def compose(a, b):
+        ma, oa, mb, ob = a >> np.uint64(32), a & low, b >> np.uint64(32), b & low
+        return ((ma * mb & low) << np.uint64(32)) | ((oa * mb + ob) & low)
+
+    affine = gw.BinOp(
+        "affine 32", identity=1 << 32, numpy=compose, commutative=False,
+        wgsl="fn combine(a: T, b: T) -> T { return T(a.x * b.y + b.x, a.y * b.y); }",
+    )  # fmt: skip
+    n = 7 * TILE + 11
+    items = np.random.default_rng(5).integers(0, 2**63, n, dtype=np.uint64) | np.uint64(1 << 32)
+    want, total = np.empty_like(items), np.uint64(1 << 32)
+    for i, each in enumerate(items):
+        want[i] = total = compose(total, each)
+    for strategy in ("lookback", "reduce_then_scan"):
+        scan = _scan(device, "u64", affine, "u64", strategy)
+        assert_same(scan.execute(input=gw.asarray(items, device)).output.to_numpy(), want)
+    reduce = _reduce(device, "u64", affine, "u64")
+    assert_same(reduce.execute(input=gw.asarray(items, device)).output.to_numpy(), want[-1:])
+
+
+def test_an_expression_that_is_wrong_for_two_words_is_refused(device):
+    """``a + b`` of two words has no carry."""
+    plus = gw.BinOp("plus", identity=0, numpy=np.add, expression="a + b")
+    x = gw.asarray(np.full(5, 2**32 - 1, dtype=np.uint64), device)
+    with pytest.warns(gw.GridwiseWarning, match="plus"):
+        gw.Reduce(device, "u64", plus).execute(input=x)
+
+
+# ---- values
+
+
+@pytest.mark.parametrize("name", ["f16", "f64"])
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_minimum_and_maximum_of_floats_as_numpy(device, name, op):
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.5, -1.5, np.finfo(_dtype(name)).max], _dtype(name))
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        items = rng.standard_normal(3 * TILE).astype(_dtype(name))
+        items[rng.integers(100, items.size, 5)] = rng.choice(special, 5)
+        want = OPERATORS[op].accumulate(items)
+        x = gw.asarray(items, device)
+        assert_same(_scan(device, name, op, name, "lookback").execute(input=x).output.to_numpy(), want)
+        assert_same(_reduce(device, name, op, name).execute(input=x).output.to_numpy(), want[-1:])
+    zeros = gw.asarray(np.array([0.0, -0.0], _dtype(name)), device)
+    lowest = _reduce(device, name, op, name).execute(input=zeros).output.to_numpy()
+    assert np.signbit(lowest[0]) == (op == "min")  # −0 below +0
+
+
+@pytest.mark.parametrize("name", ["u8", "i8", "u16", "i16", "u64", "i64"])
+def test_extremes_of_integers(device, name):
+    info = np.iinfo(_dtype(name))
+    wide = "u64" if name.startswith("u") else "i64"
+    for value in (info.min, info.max):
+        items = np.full(2 * TILE + 1, value, _dtype(name))
+        x = gw.asarray(items, device)
+        for result in (name, wide):
+            want = _prefixes("add", items, result)
+            assert_same(_scan(device, name, "add", result, "lookback").execute(input=x).output.to_numpy(), want)
+            for op in ("add", "min", "max"):
+                got = _reduce(device, name, op, result).execute(input=x).output.to_numpy()
+                assert_same(got, _prefixes(op, items, result)[-1:])
+
+
+def test_the_largest_sum_of_a_tile_fits(device):
+    """65,536 items of 16 bits are added in 32 bits, in the largest tile."""
+    limit = gw.capabilities(device).limits["max-compute-invocations-per-workgroup"]
+    n = limit * 64 * 2 + 5
+    for name, value in (("u16", 65535), ("i16", -32768), ("i16", 32767)):
+        items = np.full(n, value, _dtype(name))
+        result = "u64" if name == "u16" else "i64"
+        options = {"workgroup_size": limit, "vecs": 16, "subgroups": None}
+        got = _reduce(device, name, "add", result, **options).execute(input=gw.asarray(items, device)).output
+        assert got.to_numpy()[0] == n * value
+
+
+def test_sums_of_halves_round_once(device):
+    items = np.random.default_rng(1).standard_normal(5000).astype(np.float16)
+    got = gw.Reduce(device, "f16").execute(input=gw.asarray(items, device)).output.to_numpy()
+    assert got.dtype == np.float16
+    exact = items.astype(np.float64).sum()
+    assert abs(float(got[0]) - exact) <= 0.51 * float(np.spacing(np.float16(exact)))
+
+
+def test_sums_of_doubles_are_doubles(device, require):
+    require("shader-f64", "shader-int64")
+    items = np.random.default_rng(1).standard_normal(30_000)
+    x = gw.asarray(items, device)
+    got = gw.Reduce(device, "f64").execute(input=x).output.to_numpy()[0]
+    bound = items.size * 2.0**-53 * np.abs(items).sum()
+    assert abs(got - items.sum()) <= bound
+    assert got != np.float32(got)
+    fixed = gw.Reduce(device, "f64", deterministic=True).execute(input=x).output.to_numpy()[0]
+    assert abs(fixed - items.sum()) <= bound
+    prefixes = gw.Scan(device, "f64").execute(input=x).output.to_numpy()
+    assert np.abs(prefixes - np.cumsum(items)).max() <= bound
+
+
+@given(data=st.data())
+def test_any_datatypes_lengths_and_places(device, data):
+    name, result = data.draw(st.sampled_from((*ALIKE, *WIDER, *OTHERS)))
+    op = data.draw(st.sampled_from(tuple(OPERATORS)))
+    _need(device, name, result, op)
+    n = data.draw(st.integers(1, 1200))
+    first = data.draw(st.integers(0, 20))
+    items = _case(op, name, result, n + first, data.draw(st.integers(0, 5)))
+    want = _prefixes(op, items[first:], result)
+    x = gw.asarray(items, device)[first:]
+    assert_same(_reduce(device, name, op, result).execute(input=x).output.to_numpy(), want[-1:])
+    strategy = data.draw(st.sampled_from(("lookback", "reduce_then_scan")))
+    assert_same(_scan(device, name, op, result, strategy).execute(input=x).output.to_numpy(), want)
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("name", "result"), [("f32", "i32"), ("f64", "f32"), ("i64", "f32"), ("u8", "bool"), ("f16", "u8")]
+)
+def test_a_conversion_that_loses_is_refused(name, result):
+    with pytest.raises(gw.DatatypeError, match=r"result_dtype=.*astype"):
+        gw.Reduce(None, name, result_dtype=result, capabilities=gw.Capabilities())
+
+
+def test_doubles_need_the_device(device):
+    found = gw.capabilities(device)
+    without = replace(found, features=found.features - {"shader-f64"})
+    with pytest.raises(gw.DatatypeError, match="shader-f64"):
+        gw.Reduce(None, "f64", capabilities=without)
+    gw.Reduce(None, "f64", gw.Max, capabilities=without)  # compares bits
+    with pytest.raises(gw.DatatypeError, match="shader-f64"):
+        gw.Reduce(None, "f32", gw.Max, result_dtype="f64", capabilities=without)
+
+
+def test_compensated_is_for_f32():
+    with pytest.raises(gw.ArgumentError, match="compensated"):
+        gw.Reduce(None, "f16", compensated=True, capabilities=gw.Capabilities())
+    gw.Scan(None, "i64", compensated=True, capabilities=gw.Capabilities())  # exact anyway
+
+
+def test_a_result_of_another_datatype_is_refused(device):
+    x = gw.asarray(np.arange(5, dtype=np.int8), device)
+    with pytest.raises(gw.DatatypeError, match="i64"):
+        gw.Reduce(device, "i8", result_dtype="i64").execute(input=x, output=gw.empty(1, "i32", device))
