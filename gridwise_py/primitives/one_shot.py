@@ -201,7 +201,7 @@ def checked(
     shown = "x" if first == "input" else first
     datatype = argument_datatype(call, shown, inputs[first], given[first].dtype, cls.datatypes)
     device = _device_of(*inputs.values(), device=device)
-    primitive = _primitive(cls, device, datatype.name, *key, **options)
+    primitive = _primitive(cls, device, datatype, *key, **options)
     signature = primitive.signature
     for name, items in given.items():
         wanted = signature.datatype(name)
@@ -257,7 +257,8 @@ def _named_outs(call: str, names: Sequence[str], out: Any) -> dict[str, Any]:
 
 def _check_gpu_out(call: str, out: Any, length: int, datatype: Datatype, device: wgpu.GPUDevice) -> None:
     """Raise unless an array on the GPU takes exactly the result."""
-    make = f"give gw.empty({length}, '{datatype.name}', device)"
+    name = f"np.{datatype.numpy_name}" if datatype.dtype.names else repr(datatype.name)
+    make = f"give gw.empty({length}, {name}, device)"
     if not isinstance(out, Items):
         raise ArgumentError(
             f"{call}: out is {type(out).__name__}, but the result stays on the GPU, as an input is there; {make}, or "

@@ -24,7 +24,7 @@ from ..errors import (
     LengthError,
     LimitError,
 )
-from ..types.datatype import STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
+from ..types.datatype import STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype, numpy_text
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -210,7 +210,7 @@ def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str
         Also DatatypeError and LengthError. The message says what to give.
     """
     sizes = str(shape[0]) if len(shape) == 1 else str(shape)
-    make, call = f"give np.empty({sizes}, np.{dtype.name})", call and f"{call}: "
+    make, call = f"give np.empty({sizes}, np.{numpy_text(dtype)})", call and f"{call}: "
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
         raise ArgumentError(f"{call}out must be a numpy array without a mask, not {type(out).__name__}; {make}")
     if out.dtype != dtype:
@@ -315,7 +315,7 @@ class Array(OnGpu):
         place = self._place
         if place is None:
             uid = self.lease.buffer.uid
-            self._place = place = (uid, self._offset, self._length, self._datatype.name, self._count is None)
+            self._place = place = (uid, self._offset, self._length, self._datatype.key, self._count is None)
         return place
 
     @property
@@ -754,25 +754,27 @@ def datatype_of(items: np.ndarray) -> Datatype:
         If an Array cannot hold it; the message says how to convert it, where that makes sense.
     """
     dtype = items.dtype.newbyteorder("=")  # bytes are brought into this machine's order on the way
-    if dtype.kind in "biufO":
+    if dtype.kind in "biufcO" or dtype.names is not None:
         return as_datatype(dtype, STORAGE_DATATYPES)
-    parts = "; take x.real and x.imag, as two arrays" if dtype.kind == "c" else ""
-    raise DatatypeError(f"data is of {dtype}, but an Array holds real numbers: {', '.join(STORAGE_DATATYPES)}{parts}")
+    raise DatatypeError(f"data is of {dtype}, but an Array holds numbers: {', '.join(STORAGE_DATATYPES)}")
 
 
 def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
     """Return a sequence of Python numbers as a numpy array; raise DatatypeError for what the datatype cannot hold."""
     try:
-        found = np.array(data)
+        found = np.array(data, dtype=wanted.dtype if wanted.dtype.names else None)
         with np.errstate(over="ignore"):
             items = np.array(data, dtype=wanted.dtype)
+        if wanted.dtype.names:
+            return items
     except (OverflowError, TypeError, ValueError) as error:
         raise DatatypeError(f"data cannot be held as {wanted}: {error}") from error
     strange: list[Any]
     if found.dtype.kind == "O":  # integers of more than 64 bits, perhaps
         strange = [x for x in found.ravel() if not isinstance(x, (int, np.integer))]
     else:
-        strange = [] if found.dtype.kind in "biuf" else found.ravel()[:1].tolist()
+        kinds = "biufc" if wanted.dtype.kind == "c" else "biuf"
+        strange = [] if found.dtype.kind in kinds else found.ravel()[:1].tolist()
     if strange:
         raise DatatypeError(
             f"data cannot be held as {wanted}: {strange[0]!r} is {type(strange[0]).__name__}, no number"
