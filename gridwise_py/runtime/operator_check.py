@@ -73,10 +73,10 @@ class _Trial:
                 f"{self.datatype.dtype}, item by item"
             ) from error
         if isinstance(self.datatype, Struct) and found.dtype.names != arrays[0].dtype.names:
+            columns = ", ".join(f"{field}=…" for field, _ in self.datatype.fields)
             raise ArgumentError(
                 f"numpy= of {self.title} gave an array of {found.dtype}, but items are of {self.datatype!r}; return "
-                f"one with its fields, as {self.datatype.name}.array({', '.join(f'{x}=…' for x, _ in self.datatype.fields)}) "
-                f"makes it"
+                f"one with its fields, as {self.datatype.name}.array({columns}) makes it"
             )
         raise ArgumentError(
             f"numpy= of {self.title} gave shape {found.shape} for {many} of shape {arrays[0].shape}; it must work item "
@@ -148,7 +148,7 @@ def _values(op: Operator, datatype: Datatype) -> tuple[np.ndarray, np.ndarray]:
     dtype = datatype.dtype
     if isinstance(op.check, Sequence):
         chosen = [op.number(value, datatype, "check") for value in op.check]
-        return np.array(chosen, dtype=dtype), np.array((), dtype=dtype)
+        return np.array(chosen, dtype=dtype), np.empty(0, dtype)
     if datatype.is_several:
         return _mixed(datatype, [_SMALL] * datatype.elements, (0, 1)), _mixed(datatype, _others(datatype), (1,))
     return np.array(_SMALL, dtype=dtype), np.array(_OTHER[datatype.name], dtype=dtype)

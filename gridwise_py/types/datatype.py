@@ -189,7 +189,9 @@ class Struct(Datatype):
         """
         dtype = np.dtype(dtype)
         if dtype.names is None or dtype.fields is None:
-            raise DatatypeError(f"{dtype} has no fields; a struct is of a dtype such as [('value', 'f4'), ('index', 'u4')]")
+            raise DatatypeError(
+                f"{dtype} has no fields; a struct is of a dtype such as [('value', 'f4'), ('index', 'u4')]"
+            )
         made = cls(name, **{field: dtype.fields[field][0] for field in dtype.names})
         if made.dtype != dtype:
             places = ", ".join(f"{field} at byte {dtype.fields[field][1]}" for field in dtype.names)
@@ -255,8 +257,8 @@ class Struct(Datatype):
         if not isinstance(item, (tuple, list)) or len(cast("tuple[Any, ...]", item)) != len(self.fields):
             names = ", ".join(field for field, _ in self.fields)
             raise DatatypeError(
-                f"{what} is {item!r:.60}, but an item of {self} has {len(self.fields)} fields; give a tuple ({names}) or a "
-                f"dict with these names"
+                f"{what} is {item!r:.60}, but an item of {self} has {len(self.fields)} fields; give a tuple ({names}) "
+                f"or a dict with these names"
             )
         return dict(zip((field for field, _ in self.fields), cast("tuple[Any, ...]", item), strict=True))
 
@@ -475,7 +477,9 @@ def _remedy(dtype: np.dtype, known: Mapping[str, Datatype], convert: str) -> str
     if dtype.kind == "c" and known is STORAGE_DATATYPES:
         if native == COMPLEX.dtype:
             return "Convert the byte order alone, which loses nothing: x.astype(x.dtype.newbyteorder('='))."
-        return f"Convert first, with {convert.format(COMPLEX.numpy_name)} {_rounding(np.dtype(float), np.dtype('f4'))[1]}."
+        return (
+            f"Convert first, with {convert.format(COMPLEX.numpy_name)} {_rounding(np.dtype(float), np.dtype('f4'))[1]}."
+        )
     if dtype.names is not None:
         return f"Give one field of it, for example x[{dtype.names[0]!r}]."
     if native != dtype and native.name in names:

@@ -32,7 +32,7 @@ class Accumulator:
 
     Numbers of 64 bits are two words, the low one first, and their minimum and maximum hold ordered keys of all kinds.
 
-    Items that are several numbers are held as their words, in a vector, since WGSL neither shuffles nor selects structs.
+    Items that are several numbers are held as a vector of their words, since WGSL neither shuffles nor selects structs.
     An operator's text sees them as a struct, or as a ``vec2<f32>``; that costs nothing, since only bits are renamed.
 
     Attributes
@@ -194,7 +194,6 @@ class BinOp(Operator):
             return Accumulator(_WGSL[len(words)], number, self.key, _ordered(kind, words))
         return Accumulator(_WGSL[2] if len(words) == 2 else datatype.wgsl, number, None, words)
 
-
     def _check_takes(self, datatype: Datatype) -> None:
         """Refuse what the operator does not combine.
 
@@ -207,8 +206,9 @@ class BinOp(Operator):
             return
         if isinstance(datatype, Struct) and self.builtin:
             raise DatatypeError(
-                f"{self._title} combines numbers, but items of {datatype!r} have fields; give a gridwise_py.BinOp whose "
-                f"wgsl= says how its fields are combined, or an Array of one field: gw.asarray(x[{datatype.fields[0][0]!r}])"
+                f"{self._title} combines numbers, but items of {datatype!r} have fields; give a gridwise_py.BinOp "
+                f"whose wgsl= says how they are combined, or an Array of one field: "
+                f"gw.asarray(x[{datatype.fields[0][0]!r}])"
             )
         if self.key is not None:
             remedy = (
