@@ -177,7 +177,10 @@ def _numbers(items: np.ndarray) -> list[np.ndarray]:
     """Return the numbers that items consist of: the fields of a struct, the parts of complex numbers, or the items."""
     if items.dtype.names is not None:
         return [items[name] for name in items.dtype.names]
-    return [items.real, items.imag] if items.dtype.kind == "c" else [items]
+    if items.dtype.kind != "c":
+        return [items]
+    parts = np.ascontiguousarray(items).view(np.float32)
+    return [parts[0::2], parts[1::2]]
 
 
 def _magnitude(items: np.ndarray) -> np.ndarray:
@@ -250,7 +253,7 @@ def check_plan(op: BinOp, datatype: Datatype, capabilities: Capabilities, n: int
     builder = PlanBuilder("operator_check", layout, capabilities)
     wide = size == 8
     in_memory = memory_context(datatype)
-    memory = {"source": in_memory, "sink": in_memory} if wide or datatype.is_several else {}
+    memory: dict[str, Any] = {"source": in_memory, "sink": in_memory} if wide or datatype.is_several else {}
     builder.kernel(
         "operator_check", "operator_check.wgsl",
         reads={"a": layout["a"], "b": layout["b"]}, writes={"output": layout["output"]},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Complex, Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -153,7 +153,7 @@ def _values(given: Any) -> tuple[Any, ...]:
         items = list(given)
         if any(isinstance(item, (tuple, Mapping, np.void)) for item in items):
             return tuple(items)
-    return tuple(cast(np.ndarray, np.asarray(given)).ravel().tolist())
+    return tuple(np.asarray(given).ravel().tolist())
 
 
 def _builtin(cls: type[Operator], name: str) -> Any:
