@@ -24,7 +24,7 @@ from ..errors import (
     LengthError,
     LimitError,
 )
-from ..types.datatype import STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype, numpy_text
+from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype, numpy_text
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -488,9 +488,9 @@ class Array(OnGpu):
         ----------
         data : numpy.ndarray, Array or PinnedArray
             Shape (size,), dtype of the Array. A numpy array of any strides and byte order is uploaded, and may change
-            afterwards; a view of f16 that shares a word of 4 bytes with other items is read first, which waits for the
-            GPU. An Array must be on the same device, in another buffer, and is copied on the GPU, without waiting. So
-            is a `PinnedArray`, whose next ``mapped()`` waits.
+            afterwards; a view of small items that shares a word of 4 bytes with others is read first, which waits for
+            the GPU. An Array must be on the same device, in another buffer, and is copied on the GPU, without waiting.
+            So is a `PinnedArray`, whose next ``mapped()`` waits.
         """
         if isinstance(data, PinnedArray):
             return self._copy_pinned(data)
@@ -529,8 +529,9 @@ class Array(OnGpu):
             words, lead = self._words()
             words[lead : lead + self.nbytes] = as_bytes(items)
             context.write_buffer(self.lease.buffer, self.offset_bytes - lead, words)
-        else:  # of f16: only the first and the last word are shared with items that stay
-            lead, stop = self._offset % 2, self._length - (self._offset + self._length) % 2
+        else:  # of 1 or 2 bytes: only the first and the last word are shared with items that stay
+            per_word = 4 // self._datatype.itemsize_bytes
+            lead, stop = -self._offset % per_word, self._length - (self._offset + self._length) % per_word
             for first, last in ((0, lead), (lead, stop), (stop, self._length)):
                 if first < last:
                     place = self._offset + first
@@ -648,10 +649,10 @@ def _making(
 
 def empty(
     n: int,
-    datatype: KeyDatatypeLike | None = None,
+    datatype: ItemDatatypeLike | None = None,
     device: wgpu.GPUDevice | None = None,
     *,
-    dtype: KeyDatatypeLike | None = None,
+    dtype: ItemDatatypeLike | None = None,
     label: str = "",
 ) -> Array:
     """Return an Array of `n` items with unspecified contents.
@@ -687,7 +688,7 @@ def empty(
 
 
 def pinned_empty(
-    n: int, datatype: KeyDatatypeLike, direction: Direction, device: wgpu.GPUDevice | None = None
+    n: int, datatype: ItemDatatypeLike, direction: Direction, device: wgpu.GPUDevice | None = None
 ) -> PinnedArray:
     """Return memory for `n` items that the GPU reads or writes by itself, at the speed of the bus.
 
@@ -794,7 +795,7 @@ def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
 
 
 def asarray(
-    data: Any, device: wgpu.GPUDevice | None = None, *, dtype: KeyDatatypeLike | None = None, label: str = ""
+    data: Any, device: wgpu.GPUDevice | None = None, *, dtype: ItemDatatypeLike | None = None, label: str = ""
 ) -> Array:
     """Return an Array with the items of `data`.
 
@@ -863,10 +864,21 @@ def asarray(
     array = _written_at_creation(context, items, datatype, label)
     if array is None:
         array = new_array(context, items.size, datatype, label=label)
-        if items.size:
-            whole_words = items if items.nbytes % 4 == 0 else np.append(items, items.dtype.type(0))
-            context.write_buffer(array.lease.buffer, 0, whole_words)
+        _write_whole_words(context, array.lease.buffer, items)
     return array
+
+
+def _write_whole_words(context: DeviceContext, buffer: wgpu.GPUBuffer, items: np.ndarray) -> None:
+    """Copy items into a new buffer, whose last word they may not fill."""
+    # Only the last items are copied, not all of a large array.
+    rest = items.size % max(1, 4 // items.itemsize)
+    whole = items.size - rest
+    if whole:
+        context.write_buffer(buffer, 0, items[:whole])
+    if rest:
+        word = np.zeros(4 // items.itemsize, dtype=items.dtype)
+        word[:rest] = items[whole:]
+        context.write_buffer(buffer, whole * items.itemsize, word)
 
 
 def _written_at_creation(context: DeviceContext, items: np.ndarray, datatype: Datatype, label: str) -> Array | None:

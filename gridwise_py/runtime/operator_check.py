@@ -252,13 +252,12 @@ def check_plan(op: BinOp, datatype: Datatype, capabilities: Capabilities, n: int
     layout = Layout.separate(dict.fromkeys(names, size), a=length, b=length, output=2 * length)
     builder = PlanBuilder("operator_check", layout, capabilities)
     wide = size == 8
-    in_memory = memory_context(datatype)
-    memory: dict[str, Any] = {"source": in_memory, "sink": in_memory} if wide or datatype.is_several else {}
+    memory = memory_context(datatype) if wide or datatype.is_several else None
     builder.kernel(
         "operator_check", "operator_check.wgsl",
         reads={"a": layout["a"], "b": layout["b"]}, writes={"output": layout["output"]},
         params={"n": n, **op.accumulator(datatype).params},
-        context=operator_context(op, datatype, capabilities.subgroup_mode(False), **memory),
+        context=operator_context(op, datatype, capabilities.subgroup_mode(False), source=memory, sink=memory),
         workgroups=-(-n // 256), constants={}, trusted=False, units=dict.fromkeys(names, 4 * size) if wide else None,
     )  # fmt: skip
     return builder.build(Work(n, 0, 0), {})

@@ -138,9 +138,9 @@ def test_a_second_call_compiles_nothing_and_keeps_no_argument(device):
     assert context_of(device).executor.pipelines.compiled == compiled
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.uint8, np.float16, bool])
+@pytest.mark.parametrize("dtype", [np.longdouble, "M8[s]"])
 def test_other_dtypes_are_refused_with_the_remedy(device, dtype):
-    with pytest.raises(gw.DatatypeError, match="astype"):
+    with pytest.raises(gw.DatatypeError, match=r"astype|x\.view"):
         gw.sum(np.ones(3, dtype), device=device)
 
 
@@ -182,20 +182,16 @@ def _refusal(call, kind=gw.ArgumentError):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("values", [[1, 2, 3], range(3), [], [0.5], (True, False)], ids=str)
-@pytest.mark.parametrize("function", [gw.sum, gw.prod, gw.min, gw.max, gw.reduce, gw.cumsum, gw.scan])
-def test_a_list_is_refused_with_a_conversion_that_works(device, function, values):
-    message = _refusal(lambda: function(values), gw.DatatypeError)
-    assert f"numpy makes {np.asarray(values).dtype} of this {type(values).__name__}" in message
-    assert "x.astype" not in message, "a list has none"
-    expression = re.search(r"np\.asarray\(x, dtype=np\.\w+\)", message)[0]
-    converted = eval(expression, {"np": np, "x": values})
-    if values or function in (gw.sum, gw.cumsum):
-        function(converted, device=device)
+@pytest.mark.parametrize("values", [[1, 2, 3], range(3), (True, False)], ids=str)
+@pytest.mark.parametrize("function", [gw.sum, gw.prod, gw.min, gw.max, gw.reduce])
+def test_a_list_is_taken(device, function, values):
+    twin = {gw.reduce: np.sum}.get(function) or getattr(np, function.__name__)
+    got = function(values, device=device)
+    assert got == np.asarray(values).dtype.type(twin(values))
 
 
 def test_a_remedy_names_the_argument_and_where_it_lies(device):
-    message = _refusal(lambda: gw.sum(gw.asarray(np.arange(3), device)), gw.DatatypeError)
+    message = _refusal(lambda: gw.sort(gw.asarray(np.arange(3, dtype=np.int8), device)), gw.DatatypeError)
     assert "gw.asarray(x.to_numpy().astype(np.int32))" in message
     assert "b.astype(np.float32)" in _refusal(lambda: gw.matmul(M, np.eye(4, dtype=int)), gw.DatatypeError)
     assert "a.astype(np.float32)" in _refusal(lambda: gw.matmul(np.eye(3, dtype=np.int32), M), gw.DatatypeError)
