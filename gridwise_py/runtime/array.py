@@ -24,7 +24,7 @@ from ..errors import (
     LengthError,
     LimitError,
 )
-from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype, numpy_text
+from ..types.datatype import COMPLEX, STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype, numpy_text
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -757,7 +757,7 @@ def datatype_of(items: np.ndarray) -> Datatype:
     dtype = items.dtype.newbyteorder("=")  # bytes are brought into this machine's order on the way
     if dtype.kind in "biufcO" or dtype.names is not None:
         return as_datatype(dtype, STORAGE_DATATYPES)
-    raise DatatypeError(f"data is of {dtype}, but an Array holds numbers: {', '.join(STORAGE_DATATYPES)}")
+    raise DatatypeError(f"data is of {dtype}, but an Array holds numbers: {', '.join(STORAGE_DATATYPES)}, {COMPLEX}")
 
 
 def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
