@@ -193,6 +193,11 @@ class Struct(Datatype):
                 f"{dtype} has no fields; a struct is of a dtype such as [('value', 'f4'), ('index', 'u4')]"
             )
         made = cls(name, **{field: dtype.fields[field][0] for field in dtype.names})
+        if made.dtype == dtype.newbyteorder("=") != dtype:
+            raise DatatypeError(
+                f"{dtype} is in another byte order than this machine's; convert the order alone, which loses nothing: "
+                f"x.astype(x.dtype.newbyteorder('='))"
+            )
         if made.dtype != dtype:
             places = ", ".join(f"{field} at byte {dtype.fields[field][1]}" for field in dtype.names)
             raise DatatypeError(
@@ -297,8 +302,8 @@ def _field(struct: str, name: str, value: Any) -> Datatype:
         refuse(f"is itself a struct, {value!r}; give its fields one by one")
     if isinstance(value, Datatype):
         dtype = value.dtype
-    elif isinstance(value, str) and value in STORAGE_DATATYPES:
-        dtype = STORAGE_DATATYPES[value].dtype
+    elif isinstance(value, str) and value in {**STORAGE_DATATYPES, COMPLEX.name: COMPLEX}:
+        dtype = as_datatype(value, STORAGE_DATATYPES).dtype
     else:
         try:
             dtype = np.dtype(value)
