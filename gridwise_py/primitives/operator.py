@@ -17,14 +17,12 @@ from ..planning.windows import Window, windows_of
 from ..runtime.operator_check import check_operator
 from ..tuning.options import ReduceTuning, ScanTuning
 from ..tuning.shapes import Shape, Shapes, fixed_shapes, shapes_for, suited
-from ..types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
+from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, SubgroupMode, SubgroupsLike
 from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOp, as_binop, memory_context, operator_context
 from .base import Primitive
 
 __all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of"]
-
-_FEATURES_OF_F64 = ("shader-f64", "shader-int64")
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ class OperatorPrimitive(Primitive):
         self._rounds = self.result_datatype.rounds and self._accumulator.key is None
         # Minima and maxima of doubles compare bits, but other numbers have to become doubles first.
         doubles = self.result_datatype.name == "f64" and (self._rounds or self.datatype.name != "f64")
-        self._features = _FEATURES_OF_F64 if doubles else ()
+        self._features = FEATURES_OF_FLOAT64 if doubles else ()
         self._check_features()
         if compensated and self.op != Add:
             raise ArgumentError(

@@ -99,8 +99,8 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
 
     # Any overlap is allowed: the result is written after everything was read.
     arguments = (
-        Argument("input", chunked=True),
-        Argument("output", is_output=True, datatype="result_datatype", length=1, overlap="any"),
+        Argument("input", chunked=True, any_shape=True),
+        Argument("output", is_output=True, datatype="result_datatype", length=1, overlap="any", any_shape=True),
     )
 
     @explained(ReduceTuning.remedies())
