@@ -326,7 +326,7 @@ def test_any_number_of_words_length_and_place(device, data):
 def test_value_and_index(device):
     values = np.random.default_rng(3).integers(-50, 50, 7 * TILE).astype(np.float32)
     items = ValueIndex.array(value=values, index=np.arange(values.size))
-    best = gw.reduce(gw.asarray(items, device), FIRST_MAX).to_numpy()[0]
+    best = gw.reduce(gw.asarray(items, device), FIRST_MAX).to_numpy()
     assert (best["value"], best["index"]) == (values.max(), values.argmax())
     running = gw.scan(items, FIRST_MAX, device=device)
     np.testing.assert_array_equal(running["value"], np.maximum.accumulate(values))

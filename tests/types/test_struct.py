@@ -126,3 +126,30 @@ def test_structs_are_for_arrays_reductions_and_scans_only():
             made(None, ValueIndex, capabilities=gw.Capabilities())
         with pytest.raises(gw.DatatypeError):
             made(None, "complex64", capabilities=gw.Capabilities())
+
+
+@pytest.mark.parametrize("datatype", [ValueIndex, gw.Struct("Three", a="i32", b="f32", c="u32"), np.complex64], ids=str)
+def test_items_of_several_numbers_are_copied_filled_and_gathered(device, datatype):
+    dtype = as_datatype(datatype, STORAGE_DATATYPES).dtype
+    # All bits: NaN with a payload, and numbers that a GPU would flush to 0.
+    words = np.random.default_rng(1).integers(0, 2**32, 24 * dtype.itemsize // 4, dtype=np.uint32)
+    items = words.view(dtype)
+    x = gw.asarray(items, device)
+    assert x.copy().to_numpy().tobytes() == items.tobytes()
+    assert x[3:8].copy().to_numpy().tobytes() == items[3:8].tobytes()
+    assert x.astype(datatype).to_numpy().tobytes() == items.tobytes()
+    assert x[[5, -1, 5]].to_numpy().tobytes() == items[[5, -1, 5]].tobytes()
+    rows = x.reshape(4, 6)[np.array([2, 0])].to_numpy()
+    assert rows.shape == (2, 6)
+    assert rows.tobytes() == items.reshape(4, 6)[[2, 0]].tobytes()
+    value = tuple(range(1, 1 + len(dtype.names))) if dtype.names else 1 + 2j
+    x[2:5].fill(value)
+    filled = items.copy()
+    filled[2:5] = value
+    assert x.to_numpy().tobytes() == filled.tobytes()
+    with pytest.raises(gw.DatatypeError, match="does not hold 'x'"):
+        x.fill("x")
+    with pytest.raises(gw.DatatypeError, match=r"convert them in numpy: gw\.asarray"):
+        x.astype(np.float32)
+    with pytest.raises(gw.DatatypeError, match=r"convert them in numpy: gw\.asarray"):
+        gw.empty(3, "f32", device).astype(datatype)
