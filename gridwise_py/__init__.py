@@ -3,7 +3,7 @@
 Overview, after ``import gridwise_py as gw``:
 
 functions like numpy's
-    ``gw.sum prod min max reduce cumsum scan sort argsort sort_pairs matmul add``
+    ``gw.sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul add``
 data on the GPU
     ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back
 primitives, constructed once and executed often
@@ -28,8 +28,8 @@ and ``help(gw.Scan)``.
 Examples
 --------
 >>> import numpy as np, gridwise_py as gw
->>> gw.cumsum(np.array([3, 1, 2], dtype=np.int32))
-array([3, 4, 6], dtype=int32)
+>>> gw.cumsum([3, 1, 2])
+array([3, 4, 6])
 >>> x = gw.asarray(np.array([3, 1, 2], dtype=np.int32))
 >>> gw.sort(x, descending=True).to_numpy()
 array([3, 2, 1], dtype=int32)
@@ -65,7 +65,7 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
-from .functions import add, argsort, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
+from .functions import add, argsort, cumprod, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
 from .planning.signature import Argument, Product, SameAs, Signature, UpTo
@@ -188,6 +188,7 @@ __all__ = [
     "benchmark",
     "capabilities",
     "capture",
+    "cumprod",
     "cumsum",
     "default_device",
     "empty",

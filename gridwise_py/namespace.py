@@ -21,7 +21,6 @@ INSTEAD: dict[str, str] = {
     "amax": "gw.max",
     "argmin": "gw.argsort(x)[0]",
     "argmax": "gw.argsort(x, descending=True)[0]",
-    "cumprod": "gw.scan(x, 'multiply')",
     "dot": "gw.matmul",
     "concatenate": "gw.ChunkedArray([a, b]) takes Arrays as one",
     "ndarray": "gw.Array",

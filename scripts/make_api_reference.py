@@ -33,7 +33,7 @@ AREAS = {
     "LookbackVerdict hold_clock warm_up memory_stats MemoryStats empty_cache",
     "Arrays": "asarray empty empty_like pinned_empty Array ChunkedArray PinnedArray Datatype DATATYPES "
     "STORAGE_DATATYPES Struct",
-    "One-shot functions": f"add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul {FUNCTIONS} stream",
+    "One-shot functions": f"add sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul {FUNCTIONS} stream",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
     "Primitives": f"{CLASSES} Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning SortTuning MatMulTuning ElementwiseTuning",

@@ -11,7 +11,7 @@ import wgpu
 from ..errors import ArgumentError, DatatypeError, LengthError
 from ..runtime.array import OPERATIONS, Array, asarray, host_array, new_array
 from ..runtime.context import context_of
-from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, as_datatype
 from .convert import Convert
 from .fill import Fill
 from .one_shot import kept_primitive
@@ -59,7 +59,7 @@ def _items_of(words: Array, datatype: Datatype) -> Array:
 
 def converted(source: Array, datatype: Any, output: Array | None = None) -> Array:
     """Return the items of an Array as another datatype, or the same, in new memory or in `output`."""
-    wanted = as_datatype(datatype, STORAGE_DATATYPES)
+    wanted = as_datatype(datatype, ITEM_DATATYPES)
     if source.datatype.is_several or wanted.is_several:
         if source.datatype != wanted:
             raise DatatypeError(

@@ -13,17 +13,20 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, OverlapError
-from ..runtime.array import asarray, check_numpy_out, host_array
+from ..runtime.array import asarray, check_numpy_out, host_array, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
 from ..runtime.device import default_device
-from ..types.datatype import Datatype, as_datatype
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
 from .base import Primitive
+from .elementwise import Elementwise
+from .operator import OperatorPrimitive, check_conversion
 
 __all__ = [
     "REMEDIES",
     "CheckedCall",
     "HostItems",
+    "Results",
     "argument_array",
     "argument_datatype",
     "checked",
@@ -52,7 +55,7 @@ REMEDIES = {
     "axis": _ONE_DIMENSION + _ROWS,
     "axes": _ONE_DIMENSION + _ROWS,
     "keepdims": _ONE_DIMENSION + "; leave it out",
-    "dtype": "results are in the datatype of {x}; convert it first, for example with {x}.astype(np.float32)",
+    "dtype": "the result is in the datatype of {x}; convert it first, for example with {x}.astype(np.float32)",
     "initial": "combine it with the result",
     "where": "choose the items first: {x}[mask]",
     "kind": _STABLE,
@@ -180,6 +183,55 @@ class CheckedCall:
         return out
 
 
+@dataclass(frozen=True)
+class Results:
+    """The datatype that a caller of a reduction or a scan gets.
+
+    Attributes
+    ----------
+    asked : object
+        What the caller gave as ``dtype=``, or None.
+    widens : bool
+        Whether integers and bools become numbers of 64 bits, as in numpy's sums.
+    """
+
+    asked: Any = None
+    widens: bool = False
+
+    def datatype(self, items: Datatype, out: Any) -> Datatype:
+        """Return it, for items of a datatype and what the caller gave as ``out=``."""
+        if self.asked is not None:
+            return as_datatype(self.asked, ITEM_DATATYPES)
+        dtype = getattr(out, "dtype", None)
+        if isinstance(dtype, np.dtype) and np.can_cast(items.dtype, dtype, "same_kind"):
+            known = next((each for each in STORAGE_DATATYPES.values() if each.dtype == dtype), None)
+            if known is not None:
+                return known
+        if self.widens and items.dtype.kind in "biu":
+            return STORAGE_DATATYPES["u64" if items.dtype.kind == "u" else "i64"]
+        return items
+
+
+def _without_doubles(value: Any, items: Any, device: wgpu.GPUDevice) -> Any:
+    """Return Python's floats in float32 where the device does not compute with float64."""
+    if is_python(value) and items.dtype == np.float64 and not context_of(device).has_float64:
+        return items.astype(np.float32)
+    return items
+
+
+def _combinable(items: Any, datatype: Datatype, result: Datatype) -> tuple[Any, Datatype]:
+    """Return items that a kernel combines as `result`, and their datatype: converted before where it does not do so."""
+    try:
+        check_conversion(datatype, result)
+    except DatatypeError:
+        # numpy would drop imaginary parts, or every field but one.
+        if isinstance(items, ChunkedArray) or datatype.is_several or isinstance(result, Struct):
+            raise
+        with np.errstate(all="ignore"):
+            return items.astype(result.dtype), result
+    return items, datatype
+
+
 def checked(
     call: str,
     cls: type[Primitive],
@@ -188,6 +240,7 @@ def checked(
     inputs: dict[str, Any],
     out: Any = None,
     *,
+    results: Results | None = None,
     flatten: bool = False,
     out_shape: tuple[int, ...] | None = None,
     out_dtype: np.dtype | None = None,
@@ -205,6 +258,8 @@ def checked(
     inputs : dict from str to object
     out : object
         What the caller gave, or None; a tuple where there are several outputs.
+    results : Results, optional
+        Of a primitive that combines items, and gives results of another datatype than theirs.
     flatten : bool
         Whether inputs of other than one dimension are taken as all their items in C order.
     out_shape, out_dtype : optional
@@ -222,6 +277,13 @@ def checked(
     shown = "x" if first == "input" else first
     datatype = argument_datatype(call, shown, inputs[first], given[first].dtype, cls.datatypes)
     device = _device_of(*inputs.values(), device=device)
+    if issubclass(cls, (OperatorPrimitive, Elementwise)):
+        given = {name: _without_doubles(inputs[name], items, device) for name, items in given.items()}
+        datatype = as_datatype(given[first].dtype.newbyteorder("="), cls.datatypes)
+    if results is not None:
+        result = results.datatype(datatype, out)
+        given[first], datatype = _combinable(given[first], datatype, result)
+        options["result_dtype"] = result
     primitive = kept_primitive(cls, device, datatype, *key, **options)
     signature = primitive.signature
     for name, items in given.items():

@@ -18,11 +18,11 @@ from ..runtime.operator_check import check_operator
 from ..tuning.options import ReduceTuning, ScanTuning
 from ..tuning.shapes import Shape, Shapes, fixed_shapes, shapes_for, suited
 from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, SubgroupMode, SubgroupsLike
-from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOp, as_binop, memory_context, operator_context
 from .base import Primitive
 
-__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of"]
+__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of", "check_conversion", "check_float64"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class OperatorPrimitive(Primitive):
     """
 
     _faults: ClassVar[Faults] = HEALTHY
-    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+    datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     #: Whether there is a result for each item.
     _writes_all: ClassVar[bool] = False
 
@@ -89,11 +89,11 @@ class OperatorPrimitive(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype, STORAGE_DATATYPES)
+        self.datatype: Datatype = as_datatype(datatype, ITEM_DATATYPES)
         self.op: BinOp = as_binop(op)
         asked = self.datatype if result_dtype is None else result_dtype
         #: The datatype of the results, in which items are combined.
-        self.result_datatype: Datatype = as_datatype(asked, STORAGE_DATATYPES)
+        self.result_datatype: Datatype = as_datatype(asked, ITEM_DATATYPES)
         check_conversion(self.datatype, self.result_datatype)
         self._accumulator = self.op.accumulator(self.result_datatype)
         check_operator(self.op, self.result_datatype, None)
@@ -128,13 +128,8 @@ class OperatorPrimitive(Primitive):
             operator_context(self.op, self.result_datatype, self.mode)
 
     def _check_features(self) -> None:
-        missing = [name for name in self._features if name not in self.capabilities.features]
-        if missing:
-            raise DatatypeError(
-                f"{self.op.name} of {self.result_datatype} needs the features {' and '.join(map(repr, missing))}, "
-                f"which the device of {self.capabilities.adapter!r} was not made with; request_device() asks for them "
-                f"where the adapter has them; otherwise compute in float32: compensated=True keeps sums accurate"
-            )
+        if self._features:
+            check_float64(self.op.name, self.capabilities)
 
     def _features_of(self, flags: int) -> tuple[str, ...]:
         """Return those of a kernel: one that compares accumulators has no doubles."""
@@ -327,6 +322,17 @@ class OperatorPrimitive(Primitive):
                 split = tiles, each, -(-tiles // each)
             found.append(BlockWindow(window, split, blocks_of(found)))
         return found
+
+
+def check_float64(what: str, capabilities: Capabilities) -> None:
+    """Raise DatatypeError where a device does not compute with float64."""
+    missing = [name for name in FEATURES_OF_FLOAT64 if name not in capabilities.features]
+    if missing:
+        raise DatatypeError(
+            f"{what} of f64 needs the features {' and '.join(map(repr, missing))}, which the device of "
+            f"{capabilities.adapter!r} was not made with; request_device() asks for them where the adapter has them; "
+            f"otherwise compute in float32, x.astype(np.float32): compensated=True keeps sums accurate"
+        )
 
 
 def check_conversion(items: Datatype, results: Datatype) -> None:

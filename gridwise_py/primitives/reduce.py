@@ -18,7 +18,7 @@ from ..planning.signature import Argument
 from ..tuning.options import ReduceTuning
 from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
-from ..types.datatype import ItemDatatypeLike
+from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .registry import register
@@ -124,6 +124,16 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
         self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
         self._shapes = self._shapes_for("reduce", self.tuning)
+
+    def with_datatypes(self, items: Datatype, results: Datatype) -> Reduce:
+        """Return a reduction with the same options for items and results of other datatypes; itself for its own."""
+        if (items, results) == (self.datatype, self.result_datatype):
+            return self
+        return type(self)(
+            self._device, items, self.op, result_dtype=results,
+            deterministic=self._fixed_order is not None and not self.compensated, compensated=self.compensated,
+            tuning=self.tuning, capabilities=self.capabilities,
+        )  # fmt: skip
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: at most two dispatches; with several windows one each and one more."""

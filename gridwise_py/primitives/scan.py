@@ -24,7 +24,7 @@ from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
 from ..tuning.options import ScanTuning
 from ..tuning.shapes import Shape, look_back_tiles
 from ..types.capabilities import Capabilities
-from ..types.datatype import ItemDatatypeLike
+from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .reduce import wider
@@ -181,10 +181,13 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     @cached_property
     def inclusive(self) -> Scan:
         """The inclusive scan with the same options: itself, if it is one."""
-        if self.kind == "inclusive":
-            return self
+        return self if self.kind == "inclusive" else self.inclusive_of(self.datatype, self.result_datatype)
+
+    def inclusive_of(self, items: Datatype, results: Datatype) -> Scan:
+        """Return an inclusive scan with the same options for items and results of these datatypes."""
         return type(self)(
-            self._device, self.datatype, self.op, strategy=self._requested if self._fixed_order is None else None,
+            self._device, items, self.op, result_dtype=results,
+            strategy=self._requested if self._fixed_order is None else None,
             deterministic=self._fixed_order is not None, compensated=self.compensated, tuning=self.tuning,
             capabilities=self.capabilities,
         )  # fmt: skip

@@ -26,7 +26,15 @@ from ..errors import (
     LengthError,
     LimitError,
 )
-from ..types.datatype import COMPLEX, STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype, numpy_text
+from ..types.datatype import (
+    COMPLEX,
+    ITEM_DATATYPES,
+    STORAGE_DATATYPES,
+    Datatype,
+    ItemDatatypeLike,
+    as_datatype,
+    numpy_text,
+)
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -310,7 +318,7 @@ class Array(OnGpu):
         if not isinstance(buffer, wgpu.GPUBuffer):
             raise DatatypeError(f"buffer must be a wgpu.GPUBuffer, not {type(buffer).__name__}")
         self._count = self._place = self._shape = None
-        self._datatype = as_datatype(datatype, STORAGE_DATATYPES)
+        self._datatype = as_datatype(datatype, ITEM_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         # Python's ints: sums of numpy's would wrap.
         offset = checked_count(offset, "offset")
@@ -500,7 +508,7 @@ class Array(OnGpu):
             Whether to copy the items even if they are of this datatype.
         """
         self._check_uncounted()
-        wanted = as_datatype(dtype, STORAGE_DATATYPES)
+        wanted = as_datatype(dtype, ITEM_DATATYPES)
         return self if wanted == self._datatype and not copy else OPERATIONS["convert"](self, wanted)
 
     def fill(self, value: float) -> Array:
@@ -850,7 +858,7 @@ def empty(
     lengths = checked_shape(shape)
     device = device if device is not None else default_device()
     context = context_of(device)
-    found = default_float(context) if asked is None else as_datatype(asked, STORAGE_DATATYPES)
+    found = default_float(context) if asked is None else as_datatype(asked, ITEM_DATATYPES)
     return new_array(context, prod(lengths), found, label=label, shape=kept_shape(lengths))
 
 
@@ -891,7 +899,7 @@ def pinned_empty(
         If it is larger than the device's largest buffer.
     """
     n = checked_count(n, "n")
-    datatype = as_datatype(datatype, STORAGE_DATATYPES)
+    datatype = as_datatype(datatype, ITEM_DATATYPES)
     if direction not in DIRECTIONS:
         raise ArgumentError(
             f"direction={direction!r} is unknown; 'up' is for memory to upload from, 'down' to download into"
@@ -939,7 +947,14 @@ def refuse_masked(data: Any) -> None:
 def host_array(data: Any) -> np.ndarray:
     """Return what numpy makes of data on the host; raise DatatypeError where a mask would be lost."""
     refuse_masked(data)
+    if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
+        return np.from_dlpack(data)
     return np.asarray(data)
+
+
+def is_python(data: Any) -> bool:
+    """Whether data are Python's numbers, of whose floats numpy makes float64, though nobody asked for 64 bits."""
+    return isinstance(data, (bool, int, float, list, tuple, range)) and not isinstance(data, np.generic)
 
 
 def datatype_of(items: np.ndarray) -> Datatype:
@@ -952,7 +967,7 @@ def datatype_of(items: np.ndarray) -> Datatype:
     """
     dtype = items.dtype.newbyteorder("=")  # bytes are brought into this machine's order on the way
     if dtype.kind in "biufcO" or dtype.names is not None:
-        return as_datatype(dtype, STORAGE_DATATYPES)
+        return as_datatype(dtype, ITEM_DATATYPES)
     raise DatatypeError(f"data is of {dtype}, but an Array holds numbers: {', '.join(STORAGE_DATATYPES)}, {COMPLEX}")
 
 
@@ -997,10 +1012,11 @@ def asarray(
 
     Parameters
     ----------
-    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, or sequence
-        A numpy array, or anything with ``__array__`` (a tensor on the CPU, a pandas Series), is uploaded, whatever its
-        strides and byte order. So is a sequence of Python numbers, with `dtype`, because numpy would choose 64 bits.
-        An Array is returned unchanged, or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view.
+    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, number or sequence
+        A numpy array, or anything with ``__array__`` or DLPack on the CPU (a tensor, a pandas Series), is uploaded,
+        whatever its strides and byte order. So are Python numbers and sequences of them, in the dtype that numpy gives
+        them; their floats are float32 on a device that does not compute with float64. An Array is returned unchanged,
+        or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional
@@ -1014,7 +1030,7 @@ def asarray(
     ArgumentError
         If `data` is memory of another device.
     """
-    wanted = None if dtype is None else as_datatype(dtype, STORAGE_DATATYPES)
+    wanted = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
         if wanted is None:
             raise DatatypeError("a GPUBuffer does not know its datatype; give dtype=, for example dtype='u32'")
@@ -1034,21 +1050,23 @@ def asarray(
         data.upload(made.lease.buffer, 0)
         return made
     refuse_masked(data)
-    if hasattr(data, "__array__"):
+    if wanted is None and is_python(data):
         items = np.asarray(data)
+        datatype = datatype_of(items)
+        device = device if device is not None else default_device()
+        if datatype.name == "f64" and not context_of(device).has_float64:
+            datatype = STORAGE_DATATYPES["f32"]
+            items = _from_numbers(data, datatype)
+    elif wanted is None or hasattr(data, "__array__"):
+        items = host_array(data)
         datatype = datatype_of(items)
         if wanted is not None and wanted != datatype:
             raise DatatypeError(
                 f"data is of {items.dtype}, but dtype={wanted} was asked for; convert it first: "
                 f"{'data' if isinstance(data, np.ndarray) else 'numpy.asarray(data)'}.astype(numpy.{wanted.numpy_name})"
             )
-    elif wanted is not None:
-        items, datatype = _from_numbers(data, wanted), wanted
     else:
-        raise DatatypeError(
-            f"data is a {type(data).__name__}, which has no datatype, and numpy would choose one of 64 bits, which few "
-            f"primitives take; give dtype=, for example gridwise_py.asarray([1, 2, 3], dtype='u32')"
-        )
+        items, datatype = _from_numbers(data, wanted), wanted
     shape = kept_shape(items.shape)
     if shape is not None:
         items = items.reshape(-1)  # copied where it has gaps, or another order

@@ -124,7 +124,7 @@ class _Piece:
                 if self.wanted:
                     if self._is_fresh:
                         _find_pages(self._target)
-                    np.copyto(self._target, self._source, casting="equiv")
+                    np.copyto(self._target, self._source, casting="unsafe")  # a stream may convert on the way
         except BaseException as error:
             self._error = error
         finally:
@@ -184,7 +184,7 @@ def _workers(count: int) -> _Workers:
 def _copy_here(device: wgpu.GPUDevice, target: np.ndarray, source: np.ndarray) -> None:
     with state_of(device).end.lock:  # nobody destroys the device, and with it the memory, in the middle
         check_not_lost(device, _DOING)
-        np.copyto(target, source, casting="equiv")
+        np.copyto(target, source, casting="unsafe")
 
 
 class _Copies:
@@ -221,16 +221,19 @@ class _Copies:
             pieces.append(piece)
         return pieces
 
-    def fill(self, staging: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> list[_Piece]:
-        """Begin to copy items into a buffer that is mapped for writing."""
-        end_bytes = offset_bytes + items.nbytes
+    def fill(
+        self, staging: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray, dtype: np.dtype | None = None
+    ) -> list[_Piece]:
+        """Begin to copy items into a buffer that is mapped for writing, converted to a dtype if one is given."""
+        dtype = items.dtype.newbyteorder("=") if dtype is None else dtype
+        end_bytes = offset_bytes + items.size * dtype.itemsize
         memory = memory_of_mapped(staging, -(-end_bytes // 4) * 4)
         if memory is not None:
-            target = memory[offset_bytes:end_bytes].view(items.dtype.newbyteorder("="))
+            target = memory[offset_bytes:end_bytes].view(dtype)
             return self.start(staging, target, items)
         with state_of(self._device).end.lock:
             check_not_lost(self._device, _DOING)
-            staging.write_mapped(as_bytes(items), offset_bytes)
+            staging.write_mapped(as_bytes(items.astype(dtype, copy=False)), offset_bytes)
         return []
 
 
@@ -422,11 +425,18 @@ class Transfers:
                 release()
             self._down.put_back(taken)
 
-    def fill(self, device: wgpu.GPUDevice, staging: wgpu.GPUBuffer, offset_bytes: int, items: np.ndarray) -> None:
-        """Copy items into a caller's buffer that is mapped for writing."""
+    def fill(
+        self,
+        device: wgpu.GPUDevice,
+        staging: wgpu.GPUBuffer,
+        offset_bytes: int,
+        items: np.ndarray,
+        dtype: np.dtype | None = None,
+    ) -> None:
+        """Copy items into a caller's buffer that is mapped for writing, converted to a dtype if one is given."""
         if items.size:
             with _Copies(device, self.threads) as copies:
-                for copy in copies.fill(staging, offset_bytes, items):
+                for copy in copies.fill(staging, offset_bytes, items, dtype):
                     copy.result()
 
     def empty(

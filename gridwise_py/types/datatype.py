@@ -14,8 +14,8 @@ from ..errors import ArgumentError, DatatypeError
 from .wgsl_words import RESERVED_WORDS
 
 __all__ = [
-    "COMPLEX", "DATATYPES", "KEY_DATATYPES", "MATMUL_DATATYPES", "MOST_STRUCT_WORDS", "STORAGE_DATATYPES",
-    "VALUE_DATATYPES", "ComputeDatatypeLike", "Datatype", "ItemDatatypeLike", "KeyDatatypeLike", "MatMulDatatypeLike",
+    "COMPLEX", "DATATYPES", "ITEM_DATATYPES", "KEY_DATATYPES", "MATMUL_DATATYPES", "MOST_STRUCT_WORDS",
+    "STORAGE_DATATYPES", "VALUE_DATATYPES", "ComputeDatatypeLike", "Datatype", "ItemDatatypeLike", "KeyDatatypeLike", "MatMulDatatypeLike",
     "Struct", "ValueDatatypeLike", "as_datatype", "numpy_text",
 ]  # fmt: skip
 
@@ -303,7 +303,7 @@ def _field(struct: str, name: str, value: Any) -> Datatype:
     if isinstance(value, Datatype):
         dtype = value.dtype
     elif isinstance(value, str) and value in {**STORAGE_DATATYPES, COMPLEX.name: COMPLEX}:
-        dtype = as_datatype(value, STORAGE_DATATYPES).dtype
+        dtype = as_datatype(value, ITEM_DATATYPES).dtype
     else:
         try:
             dtype = np.dtype(value)
@@ -356,7 +356,7 @@ MATMUL_DATATYPES: dict[str, Datatype] = {d.name: d for d in (DATATYPES["f32"], _
 KEY_DATATYPES: dict[str, Datatype] = VALUE_DATATYPES | {_F16.name: _F16}
 #: Pairs of floats, the real part first.
 COMPLEX = Datatype("c64", "complex64", "vec2<f32>")
-#: What arrays can hold, and reductions and scans take: all of these. (Both also take `COMPLEX` and each `Struct`.)
+#: What arrays can hold, and reductions and scans take: all of these. Both also take what `ITEM_DATATYPES` stands for.
 STORAGE_DATATYPES: dict[str, Datatype] = KEY_DATATYPES | {
     d.name: d
     for d in (
@@ -367,6 +367,9 @@ STORAGE_DATATYPES: dict[str, Datatype] = KEY_DATATYPES | {
         Datatype("bool", "bool", "u32"),
     )
 }
+
+#: The same names; `as_datatype` also admits items of several numbers with it: `COMPLEX`, and each `Struct`.
+ITEM_DATATYPES: dict[str, Datatype] = dict(STORAGE_DATATYPES)
 
 # What callers may write for a datatype. Literal names let a type checker find the wrong ones.
 _ComputeName: TypeAlias = Literal["u32", "i32", "f32", "uint32", "int32", "float32"]
@@ -400,7 +403,7 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES, *, conver
     ----------
     value : str, numpy dtype or Datatype
     known : mapping from str to Datatype
-        What is supported where it is wanted. `STORAGE_DATATYPES` also admits `COMPLEX`, and structs.
+        What is supported where it is wanted. `ITEM_DATATYPES` also admits `COMPLEX`, and structs.
     convert : str
         How the caller converts the data, for the message: an expression with braces for the name of a numpy dtype.
 
@@ -410,7 +413,7 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES, *, conver
         If there is no kernel datatype for it; the message lists what there is, and says what a conversion costs.
     """
     asked = value
-    if known is STORAGE_DATATYPES and (several := _several(value)) is not None:
+    if known is ITEM_DATATYPES and (several := _several(value)) is not None:
         return several
     if isinstance(value, str):
         value = STORAGE_DATATYPES.get(value, value)
@@ -433,7 +436,7 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES, *, conver
         shown = dtype.str
     else:
         shown = getattr(value if isinstance(value, Datatype) else dtype, "name", value)
-    everything = [*known.values(), COMPLEX] if known is STORAGE_DATATYPES else known.values()
+    everything = [*known.values(), COMPLEX] if known is ITEM_DATATYPES else known.values()
     names = ", ".join(f"{d.name} (numpy {d.numpy_name})" for d in everything)
     message = f"datatype {shown!r} is not supported here; supported are {names}."
     raise DatatypeError(message if dtype is None else f"{message} {_remedy(dtype, known, convert)}")
@@ -479,7 +482,7 @@ def _remedy(dtype: np.dtype, known: Mapping[str, Datatype], convert: str) -> str
     """Return a sentence or two: how to convert, and what may be lost by it."""
     names = [datatype.numpy_name for datatype in known.values()]
     native = dtype.newbyteorder("=")
-    if dtype.kind == "c" and known is STORAGE_DATATYPES:
+    if dtype.kind == "c" and known is ITEM_DATATYPES:
         if native == COMPLEX.dtype:
             return "Convert the byte order alone, which loses nothing: x.astype(x.dtype.newbyteorder('='))."
         return (
