@@ -15,8 +15,8 @@ from .wgsl_words import RESERVED_WORDS
 
 __all__ = [
     "COMPLEX", "DATATYPES", "ITEM_DATATYPES", "KEY_DATATYPES", "MATMUL_DATATYPES", "MOST_STRUCT_WORDS",
-    "STORAGE_DATATYPES", "VALUE_DATATYPES", "ComputeDatatypeLike", "Datatype", "ItemDatatypeLike", "KeyDatatypeLike", "MatMulDatatypeLike",
-    "Struct", "ValueDatatypeLike", "as_datatype", "numpy_text",
+    "STORAGE_DATATYPES", "VALUE_DATATYPES", "ComputeDatatypeLike", "Datatype", "ItemDatatypeLike", "KeyDatatypeLike",
+    "MatMulDatatypeLike", "Struct", "ValueDatatypeLike", "as_datatype", "numpy_text",
 ]  # fmt: skip
 
 #: The most words of an item that kernels combine: those of a vec4.
