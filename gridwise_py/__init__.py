@@ -3,9 +3,10 @@
 Overview, after ``import gridwise_py as gw``:
 
 functions like numpy's
-    ``gw.sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul add``
+    ``gw.sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul``
+    ``gw.add take``
 data on the GPU
-    ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back
+    ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back; ``gw.zeros ones full arange empty``
 primitives, constructed once and executed often
     ``gw.Scan(device, "f32").execute(input=x).output``; ``gw.Reduce``, ``gw.Sort`` …
 your own operators and kernels
@@ -42,6 +43,7 @@ from . import extras as _extras
 from . import namespace as _namespace
 from . import primitives as _primitives
 from ._version import __version__ as __version__
+from .array_functions import arange, full, full_like, ones, ones_like, take, zeros, zeros_like
 from .errors import (
     AdapterError,
     ArgumentError,
@@ -182,6 +184,7 @@ __all__ = [
     "UpTo",
     "Work",
     "add",
+    "arange",
     "argsort",
     "asarray",
     "batch",
@@ -194,6 +197,8 @@ __all__ = [
     "empty",
     "empty_cache",
     "empty_like",
+    "full",
+    "full_like",
     "hold_clock",
     "list_adapters",
     "matmul",
@@ -201,6 +206,8 @@ __all__ = [
     "measure",
     "memory_stats",
     "min",
+    "ones",
+    "ones_like",
     "pinned_empty",
     "prod",
     "profile",
@@ -213,9 +220,12 @@ __all__ = [
     "stream",
     "sum",
     "synchronize",
+    "take",
     "timing_helper",
     "to_dataframe",
     "warm_up",
+    "zeros",
+    "zeros_like",
 ]
 __all__ += _primitives.__all__
 

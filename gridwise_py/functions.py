@@ -13,6 +13,7 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
+from .array_functions import add_broadcast, is_broadcast
 from .call_errors import explained
 from .errors import ArgumentError, LengthError
 from .primitives import ArgSort, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
@@ -68,9 +69,10 @@ def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None
 
     Parameters
     ----------
-    a, b : numpy.ndarray or Array
-        Shape (n,), with the same datatype: u32, i32 or f32 (numpy uint32, int32, float32). Nothing is broadcast: for a
-        number c give ``np.full_like(a, c)``.
+    a, b : numpy.ndarray, Array or number
+        Of any datatypes, which are promoted as in numpy, and of one shape, or of shapes that numpy broadcasts. A Python
+        number is converted to the datatype of the array, which must hold it. Arrays of one shape and one datatype take
+        the fastest kernel. float64 needs a device that computes with it (``shader-f64``).
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
     device : wgpu.GPUDevice, optional
@@ -79,16 +81,22 @@ def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,); an Array if an argument is one.
+        Of the broadcast shape; an Array if an argument is one.
 
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
     >>> x = np.array([1, 2, 3], dtype=np.int32)
-    >>> gw.add(x, np.full_like(x, 10))
+    >>> gw.add(x, 10)
     array([11, 12, 13], dtype=int32)
+    >>> gw.add(np.array([[0], [10]], dtype=np.int32), x)
+    array([[ 1,  2,  3],
+           [11, 12, 13]], dtype=int32)
     """
-    return _one_shot("gw.add()", VectorAdd, (), device, {"a": a, "b": b}, out)
+    call = "gw.add()"
+    if is_broadcast(a, b):
+        return add_broadcast(call, a, b, out, device)
+    return _one_shot(call, VectorAdd, (), device, {"a": a, "b": b}, out, keep_shape=True)
 
 
 def _one_shot(
@@ -98,15 +106,33 @@ def _one_shot(
     device: wgpu.GPUDevice | None,
     inputs: dict[str, Any],
     out: Any,
+    *,
+    keep_shape: bool = False,
     **options: Any,
 ) -> Any:
-    """Return the result of a primitive with one output: in windows of large numpy arrays, where these give the same."""
+    """Return the result of a primitive with one output: in windows of large numpy arrays, where these give the same.
+
+    With `keep_shape` the inputs are of one shape, which the result has, too.
+    """
+    shape = np.shape(next(iter(inputs.values()))) if keep_shape and not _any_on_gpu(inputs) else None
+    if shape is not None and len(shape) > 1:  # arrays of the host are worked on in one dimension
+        options |= {"flatten": True, "out_shape": shape}
+    elif keep_shape:
+        options |= {"any_shape": True}
     made = checked(call, cls, key, device, inputs, out, **options)
     if not made.on_gpu:
         arrays = list(made.inputs.values())
-        if takes_windows(made.primitive, arrays, out):
-            return in_windows(made.primitive, arrays, out)
+        flat = out.reshape(-1) if shape is not None and out is not None else out  # a view: `out` is contiguous
+        if takes_windows(made.primitive, arrays, flat):
+            result = in_windows(made.primitive, arrays, flat)
+        else:
+            result = made.run()[0]
+        return result if shape is None else out if out is not None else result.reshape(shape)
     return made.run()[0]
+
+
+def _any_on_gpu(inputs: Mapping[str, Any]) -> bool:
+    return any(isinstance(value, Items) for value in inputs.values())
 
 
 @overload
@@ -196,8 +222,8 @@ def reduce(
 
     Notes
     -----
-    Without `dtype` or `out` the result has the dtype of `x`, for any operator: integers wrap. `sum` and `prod` widen, as
-    numpy's do.
+    Without `dtype` or `out` the result has the dtype of `x`, for any operator: integers wrap. `sum` and `prod` widen,
+    as numpy's do.
     """
     return _reduce(
         "gw.reduce()", x, op, Results(dtype), out, device, deterministic=deterministic, compensated=compensated
@@ -299,8 +325,8 @@ def sum(
 
     Notes
     -----
-    Sums of integers are exact modulo 2**64, as in numpy; with a `dtype` of fewer bits they wrap there. Items are read as
-    they are: a sum of uint8 takes the time of its bytes. Sums of float16 are computed in float32 and rounded once.
+    Sums of integers are exact modulo 2**64, as in numpy; with a `dtype` of fewer bits they wrap there. Items are read
+    as they are: a sum of uint8 takes the time of its bytes. Sums of float16 are computed in float32 and rounded once.
 
     Examples
     --------

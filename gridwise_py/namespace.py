@@ -11,10 +11,10 @@ _NOT_HERE = "not here (docs/numpy-and-cupy.md): use numpy on x.to_numpy()"
 #: What takes the place of a name of numpy that is missing here; ``{name}`` is that name.
 INSTEAD: dict[str, str] = {
     "array": "gw.asarray(data) uploads data, gw.empty(n) makes an Array of n items",
-    **dict.fromkeys(("zeros", "ones", "full", "arange", "linspace"), _UPLOAD),
+    **dict.fromkeys(("linspace",), _UPLOAD),
     **dict.fromkeys(("subtract", "multiply", "divide", "where"), _OWN),
     **dict.fromkeys(("negative", "abs", "exp", "sqrt"), _MAP),
-    **dict.fromkeys(("unique", "histogram", "bincount", "nonzero", "searchsorted", "take", "flatnonzero"), _NOT_HERE),
+    **dict.fromkeys(("unique", "histogram", "bincount", "nonzero", "searchsorted", "flatnonzero"), _NOT_HERE),
     "mean": "gw.sum(x) / x.size",
     "average": "gw.sum(x) / x.size",
     "amin": "gw.min",

@@ -431,7 +431,7 @@ class Accessors:
             yield from (f"fn {head} {{", *rows, "}")
         elif size == 4:
             yield from (f"fn {head} {{", f"  store_row_{name}(i, items);", "}")
-        elif each == size:  # one element
+        elif each == size and place.element != "atomic<u32>":  # one element, which begins with item i
             yield from self._function(head, f"{place.write('k >> 2u', 'items')};")
         elif each > size:
             parts = ["items"] if size == 1 else ["items.x", "items.y"]

@@ -1,7 +1,8 @@
-"""What methods of `Array` run: copies, casts, fills and gathers. `runtime` is below the primitives, and calls them here."""
+"""What methods of `Array` run: copies, casts, fills and gathers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, DatatypeError, LengthError
-from ..runtime.array import OPERATIONS, Array, asarray, host_array, new_array
+from ..runtime.array import Array, asarray, host_array, new_array
 from ..runtime.context import context_of
 from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, as_datatype
 from .convert import Convert
@@ -17,9 +18,7 @@ from .fill import Fill
 from .one_shot import kept_primitive
 from .take import Take
 
-__all__ = ["converted", "fill", "taken", "value_words"]
-
-_WORDS_OF_ZERO = (0, 0)
+__all__ = ["METHODS", "converted", "fill", "taken", "value_words"]
 
 
 def value_words(value: Any, datatype: Datatype, what: str) -> tuple[int, int]:
@@ -80,8 +79,8 @@ def fill(array: Array, value: Any, what: str = "fill()") -> Array:
     words = value_words(value, array.datatype, what)
     if array.size:
         primitive = kept_primitive(Fill, array.device, array.datatype.name)
-        # Zeros are cleared, which needs no kernel; −0 is no zero.
-        primitive.bind(output=array, value=words).execute()
+        arguments: dict[str, Any] = {"output": array, "value": words}
+        primitive.bind(**arguments).execute()
     return array
 
 
@@ -159,4 +158,5 @@ def _copied(array: Array) -> Array:
     return converted(array, array.datatype)
 
 
-OPERATIONS.update(copy=_copied, convert=converted, fill=fill, take=taken)
+#: By their names in `runtime.array.OPERATIONS`.
+METHODS: dict[str, Callable[..., Array]] = {"copy": _copied, "convert": converted, "fill": fill, "take": taken}

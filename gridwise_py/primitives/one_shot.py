@@ -23,16 +23,9 @@ from .elementwise import Elementwise
 from .operator import OperatorPrimitive, check_conversion
 
 __all__ = [
-    "REMEDIES",
-    "CheckedCall",
-    "HostItems",
-    "Results",
-    "argument_array",
-    "argument_datatype",
-    "checked",
-    "kept_primitive",
-    "one_shot",
-]
+    "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "check_gpu_out",
+    "checked", "device_of", "kept_primitive", "one_shot", "without_doubles",
+]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 
@@ -64,7 +57,8 @@ REMEDIES = {
 }
 
 
-def _device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDevice:
+def device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDevice:
+    """Return the one device of the arguments, or the default one; raise BufferUsageError if there are several."""
     devices = {id(v.device): v.device for v in values if isinstance(v, Items)}
     if device is not None:
         devices[id(device)] = device
@@ -212,7 +206,7 @@ class Results:
         return items
 
 
-def _without_doubles(value: Any, items: Any, device: wgpu.GPUDevice) -> Any:
+def without_doubles(value: Any, items: Any, device: wgpu.GPUDevice) -> Any:
     """Return Python's floats in float32 where the device does not compute with float64."""
     if is_python(value) and items.dtype == np.float64 and not context_of(device).has_float64:
         return items.astype(np.float32)
@@ -242,6 +236,7 @@ def checked(
     *,
     results: Results | None = None,
     flatten: bool = False,
+    any_shape: bool = False,
     out_shape: tuple[int, ...] | None = None,
     out_dtype: np.dtype | None = None,
     **options: Any,
@@ -262,6 +257,8 @@ def checked(
         Of a primitive that combines items, and gives results of another datatype than theirs.
     flatten : bool
         Whether inputs of other than one dimension are taken as all their items in C order.
+    any_shape : bool
+        Whether the primitive takes inputs of several dimensions.
     out_shape, out_dtype : optional
         Of results in numpy, where they are not those of the primitive's output.
     """
@@ -271,14 +268,14 @@ def checked(
         given[name] = value if isinstance(value, Items) else argument_array(call, shown, value)
         if flatten:
             given[name] = given[name].ravel()
-        else:
+        elif not (any_shape and given[name].ndim):
             _check_dimension(call, shown, given[name], inputs)
     first = next(iter(inputs))
     shown = "x" if first == "input" else first
     datatype = argument_datatype(call, shown, inputs[first], given[first].dtype, cls.datatypes)
-    device = _device_of(*inputs.values(), device=device)
+    device = device_of(*inputs.values(), device=device)
     if issubclass(cls, (OperatorPrimitive, Elementwise)):
-        given = {name: _without_doubles(inputs[name], items, device) for name, items in given.items()}
+        given = {name: without_doubles(inputs[name], items, device) for name, items in given.items()}
         datatype = as_datatype(given[first].dtype.newbyteorder("="), cls.datatypes)
     if results is not None:
         result = results.datatype(datatype, out)
@@ -294,6 +291,8 @@ def checked(
                 f"convert one of the two, for example with np.asarray({name}, dtype=np.{wanted.numpy_name}) where that "
                 f"loses nothing"
             )
+    if any_shape and on_several_dimensions(given):
+        out_shape = next(iter(given.values())).shape
     lengths = {name: int(items.size) for name, items in given.items()}
     signature.check_lengths(lengths)
     on_gpu = any(isinstance(value, Items) for value in inputs.values())
@@ -304,13 +303,18 @@ def checked(
         assert wanted is not None, "and a datatype"
         shape = (length,) if out_shape is None else out_shape
         if on_gpu:
-            _check_gpu_out(call, value, shape, wanted, device)
+            check_gpu_out(call, value, shape, wanted, device)
         else:
             dtype = wanted.dtype if out_dtype is None else out_dtype
             check_numpy_out(value, shape, dtype, "the result", call)
     if not on_gpu and len(outs) > 1 and np.may_share_memory(*outs.values()):
         raise OverlapError(f"{call}: the arrays of out= share memory; give separate ones")
     return CheckedCall(primitive, given, outs, on_gpu)
+
+
+def on_several_dimensions(given: Mapping[str, Any]) -> bool:
+    """Whether an input has other than one dimension."""
+    return any(items.ndim != 1 for items in given.values())
 
 
 def one_shot(
@@ -338,7 +342,7 @@ def _named_outs(call: str, names: Sequence[str], out: Any) -> dict[str, Any]:
     return dict(zip(names, outs, strict=True))
 
 
-def _check_gpu_out(call: str, out: Any, shape: tuple[int, ...], datatype: Datatype, device: wgpu.GPUDevice) -> None:
+def check_gpu_out(call: str, out: Any, shape: tuple[int, ...], datatype: Datatype, device: wgpu.GPUDevice) -> None:
     """Raise unless an array on the GPU takes exactly the result; a result of shape () fits into any one item."""
     name = f"np.{datatype.numpy_name}" if datatype.dtype.names else repr(datatype.name)
     make = f"give gw.empty({shape[0] if len(shape) == 1 else shape}, {name}, device)"

@@ -186,9 +186,10 @@ class OnGpu(ABC):
         """Return another view of the same items."""
 
     def __reduce_ex__(self, _protocol: Any) -> NoReturn:
+        copy = "call x.copy()" if isinstance(self, Array) else "run gridwise_py.Copy(x.device, x.datatype)"
         raise ImplicitConversionError(
             f"{self._name()} lies on the GPU and is neither pickled nor deep-copied. To send it, pickle x.to_numpy() "
-            f"and upload that with gridwise_py.asarray; for a copy on the GPU, call x.copy()"
+            f"and upload that with gridwise_py.asarray; for a copy on the GPU, {copy}"
         )
 
     def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
@@ -204,7 +205,7 @@ class OnGpu(ABC):
         self._refuse("an iterator")
 
     def __bool__(self) -> NoReturn:
-        self._refuse("a bool")
+        self._refuse_number("a bool")
 
     def __float__(self) -> NoReturn:
         self._refuse_number("a float")
@@ -542,9 +543,11 @@ class Array(OnGpu):
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
 
     def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array:
-        self._check_uncounted()
+        if self._count is not None:
+            self._check_uncounted()
         shape = self._shape
-        if isinstance(key, (Array, np.ndarray, list)) and shape != ():
+        # Asked first: slices are many, and isinstance() takes long for an abstract class.
+        if type(key) is not slice and isinstance(key, (Array, np.ndarray, list)) and shape != ():
             return OPERATIONS["take"]("x[indices]", self, key, 0, None)
         if shape is None:
             start, length = slice_bounds(key, self._length, "an Array")
@@ -854,7 +857,9 @@ def empty(
     """
     if datatype is not None and dtype is not None:
         raise ArgumentError(f"dtype={dtype!r} and datatype={datatype!r} are the same option; give only one of them")
-    asked = datatype if dtype is None else dtype
+    asked: Any = datatype if dtype is None else dtype
+    if isinstance(asked, wgpu.GPUDevice):
+        raise ArgumentError("dtype is a device; give device= by its name")
     lengths = checked_shape(shape)
     device = device if device is not None else default_device()
     context = context_of(device)

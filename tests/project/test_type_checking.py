@@ -70,7 +70,7 @@ SLIPS = {
     ),
     "a mode of measure": ('gw.measure(scan, mode="cold", input=x)', 'gw.measure(scan, mode="warm", input=x)'),
     "measure for benchmark": ("gw.benchmark(lambda: gw.sum(x))", "gw.measure(lambda: gw.sum(x))"),
-    "a number for an array": ("gw.cumsum([3])", "gw.cumsum(3)"),
+    "a number for an array": ("gw.sort([3])", "gw.sort(3)"),
     "a broadcast": ("gw.add(f, np.full_like(f, 1))", "gw.add(f, 1)"),
     "an axis": ("gw.sum(m.ravel())", "gw.sum(m, axis=0)"),
     "no device": ('gw.Scan(device, "f32")', 'gw.Scan("f32")'),
@@ -85,6 +85,8 @@ SLIPS = {
 RESULTS = {
     "gw.sum(f)": "np.float32",
     "gw.sum(x)": "gw.Array",
+    "gw.sum(u)": "np.number[Any]",
+    "gw.sum(f, dtype=np.float64)": "np.number[Any]",
     "gw.sum(chunks)": "gw.Array",
     "gw.max(u)": "np.uint32",
     "gw.cumsum(f)": "npt.NDArray[np.float32]",

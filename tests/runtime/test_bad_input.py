@@ -546,7 +546,7 @@ def test_a_broken_operator(device, calm, x, out, body, wgpu_errors, checked):
         assert "fn combine4" not in message
         assert len(message.splitlines()) < 35
     wgpu_errors.clear()  # naga logs some of these as well
-    assert gw.sum(x).item() == X.sum(dtype=np.uint32)
+    assert gw.sum(x, dtype=np.uint32).item() == X.sum(dtype=np.uint32)
 
 
 @pytest.mark.parametrize(("expression", "of_four"), [("a +", False), ("a + nonsense", False), ("u32(a + b)", True)])
@@ -576,12 +576,12 @@ def test_an_empty_minimum(device, calm, x, out, op):
 
 
 def test_one_shot_functions(device, x):
-    with pytest.raises(gw.LengthError, match=r"3 items.*4 items"):
+    with pytest.raises(gw.LengthError, match=r"shapes \(3,\) \(4,\)"):
         gw.add(X[:3], X[:4], device=device)
     with pytest.raises(gw.DatatypeError, match="astype"):
         gw.cumsum(X.astype(np.longdouble), device=device)
-    with pytest.raises(gw.DatatypeError, match=r"float32.*u32"):
-        gw.add(x, X.astype(np.float32))
+    with pytest.raises(gw.DatatypeError, match=r"longdouble|float128"):
+        gw.add(x, X.astype(np.longdouble))
     with pytest.raises(gw.EmptyReductionError):
         gw.min(X[:0], device=device)
     with pytest.raises(gw.ArgumentError, match="one dimension"):
@@ -590,7 +590,7 @@ def test_one_shot_functions(device, x):
         gw.scan(X, kind="both", device=device)
     with pytest.raises(gw.ArgumentError, match="'xor' is unknown"):
         gw.reduce(X, "xor", device=device)
-    np.testing.assert_array_equal(gw.cumsum(X, device=device), np.cumsum(X, dtype=np.uint32))
+    np.testing.assert_array_equal(gw.cumsum(X, device=device, dtype=np.uint32), np.cumsum(X, dtype=np.uint32))
 
 
 def test_a_primitive_for_planning_cannot_run(x):

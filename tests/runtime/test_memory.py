@@ -177,7 +177,9 @@ def test_garbage_in_a_cycle_brings_usable_memory_back(fresh_device):
         gc.collect()
         arrays = [gw.asarray(X + i, fresh_device) for i in range(20)]
         for i, array in enumerate(arrays):
-            np.testing.assert_array_equal(gw.cumsum(array).to_numpy(), np.cumsum(X + i, dtype=np.uint32))
+            np.testing.assert_array_equal(
+                gw.cumsum(array, dtype=np.uint32).to_numpy(), np.cumsum(X + i, dtype=np.uint32)
+            )
     assert gw.memory_stats(fresh_device).reuses >= 40
 
 

@@ -118,7 +118,7 @@ def test_any_layout_and_byte_order(device, code, n):
         ):
             assert x.dtype == np.dtype(code)
             _same_bits(x.to_numpy(), wanted)
-        assert gw.empty_like(data, device).dtype == np.dtype(code)
+        assert gw.empty_like(data, device=device).dtype == np.dtype(code)
         assert data.tobytes() == before
 
 
