@@ -143,8 +143,10 @@ class Primitive(ABC):
         if isinstance(lengths, Layout):
             return primitive.plan(lengths)
         datatypes = {name: primitive.signature.datatype(name) for name in lengths}
-        sizes = {name: datatype.itemsize_bytes for name, datatype in datatypes.items() if datatype is not None}
-        return primitive.plan(Layout.separate(sizes, **lengths))
+        known = {name: datatype for name, datatype in datatypes.items() if datatype is not None}
+        sizes = {name: datatype.element_bytes for name, datatype in known.items()}
+        counted = {name: n * (known[name].elements if name in known else 1) for name, n in lengths.items()}
+        return primitive.plan(Layout.separate(sizes, **counted))
 
     def _check_on_device(self) -> None:
         """Check what only the device can tell, before the first plan that is bound; constructors use no GPU."""
