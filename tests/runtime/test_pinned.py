@@ -63,7 +63,7 @@ def test_memory_is_used_again_and_again(device):
                 np.testing.assert_array_equal(items, wanted)  # what was written stays
             items[:] = wanted = _random(5000, seed=seed)
         assert x.copy_from(up) is x
-        with gw.cumsum(x).to_numpy(out=down).mapped() as items:
+        with gw.scan(x).to_numpy(out=down).mapped() as items:
             np.testing.assert_array_equal(items, np.cumsum(wanted, dtype=np.uint32))
     up.destroy()
     with pytest.raises(gw.ArgumentError, match="holds no items yet"):
