@@ -70,9 +70,10 @@ def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None
     Parameters
     ----------
     a, b : numpy.ndarray, Array or number
-        Of any datatypes, which are promoted as in numpy, and of one shape, or of shapes that numpy broadcasts. A Python
-        number is converted to the datatype of the array, which must hold it. Arrays of one shape and one datatype take
-        the fastest kernel. float64 needs a device that computes with it (``shader-f64``).
+        Of any datatypes (bool, integers and floats of 8 to 64 bits), which are promoted as in numpy, and of one shape,
+        or of shapes that numpy broadcasts. A Python number is converted to the datatype of the array, which must hold
+        it. Arrays of one shape and one datatype take the fastest kernel. float64 needs a device that computes with it
+        (``shader-f64``).
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
     device : wgpu.GPUDevice, optional
@@ -401,7 +402,7 @@ def prod(
     Parameters
     ----------
     x : array_like or Array
-        As for `sum`.
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
@@ -465,7 +466,7 @@ def min(
     Parameters
     ----------
     x : array_like or Array
-        As for `sum`; float64 on any device.
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. See `sum`.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     out : numpy.ndarray or Array, optional
@@ -526,7 +527,7 @@ def max(
     Parameters
     ----------
     x : array_like or Array
-        As for `sum`; float64 on any device.
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. See `sum`.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     out : numpy.ndarray or Array, optional
@@ -595,7 +596,7 @@ def scan(
     Parameters
     ----------
     x : array_like or Array
-        As for `sum`.
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
     op : BinOp or {"add", "multiply", "min", "max"}, default Add
     kind : {"inclusive", "exclusive"}
         Whether item i of the result combines items 0 to i, or 0 to i − 1.
@@ -678,7 +679,7 @@ def cumsum(
     Parameters
     ----------
     x : array_like or Array
-        As for `sum`.
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
@@ -756,7 +757,7 @@ def cumprod(
     Parameters
     ----------
     x : array_like or Array
-        As for `sum`.
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.

@@ -317,10 +317,11 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
             words = {"start": (0, 0), "step": (1, 0)}
             yield f"arange-{name}", Arange(None, name, capabilities=FULL)._plan_with(alone, words)
             index = other if gw.STORAGE_DATATYPES[other].dtype.kind in "iu" else "i64"
-            for clip in (False, True):
-                take = Take(None, name, index, outer=1, length=n, count=n, inner=1, clip=clip, capabilities=FULL)
-                placed = layout(offset, input=(name, n), indices=(index, n), output=(name, n))
-                yield f"take-{name}-{index}-{clip}", take.plan(placed)
+            for clip, inner in ((False, 1), (True, 1), (False, 4), (True, 4)):
+                sizes_of = {"outer": 1, "length": n // inner, "count": n // inner, "inner": inner}
+                take = Take(None, name, index, clip=clip, capabilities=FULL, **sizes_of)
+                placed = layout(offset, input=(name, n), indices=(index, n // inner), output=(name, n))
+                yield f"take-{name}-{index}-{clip}-{inner}", take.plan(placed)
             for shapes in (((n,), ()), ((4, n // 4), (4, 1)), ((3, 1, 5), (1, 7, 1))):
                 total = BroadcastAdd(None, name, other, name, a_shape=shapes[0], b_shape=shapes[1], capabilities=FULL)
                 placed = layout(offset, a=(other, total.a_size), b=(name, total.b_size), output=(name, total.size))

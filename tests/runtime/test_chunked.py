@@ -212,7 +212,7 @@ def test_no_items(device):
     nothing = _chunked(device, np.zeros(0, np.uint32), [0, 0])
     assert gw.Scan(device, "u32").execute(input=nothing).output.size == 0
     assert gw.add(nothing, nothing).size == 0
-    assert_same(gw.sum(nothing).to_numpy(), np.zeros((), np.uint32))
+    assert_same(gw.sum(nothing).to_numpy(), np.zeros((), np.uint64))
     with pytest.raises(gw.EmptyReductionError):
         gw.min(nothing)
 
