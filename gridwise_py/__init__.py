@@ -90,7 +90,7 @@ from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
 from .tuning.options import ElementwiseTuning, MatMulTuning, ReduceTuning, ScanTuning, SortTuning
 from .types.capabilities import Capabilities, LookbackVerdict
-from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype
+from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct
 from .types.operators import Add, BinOp, Max, Min, Multiply
 from .types.unary_operators import UnaryOp
 from .warming import warm_up
@@ -173,6 +173,7 @@ __all__ = [
     "Signature",
     "SortTuning",
     "Span",
+    "Struct",
     "TimingError",
     "TimingHelper",
     "TimingNotReady",

@@ -26,7 +26,7 @@ from .runtime.array import Array, asarray, check_numpy_out, checked_shape, defau
 from .runtime.chunked_array import ChunkedArray
 from .runtime.context import context_of
 from .runtime.device import default_device
-from .types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
+from .types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from .types.operators import Max, Min
 
 __all__ = ["add_broadcast", "arange", "full", "full_like", "is_broadcast", "ones", "ones_like", "take", "zeros",
@@ -83,7 +83,7 @@ def full(
     """
     lengths = checked_shape(shape)
     device = device if device is not None else default_device()
-    datatype = _datatype_of_number(fill_value, device) if dtype is None else as_datatype(dtype, STORAGE_DATATYPES)
+    datatype = _datatype_of_number(fill_value, device) if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     value_words(fill_value, datatype, "gw.full()")
     return fill(empty(lengths, datatype, device), fill_value, "gw.full()")
 

@@ -26,7 +26,7 @@ from .primitives.elementwise import Elementwise
 from .runtime.array import Array, asarray, empty, refuse_masked
 from .runtime.context import context_of
 from .runtime.observer import step
-from .types.datatype import STORAGE_DATATYPES, Datatype
+from .types.datatype import Datatype
 
 __all__ = ["in_windows", "stream", "takes_windows"]
 
@@ -266,7 +266,7 @@ class _ScanJob(_Job):
     def __init__(self, primitive: Scan):
         # The carry is one of the items, and copied by whole words, so all of them are what is computed with.
         returned = primitive.result_datatype
-        computed = STORAGE_DATATYPES[returned.computed_as]
+        computed = returned.computed
         if primitive.datatype == returned == computed:
             scan = primitive.inclusive
         else:
@@ -308,7 +308,7 @@ class _ReduceJob(_Job):
     def __init__(self, primitive: Reduce):
         # Partial results are copied by whole words.
         items, returned = primitive.datatype, primitive.result_datatype
-        computed = STORAGE_DATATYPES[returned.computed_as]
+        computed = returned.computed
         reduce = primitive.with_datatypes(items, computed)
         super().__init__(reduce, ["input"], items, result_datatype=computed, returned=returned)
         self._combined = reduce.with_datatypes(computed, computed)

@@ -32,7 +32,7 @@ AREAS = {
     "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities "
     "LookbackVerdict hold_clock warm_up memory_stats MemoryStats empty_cache",
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
-    "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES",
+    "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
     "One-shot functions": "add take sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul "
     f"{FUNCTIONS} stream",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",

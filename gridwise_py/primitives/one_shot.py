@@ -17,7 +17,7 @@ from ..runtime.array import asarray, check_numpy_out, host_array, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
 from ..runtime.device import default_device
-from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
 from .base import Primitive
 from .elementwise import Elementwise
 from .operator import OperatorPrimitive, check_conversion
@@ -195,7 +195,7 @@ class Results:
     def datatype(self, items: Datatype, out: Any) -> Datatype:
         """Return it, for items of a datatype and what the caller gave as ``out=``."""
         if self.asked is not None:
-            return as_datatype(self.asked, STORAGE_DATATYPES)
+            return as_datatype(self.asked, ITEM_DATATYPES)
         dtype = getattr(out, "dtype", None)
         if isinstance(dtype, np.dtype) and np.can_cast(items.dtype, dtype, "same_kind"):
             known = next((each for each in STORAGE_DATATYPES.values() if each.dtype == dtype), None)
@@ -218,7 +218,8 @@ def _combinable(items: Any, datatype: Datatype, result: Datatype) -> tuple[Any, 
     try:
         check_conversion(datatype, result)
     except DatatypeError:
-        if isinstance(items, ChunkedArray):
+        # numpy would drop imaginary parts, or every field but one.
+        if isinstance(items, ChunkedArray) or datatype.is_several or isinstance(result, Struct):
             raise
         with np.errstate(all="ignore"):
             return items.astype(result.dtype), result
@@ -279,8 +280,8 @@ def checked(
     if results is not None:
         result = results.datatype(datatype, out)
         given[first], datatype = _combinable(given[first], datatype, result)
-        options["result_dtype"] = result.name
-    primitive = kept_primitive(cls, device, datatype.name, *key, **options)
+        options["result_dtype"] = result
+    primitive = kept_primitive(cls, device, datatype, *key, **options)
     signature = primitive.signature
     for name, items in given.items():
         wanted = signature.datatype(name)
@@ -343,7 +344,8 @@ def _named_outs(call: str, names: Sequence[str], out: Any) -> dict[str, Any]:
 
 def check_gpu_out(call: str, out: Any, shape: tuple[int, ...], datatype: Datatype, device: wgpu.GPUDevice) -> None:
     """Raise unless an array on the GPU takes exactly the result; a result of shape () fits into any one item."""
-    make = f"give gw.empty({shape[0] if len(shape) == 1 else shape}, '{datatype.name}', device)"
+    name = f"np.{datatype.numpy_name}" if datatype.dtype.names else repr(datatype.name)
+    make = f"give gw.empty({shape[0] if len(shape) == 1 else shape}, {name}, device)"
     if not isinstance(out, Items):
         raise ArgumentError(
             f"{call}: out is {type(out).__name__}, but the result stays on the GPU, as an input is there; {make}, or "

@@ -139,7 +139,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         """Return the plan: at most two dispatches; with several windows one each and one more."""
         item_bytes, result_bytes = self.datatype.itemsize_bytes, self.result_datatype.itemsize_bytes
         builder = PlanBuilder("reduce", layout, self.capabilities)
-        n = layout["input"].length
+        n = self._items_in(layout["input"])
         shape = self._shapes.at(n)
         windows = self._block_windows(layout, ["input"], shape)
         blocks = blocks_of(windows)
@@ -183,7 +183,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             only.window.operands["input"],
             self._state.add_to(builder, only.blocks, words=self._accumulator.words),
         )
-        for each in (shape, *self._shapes.others(operand.length)):
+        for each in (shape, *self._shapes.others(self._items_in(operand))):
             self._add_blocks(
                 builder, "reduce", "reduce.wgsl", each, input=operand, output=layout["output"],
                 tickets=False, sibling=each != shape, **state,
@@ -219,6 +219,11 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             return np.array([self.op.empty_result(self.result_datatype)], dtype=dtype)
         with np.errstate(over="ignore"):
             return np.array([fold(self.op, input.astype(dtype))]).astype(dtype)
+
+
+def wider(dtype: np.dtype) -> np.dtype:
+    """Return the dtype in which numpy adds or multiplies floats for a reference; that of other items is as it is."""
+    return np.dtype({"f": np.float64, "c": np.complex128}.get(dtype.kind, dtype))
 
 
 def fold(op: BinOp, items: np.ndarray) -> Any:

@@ -26,7 +26,15 @@ from ..errors import (
     LengthError,
     LimitError,
 )
-from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
+from ..types.datatype import (
+    COMPLEX,
+    ITEM_DATATYPES,
+    STORAGE_DATATYPES,
+    Datatype,
+    ItemDatatypeLike,
+    as_datatype,
+    numpy_text,
+)
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -247,7 +255,7 @@ def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str
         Also DatatypeError and LengthError. The message says what to give.
     """
     sizes = str(shape[0]) if len(shape) == 1 else str(shape)
-    make, call = f"give np.empty({sizes}, np.{dtype.name})", call and f"{call}: "
+    make, call = f"give np.empty({sizes}, np.{numpy_text(dtype)})", call and f"{call}: "
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
         raise ArgumentError(f"{call}out must be a numpy array without a mask, not {type(out).__name__}; {make}")
     if out.dtype != dtype:
@@ -311,7 +319,7 @@ class Array(OnGpu):
         if not isinstance(buffer, wgpu.GPUBuffer):
             raise DatatypeError(f"buffer must be a wgpu.GPUBuffer, not {type(buffer).__name__}")
         self._count = self._place = self._shape = None
-        self._datatype = as_datatype(datatype, STORAGE_DATATYPES)
+        self._datatype = as_datatype(datatype, ITEM_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         # Python's ints: sums of numpy's would wrap.
         offset = checked_count(offset, "offset")
@@ -361,7 +369,7 @@ class Array(OnGpu):
         place = self._place
         if place is None:
             uid = self.lease.buffer.uid
-            name, counted, shape = self._datatype.name, self._count is None, self._shape
+            name, counted, shape = self._datatype.key, self._count is None, self._shape
             self._place = place = (uid, self._offset, self._length, name, counted, shape)
         return place
 
@@ -501,7 +509,7 @@ class Array(OnGpu):
             Whether to copy the items even if they are of this datatype.
         """
         self._check_uncounted()
-        wanted = as_datatype(dtype, STORAGE_DATATYPES)
+        wanted = as_datatype(dtype, ITEM_DATATYPES)
         return self if wanted == self._datatype and not copy else OPERATIONS["convert"](self, wanted)
 
     def fill(self, value: float) -> Array:
@@ -855,7 +863,7 @@ def empty(
     lengths = checked_shape(shape)
     device = device if device is not None else default_device()
     context = context_of(device)
-    found = default_float(context) if asked is None else as_datatype(asked, STORAGE_DATATYPES)
+    found = default_float(context) if asked is None else as_datatype(asked, ITEM_DATATYPES)
     return new_array(context, prod(lengths), found, label=label, shape=kept_shape(lengths))
 
 
@@ -896,7 +904,7 @@ def pinned_empty(
         If it is larger than the device's largest buffer.
     """
     n = checked_count(n, "n")
-    datatype = as_datatype(datatype, STORAGE_DATATYPES)
+    datatype = as_datatype(datatype, ITEM_DATATYPES)
     if direction not in DIRECTIONS:
         raise ArgumentError(
             f"direction={direction!r} is unknown; 'up' is for memory to upload from, 'down' to download into"
@@ -963,25 +971,27 @@ def datatype_of(items: np.ndarray) -> Datatype:
         If an Array cannot hold it; the message says how to convert it, where that makes sense.
     """
     dtype = items.dtype.newbyteorder("=")  # bytes are brought into this machine's order on the way
-    if dtype.kind in "biufO":
-        return as_datatype(dtype, STORAGE_DATATYPES)
-    parts = "; take x.real and x.imag, as two arrays" if dtype.kind == "c" else ""
-    raise DatatypeError(f"data is of {dtype}, but an Array holds real numbers: {', '.join(STORAGE_DATATYPES)}{parts}")
+    if dtype.kind in "biufcO" or dtype.names is not None:
+        return as_datatype(dtype, ITEM_DATATYPES)
+    raise DatatypeError(f"data is of {dtype}, but an Array holds numbers: {', '.join(STORAGE_DATATYPES)}, {COMPLEX}")
 
 
 def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
     """Return a sequence of Python numbers as a numpy array; raise DatatypeError for what the datatype cannot hold."""
     try:
-        found = np.array(data)
+        found = np.array(data, dtype=wanted.dtype if wanted.dtype.names else None)
         with np.errstate(over="ignore"):
             items = np.array(data, dtype=wanted.dtype)
+        if wanted.dtype.names:
+            return items
     except (OverflowError, TypeError, ValueError) as error:
         raise DatatypeError(f"data cannot be held as {wanted}: {error}") from error
     strange: list[Any]
     if found.dtype.kind == "O":  # integers of more than 64 bits, perhaps
         strange = [x for x in found.ravel() if not isinstance(x, (int, np.integer))]
     else:
-        strange = [] if found.dtype.kind in "biuf" else found.ravel()[:1].tolist()
+        kinds = "biufc" if wanted.dtype.kind == "c" else "biuf"
+        strange = [] if found.dtype.kind in kinds else found.ravel()[:1].tolist()
     if strange:
         raise DatatypeError(
             f"data cannot be held as {wanted}: {strange[0]!r} is {type(strange[0]).__name__}, no number"
@@ -1025,7 +1035,7 @@ def asarray(
     ArgumentError
         If `data` is memory of another device.
     """
-    wanted = None if dtype is None else as_datatype(dtype, STORAGE_DATATYPES)
+    wanted = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
         if wanted is None:
             raise DatatypeError("a GPUBuffer does not know its datatype; give dtype=, for example dtype='u32'")

@@ -86,15 +86,12 @@ def test_data_of_any_memory_layout(device):
     _same_bits(gw.asarray(read_only, device).to_numpy(), data)
 
 
-@pytest.mark.parametrize(
-    "data", [["a", "b"], ["2024-01-01"], [b"x"], [1 + 2j]], ids=["text", "date", "bytes", "complex"]
-)
-def test_what_is_no_real_number_gets_no_remedy_that_would_spoil_it(device, data):
+@pytest.mark.parametrize("data", [["a", "b"], ["2024-01-01"], [b"x"]], ids=["text", "date", "bytes"])
+def test_what_is_no_number_gets_no_remedy_that_would_spoil_it(device, data):
     items = np.array(data, dtype="M8[D]" if data[0] == "2024-01-01" else None)
     with pytest.raises(gw.DatatypeError, match=r"u32.*i32.*f32") as caught:
         gw.asarray(items, device)
     assert "x.astype(" not in str(caught.value)
-    assert ("x.real and x.imag" in str(caught.value)) == (items.dtype.kind == "c")
 
 
 def test_a_mask_is_never_lost(device):
@@ -125,7 +122,7 @@ def test_the_upload_is_a_copy(device):
 
 @pytest.mark.parametrize(
     ("dtype", "remedy"),
-    [(np.longdouble, r"u32.*i32.*f32.*astype"), (np.complex64, r"x\.real and x\.imag"), ("M8[s]", "real numbers: u32")],
+    [(np.longdouble, r"u32.*i32.*f32.*astype"), (complex, r"astype\(np\.complex64\)"), ("M8[s]", "numbers: u32.*c64")],
 )
 def test_an_unsupported_dtype_is_refused_with_a_remedy(device, dtype, remedy):
     with pytest.raises(gw.DatatypeError, match=remedy):
