@@ -478,6 +478,6 @@ def test_mistakes_are_refused_before_anything_is_compiled(fresh_device, device):
             gw.warm_up(*arguments, **options)
     with pytest.raises(gw.DatatypeError, match="int8"):
         gw.warm_up(fresh_device, "sort", datatype="i8")
-    with pytest.raises(gw.DatatypeError, match="complex64"):
-        gw.warm_up(fresh_device, "sum", datatype=np.complex64)
+    with pytest.raises(gw.DatatypeError, match="complex128"):
+        gw.warm_up(fresh_device, "sum", datatype=np.complex128)
     assert context_of(fresh_device).executor.pipelines.compiled == compiled
