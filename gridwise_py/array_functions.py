@@ -331,15 +331,21 @@ def _checked_indices(call: str, source: Array, indices: Array, axis: int | None)
 _SCALARS = (bool, int, float)
 
 
+def _is_python_number(value: Any) -> bool:
+    """Whether a number takes the datatype of the other argument; numpy's float64 is a float, but has its own."""
+    return isinstance(value, _SCALARS) and not isinstance(value, np.generic)
+
+
 def is_broadcast(a: Any, b: Any) -> bool:
     """Whether a sum of two arguments is not of two arrays of one shape and one datatype."""
     if type(a) is Array and type(b) is Array:  # asked first: isinstance() takes long for an abstract class
         return a.shape != b.shape or a.datatype is not b.datatype
     if isinstance(a, ChunkedArray) or isinstance(b, ChunkedArray):
         return False
-    if isinstance(a, _SCALARS) and isinstance(b, _SCALARS):
+    if _is_python_number(a) and _is_python_number(b):
         return False
-    return _shape_of(a) != _shape_of(b) or _dtype_of(a) != _dtype_of(b)
+    shape = _shape_of(a)
+    return shape == () or shape != _shape_of(b) or _dtype_of(a) != _dtype_of(b)
 
 
 def _shape_of(value: Any) -> Any:
@@ -357,7 +363,7 @@ def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | 
     arrays: dict[str, Any] = {
         name: value if isinstance(value, Array) else argument_array(call, name, value)
         for name, value in given.items()
-        if not isinstance(value, _SCALARS)
+        if not _is_python_number(value)
     }
     for name, items in arrays.items():
         argument_datatype(call, name, given[name], items.dtype, STORAGE_DATATYPES)

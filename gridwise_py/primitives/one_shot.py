@@ -268,7 +268,7 @@ def checked(
         given[name] = value if isinstance(value, Items) else argument_array(call, shown, value)
         if flatten:
             given[name] = given[name].ravel()
-        elif not (any_shape and given[name].ndim):
+        elif not any_shape or (given[name].ndim == 0 and not isinstance(value, Items)):
             _check_dimension(call, shown, given[name], inputs)
     first = next(iter(inputs))
     shown = "x" if first == "input" else first

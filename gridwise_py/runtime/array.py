@@ -996,8 +996,8 @@ def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
         raise DatatypeError(
             f"data cannot be held as {wanted}: {strange[0]!r} is {type(strange[0]).__name__}, no number"
         )
-    if found.dtype.kind == "f":
-        if wanted.dtype.kind == "f":
+    if found.dtype.kind in "fc":
+        if wanted.dtype.kind in "fc":
             lost = np.isfinite(found) & ~np.isfinite(items)
             remedy = "it is beyond the largest number; take a datatype with a larger range"
         else:
