@@ -164,8 +164,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
                 outputs * self.result_datatype.itemsize_bytes,
                 max(0, items - outputs),
             ),
-            parameters
-            | {"subgroups": str(self.mode), "deterministic": self.deterministic, "outputs": outputs},
+            parameters | {"subgroups": str(self.mode), "deterministic": self.deterministic, "outputs": outputs},
         )
 
     def _plan_items(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
@@ -226,8 +225,8 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
             if operand.length > _MOST_ITEMS_OF_SEGMENTS:
                 raise LimitError(
                     f"ReduceAxis: shape {self.shape} with axis={self.axes} has {operand.length} items, and one binding "
-                    f"of the device (of {binding_limit(self.capabilities)} bytes) does not reach {block} of them, which "
-                    f"a workgroup combines; a kernel counts up to {_MOST_ITEMS_OF_SEGMENTS} items: reduce parts of the "
+                    f"of the device (of {binding_limit(self.capabilities)} bytes) does not reach {block} of them, "
+                    f"which a workgroup combines; a kernel counts up to {_MOST_ITEMS_OF_SEGMENTS} items: reduce parts of the "
                     f"array, or use a device with larger bindings"
                 )
             yield _Part(0, whole.matrices, [Window(0, 1, 0, operand.length, operand.length, {"input": operand})])
@@ -254,9 +253,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
             return
         words = self._accumulator.words
         block = self._block_items(whole, shape)
-        parts = [
-            shape.parts if part.windows == 1 else -(-window.length // block) for window in part.of
-        ]
+        parts = [shape.parts if part.windows == 1 else -(-window.length // block) for window in part.of]
         totals = builder.scratch(
             f"totals_{part.first}" if part.first else "totals", words * sum(parts) * part.matrices * whole.columns
         )
@@ -458,8 +455,8 @@ def neighbouring_axes(axis: Any, dimensions: int) -> tuple[int, ...]:
         raise ArgumentError(f"ReduceAxis: axis={axis!r} names an axis twice; name each once")
     if axes and axes[-1] - axes[0] >= len(axes):
         raise ArgumentError(
-            f"ReduceAxis: axis={axis!r} are not neighbours, so that their items do not lie evenly in memory; reduce along "
-            f"one after the other, or make them neighbours first with numpy.moveaxis"
+            f"ReduceAxis: axis={axis!r} are not neighbours, so that their items do not lie evenly in memory; reduce "
+            f"along one after the other, or make them neighbours first with numpy.moveaxis"
         )
     return axes
 

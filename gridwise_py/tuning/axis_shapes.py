@@ -1,7 +1,7 @@
 """The shapes of kernels that reduce along an axis, by the sizes of the array alone: not by what a binding holds.
 
-All arrays are (matrices, rows, columns), of which the rows are combined; where there is one column, a matrix is a row in
-memory, which `RowsShape` is for. The figures behind the numbers are in docs/performance.md.
+All arrays are (matrices, rows, columns), of which the rows are combined; where there is one column, a matrix is a row
+in memory, which `RowsShape` is for. The figures behind the numbers are in docs/performance.md.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ __all__ = ["AxisShape", "ColumnsShape", "NarrowShape", "RowsShape", "axis_shape"
 
 _WORKGROUP_SIZE = 256
 _VECS = 4
-# Workgroups that an H200 runs at once (132 multiprocessors, 8 of 256 invocations each), and twice as many: where there
-# are fewer, rows or columns are cut into parts. A CPU adapter runs a workgroup per core.
-_WORKGROUPS_GPU = 1056
+# Workgroups for which rows and columns are cut into parts. As for `Reduce`, 4 for each multiprocessor of an H200, which
+# it runs all at once. Strips of columns do not divide evenly into so many: of many small blocks the last ones leave
+# less of the device idle. A CPU adapter runs a workgroup per core.
+_WORKGROUPS_GPU = 528
+_WORKGROUPS_OF_STRIPS_GPU = 4224
 _WORKGROUPS_CPU = 32
 # A part has at least so many loads per invocation, so that totals are few beside items.
 _LEAST_STEPS = 4
@@ -144,6 +146,7 @@ def axis_shape(
     """
     wanted = tuning.workgroup_size or min(_WORKGROUP_SIZE, 1 << (most_invocations.bit_length() - 1))
     most_parts = tuning.max_blocks or (_WORKGROUPS_CPU if is_cpu else _WORKGROUPS_GPU)
+    most_strips = tuning.max_blocks or (_WORKGROUPS_CPU if is_cpu else _WORKGROUPS_OF_STRIPS_GPU)
     vecs = tuning.vecs or _VECS
     if columns == 1:
         return _rows_shape(matrices, rows, wanted, 1 if accumulators else most_parts, vecs, tuning)
@@ -151,7 +154,9 @@ def axis_shape(
         narrow = _narrow_shape(matrices, rows, columns, wanted, most_parts, vecs)
         if narrow is not None:
             return narrow
-    return _columns_shape(matrices, rows, columns, wanted, 1 if accumulators else most_parts, vecs, accumulators, tuning)
+    return _columns_shape(
+        matrices, rows, columns, wanted, 1 if accumulators else most_parts, vecs, accumulators, tuning
+    )
 
 
 def _rows_shape(rows: int, items: int, size: int, most_parts: int, vecs: int, tuning: AxisTuning) -> RowsShape:
@@ -200,9 +205,7 @@ def _columns_shape(
     return ColumnsShape(size, vecs, strip, width, rows_per_block, max(1, -(-rows // rows_per_block)))
 
 
-def _narrow_shape(
-    matrices: int, rows: int, columns: int, size: int, most_parts: int, vecs: int
-) -> NarrowShape | None:
+def _narrow_shape(matrices: int, rows: int, columns: int, size: int, most_parts: int, vecs: int) -> NarrowShape | None:
     """Return None where many invocations would have no columns, or a matrix would begin within a quad."""
     period = columns // gcd(columns, 4)
     lanes = size // period * period

@@ -16,7 +16,16 @@ from ..planning.lookback_state import STATES
 from ..types.capabilities import Capabilities, SubgroupsLike
 from ..types.options import integer
 
-__all__ = ["AxisTuning", "ElementwiseTuning", "MatMulTuning", "ReduceTuning", "ScanTuning", "SortTuning", "StateForm", "Tuning"]
+__all__ = [
+    "AxisTuning",
+    "ElementwiseTuning",
+    "MatMulTuning",
+    "ReduceTuning",
+    "ScanTuning",
+    "SortTuning",
+    "StateForm",
+    "Tuning",
+]
 
 StateForm: TypeAlias = Literal["u64", "u32x2"]
 # Takes the name and the value of a field, and returns the value as it is kept.
