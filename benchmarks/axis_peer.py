@@ -3,10 +3,10 @@
 Usage: python benchmarks/axis_peer.py [--items 2^28] [--rounds 5] [--peers torch,cupy] [--sweep] [--json FILE]
 
 f32, C order. The shapes have `--items` items: a square, four columns, four rows; and, with an eighth of them, rows
-whose length is no multiple of 4, and narrow and batched ones. All sides take turns, round after round; the figure is the
-median of the rounds. Ours are dispatches in one pass between two timestamps; PyTorch's and CuPy's are calls between two
-CUDA events. GB/s counts the input alone; `of copy` is its ratio to the GB/s of the copy kernel, which reads and writes.
-The items are multiples of 1/256 whose sums are exact, so every side must give numpy's bits.
+whose length is no multiple of 4, and narrow and batched ones. All sides take turns, round after round; the figure is
+the median of the rounds. Ours are dispatches in one pass between two timestamps; PyTorch's and CuPy's are calls
+between two CUDA events. GB/s counts the input alone; `of copy` is its ratio to the GB/s of the copy kernel, which reads
+and writes. The items are multiples of 1/256 whose sums are exact, so every side must give numpy's bits.
 
 With --sweep, tunings of the kernel take turns instead, each shape's fastest first.
 

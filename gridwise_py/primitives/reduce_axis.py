@@ -226,8 +226,8 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
                 raise LimitError(
                     f"ReduceAxis: shape {self.shape} with axis={self.axes} has {operand.length} items, and one binding "
                     f"of the device (of {binding_limit(self.capabilities)} bytes) does not reach {block} of them, "
-                    f"which a workgroup combines; a kernel counts up to {_MOST_ITEMS_OF_SEGMENTS} items: reduce parts of the "
-                    f"array, or use a device with larger bindings"
+                    f"which a workgroup combines; a kernel counts up to {_MOST_ITEMS_OF_SEGMENTS} items: reduce parts "
+                    f"of the array, or use a device with larger bindings"
                 )
             yield _Part(0, whole.matrices, [Window(0, 1, 0, operand.length, operand.length, {"input": operand})])
 
@@ -285,9 +285,9 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
         raw_input: bool = False,
         raw_output: bool = False,
     ) -> None:
-        words = 4 * self._accumulator.words
-        read = words if raw_input else self.datatype.itemsize_bytes
-        written = words if raw_output else self.result_datatype.itemsize_bytes
+        # Accumulators are reached word by word.
+        read = 4 if raw_input else self.datatype.itemsize_bytes
+        written = 4 if raw_output else self.result_datatype.itemsize_bytes
         context = operator_context(
             self.op, self.result_datatype, self.mode, fixed_order=self._fixed_order is not None,
             source=memory_context(None if raw_input else self.datatype),

@@ -24,6 +24,7 @@ _WORKGROUPS_CPU = 32
 # A part has at least so many loads per invocation, so that totals are few beside items.
 _LEAST_STEPS = 4
 _STRIP = 64
+_STRIP_OF_TOTALS = 8
 # Least share of invocations that have columns, in a kernel for few columns.
 _LEAST_BUSY = 0.7
 
@@ -155,7 +156,7 @@ def axis_shape(
         if narrow is not None:
             return narrow
     return _columns_shape(
-        matrices, rows, columns, wanted, 1 if accumulators else most_parts, vecs, accumulators, tuning
+        matrices, rows, columns, wanted, 1 if accumulators else most_strips, vecs, accumulators, tuning
     )
 
 
@@ -193,7 +194,8 @@ def _columns_shape(
     across = -(-columns // width)
     # As few invocations on top of each other as there are rows for, and not more side by side than there are columns.
     least = max(1, size // _power_of_two(max(1, rows // (2 * vecs)), down=True))
-    strip = tuning.strip or max(least, _STRIP)
+    # Totals are few: the more invocations share their rows, the sooner they are combined.
+    strip = tuning.strip or max(least, _STRIP_OF_TOTALS if accumulators else _STRIP)
     strip = min(strip, size, _power_of_two(across))
     strips = -(-across // strip)
     levels = size // strip
