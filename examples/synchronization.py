@@ -46,4 +46,4 @@ result = scan.execute().output
 end.record()
 end.synchronize()
 moved = gw.asarray(result.to_numpy(), other)
-print(f"on the other device: {gw.max(moved).to_numpy()[0]}")
+print(f"on the other device: {gw.max(moved).item()}")

@@ -21,7 +21,7 @@ from .primitives.matmul import matrix_size
 from .primitives.one_shot import REMEDIES, HostItems, argument_array, argument_datatype, checked, one_shot
 from .primitives.scan import ScanKind
 from .runtime.array import Array
-from .runtime.chunked_array import Items, ItemsT
+from .runtime.chunked_array import ChunkedArray, Items, ItemsT
 from .streaming import in_windows, takes_windows
 from .types.datatype import VALUE_DATATYPES
 from .types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
@@ -162,7 +162,7 @@ def reduce(
     Returns
     -------
     numpy scalar or Array
-        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
+        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape () for an Array.
 
     Raises
     ------
@@ -186,9 +186,9 @@ def reduce(
 
 
 def _reduce(call: str, x: Any, op: BinOpLike, out: Any, device: wgpu.GPUDevice | None, **options: bool) -> Any:
-    result = _one_shot(call, Reduce, (as_binop(op),), device, {"input": x}, out, out_shape=(), **options)
+    result = _one_shot(call, Reduce, (as_binop(op),), device, {"input": x}, out, flatten=True, out_shape=(), **options)
     if isinstance(result, Items):
-        return result
+        return result if out is not None or isinstance(result, ChunkedArray) else result.viewed_as(())
     if out is None:
         return result if isinstance(result, np.generic) else result[0]
     out[()] = result
@@ -253,7 +253,7 @@ def sum(
     Returns
     -------
     numpy scalar or Array
-        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
+        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape () for an Array.
 
     Notes
     -----
@@ -306,7 +306,7 @@ def prod(x: Any, *, deterministic: bool = False, out: Any = None, device: wgpu.G
     Returns
     -------
     numpy scalar or Array
-        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
+        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape () for an Array.
     """
     return _reduce("gw.prod()", x, Multiply, out, device, deterministic=deterministic)
 
@@ -336,7 +336,7 @@ def min(x: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any
     Returns
     -------
     numpy scalar or Array
-        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
+        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape () for an Array.
     """
     return _reduce("gw.min()", x, Min, out, device)
 
@@ -366,7 +366,7 @@ def max(x: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any
     Returns
     -------
     numpy scalar or Array
-        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape (1,) for an Array.
+        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape () for an Array.
     """
     return _reduce("gw.max()", x, Max, out, device)
 
@@ -441,7 +441,7 @@ def scan(
 
 
 def _scan(call: str, x: Any, op: BinOpLike, kind: str, out: Any, device: wgpu.GPUDevice | None, **options: bool) -> Any:
-    return _one_shot(call, Scan, (as_binop(op), kind), device, {"input": x}, out, **options)
+    return _one_shot(call, Scan, (as_binop(op), kind), device, {"input": x}, out, flatten=True, **options)
 
 
 @overload
@@ -699,9 +699,10 @@ def matmul(
     ----------
     a, b : numpy.ndarray or Array
         Of f32 or f16. Numpy: shapes (m, k) and (k, n); a vector is a row of `a`, or a column of `b`, as in
-        `numpy.matmul`. An Array has one dimension and holds its matrix row by row.
+        `numpy.matmul`. An Array has shape (m, k) or (k, n), too, or one dimension, in which it holds its matrix row by
+        row.
     m, n, k : int, optional
-        Sizes, for Arrays. One is enough if the lengths determine the others.
+        Sizes, for Arrays of one dimension. One is enough if the lengths determine the others.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. A numpy array may be
         an input.
@@ -711,7 +712,8 @@ def matmul(
     Returns
     -------
     numpy.ndarray or Array
-        Shape (m, n), without the dimensions that vectors lack; an Array of shape (m·n,) if an argument is one.
+        Shape (m, n), without the dimensions that vectors lack; an Array if an argument is one, of shape (m·n,) unless
+        both arguments have two dimensions.
 
     Raises
     ------
@@ -725,10 +727,20 @@ def matmul(
     sizes = _matrix_sizes(given, {"m": m, "n": n, "k": k})
     for name, value in {"a": a, "b": b}.items():
         argument_datatype(call, name, value, given[name].dtype, MatMul.datatypes)
-    items = {name: value if isinstance(value, Items) else value.reshape(-1) for name, value in given.items()}
+    items = {name: value.ravel() for name, value in given.items()}
     shape = tuple(sizes[size] for name, size in (("a", "m"), ("b", "n")) if given[name].ndim == 2)
-    (result,) = one_shot(call, MatMul, (), device, items, out, out_shape=shape, **sizes)
-    return result if isinstance(result, Items) or out is not None else result.reshape(shape)[()]
+    on_gpu = any(isinstance(value, Items) for value in given.values())
+    # Arrays of one dimension are matrices row by row, and so is their product.
+    flat = on_gpu and len(shape) != 2
+    given_out = out.ravel() if isinstance(out, Array) and out.shape == shape else out
+    (result,) = one_shot(
+        call, MatMul, (), device, items, given_out, out_shape=None if flat or on_gpu else shape, **sizes
+    )
+    if out is not None:
+        return out
+    if flat or isinstance(result, ChunkedArray):
+        return result
+    return result.reshape(shape) if on_gpu else result.reshape(shape)[()]
 
 
 _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
@@ -739,7 +751,7 @@ def _matrix_sizes(given: Mapping[str, Any], asked: Mapping[str, int | None]) -> 
     sizes = {name: matrix_size(name, size) for name, size in asked.items() if size is not None}
     said = {name: f"{name}={size}" for name, size in sizes.items()}
     for name, matrix in given.items():
-        if isinstance(matrix, Items):
+        if isinstance(matrix, Items) and matrix.ndim == 1:
             continue
         if matrix.ndim not in (1, 2):
             raise ArgumentError(
@@ -768,5 +780,8 @@ def _matrix_sizes(given: Mapping[str, Any], asked: Mapping[str, int | None]) -> 
                 sizes[wanted] = given[name].size // sizes[known]
     missing = [f"{name}=" for name in asked if name not in sizes]
     if missing:
-        raise ArgumentError(f"matmul: an Array has one dimension; give {', '.join(missing)} (a is m × k, b is k × n)")
+        raise ArgumentError(
+            f"matmul: an Array of one dimension holds a matrix row by row; give {', '.join(missing)} (a is m × k, b is "
+            f"k × n), or reshape it"
+        )
     return sizes

@@ -144,14 +144,15 @@ def item(place: Variable | Chooser, item_bytes: int, first: int = 0) -> str:
             return f"select({at('k >> 1u')}.xy, {at('k >> 1u')}.zw, (k & 1u) == 1u)"
         return at("k") if element == "vec2<u32>" else f"vec2<u32>({at('2u * k')}, {at('2u * k + 1u')})"
     if item_bytes == 1:
-        word = f"{at('k >> 4u')}[(k >> 2u) & 3u]" if element == "vec4<u32>" else at("k >> 2u")
-        return f"({word} >> (8u * (k & 3u))) & 0xffu"
+        words = {"vec4<u32>": f"{at('k >> 4u')}[(k >> 2u) & 3u]", "vec2<u32>": f"{at('k >> 3u')}[(k >> 2u) & 1u]"}
+        return f"({words.get(element, at('k >> 2u'))} >> (8u * (k & 3u))) & 0xffu"
     if item_bytes == 2:
         if element == "vec4<u32>":
             return f"({at('k >> 3u')}[(k >> 1u) & 3u] >> (16u * (k & 1u))) & 0xffffu"
         word = f"{at('k >> 2u')}[(k >> 1u) & 1u]" if element == "vec2<u32>" else at("k >> 1u")
         return f"({word} >> (16u * (k & 1u))) & 0xffffu"
-    return f"{at('k >> 2u')}[k & 3u]" if element == "vec4<u32>" else at("k")
+    words = {"vec4<u32>": f"{at('k >> 2u')}[k & 3u]", "vec2<u32>": f"{at('k >> 1u')}[k & 1u]"}
+    return words.get(element, at("k"))
 
 
 _ELEMENT_WORDS = {"u32": 1, "atomic<u32>": 1, "vec2<u32>": 2, "vec4<u32>": 4}
@@ -189,7 +190,7 @@ def _words(place: Variable | Chooser, item_bytes: int, count: int) -> list[str]:
     after = place.read(f"first + {count}u")
     rest = {1: after, 2: f"vec2<u32>(words.y, {after})", 4: f"vec4<u32>(words.yzw, {after})"}[count]
     shift = {1: "shift", 2: "vec2<u32>(shift)", 4: "vec4<u32>(shift)"}[count]
-    back = {1: "32u - shift", 2: "vec2<u32>(32u - shift)", 4: "vec4<u32>(32u - shift)"}[count]
+    back = {1: "(32u - shift)", 2: "vec2<u32>(32u - shift)", 4: "vec4<u32>(32u - shift)"}[count]
     return [
         *lines,
         f"let shift = {8 * item_bytes}u * (k & {per_word - 1}u);",

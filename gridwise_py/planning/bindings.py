@@ -114,7 +114,7 @@ def _bound_chunks(
             raise ArgumentError(
                 f"{primitive}: a chunk of {name} begins at item {first}, and at item {array.offset} of its binding, "
                 f"but items of {8 * array.item_bytes} bits are reached {together} at a time: both must be multiples of "
-                f"{together}; use chunks whose lengths are"
+                f"{together}; use chunks whose lengths are multiples of {together}"
             )
         ranges += _ranges(first, array, parts[part_key(array)])
     values = {"u32" if each.part.element == "atomic<u32>" else each.part.element for each in ranges}

@@ -89,6 +89,9 @@ class Argument:
         Whether the view must start at the start of the binding, because the kernel (a user's) adds no offset.
     chunked : bool
         Whether it may be a `ChunkedArray`.
+    any_shape : bool
+        Whether it may have any number of dimensions, otherwise one. Arguments with the length of another one
+        (`SameAs`) have its shape, too.
     cast : str or None
         What messages recommend if an array has another datatype; None for the usual advice.
     """
@@ -101,6 +104,7 @@ class Argument:
     replaces: str | None = None
     aligned: bool = False
     chunked: bool = False
+    any_shape: bool = False
     cast: str | None = None
 
     def __post_init__(self) -> None:
@@ -217,6 +221,29 @@ class Signature:
                 raise LengthError(
                     f"{self.primitive}: {name} has {length} items, but {named} is {rule.items}; give one of "
                     f"{' × '.join(map(str, rule.values))} items, or make a {self.primitive} with other sizes"
+                )
+
+    def check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Raise where an argument has several dimensions, or none, and the primitive works along one.
+
+        Raises
+        ------
+        ArgumentError
+            If it works along one.
+        LengthError
+            If arguments of one length have different shapes.
+        """
+        for name, shape in shapes.items():
+            rule = self.arguments[name]
+            if len(shape) != 1 and not rule.any_shape:
+                raise ArgumentError(
+                    f"{self.primitive}: {name} has shape {shape}, but {self.primitive} works along one dimension; for "
+                    f"all items give {name}.ravel(), which copies nothing"
+                )
+            if isinstance(rule.length, SameAs) and shape != shapes.get(rule.length.argument, shape):
+                raise LengthError(
+                    f"{self.primitive}: {name} has shape {shape}, but {rule.length.argument} has "
+                    f"{shapes[rule.length.argument]}; give {name}.reshape({rule.length.argument}.shape)"
                 )
 
     def output_length(self, name: str, lengths: Mapping[str, int]) -> int | None:

@@ -1,5 +1,6 @@
 """The primitives, one algorithm per file. The names imported here are public: ``gw.Scan`` and so on."""
 
+from . import array_methods as _array_methods  # noqa: F401  # gives Array its methods
 from .base import Primitive
 from .copy import Copy
 from .custom_kernel import Kernel

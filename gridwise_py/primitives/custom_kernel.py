@@ -156,6 +156,7 @@ class Kernel(Primitive):
                 is_output=variable.access == "read_write",
                 datatype=self._datatypes[name],
                 aligned=True,
+                any_shape=True,
                 cast=self._cast(name),
             )
             for name, variable in storage.items()

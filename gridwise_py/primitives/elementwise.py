@@ -24,13 +24,13 @@ __all__ = ["Elementwise", "elementwise_arguments"]
 def elementwise_arguments(*inputs: str) -> tuple[Argument, ...]:
     """Return the arguments of a primitive that computes item i of ``output`` from item i of each input.
 
-    All are of one length. The output may be an input: one invocation reads and writes each item.
+    All are of one shape. The output may be an input: one invocation reads and writes each item.
     """
     first, *others = inputs
     return (
-        Argument(first, chunked=True),
-        *(Argument(name, length=SameAs(first), chunked=True) for name in others),
-        Argument("output", is_output=True, length=SameAs(first), overlap="same view", chunked=True),
+        Argument(first, chunked=True, any_shape=True),
+        *(Argument(name, length=SameAs(first), chunked=True, any_shape=True) for name in others),
+        Argument("output", is_output=True, length=SameAs(first), overlap="same view", chunked=True, any_shape=True),
     )
 
 

@@ -20,7 +20,16 @@ from ..runtime.device import default_device
 from ..types.datatype import Datatype, as_datatype
 from .base import Primitive
 
-__all__ = ["REMEDIES", "CheckedCall", "HostItems", "argument_array", "argument_datatype", "checked", "one_shot"]
+__all__ = [
+    "REMEDIES",
+    "CheckedCall",
+    "HostItems",
+    "argument_array",
+    "argument_datatype",
+    "checked",
+    "kept_primitive",
+    "one_shot",
+]
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 
@@ -62,11 +71,16 @@ def _device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDe
     return next(iter(devices.values()), None) or default_device()
 
 
-def _primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **options: Any) -> PrimitiveT:
-    """Return a primitive that is kept with the device, so that a second call finds its pipelines."""
+def kept_primitive(
+    cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, among: str = "one-shot functions", **options: Any
+) -> PrimitiveT:
+    """Return a primitive that is kept with the device, so that a second call finds its pipelines.
+
+    Of those that are kept under one name, the oldest go when there are many.
+    """
     context = context_of(device)
     with context.lock:
-        kept = context.cached("one-shot functions", dict[tuple[Any, ...], Any])
+        kept = context.cached(among, dict[tuple[Any, ...], Any])
         name = (cls, *key, *options.items())
         found = kept.get(name)
         if found is None:
@@ -88,10 +102,12 @@ def argument_array(call: str, name: str, value: Any) -> np.ndarray:
         ) from error
 
 
-def _check_dimension(call: str, name: str, items: np.ndarray, others: Mapping[str, Any]) -> None:
+def _check_dimension(call: str, name: str, items: Any, others: Mapping[str, Any]) -> None:
     """Raise where an argument is a single number, or has several dimensions."""
     if items.ndim == 1:
         return
+    if items.ndim == 0 and isinstance(items, Items):
+        raise ArgumentError(f"{call}: {name} is an Array of shape (), one item; give {name}.reshape(1)")
     if items.ndim == 0:
         item = items.item()
         other, like = next(((o, value) for o, value in others.items() if np.ndim(value) == 1), ("", None))
@@ -172,6 +188,7 @@ def checked(
     inputs: dict[str, Any],
     out: Any = None,
     *,
+    flatten: bool = False,
     out_shape: tuple[int, ...] | None = None,
     out_dtype: np.dtype | None = None,
     **options: Any,
@@ -188,6 +205,8 @@ def checked(
     inputs : dict from str to object
     out : object
         What the caller gave, or None; a tuple where there are several outputs.
+    flatten : bool
+        Whether inputs of other than one dimension are taken as all their items in C order.
     out_shape, out_dtype : optional
         Of results in numpy, where they are not those of the primitive's output.
     """
@@ -195,13 +214,15 @@ def checked(
     for name, value in inputs.items():
         shown = "x" if name == "input" else name
         given[name] = value if isinstance(value, Items) else argument_array(call, shown, value)
-        if not isinstance(value, Items):
+        if flatten:
+            given[name] = given[name].ravel()
+        else:
             _check_dimension(call, shown, given[name], inputs)
     first = next(iter(inputs))
     shown = "x" if first == "input" else first
     datatype = argument_datatype(call, shown, inputs[first], given[first].dtype, cls.datatypes)
     device = _device_of(*inputs.values(), device=device)
-    primitive = _primitive(cls, device, datatype.name, *key, **options)
+    primitive = kept_primitive(cls, device, datatype.name, *key, **options)
     signature = primitive.signature
     for name, items in given.items():
         wanted = signature.datatype(name)
@@ -219,10 +240,10 @@ def checked(
         length, wanted = signature.output_length(name, lengths), signature.datatype(name)
         assert length is not None, "the outputs of one-shot functions have a length"
         assert wanted is not None, "and a datatype"
+        shape = (length,) if out_shape is None else out_shape
         if on_gpu:
-            _check_gpu_out(call, value, length, wanted, device)
+            _check_gpu_out(call, value, shape, wanted, device)
         else:
-            shape = (length,) if out_shape is None else out_shape
             dtype = wanted.dtype if out_dtype is None else out_dtype
             check_numpy_out(value, shape, dtype, "the result", call)
     if not on_gpu and len(outs) > 1 and np.may_share_memory(*outs.values()):
@@ -255,9 +276,9 @@ def _named_outs(call: str, names: Sequence[str], out: Any) -> dict[str, Any]:
     return dict(zip(names, outs, strict=True))
 
 
-def _check_gpu_out(call: str, out: Any, length: int, datatype: Datatype, device: wgpu.GPUDevice) -> None:
-    """Raise unless an array on the GPU takes exactly the result."""
-    make = f"give gw.empty({length}, '{datatype.name}', device)"
+def _check_gpu_out(call: str, out: Any, shape: tuple[int, ...], datatype: Datatype, device: wgpu.GPUDevice) -> None:
+    """Raise unless an array on the GPU takes exactly the result; a result of shape () fits into any one item."""
+    make = f"give gw.empty({shape[0] if len(shape) == 1 else shape}, '{datatype.name}', device)"
     if not isinstance(out, Items):
         raise ArgumentError(
             f"{call}: out is {type(out).__name__}, but the result stays on the GPU, as an input is there; {make}, or "
@@ -267,5 +288,7 @@ def _check_gpu_out(call: str, out: Any, length: int, datatype: Datatype, device:
         raise BufferUsageError(f"{call}: out lies on another device than the input; {make}")
     if out.datatype != datatype:
         raise DatatypeError(f"{call}: out is of {out.datatype}, but the result of {datatype}; {make}")
-    if out.size != length:
-        raise LengthError(f"{call}: out has {out.size} items, but the result has {length}; {make}, or a slice")
+    if out.shape != shape and (shape or out.size != 1):
+        if len(shape) == len(out.shape) == 1:
+            raise LengthError(f"{call}: out has {out.size} items, but the result has {shape[0]}; {make}, or a slice")
+        raise LengthError(f"{call}: out has shape {out.shape}, but the result has {shape}; {make}")

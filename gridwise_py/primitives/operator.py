@@ -17,14 +17,12 @@ from ..planning.windows import Window, windows_of
 from ..runtime.operator_check import check_operator
 from ..tuning.options import ReduceTuning, ScanTuning
 from ..tuning.shapes import Shape, Shapes, fixed_shapes, shapes_for, suited
-from ..types.capabilities import Capabilities, SubgroupMode, SubgroupsLike
+from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, SubgroupMode, SubgroupsLike
 from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOp, as_binop, memory_context, operator_context
 from .base import Primitive
 
 __all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of"]
-
-_FEATURES_OF_F64 = ("shader-f64", "shader-int64")
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,9 @@ class OperatorPrimitive(Primitive):
         self._accumulator = self.op.accumulator(self.result_datatype)
         check_operator(self.op, self.result_datatype, None)
         self._rounds = self.result_datatype.dtype.kind == "f" and self._accumulator.key is None
-        self._features = _FEATURES_OF_F64 if self._rounds and self._accumulator.words == 2 else ()
+        # Minima and maxima of doubles compare bits, but other numbers have to become doubles first.
+        doubles = self.result_datatype.name == "f64" and (self._rounds or self.datatype.name != "f64")
+        self._features = FEATURES_OF_FLOAT64 if doubles else ()
         self._check_features()
         if compensated and self.op != Add:
             raise ArgumentError(
@@ -135,6 +135,10 @@ class OperatorPrimitive(Primitive):
                 f"which the device of {self.capabilities.adapter!r} was not made with; request_device() asks for them "
                 f"where the adapter has them; otherwise compute in float32: compensated=True keeps sums accurate"
             )
+
+    def _features_of(self, flags: int) -> tuple[str, ...]:
+        """Return those of a kernel: one that compares accumulators has no doubles."""
+        return () if flags & RAW_INPUT and not self._rounds else self._features
 
     @property
     def _quads(self) -> int:
@@ -258,7 +262,7 @@ class OperatorPrimitive(Primitive):
             context=self._context_for(shape, flags, **context),
             atomics=atomics,
             trusted=self.op.builtin,
-            features=tuple(dict.fromkeys(native + self._features + features)),
+            features=tuple(dict.fromkeys(native + self._features_of(flags) + features)),
             sibling=sibling,
             units=self._units(flags),
         )

@@ -31,10 +31,11 @@ __all__ = ["Reduce"]
 class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine all items with an associative operator.
 
-    The result has the datatype of the input: integers wrap, while `numpy.sum` widens. An empty input gives the
-    operator's identity; an empty minimum or maximum raises. NaN propagates, and −0 is less than +0. The GPU may flush
-    denormals. Float results are reproducible on one device; `deterministic` and `compensated` give stronger
-    guarantees.
+    The result has the datatype of the input, unless `result_dtype` gives another: integers wrap, while `numpy.sum`
+    widens. Numbers of 8 bits to 64 bits and bool are taken; f64 needs the device's feature ``shader-f64``. An empty
+    input gives the operator's identity; an empty minimum or maximum raises. NaN propagates, and −0 is less than +0. The
+    GPU may flush denormals. Float results are reproducible on one device; `deterministic` and `compensated` give
+    stronger guarantees.
 
     Parameters
     ----------
@@ -42,6 +43,9 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     datatype : Datatype, str or numpy dtype, default "u32"
     op : BinOp or str, default Add
         A non-commutative operator keeps the order of the items.
+    result_dtype : Datatype, str or numpy dtype, optional
+        Of the results, and what items are combined as; by default that of the items. Items of 1 and 2 bytes are read
+        as such: a sum of uint8 as uint64 takes the time of the bytes.
     deterministic : bool, default False
         For floats: the same bits on every run and on every adapter that rounds according to IEEE 754, for any subgroup
         size. Integers, minima and maxima always have this property; the option does not affect them.
@@ -61,7 +65,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     Notes
     -----
     One dispatch: each workgroup combines a block of tiles, and the last one to finish combines the blocks' totals. No
-    workgroup waits for another. It reads 4 bytes per item. An input that is larger than a binding of the device, or a
+    workgroup waits for another. It reads each item once. An input that is larger than a binding of the device, or a
     `ChunkedArray`, takes one dispatch per window (``windows`` in ``plan.parameters``) and one that combines all totals.
 
     **Float sums** round. The result is within γ(h)·Σ|x| of the exact one, where γ(h) = h·u/(1 − h·u), u = 2⁻²⁴, and h
@@ -95,8 +99,8 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
 
     # Any overlap is allowed: the result is written after everything was read.
     arguments = (
-        Argument("input", chunked=True),
-        Argument("output", is_output=True, datatype="result_datatype", length=1, overlap="any"),
+        Argument("input", chunked=True, any_shape=True),
+        Argument("output", is_output=True, datatype="result_datatype", length=1, overlap="any", any_shape=True),
     )
 
     @explained(ReduceTuning.remedies())

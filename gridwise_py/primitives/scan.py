@@ -46,8 +46,9 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
 
     Item i of the output combines items 0 to i of the input (inclusive), or 0 to i − 1 (exclusive, where item 0 is the
     operator's identity). The order of the items is kept, so the operator need not be commutative. Results have
-    the datatype of the input; integers wrap. NaN propagates from its position on, and −0 is less than +0 in min and
-    max. The GPU may flush denormals.
+    the datatype of the input, unless `result_dtype` gives another; integers wrap. Numbers of 8 bits to 64 bits and bool
+    are taken; f64 needs the device's feature ``shader-f64``. NaN propagates from its position on, and −0 is less than
+    +0 in min and max. The GPU may flush denormals.
 
     Parameters
     ----------
@@ -55,6 +56,9 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     datatype : Datatype, str or numpy dtype, default "u32"
     op : BinOp or str, default Add
     kind : {"inclusive", "exclusive"}
+    result_dtype : Datatype, str or numpy dtype, optional
+        Of the results, and what items are combined as; by default that of the items. Items of 1 and 2 bytes are read
+        as such: a sum of uint8 as uint64 takes the time of the bytes.
     strategy : {"auto", "reduce_then_scan", "lookback"}, optional
         ``"lookback"`` reads and writes each item once, in one dispatch: a chained scan with decoupled look-back and
         fallback. ``"reduce_then_scan"`` reads each item twice, in three dispatches, and no workgroup ever waits for

@@ -14,7 +14,7 @@ from ..planning.signature import Argument, Signature, UpTo
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype
 from .argument_layout import bind_layout
-from .array import Array, new_array
+from .array import Array, count_items, new_array
 from .chunked_array import ChunkedArray, Items, check_usable
 from .context import context_of
 from .executor import BufferRange
@@ -120,6 +120,7 @@ def parse(
         _check_array(signature, signature.arguments[name], array, device)
     lengths = {name: given[name].size for name in signature.inputs}
     signature.check_lengths(lengths)
+    signature.check_shapes(_shapes(signature, given))
     used = dict(given)
     for name in signature.outputs:
         used[name] = _output(signature, name, given, lengths, device)
@@ -201,6 +202,21 @@ def _check_array(signature: Signature, argument: Argument, array: Items, device:
     check_usable(array, "STORAGE", f"{primitive}: {name}")
 
 
+def _shapes(signature: Signature, given: Mapping[str, Items]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays that a caller gave, but for outputs that are cut to the length of the result."""
+    return {
+        name: array.shape
+        for name, array in given.items()
+        if not (signature.arguments[name].is_output and _is_flat(signature, name, given))
+    }
+
+
+def _is_flat(signature: Signature, name: str, given: Mapping[str, Items]) -> bool:
+    """Whether an argument has one dimension, as has the one whose length it has."""
+    source = given.get(signature.length_like(name))
+    return len(given[name].shape) == 1 and (source is None or len(source.shape) == 1)
+
+
 def _output(
     signature: Signature, name: str, given: Mapping[str, Items], lengths: Mapping[str, int], device: wgpu.GPUDevice
 ) -> Items:
@@ -214,6 +230,11 @@ def _output(
             raise LengthError(
                 f"{signature.primitive}: {name} has room for {array.size} items, but the result has {needed}; "
                 f"give an output of at least {needed} items"
+            )
+        if len(array.shape) != 1:
+            raise LengthError(
+                f"{signature.primitive}: {name} has shape {array.shape}, but the result has {count_items(needed)}; "
+                f"give an output of that size, or {name}.ravel()"
             )
         return array[:needed]
     if argument.replaces is not None:
@@ -235,7 +256,9 @@ def _new_output(
     label = f"{signature.primitive} {name}"
     chunked = {other: value for other, value in given.items() if isinstance(value, ChunkedArray)}
     if not signature.arguments[name].chunked or not chunked:
-        return new_array(context_of(device), needed, datatype, label)
+        like = given.get(signature.length_like(name))
+        shape = like.shape if isinstance(like, Array) and len(like.shape) != 1 else None
+        return new_array(context_of(device), needed, datatype, label, shape=shape)
     source = signature.length_like(name)
     like = next((value for other, value in chunked.items() if signature.length_like(other) == source), None)
     if like is None:

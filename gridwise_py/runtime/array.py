@@ -7,7 +7,9 @@ import functools
 import operator
 import sys
 from abc import ABC, abstractmethod
-from typing import Any, NoReturn, overload
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NoReturn, cast, overload
 
 import numpy as np
 import wgpu
@@ -24,7 +26,7 @@ from ..errors import (
     LengthError,
     LimitError,
 )
-from ..types.datatype import STORAGE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
+from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -57,6 +59,23 @@ def count_items(n: int) -> str:
     return f"{n} item{'' if n == 1 else 's'}"
 
 
+def checked_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
+    """Return a shape, given as in numpy as a length or a sequence of lengths, as a tuple of Python ints.
+
+    Raises
+    ------
+    ArgumentError
+        If a length is no integer, or negative.
+    """
+    if isinstance(shape, (tuple, list)):
+        return tuple([checked_count(length, f"{name}: each length") for length in cast(Sequence[Any], shape)])
+    return (checked_count(shape, name),)
+
+
+#: What methods of `Array` call that need kernels: primitives, which are above this package, put it here.
+OPERATIONS: dict[str, Callable[..., Array]] = {}
+
+
 class OnGpu(ABC):
     """Base of all arrays on the GPU: items are copied to the host only by explicit calls."""
 
@@ -74,6 +93,11 @@ class OnGpu(ABC):
 
     @property
     @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the dimensions."""
+
+    @property
+    @abstractmethod
     def dtype(self) -> np.dtype:
         """The numpy dtype of the items."""
 
@@ -82,37 +106,49 @@ class OnGpu(ABC):
         """Return a view of a range of items."""
 
     @abstractmethod
+    def ravel(self) -> Any:
+        """Return a view of all items in one dimension."""
+
+    @abstractmethod
     def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray:
         """Copy the items from the GPU."""
 
-    def item(self, index: int | None = None) -> int | float:
+    def item(self, *index: int) -> int | float | bool:
         """Copy one item from the GPU, as a Python number; waits for all submitted work.
 
         Parameters
         ----------
-        index : int, optional
-            A negative index counts from the end. Optional if there is only one item.
+        *index : int
+            One for each dimension, or one alone that counts all items, in C order. Negative ones count from the end.
+            Optional if there is only one item.
 
         Raises
         ------
         ArgumentError
             If there is no such item, or `index` is missing for several items.
         """
-        if index is None:
+        if not index:
             if self.size != 1:
                 raise ArgumentError(
                     f"item() without an index is for an array of 1 item, but {self!r} has {self.size}; say which: "
                     f"item(0) is the first, item(-1) the last; tolist() and to_numpy() copy all"
                 )
-            index = 0
-        place = checked_count(index, "index", -self.size)
-        if place >= self.size:
-            raise ArgumentError(f"index {place} is not in {self!r}, which has {count_items(self.size)}")
-        place %= self.size
-        return self[place : place + 1].to_numpy().item()
+            index = (0,)
+        lengths = self.shape if len(index) == len(self.shape) else (self.size,)
+        if len(index) != len(lengths):
+            raise ArgumentError(
+                f"item() takes one index, or one for each dimension, but got {len(index)} for shape {self.shape}"
+            )
+        first = 0
+        for number, length in zip(index, lengths, strict=True):
+            place = checked_count(number, "index", -length)
+            if place >= length:
+                raise ArgumentError(f"index {place} is not in {self!r}, which has {count_items(length)}")
+            first = first * length + place % length
+        return self.ravel()[first : first + 1].to_numpy().item()
 
-    def tolist(self) -> list[int] | list[float]:
-        """Copy the items from the GPU into a list of Python numbers."""
+    def tolist(self) -> Any:
+        """Copy the items from the GPU into a list of Python numbers, with a list in it for each further dimension."""
         return self.to_numpy().tolist()
 
     def _name(self) -> str:
@@ -137,14 +173,14 @@ class OnGpu(ABC):
     def __dlpack_device__(self) -> NoReturn:
         self.__dlpack__()
 
+    @abstractmethod
     def __copy__(self) -> Any:
-        return self[:]
+        """Return another view of the same items."""
 
     def __reduce_ex__(self, _protocol: Any) -> NoReturn:
         raise ImplicitConversionError(
             f"{self._name()} lies on the GPU and is neither pickled nor deep-copied. To send it, pickle x.to_numpy() "
-            f"and upload that with gridwise_py.asarray; for a copy on the GPU, run "
-            f"gridwise_py.Copy(x.device, x.datatype).execute(input=x).output"
+            f"and upload that with gridwise_py.asarray; for a copy on the GPU, call x.copy()"
         )
 
     def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
@@ -198,7 +234,7 @@ def check_out(out: Any, array: OnGpu) -> None:
     ArgumentError
         Also DatatypeError and LengthError. The message says what to give.
     """
-    check_numpy_out(out, (array.size,), array.dtype, repr(array))
+    check_numpy_out(out, array.shape, array.dtype, repr(array))
 
 
 def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str, call: str = "") -> None:
@@ -225,10 +261,12 @@ def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str
 
 
 class Array(OnGpu):
-    """A one-dimensional, typed view of a GPU buffer.
+    """A typed view of a GPU buffer, of any number of dimensions.
 
-    Create one with `asarray`, `empty` or `empty_like`, or from your own buffer. Slices are views: they share the
-    buffer, and may start at any item.
+    Create one with `asarray`, `empty` or `empty_like`, or from your own buffer. The items lie in C order, without
+    gaps. Slices and rows (``x[2:5]``, ``x[2]``) along the first dimension are views, as are `reshape` and `ravel`: they
+    share the buffer, and may start at any item. Integers in an Array or numpy array choose items or rows, which are
+    copied (``x[indices]``, see `take`).
 
     Parameters
     ----------
@@ -248,7 +286,7 @@ class Array(OnGpu):
         What keeps the memory from being reused; for the library's own use.
     """
 
-    __slots__ = ("__weakref__", "_count", "_datatype", "_device", "_length", "_offset", "_place", "lease")
+    __slots__ = ("__weakref__", "_count", "_datatype", "_device", "_length", "_offset", "_place", "_shape", "lease")
 
     lease: Lease
     _count: Array | None
@@ -257,6 +295,8 @@ class Array(OnGpu):
     _length: int
     _offset: int
     _place: tuple[Any, ...] | None
+    #: None for one dimension, which has all items: most Arrays are such, and calls make many.
+    _shape: tuple[int, ...] | None
 
     def __init__(
         self,
@@ -269,7 +309,7 @@ class Array(OnGpu):
     ):
         if not isinstance(buffer, wgpu.GPUBuffer):
             raise DatatypeError(f"buffer must be a wgpu.GPUBuffer, not {type(buffer).__name__}")
-        self._count = self._place = None
+        self._count = self._place = self._shape = None
         self._datatype = as_datatype(datatype, STORAGE_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         # Python's ints: sums of numpy's would wrap.
@@ -303,11 +343,16 @@ class Array(OnGpu):
         device: wgpu.GPUDevice,
         offset: int = 0,
         count: Array | None = None,
+        shape: tuple[int, ...] | None = None,
     ) -> Array:
-        """Return an Array on memory that has room for it, without any check; for the library's own use."""
+        """Return an Array on memory that has room for it, without any check; for the library's own use.
+
+        `shape` is for other shapes than ``(length,)``.
+        """
         array = object.__new__(cls)
         array.lease, array._datatype, array._device = lease, datatype, device
         array._length, array._offset, array._count, array._place = length, offset, count, None
+        array._shape = shape
         return array
 
     def place(self) -> tuple[Any, ...]:
@@ -315,7 +360,8 @@ class Array(OnGpu):
         place = self._place
         if place is None:
             uid = self.lease.buffer.uid
-            self._place = place = (uid, self._offset, self._length, self._datatype.name, self._count is None)
+            name, counted, shape = self._datatype.name, self._count is None, self._shape
+            self._place = place = (uid, self._offset, self._length, name, counted, shape)
         return place
 
     @property
@@ -352,14 +398,15 @@ class Array(OnGpu):
         return self._length
 
     @property
-    def shape(self) -> tuple[int]:
-        """``(size,)``."""
-        return (self._length,)
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the dimensions; ``()`` for a single item without any."""
+        shape = self._shape
+        return (self._length,) if shape is None else shape
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions: 1."""
-        return 1
+        """The number of dimensions."""
+        return 1 if self._shape is None else len(self._shape)
 
     @property
     def nbytes(self) -> int:
@@ -395,14 +442,129 @@ class Array(OnGpu):
         items = min(self._count.item(), self._length)
         return Array.on(self.lease, self._datatype, int(items), self._device, self._offset)
 
-    def __len__(self) -> int:
-        return self._length
+    def reshape(self, *shape: int | Sequence[int]) -> Array:
+        """Return a view of the same items, in C order, with another shape.
 
-    def __getitem__(self, key: slice) -> Array:
+        Parameters
+        ----------
+        *shape : int, or one sequence of int
+            Lengths of the dimensions. One of them may be -1: what the others leave.
+
+        Raises
+        ------
+        LengthError
+            If the shape has another number of items.
+        """
+        self._check_uncounted()
+        wanted: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        lengths = [checked_count(length, "reshape(): each length", -1) for length in wanted]
+        if lengths.count(-1) > 1:
+            raise ArgumentError(f"reshape(): only one length may be -1, but the shape is {tuple(lengths)}")
+        if -1 in lengths:
+            others = -prod(lengths)
+            if others and self._length % others == 0:
+                lengths[lengths.index(-1)] = self._length // others
+        if -1 in lengths or prod(lengths) != self._length:
+            raise LengthError(
+                f"{self!r} cannot be reshaped to {tuple(lengths)}: it has {count_items(self._length)}, shape "
+                f"{self.shape}; give lengths whose product is {self._length}, or slice it first"
+            )
+        return self.viewed_as(tuple(lengths))
+
+    def ravel(self) -> Array:
+        """Return a view of all items, in C order, in one dimension; itself if it has one."""
+        return self if self._shape is None else self.viewed_as((self._length,))
+
+    def viewed_as(self, shape: tuple[int, ...]) -> Array:
+        """Return a view with another shape of as many items, without any check; for the library's own use."""
+        kept = None if len(shape) == 1 else shape
+        return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, None, kept)
+
+    def copy(self) -> Array:
+        """Return a copy in new memory, made on the GPU, without waiting."""
+        self._check_uncounted()
+        return OPERATIONS["copy"](self)
+
+    def astype(self, dtype: ItemDatatypeLike, *, copy: bool = True) -> Array:
+        """Return the items as another datatype, converted on the GPU, without waiting.
+
+        The results are those of numpy: integers wrap; floats are rounded to the nearest, ties to even; as integers they
+        are truncated; as bools all but 0 are True. numpy leaves open what integers floats become that are too large for
+        them: here they wrap, and infinities and NaN become 0.
+
+        Parameters
+        ----------
+        dtype : Datatype, str or numpy dtype
+            Any that an Array holds. float64 needs no feature of the device.
+        copy : bool, default True
+            Whether to copy the items even if they are of this datatype.
+        """
+        self._check_uncounted()
+        wanted = as_datatype(dtype, STORAGE_DATATYPES)
+        return self if wanted == self._datatype and not copy else OPERATIONS["convert"](self, wanted)
+
+    def fill(self, value: float) -> Array:
+        """Set all items to a number, on the GPU, without waiting; return the array.
+
+        Parameters
+        ----------
+        value : int, float or bool
+            Converted as numpy's `fill` converts it; a Python integer must be one of the datatype.
+
+        Raises
+        ------
+        DatatypeError
+            If it is not.
+        """
+        self._check_uncounted()
+        return OPERATIONS["fill"](self, value)
+
+    def __copy__(self) -> Array:
+        return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, self._count, self._shape)
+
+    def __len__(self) -> int:
+        if self._shape is None:
+            return self._length
+        if not self._shape:
+            raise TypeError("len() of an Array of shape (), which is one item; its size is 1")
+        return self._shape[0]
+
+    def _check_uncounted(self) -> None:
         if self._count is not None:
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
-        start, length = slice_bounds(key, self._length, "an Array")
-        return Array.on(self.lease, self._datatype, length, self._device, self._offset + start)
+
+    def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array:
+        self._check_uncounted()
+        shape = self._shape
+        if isinstance(key, (Array, np.ndarray, list)) and shape != ():
+            return OPERATIONS["take"]("x[indices]", self, key, 0, None)
+        if shape is None:
+            start, length = slice_bounds(key, self._length, "an Array")
+            return Array.on(self.lease, self._datatype, length, self._device, self._offset + start)
+        if not shape:
+            raise ImplicitConversionError(
+                f"an Array of shape () is one item, without dimensions to index by {key!r}: array.item() copies it "
+                f"from the GPU, array.reshape(1) is a view with one dimension"
+            )
+        first, *rest = shape
+        row_items = prod(rest)
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            row = operator.index(key)
+            if not -first <= row < first:
+                raise ArgumentError(f"index {row} is not in {self!r}, whose first dimension has length {first}")
+            start, length, viewed = row % first, 1, tuple(rest)
+        elif isinstance(key, tuple):
+            raise ImplicitConversionError(
+                f"an Array of shape {shape} cannot be indexed by {key!r}: only views along the first dimension have "
+                f"no gaps; index step by step (array[1][2:5]), or copy the items first, array.to_numpy()[…]"
+            )
+        else:
+            start, length = slice_bounds(key, first, "an Array")
+            viewed = (length, *rest)
+        return Array.on(
+            self.lease, self._datatype, length * row_items, self._device, self._offset + start * row_items, None,
+            None if len(viewed) == 1 else viewed,
+        )  # fmt: skip
 
     @overload
     def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray: ...
@@ -421,7 +583,7 @@ class Array(OnGpu):
         Returns
         -------
         numpy.ndarray or PinnedArray
-            `out`, or a new array: shape (size,), dtype of the Array; with a count, only the valid items.
+            `out`, or a new array: shape and dtype of the Array; with a count, only the valid items.
 
         Raises
         ------
@@ -444,9 +606,10 @@ class Array(OnGpu):
             return self.trim().to_numpy()
         is_fresh = out is None
         if out is None:
-            out = np.empty(self._length, dtype=self.dtype)
+            out = np.empty(self.shape, dtype=self.dtype)
         if self._length:
-            context_of(self._device).read_buffer(self.lease.buffer, self.offset_bytes, out, is_fresh=is_fresh)
+            flat = out if self._shape is None else out.reshape(-1)  # a view: `out` is contiguous
+            context_of(self._device).read_buffer(self.lease.buffer, self.offset_bytes, flat, is_fresh=is_fresh)
         return out
 
     def _to_pinned(self, out: PinnedArray) -> PinnedArray:
@@ -487,10 +650,11 @@ class Array(OnGpu):
         Parameters
         ----------
         data : numpy.ndarray, Array or PinnedArray
-            Shape (size,), dtype of the Array. A numpy array of any strides and byte order is uploaded, and may change
-            afterwards; a view of f16 that shares a word of 4 bytes with other items is read first, which waits for the
-            GPU. An Array must be on the same device, in another buffer, and is copied on the GPU, without waiting. So
-            is a `PinnedArray`, whose next ``mapped()`` waits.
+            Shape and dtype of the Array. A numpy array of any strides and byte order is uploaded, and may change
+            afterwards; a view of small items that shares a word of 4 bytes with others is read first, which waits
+            for the GPU. An Array on the same device is copied on the GPU, without waiting; one on another device
+            through the host, which waits. So is a `PinnedArray`, of as many items in one dimension, whose next
+            ``mapped()`` waits.
         """
         if isinstance(data, PinnedArray):
             return self._copy_pinned(data)
@@ -506,7 +670,7 @@ class Array(OnGpu):
         if self._length:
             if not self._is_whole_words():
                 check_usable(self, "COPY_SRC", "copy_from()")
-            self._upload(data)
+            self._upload(data if data.ndim == 1 else data.reshape(-1))
         return self
 
     def _copy_pinned(self, data: PinnedArray) -> Array:
@@ -529,8 +693,9 @@ class Array(OnGpu):
             words, lead = self._words()
             words[lead : lead + self.nbytes] = as_bytes(items)
             context.write_buffer(self.lease.buffer, self.offset_bytes - lead, words)
-        else:  # of f16: only the first and the last word are shared with items that stay
-            lead, stop = self._offset % 2, self._length - (self._offset + self._length) % 2
+        else:  # of 1 or 2 bytes: only the first and the last word are shared with items that stay
+            per_word = 4 // self._datatype.itemsize_bytes
+            lead, stop = -self._offset % per_word, self._length - (self._offset + self._length) % per_word
             for first, last in ((0, lead), (lead, stop), (stop, self._length)):
                 if first < last:
                     place = self._offset + first
@@ -538,22 +703,20 @@ class Array(OnGpu):
                     part._upload(items[first:last])
 
     def _copy_on_gpu(self, source: OnGpu) -> Array:
-        remedy = f"gridwise_py.Copy(x.device, '{self._datatype.name}').execute(input=x, output=y) copies any view"
         if not isinstance(source, Array):
-            raise DatatypeError(f"copy_from() takes a numpy array or an Array, not {source!r}; {remedy}")
-        if source.datatype != self._datatype or source.size != self._length:
-            raise DatatypeError(f"cannot copy {source!r} into {self!r}: datatype and size must be the same")
-        if source.device is not self._device:
-            raise BufferUsageError(
-                f"cannot copy {source!r} into {self!r}, which lies on another device; copy through the host: "
-                f"y.copy_from(x.to_numpy())"
+            raise DatatypeError(
+                f"copy_from() takes a numpy array or an Array, not {source!r}; "
+                f"gridwise_py.Copy(x.device, '{self._datatype.name}').execute(input=x, output=y) copies chunks"
             )
-        if source.lease.buffer is self.lease.buffer:
-            raise BufferUsageError(f"copy_from() cannot copy within one buffer, which WebGPU does not allow; {remedy}")
-        if not (self._is_whole_words() and source._is_whole_words()):
-            raise ArgumentError(f"copy_from() copies whole words of 4 bytes from Array to Array; {remedy}")
+        if source.datatype != self._datatype or source.shape != self.shape:
+            raise DatatypeError(f"cannot copy {source!r} into {self!r}: datatype and shape must be the same")
+        source._check_uncounted()
         check_usable(source, "COPY_SRC", "copy_from()")
         check_usable(self, "COPY_DST", "copy_from()")
+        if source.device is not self._device:
+            return self.copy_from(source.to_numpy())
+        if source.lease.buffer is self.lease.buffer or not (self._is_whole_words() and source._is_whole_words()):
+            return OPERATIONS["convert"](source, self._datatype, self)  # WebGPU copies whole words between two buffers
         if self._length:
             with device_errors("copy_from()", self._device):
                 encoder = self._device.create_command_encoder(label="gridwise copy")
@@ -574,7 +737,8 @@ class Array(OnGpu):
         end = ", destroyed" if self.lease.destroyed[0] else ""
         where = self._device.adapter.info["device"]
         most = "at most " if self._count is not None else ""
-        return f"Array({self._datatype.name}, {most}{count_items(self._length)}{view}{label}, on {where}{end})"
+        many = f"{most}{count_items(self._length)}" if self._shape is None else f"shape {self._shape}"
+        return f"Array({self._datatype.name}, {many}{view}{label}, on {where}{end})"
 
 
 def check_usable(array: Array, usage: str, call: str) -> None:
@@ -611,6 +775,7 @@ def new_array(
     *,
     label: str = "",
     size: BlockSize | None = None,
+    shape: tuple[int, ...] | None = None,
 ) -> Array:
     """Return an Array with any contents.
 
@@ -625,6 +790,8 @@ def new_array(
         The label of the buffer, for debuggers; memory with a label of its own is not reused.
     size : BlockSize, optional
         Of an earlier Array with as many bytes.
+    shape : tuple of int, optional
+        For other shapes than ``(n,)``.
     """
     device, observer = context.device, context.observer
     if size is None or observer is not None:
@@ -637,7 +804,7 @@ def new_array(
         size_bytes = _checked_size(device, n, datatype)
         with _making(n, datatype, size_bytes, device):
             lease = context.memory.make(size_bytes, name, buffer_label=label)
-    return Array.on(lease, datatype, n, device)
+    return Array.on(lease, datatype, n, device, 0, None, shape)
 
 
 def _making(
@@ -647,47 +814,58 @@ def _making(
 
 
 def empty(
-    n: int,
-    datatype: KeyDatatypeLike | None = None,
+    shape: int | Sequence[int],
+    dtype: ItemDatatypeLike | None = None,
     device: wgpu.GPUDevice | None = None,
     *,
-    dtype: KeyDatatypeLike | None = None,
     label: str = "",
+    datatype: ItemDatatypeLike | None = None,
 ) -> Array:
-    """Return an Array of `n` items with unspecified contents.
+    """Return an Array with unspecified contents.
 
     Parameters
     ----------
-    n : int
-    datatype : Datatype, str or numpy dtype, default "u32"
+    shape : int or sequence of int
+        The length, or those of all dimensions.
+    dtype : Datatype, str or numpy dtype, optional
+        By default float64 where the device computes with it, else float32.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
-    dtype : optional
-        numpy's name for `datatype`.
     label : str, optional
         The buffer's label, for debuggers. A buffer with a label is made for this Array and goes with it; memory
         without one comes from the device's cache, and returns there.
+    datatype : optional
+        Another name for `dtype`.
 
     Raises
     ------
     ArgumentError
-        If `n` is not a length, or both `datatype` and `dtype` are given.
+        If `shape` is none, or both `datatype` and `dtype` are given.
     LimitError
         If the Array is larger than the device's largest buffer.
     """
     if datatype is not None and dtype is not None:
         raise ArgumentError(f"dtype={dtype!r} and datatype={datatype!r} are the same option; give only one of them")
     asked = datatype if dtype is None else dtype
-    datatype = as_datatype("u32" if asked is None else asked, STORAGE_DATATYPES)
-    if isinstance(n, (tuple, list)):
-        raise ArgumentError(f"an Array has one dimension, not the shape {n!r}; give its length, an integer")
-    n = checked_count(n, "n")
+    lengths = checked_shape(shape)
     device = device if device is not None else default_device()
-    return new_array(context_of(device), n, datatype, label=label)
+    context = context_of(device)
+    found = default_float(context) if asked is None else as_datatype(asked, STORAGE_DATATYPES)
+    return new_array(context, prod(lengths), found, label=label, shape=kept_shape(lengths))
+
+
+def kept_shape(shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return a shape as `Array.on` takes it: None for one dimension."""
+    return None if len(shape) == 1 else shape
+
+
+def default_float(context: DeviceContext) -> Datatype:
+    """Return the datatype of floats that nobody chose: float64 where the device computes with it, else float32."""
+    return STORAGE_DATATYPES["f64" if context.has_float64 else "f32"]
 
 
 def pinned_empty(
-    n: int, datatype: KeyDatatypeLike, direction: Direction, device: wgpu.GPUDevice | None = None
+    n: int, datatype: ItemDatatypeLike, direction: Direction, device: wgpu.GPUDevice | None = None
 ) -> PinnedArray:
     """Return memory for `n` items that the GPU reads or writes by itself, at the speed of the bus.
 
@@ -722,12 +900,31 @@ def pinned_empty(
     return PinnedArray(device, datatype, n, _checked_size(device, n, datatype), direction)
 
 
-def empty_like(array: Array | np.ndarray, device: wgpu.GPUDevice | None = None) -> Array:
-    """Return an uninitialised Array of the length and datatype of `array`, on its device."""
-    if isinstance(array, Array):
-        return empty(array.size, array.datatype, device or array.device)
-    items = host_array(array)
-    return empty(items.size, datatype_of(items), device)
+def empty_like(
+    x: Array | np.ndarray,
+    dtype: ItemDatatypeLike | None = None,
+    device: wgpu.GPUDevice | None = None,
+    *,
+    shape: int | Sequence[int] | None = None,
+) -> Array:
+    """Return an uninitialised Array of the shape and datatype of another array.
+
+    Parameters
+    ----------
+    x : Array or numpy.ndarray
+    dtype : Datatype, str or numpy dtype, optional
+        By default that of `x`.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array, else `default_device()`.
+    shape : int or sequence of int, optional
+        By default that of `x`.
+    """
+    if isinstance(x, Array):
+        found, lengths, device = x.datatype, x.shape, device if device is not None else x.device
+    else:
+        items = host_array(x)
+        found, lengths = datatype_of(items) if dtype is None else None, items.shape
+    return empty(lengths if shape is None else shape, found if dtype is None else dtype, device)
 
 
 def refuse_masked(data: Any) -> None:
@@ -792,7 +989,7 @@ def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
 
 
 def asarray(
-    data: Any, device: wgpu.GPUDevice | None = None, *, dtype: KeyDatatypeLike | None = None, label: str = ""
+    data: Any, device: wgpu.GPUDevice | None = None, *, dtype: ItemDatatypeLike | None = None, label: str = ""
 ) -> Array:
     """Return an Array with the items of `data`.
 
@@ -801,7 +998,7 @@ def asarray(
     data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, or sequence
         A numpy array, or anything with ``__array__`` (a tensor on the CPU, a pandas Series), is uploaded, whatever its
         strides and byte order. So is a sequence of Python numbers, with `dtype`, because numpy would choose 64 bits.
-        An Array is returned unchanged. For a GPUBuffer, with `dtype`, the result is a view.
+        An Array is returned unchanged, or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional
@@ -813,7 +1010,7 @@ def asarray(
     DatatypeError
         If the datatype of the items is not supported, `dtype` cannot represent them, or they are masked.
     ArgumentError
-        If `data` has more than one dimension, or is on another device.
+        If `data` is memory of another device.
     """
     wanted = None if dtype is None else as_datatype(dtype, STORAGE_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
@@ -821,12 +1018,10 @@ def asarray(
             raise DatatypeError("a GPUBuffer does not know its datatype; give dtype=, for example dtype='u32'")
         return Array(data, wanted, device=device)
     if isinstance(data, Array):
-        if device is not None and data.device is not device:
-            raise BufferUsageError(
-                f"{data!r} lies on another device; copy it through numpy: gw.asarray(x.to_numpy(), device)"
-            )
         if wanted is not None and wanted != data.datatype:
-            raise DatatypeError(f"{data!r} is not of {wanted}; convert with to_numpy().astype(…)")
+            raise DatatypeError(f"{data!r} is not of {wanted}; convert it with x.astype('{wanted.name}')")
+        if device is not None and data.device is not device:
+            return asarray(data.to_numpy(), device, label=label)
         return data
     if isinstance(data, PinnedArray):
         if wanted is not None and wanted != data.datatype:
@@ -852,22 +1047,35 @@ def asarray(
             f"data is a {type(data).__name__}, which has no datatype, and numpy would choose one of 64 bits, which few "
             f"primitives take; give dtype=, for example gridwise_py.asarray([1, 2, 3], dtype='u32')"
         )
-    if items.ndim != 1:
-        remedy = "use data.ravel(), or data.reshape(-1)" if items.ndim else "give a list of one number, [data]"
-        raise ArgumentError(f"an Array has one dimension, the data has shape {items.shape}; {remedy}")
+    shape = kept_shape(items.shape)
+    if shape is not None:
+        items = items.reshape(-1)  # copied where it has gaps, or another order
     device = device if device is not None else default_device()
     context = context_of(device)
     check_queue_use(device, "asarray()")
-    array = _written_at_creation(context, items, datatype, label)
+    array = _written_at_creation(context, items, datatype, label, shape)
     if array is None:
-        array = new_array(context, items.size, datatype, label=label)
-        if items.size:
-            whole_words = items if items.nbytes % 4 == 0 else np.append(items, items.dtype.type(0))
-            context.write_buffer(array.lease.buffer, 0, whole_words)
+        array = new_array(context, items.size, datatype, label=label, shape=shape)
+        _write_whole_words(context, array.lease.buffer, items)
     return array
 
 
-def _written_at_creation(context: DeviceContext, items: np.ndarray, datatype: Datatype, label: str) -> Array | None:
+def _write_whole_words(context: DeviceContext, buffer: wgpu.GPUBuffer, items: np.ndarray) -> None:
+    """Copy items into a new buffer, whose last word they may not fill."""
+    # Only the last items are copied, not all of a large array.
+    rest = items.size % max(1, 4 // items.itemsize)
+    whole = items.size - rest
+    if whole:
+        context.write_buffer(buffer, 0, items[:whole])
+    if rest:
+        word = np.zeros(4 // items.itemsize, dtype=items.dtype)
+        word[:rest] = items[whole:]
+        context.write_buffer(buffer, whole * items.itemsize, word)
+
+
+def _written_at_creation(
+    context: DeviceContext, items: np.ndarray, datatype: Datatype, label: str, shape: tuple[int, ...] | None
+) -> Array | None:
     """Return a new Array of few items in fresh memory; None where a free block or a large transfer is faster."""
     device = context.device
     size_bytes = _checked_size(device, items.size, datatype)
@@ -881,4 +1089,4 @@ def _written_at_creation(context: DeviceContext, items: np.ndarray, datatype: Da
         if items.size:
             lease.buffer.write_mapped(as_bytes(items))
         lease.buffer.unmap()
-    return Array.on(lease, datatype, items.size, device)
+    return Array.on(lease, datatype, items.size, device, 0, None, shape)

@@ -157,8 +157,10 @@ class BoundCall(Generic[ItemsT]):
         return (*(part.lease for value in self.arrays.values() for part in parts(value)), *own)
 
     def shapes(self) -> str:
-        """Return names, lengths and datatypes of the arguments."""
-        return ", ".join(f"{name} {array.datatype.name}[{array.size}]" for name, array in self.arrays.items())
+        """Return names, shapes and datatypes of the arguments."""
+        return ", ".join(
+            f"{name} {array.datatype.name}[{', '.join(map(str, array.shape))}]" for name, array in self.arrays.items()
+        )
 
     @functools.cached_property
     def _named_notes(self) -> tuple[tuple[list[bool], str], ...]:

@@ -80,6 +80,10 @@ class ChunkedArray(OnGpu):
                 raise DatatypeError(
                     f"chunk {number} is of {chunk.datatype}, but chunk 0 of {found[0].datatype}; convert with astype"
                 )
+            if chunk.ndim != 1:
+                raise ArgumentError(
+                    f"chunk {number} has shape {chunk.shape}, but a ChunkedArray has one dimension; give chunk.ravel()"
+                )
             if chunk.device is not found[0].device:
                 raise BufferUsageError(f"chunk {number} lies on another device than chunk 0; copy it through numpy")
         self._chunks: tuple[Array, ...] = found
@@ -180,6 +184,13 @@ class ChunkedArray(OnGpu):
                 length -= found[-1].size
             first = max(0, first - chunk.size)
         return ChunkedArray(found or [self._chunks[0][:0]])
+
+    def ravel(self) -> ChunkedArray:
+        """Return the array itself: it has one dimension."""
+        return self
+
+    def __copy__(self) -> ChunkedArray:
+        return ChunkedArray(self._chunks)
 
     def to_numpy(self, out: np.ndarray | None = None) -> np.ndarray:
         """Copy the items from the GPU into one numpy array, shape (size,), like `Array.to_numpy`."""

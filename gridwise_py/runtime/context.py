@@ -24,7 +24,7 @@ from ..backend.wgpu_native import parse_types_alone
 from ..errors import ArgumentError, GridwiseWarning
 from ..timing.queries import TimingHelper, TimingSession
 from ..tuning.store import Findings
-from ..types.capabilities import Capabilities, LookbackVerdict
+from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, LookbackVerdict
 from ..types.operator_base import Operator
 from .compile_threads import compile_threads
 from .device import default_device, measure_capabilities
@@ -45,6 +45,8 @@ class DeviceContext:
         self._device_reference = weakref.ref(device)
         self.lock: threading.RLock = threading.RLock()
         self.has_timestamps: bool = "timestamp-query" in device.features
+        #: Whether kernels compute float64.
+        self.has_float64: bool = all(feature in device.features for feature in FEATURES_OF_FLOAT64)
         self._warned_no_timestamps = False
         #: What `lookback.lookback_verdict` found out, by the form of the state words.
         self.lookback_verdicts: dict[str, LookbackVerdict] = {}

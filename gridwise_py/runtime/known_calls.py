@@ -15,7 +15,7 @@ from ..planning.plan import Plan
 from ..planning.signature import Signature, UpTo
 from ..types.datatype import Datatype
 from .arguments import ParsedCall, counted
-from .array import Array, new_array
+from .array import Array, kept_shape, new_array
 from .chunked_array import Items
 from .context import DeviceContext
 from .executor import BoundPlan, BufferRange
@@ -32,6 +32,7 @@ class _Made(NamedTuple):
     datatype: Datatype
     label: str
     size: BlockSize
+    shape: tuple[int, ...] | None
 
 
 class _Place(NamedTuple):
@@ -65,7 +66,14 @@ class KnownCall:
         sources = {name: name if name in parsed.given else signature.arguments[name].replaces for name in parsed.arrays}
         self._replaced = tuple((name, source) for name, source in sources.items() if source not in (None, name))
         self._made = tuple(
-            _Made(name, array.size, array.datatype, array.lease.label, memory.size_for(array.lease.buffer.size))
+            _Made(
+                name,
+                array.size,
+                array.datatype,
+                array.lease.label,
+                memory.size_for(array.lease.buffer.size),
+                kept_shape(array.shape),
+            )
             for name, array in parsed.arrays.items()
             if isinstance(array, Array) and sources[name] is None
         )
@@ -113,8 +121,8 @@ class KnownCall:
         signature = self._signature
         given: dict[str, Items] = {name: array for name, array in arrays.items() if array is not None}
         used: dict[str, Items] = {**given, **{name: given[source] for name, source in self._replaced}}
-        for name, length, datatype, label, size in self._made:
-            used[name] = new_array(context, length, datatype, label, size=size)
+        for name, length, datatype, label, size, shape in self._made:
+            used[name] = new_array(context, length, datatype, label, size=size, shape=shape)
         if not self._in_order:
             used = {name: used[name] for name in signature.arguments}
         if self._has_counts:

@@ -204,12 +204,12 @@ def check_plan(op: BinOp, datatype: Datatype, capabilities: Capabilities, n: int
     layout = Layout.separate(dict.fromkeys(names, size), a=n, b=n, output=2 * n)
     builder = PlanBuilder("operator_check", layout, capabilities)
     wide = size == 8
-    memory = {"source": memory_context(datatype), "sink": memory_context(datatype)} if wide else {}
+    memory = memory_context(datatype) if wide else None
     builder.kernel(
         "operator_check", "operator_check.wgsl",
         reads={"a": layout["a"], "b": layout["b"]}, writes={"output": layout["output"]},
         params={"n": n, **op.accumulator(datatype).params},
-        context=operator_context(op, datatype, capabilities.subgroup_mode(False), **memory),
+        context=operator_context(op, datatype, capabilities.subgroup_mode(False), source=memory, sink=memory),
         workgroups=-(-n // 256), constants={}, trusted=False, units=dict.fromkeys(names, 4 * size) if wide else None,
     )  # fmt: skip
     return builder.build(Work(n, 0, 0), {})

@@ -95,6 +95,10 @@ class LookbackVerdict:
         return "not safe: workgroups made no progress while others polled"
 
 
+#: The features with which a device computes float64.
+FEATURES_OF_FLOAT64 = ("shader-f64", "shader-int64")
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """The properties of a device that plans and reports use.

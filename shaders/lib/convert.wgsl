@@ -122,16 +122,16 @@ fn lift4(words: SourceQuad) -> Quad {
 }
 //$ else
 //$ set cut = 8 * (4 - acc.bytes) if source.bytes > acc.bytes else 0
-//$ set wrap = " << %du >> %du" % (cut, cut) if cut and acc.order != "f" else ""
-//$ set wrap4 = " << vec4<u32>(%du) >> vec4<u32>(%du)" % (cut, cut) if wrap else ""
+//$ set wrap = "(%%s << %du) >> %du" % (cut, cut) if cut and acc.order != "f" else "%s"
+//$ set wrap4 = "(%%s << vec4<u32>(%du)) >> vec4<u32>(%du)" % (cut, cut) if wrap != "%s" else "%s"
 //$ if source.bytes == 8
-fn lift(word: vec2<u32>) -> Acc { return bitcast<Acc>(word.x){{ wrap }}; }
+fn lift(word: vec2<u32>) -> Acc { return {{ wrap % "bitcast<Acc>(word.x)" }}; }
 fn lift4(rows: SourceQuad) -> Quad {
-  return bitcast<Quad>(vec4<u32>(rows[0].x, rows[0].z, rows[1].x, rows[1].z)){{ wrap4 }};
+  return {{ wrap4 % "bitcast<Quad>(vec4<u32>(rows[0].x, rows[0].z, rows[1].x, rows[1].z))" }};
 }
 //$ else
-fn lift(word: u32) -> Acc { return Acc(number(word)){{ wrap }}; }
-fn lift4(words: SourceQuad) -> Quad { return Quad(number4(words)){{ wrap4 }}; }
+fn lift(word: u32) -> Acc { return {{ wrap % "Acc(number(word))" }}; }
+fn lift4(words: SourceQuad) -> Quad { return {{ wrap4 % "Quad(number4(words))" }}; }
 //$ endif
 //$ endif
 //$ endif

@@ -81,6 +81,11 @@ fn tile_load(tile: u32) {
 //$ for r in range(rows)
 //$ if quads == 1
     tile_items[{{ r }}] = {{ four }}(tile_item(tile, {{ r }}u));
+//$ elif 4 * quads * source.bytes < 16
+    let first_{{ r }} = tile_item(tile, {{ r }}u);
+//$ for q in range(quads)
+    tile_items[{{ r * quads + q }}] = {{ four }}(first_{{ r }}{{ " + %du" % (4 * q) if q }});
+//$ endfor
 //$ else
     let first_{{ r }} = tile_item(tile, {{ r }}u);
 //$ set row_items = 16 // source.bytes

@@ -1,5 +1,6 @@
 // Numbers of 64 bits as two words, the low one first.
-//$ if acc.number == "f64"
+//$ set converts = source is defined and source.kind != "raw" and source.name != "f64"
+//$ if acc.number == "f64" and (not acc.key or converts)
 fn f64_of(x: Acc) -> f64 { return bitcast<f64>((u64(x.y) << 32u) | u64(x.x)); }
 fn words_of(x: f64) -> Acc {
   let bits = bitcast<u64>(x);

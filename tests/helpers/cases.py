@@ -19,11 +19,12 @@ from gridwise_py.primitives import REGISTRY
 from gridwise_py.primitives.elementwise import Elementwise
 from gridwise_py.runtime.lookback_selftest import probe_plan
 from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
+from helpers.sorting import DATATYPES as SORTED_DATATYPES
 from helpers.strategies import make_primitive
 
 BARE = gw.Capabilities()
 FULL = gw.Capabilities(
-    features=frozenset({"timestamp-query", "subgroup", "shader-int64", "shader-int64-atomic-all-ops"}),
+    features=frozenset({"timestamp-query", "subgroup", "shader-int64", "shader-int64-atomic-all-ops", "shader-f64"}),
     limits={"max-storage-buffer-binding-size": 2**31 - 4, "max-buffer-size": 2**32},
     subgroup_size=32,
     tick_period_ns=1.0,
@@ -111,7 +112,8 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
             shape = {"tile_n": 32, "tile_k": 8, "thread_n": 4, "stages": stages}
             yield Case("matmul", {"datatype": datatype, **shape}, capabilities)
     yield from _reproducible(capabilities)
-    for datatype in gw.STORAGE_DATATYPES:
+    yield from _other_items(capabilities)
+    for datatype in SORTED_DATATYPES:
         if datatype not in gw.DATATYPES:
             for name in SORTS:
                 yield from list(_sorts(name, datatype, capabilities))[::2]
@@ -155,6 +157,24 @@ def _reproducible(capabilities: gw.Capabilities) -> Iterator[Case]:
         yield Case("scan", compensated | {"kind": kind}, capabilities)
 
 
+#: Items and results of other sizes than 4 bytes: every size of either, and every way from one to the other.
+OTHER_ITEMS = (
+    ("u8", "u8"), ("bool", "i64"), ("i8", "i32"), ("u16", "u64"), ("i16", "i16"), ("f16", "f32"), ("f16", "f16"),
+    ("i32", "i64"), ("i64", "i64"), ("u64", "f64"), ("f64", "f64"), ("f32", "f64"), ("i64", "i8"), ("u8", "i16"),
+)  # fmt: skip
+
+
+def _other_items(capabilities: gw.Capabilities) -> Iterator[Case]:
+    for number, (datatype, result) in enumerate(OTHER_ITEMS):
+        for op in (gw.Add, gw.Max):
+            mode = SUBGROUPS[number % len(SUBGROUPS)]
+            options: dict[str, Any] = {"datatype": datatype, "result_dtype": result, "op": op, "subgroups": mode}
+            for state in ("u64", "u32x2"):
+                yield Case("reduce", options | {"state": state}, capabilities)
+                yield Case("scan", options | {"strategy": "lookback", "state": state}, capabilities)
+            yield Case("scan", options | {"kind": "exclusive", "strategy": "reduce_then_scan"}, capabilities)
+
+
 def _sorts(name: str, datatype: str, capabilities: gw.Capabilities) -> Iterator[Case]:
     few = {"datatype": datatype, "items": 2, "parts": 2}
     for strategy in ("onesweep", "reduce_then_scan"):
@@ -169,6 +189,7 @@ def few_cases(capabilities: gw.Capabilities = FULL) -> list[Case]:
     every = list(cases(capabilities))
     first = [c for c in every if c.options["datatype"] == "u32" and c.options.get("op", gw.Add) is gw.Add]
     first += [c for c in every if c.name == "matmul" or "deterministic" in c.options or "compensated" in c.options]
+    first += [c for c in every if "result_dtype" in c.options and c.options["op"] is gw.Add]
     return first + [c for c in every[::23] if c not in first]
 
 
@@ -187,12 +208,15 @@ def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
             }
         ),
     )
-    room = 16 * len(names) * (n // 4 + 4) * max(1, max(sizes.values()) // 4)
+    # Whole rows of 16 items: whether items of one byte lie at whole vec4s does not depend on n.
+    largest = max(sizes.values())
+    apart = 16 * (n // 16 + 2) * largest
+    room = len(names) * apart
     yield (
         "shared",
         gw.Layout(
             {
-                k: gw.Operand(m, "_and_".join(names), i * (n // 4 + 4) * 4, True, room, sizes[k])
+                k: gw.Operand(m, "_and_".join(names), i * apart // sizes[k], True, room, sizes[k])
                 for i, (k, m) in enumerate(lengths.items())
             }
         ),
@@ -201,7 +225,7 @@ def layouts(case: Case, n: int) -> Iterator[tuple[str, gw.Layout]]:
         "shared unaligned",
         gw.Layout(
             {
-                k: gw.Operand(m, "_and_".join(names), 1 + i * (n + 3), False, room, sizes[k])
+                k: gw.Operand(m, "_and_".join(names), 1 + i * (n + 3) * largest // sizes[k], False, room, sizes[k])
                 for i, (k, m) in enumerate(lengths.items())
             }
         ),

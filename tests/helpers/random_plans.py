@@ -28,6 +28,7 @@ from gridwise_py.primitives.elementwise import Elementwise
 from gridwise_py.runtime.context import context_of
 from gridwise_py.storage.json_files import write_json
 from helpers.matmul import SHAPES as MATMUL_SHAPES
+from helpers.sorting import DATATYPES as SORTED_DATATYPES
 from helpers.sorting import keys_of, order_of
 from helpers.strategies import (
     OPERATORS,
@@ -162,7 +163,7 @@ def _operator_call(device: Any, family: str, config: np.random.Generator, rng: n
 
 
 def _sort(device: Any, _family: str, config: np.random.Generator, rng: np.random.Generator) -> tuple:
-    datatype = _pick(config, tuple(gw.STORAGE_DATATYPES))
+    datatype = _pick(config, SORTED_DATATYPES)
     descending = bool(config.integers(2))
     mode = _mode(device, config, 128)
     options: dict[str, Any] = {

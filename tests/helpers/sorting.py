@@ -3,8 +3,9 @@
 import numpy as np
 
 import gridwise_py as gw
+from gridwise_py.types.datatype import KEY_DATATYPES
 
-DATATYPES = tuple(gw.STORAGE_DATATYPES)
+DATATYPES = tuple(KEY_DATATYPES)
 KINDS = {
     "keys": (gw.Sort, None),
     "pairs": (gw.SortPairs, "i32"),
@@ -15,9 +16,9 @@ KINDS = {
 
 def keys_of(datatype, n, seed=0):
     """Random bits, with few distinct keys among them, so that stability shows."""
-    rng = np.random.default_rng([seed, n, DATATYPES.index(datatype)])
+    rng = np.random.default_rng([seed, n, list(gw.STORAGE_DATATYPES).index(datatype)])
     dtype = gw.STORAGE_DATATYPES[datatype].dtype
-    bits = rng.integers(0, 256, n * dtype.itemsize, dtype=np.uint8)
+    bits = rng.integers(0, 2 if datatype == "bool" else 256, n * dtype.itemsize, dtype=np.uint8)
     keys = bits.view(dtype).copy()
     if n > 4:
         common = rng.random(n) < 0.3

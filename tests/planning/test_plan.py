@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -153,7 +154,10 @@ def test_no_items_need_no_kernel():
             with pytest.raises(gw.EmptyReductionError):
                 case.plan(gw.Layout.separate(**case.lengths(0)))
             continue
-        assert case.plan(gw.Layout.separate(**case.lengths(0))).kernels == ()
+        plan = case.plan(gw.Layout.separate(**case.lengths(0)))
+        # A copy moves whole words, of which a small result is only a part.
+        is_part = case.name == "reduce" and case.item_bytes("output") < 4
+        assert len(plan.kernels) == (1 if is_part else 0)
 
 
 def test_features_are_those_of_the_texts():
@@ -164,6 +168,10 @@ def test_features_are_those_of_the_texts():
         wide = case.options.get("state") == "u64"
         expected = {"subgroup"} if native else set()
         expected |= {"shader-int64", "shader-int64-atomic-all-ops"} if wide else set()
+        doubles = case.options.get("result_dtype") == "f64" and (
+            case.options["op"] is gw.Add or case.options["datatype"] != "f64"
+        )
+        expected |= {"shader-f64", "shader-int64"} if doubles else set()
         assert plan.features == expected, case
 
 
@@ -216,7 +224,8 @@ def test_choices_are_validated():
     refused("256", workgroup_size=512)
     refused("vecs=0", vecs=0)
     refused("subgroups of 32", workgroup_size=16)
-    refused("f64", datatype="f64")
+    refused("shader-f64.*float32", BARE, datatype="f64")
+    refused("complex64", datatype=np.complex64)
     refused("planning only, capabilities=", None)
 
 

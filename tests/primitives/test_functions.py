@@ -36,12 +36,12 @@ def test_reductions_of_numpy_give_a_numpy_scalar_of_its_dtype(device, name, data
 
 @pytest.mark.parametrize("datatype", DATATYPES)
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_reductions_of_an_array_give_an_array_of_one_item(device, name, datatype):
+def test_reductions_of_an_array_give_an_array_of_no_dimensions(device, name, datatype):
     x = exact_items(OP_OF[name], datatype, 1001)
     got = REDUCTIONS[name](gw.asarray(x, device))
     assert isinstance(got, gw.Array)
-    assert (got.shape, got.device) == ((1,), device)
-    assert_same(got.to_numpy(), reduce_reference(OP_OF[name], x))
+    assert (got.shape, got.device) == ((), device)
+    assert_same(got.reshape(1).to_numpy(), reduce_reference(OP_OF[name], x))
 
 
 @pytest.mark.parametrize("datatype", DATATYPES)
@@ -138,15 +138,16 @@ def test_a_second_call_compiles_nothing_and_keeps_no_argument(device):
     assert context_of(device).executor.pipelines.compiled == compiled
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.uint8, np.float16, bool])
+@pytest.mark.parametrize("dtype", [np.longdouble, "M8[s]"])
 def test_other_dtypes_are_refused_with_the_remedy(device, dtype):
-    with pytest.raises(gw.DatatypeError, match="astype"):
+    with pytest.raises(gw.DatatypeError, match=r"astype|x\.view"):
         gw.sum(np.ones(3, dtype), device=device)
 
 
-def test_two_dimensions_are_refused(device):
-    with pytest.raises(gw.ArgumentError, match="one dimension"):
-        gw.cumsum(np.ones((2, 2), np.float32), device=device)
+def test_a_sort_of_two_dimensions_is_refused(device):
+    for items in (np.ones((2, 2), np.float32), gw.empty((2, 2), "f32", device)):
+        with pytest.raises(gw.ArgumentError, match=r"one dimension.*x\.ravel\(\)"):
+            gw.sort(items, device=device)
 
 
 def test_dtypes_and_lengths_that_differ_are_refused(device):
@@ -182,20 +183,16 @@ def _refusal(call, kind=gw.ArgumentError):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("values", [[1, 2, 3], range(3), [], [0.5], (True, False)], ids=str)
-@pytest.mark.parametrize("function", [gw.sum, gw.prod, gw.min, gw.max, gw.reduce, gw.cumsum, gw.scan])
-def test_a_list_is_refused_with_a_conversion_that_works(device, function, values):
-    message = _refusal(lambda: function(values), gw.DatatypeError)
-    assert f"numpy makes {np.asarray(values).dtype} of this {type(values).__name__}" in message
-    assert "x.astype" not in message, "a list has none"
-    expression = re.search(r"np\.asarray\(x, dtype=np\.\w+\)", message)[0]
-    converted = eval(expression, {"np": np, "x": values})
-    if values or function in (gw.sum, gw.cumsum):
-        function(converted, device=device)
+@pytest.mark.parametrize("values", [[1, 2, 3], range(3), (True, False)], ids=str)
+@pytest.mark.parametrize("function", [gw.sum, gw.prod, gw.min, gw.max, gw.reduce])
+def test_a_list_is_taken(device, function, values):
+    twin = {gw.reduce: np.sum}.get(function) or getattr(np, function.__name__)
+    got = function(values, device=device)
+    assert got == np.asarray(values).dtype.type(twin(values))
 
 
 def test_a_remedy_names_the_argument_and_where_it_lies(device):
-    message = _refusal(lambda: gw.sum(gw.asarray(np.arange(3), device)), gw.DatatypeError)
+    message = _refusal(lambda: gw.sort(gw.asarray(np.arange(3, dtype=np.int8), device)), gw.DatatypeError)
     assert "gw.asarray(x.to_numpy().astype(np.int32))" in message
     assert "b.astype(np.float32)" in _refusal(lambda: gw.matmul(M, np.eye(4, dtype=int)), gw.DatatypeError)
     assert "a.astype(np.float32)" in _refusal(lambda: gw.matmul(np.eye(3, dtype=np.int32), M), gw.DatatypeError)
@@ -219,7 +216,7 @@ def test_nothing_is_broadcast_and_the_message_says_what_to_do(device):
     message = _refusal(lambda: gw.add(x, np.float32(3)))
     expression = re.search(r"np\.full\(.*?dtype\)", message)[0]
     assert_same(gw.add(x, eval(expression, {"np": np, "a": x})).to_numpy(), F + 3)
-    for call in (lambda: gw.sum(5), lambda: gw.cumsum(np.float32(1)), lambda: gw.sort(None), lambda: gw.add(1, 2)):
+    for call in (lambda: gw.sort(5), lambda: gw.argsort(np.float32(1)), lambda: gw.sort(None), lambda: gw.add(1, 2)):
         message = _refusal(call)
         assert "is a single item" in message
         assert "broadcast" not in message
@@ -229,7 +226,8 @@ def test_nothing_is_broadcast_and_the_message_says_what_to_do(device):
     "function", [gw.sum, gw.prod, gw.min, gw.max, gw.reduce, gw.cumsum, gw.scan, gw.sort, gw.argsort]
 )
 def test_a_matrix_and_an_axis_are_refused_with_what_there_is(function):
-    for call in (lambda: function(M), lambda: function(M, axis=0)):
+    calls = [lambda: function(M, axis=0), *([lambda: function(M)] if function in (gw.sort, gw.argsort) else [])]
+    for call in calls:
         message = _refusal(call)
         assert f"gw.{function.__name__}()" in message
         assert "one dimension" in message
@@ -257,9 +255,8 @@ def test_ragged_lists_are_refused_in_our_words():
     assert "numpy makes no array of x" in _refusal(lambda: gw.sum([[1], [2, 3]]))
 
 
-def test_an_array_of_one_dimension_but_no_shape_is_asked_for(device):
-    assert "one dimension" in _refusal(lambda: gw.empty((10,), device=device))
+def test_a_dtype_is_given_once(device):
     assert gw.empty(10, dtype="f32", device=device).datatype.name == "f32"
-    assert gw.empty(10, device=device).datatype.name == "u32"
-    assert "the same option" in _refusal(lambda: gw.empty(10, "u32", device, dtype="f32"))
+    assert gw.empty(10, datatype="u8", device=device).datatype.name == "u8"
+    assert "the same option" in _refusal(lambda: gw.empty(10, "u32", device, datatype="f32"))
     assert "give dtype=" in _refusal(lambda: gw.asarray([1, 2], device), gw.DatatypeError)

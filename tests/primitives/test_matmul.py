@@ -341,7 +341,7 @@ def test_arrays_give_an_array(device):
         assert_same(got.to_numpy(), (a @ b).ravel())
     assert_same(gw.matmul(on_gpu[0], b).to_numpy(), (a @ b).ravel())
     assert_same(gw.matmul(a, on_gpu[1]).to_numpy(), (a @ b).ravel())
-    with pytest.raises(gw.ArgumentError, match=r"an Array has one dimension; give m=, n=, k="):
+    with pytest.raises(gw.ArgumentError, match=r"an Array of one dimension .*; give m=, n=, k="):
         gw.matmul(*on_gpu)
     with pytest.raises(gw.LengthError, match="a has 6 items, which is not a multiple of k=4"):
         gw.matmul(*on_gpu, k=4)
@@ -386,11 +386,10 @@ def test_f16_goes_up_and_down(device, n, profiled):
                 assert_same(x.to_numpy(), data)
 
 
-def test_f16_is_not_for_the_other_primitives(device):
+def test_f16_is_no_value_of_a_sort(device):
     x = gw.asarray(np.ones(4, np.float16), device)
-    for call in (gw.sum, gw.cumsum, lambda y: gw.sort_pairs(gw.asarray(np.ones(4, np.float32), device), y)):
-        with pytest.raises(gw.DatatypeError, match="16' is not supported here"):
-            call(x)
+    with pytest.raises(gw.DatatypeError, match="16' is not supported here"):
+        gw.sort_pairs(gw.asarray(np.ones(4, np.float32), device), x)
 
 
 # ---- benchmarks and the roofline
@@ -412,10 +411,11 @@ def test_the_size_of_a_benchmark_is_that_of_rows_and_columns(device):
 
 
 def test_datatypes_that_a_primitive_lacks_are_left_out():
-    axes = gw.bench.sweep.axes.collect_axes(["n=8", "datatype=u32,f32,f16"], {}, gw.bench.sweep.suite.DEFAULT_AXES)
+    axes = gw.bench.sweep.axes.collect_axes(["n=8", "datatype=u32,f32,f16,u8"], {}, gw.bench.sweep.suite.DEFAULT_AXES)
     found = [str(job.case) for job in plan_jobs([Sweep(("scan", "matmul"), axes)])]
     assert found == [
-        "copy u32 n=8", "copy u32 n=64", "scan add u32 n=8", "scan add f32 n=8", "matmul f32 n=8", "matmul f16 n=8",
+        "copy u32 n=8", "copy u32 n=64", "scan add u32 n=8", "scan add f32 n=8", "scan add f16 n=8", "scan add u8 n=8",
+        "matmul f32 n=8", "matmul f16 n=8",
     ]  # fmt: skip
     only = gw.bench.sweep.axes.collect_axes(["n=8", "datatype=u32"], {}, gw.bench.sweep.suite.DEFAULT_AXES)
     assert [str(job.case) for job in plan_jobs([Sweep(("matmul",), only)])][1:] == ["matmul u32 n=8"]

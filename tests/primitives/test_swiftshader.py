@@ -19,6 +19,7 @@ from helpers.cases import cases
 from helpers.chromium import find_chromium
 from helpers.matmul import SHAPES as MATMUL_SHAPES
 from helpers.replay import SWIFTSHADER, Job, replay
+from helpers.sorting import DATATYPES as SORTED_DATATYPES
 from helpers.sorting import KINDS as SORTS
 from helpers.sorting import keys_of, order_of
 from helpers.strategies import (
@@ -120,10 +121,10 @@ def stalled() -> Iterator[Expected]:
 
 
 def sorts() -> Iterator[Expected]:
-    """Sorts of every datatype that an array can hold."""
+    """Sorts of every datatype of keys."""
     factors = {
         "kind": tuple(SORTS),
-        "datatype": tuple(gw.STORAGE_DATATYPES),
+        "datatype": SORTED_DATATYPES,
         "strategy": ("onesweep", "reduce_then_scan"),
         "mode": MODES,
         "descending": (False, True),

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.tint
 
 # Tint has no 64-bit integers, and no feature for them.
 EXEMPT_FEATURES = {"shader-int64", "shader-int64-atomic-all-ops"}
+# Nor has it doubles.
+DOUBLES = "shader-f64"
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +38,11 @@ def _exempt(shader) -> bool:
 
 
 def test_exemptions_are_64_bit_texts_only_and_have_a_twin():
-    """Each exempt text has 64-bit state words; the same with two 32-bit words is compiled."""
+    """Each exempt text has 64-bit state words, and the same with two 32-bit words is compiled; or computes doubles."""
     found = list(texts().values())
+    doubles = [shader for _, shader in found if DOUBLES in shader.features]
+    assert all(re.search(r"\bf64\b", shader.text) for shader in doubles)
+    found = [(name, shader) for name, shader in found if DOUBLES not in shader.features]
     exempt = [(name, shader) for name, shader in found if _exempt(shader)]
     assert exempt
     for name, shader in exempt:

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 import gridwise_py as gw
 from gridwise_py.runtime.context import context_of
+from helpers.sorting import DATATYPES as SORTED
 from helpers.sorting import keys_of, order_of
 from helpers.strategies import MODES, assert_same, mode_for, reduce_reference, scan_reference
 
@@ -264,7 +265,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(data=st.data(), descending=st.booleans(), positions=st.booleans())
     def sort(self, data: Any, descending: bool, positions: bool) -> None:
-        entry = self._pick(data)
+        entry = self._pick(data, *SORTED)
         order = order_of(entry.items, descending)
         cls = gw.ArgSort if positions else gw.Sort
         sort = self._primitive(cls, entry.array.datatype.name, descending=descending)
@@ -273,7 +274,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def sort_pairs(self, data: Any) -> None:
-        keys, values = self._pick(data), self._pick(data, *COMPUTED)
+        keys, values = self._pick(data, *SORTED), self._pick(data, *COMPUTED)
         sort = self._primitive(gw.SortPairs, keys.array.datatype.name, values.array.datatype.name)
         if keys.array.size != values.array.size:
             with pytest.raises(gw.LengthError):

@@ -123,9 +123,12 @@ def test_the_upload_is_a_copy(device):
     np.testing.assert_array_equal(x.to_numpy(), np.arange(10))
 
 
-@pytest.mark.parametrize("dtype", [np.longdouble, np.uint8, np.int16, np.bool_])
-def test_an_unsupported_dtype_is_refused_with_a_remedy(device, dtype):
-    with pytest.raises(gw.DatatypeError, match=r"u32.*i32.*f32.*astype"):
+@pytest.mark.parametrize(
+    ("dtype", "remedy"),
+    [(np.longdouble, r"u32.*i32.*f32.*astype"), (np.complex64, r"x\.real and x\.imag"), ("M8[s]", "real numbers: u32")],
+)
+def test_an_unsupported_dtype_is_refused_with_a_remedy(device, dtype, remedy):
+    with pytest.raises(gw.DatatypeError, match=remedy):
         gw.asarray(np.zeros(3, dtype=dtype), device)
 
 
@@ -199,12 +202,6 @@ def test_a_list_needs_a_dtype(device):
         gw.asarray([-1], device, dtype="u32")
     with pytest.raises(gw.DatatypeError, match="u32"):
         gw.asarray(["x"], device, dtype="u32")
-
-
-@pytest.mark.parametrize("shape", [(), (2, 3), (1, 1)])
-def test_one_dimension(device, shape):
-    with pytest.raises(gw.ArgumentError, match=r"one dimension.*ravel" if shape else r"one dimension.*\[data\]"):
-        gw.asarray(np.zeros(shape, dtype=np.uint32), device)
 
 
 def test_an_array_is_returned_as_it_is(device):
@@ -350,8 +347,8 @@ def test_an_array_that_cannot_be_copied_as_it_is_names_what_can(device, fresh_de
     x, halves = gw.empty(8, "u32", device), gw.empty(8, "f16", device)
     other = gw.empty(8, "f16", device)
     for use, error, message in (
-        (lambda: x.copy_from(gw.empty(7, "u32", device)), gw.DatatypeError, "datatype and size must be the same"),
-        (lambda: x.copy_from(gw.empty(8, "f32", device)), gw.DatatypeError, "datatype and size must be the same"),
+        (lambda: x.copy_from(gw.empty(7, "u32", device)), gw.DatatypeError, "datatype and shape must be the same"),
+        (lambda: x.copy_from(gw.empty(8, "f32", device)), gw.DatatypeError, "datatype and shape must be the same"),
         (
             lambda: x.copy_from(gw.empty(8, "u32", fresh_device)),
             gw.BufferUsageError,

@@ -546,7 +546,7 @@ def test_a_broken_operator(device, calm, x, out, body, wgpu_errors, checked):
         assert "fn combine4" not in message
         assert len(message.splitlines()) < 35
     wgpu_errors.clear()  # naga logs some of these as well
-    assert gw.sum(x).to_numpy()[0] == X.sum(dtype=np.uint32)
+    assert gw.sum(x).item() == X.sum(dtype=np.uint32)
 
 
 @pytest.mark.parametrize(("expression", "of_four"), [("a +", False), ("a + nonsense", False), ("u32(a + b)", True)])
@@ -579,13 +579,13 @@ def test_one_shot_functions(device, x):
     with pytest.raises(gw.LengthError, match=r"3 items.*4 items"):
         gw.add(X[:3], X[:4], device=device)
     with pytest.raises(gw.DatatypeError, match="astype"):
-        gw.cumsum(X.astype(np.float64), device=device)
+        gw.cumsum(X.astype(np.longdouble), device=device)
     with pytest.raises(gw.DatatypeError, match=r"float32.*u32"):
         gw.add(x, X.astype(np.float32))
     with pytest.raises(gw.EmptyReductionError):
         gw.min(X[:0], device=device)
     with pytest.raises(gw.ArgumentError, match="one dimension"):
-        gw.sum(X.reshape(10, 100), device=device)
+        gw.sort(X.reshape(10, 100), device=device)
     with pytest.raises(gw.ArgumentError, match="kind='both'"):
         gw.scan(X, kind="both", device=device)
     with pytest.raises(gw.ArgumentError, match="'xor' is unknown"):

@@ -112,7 +112,7 @@ def test_what_does_not_fit(device, fresh_device):
     for call, error, message in (
         (lambda: gw.pinned_empty(9, "u32", "both", device), gw.ArgumentError, "'up' is for memory to upload from"),
         (lambda: gw.pinned_empty(-1, "u32", "up", device), gw.ArgumentError, "at least 0"),
-        (lambda: gw.pinned_empty(9, np.uint8, "up", device), gw.DatatypeError, "uint8"),
+        (lambda: gw.pinned_empty(9, np.complex64, "up", device), gw.DatatypeError, "complex64"),
         (lambda: gw.pinned_empty(1 << 40, "u32", "up", device), gw.LimitError, "max-buffer-size"),
         (lambda: x.copy_from(down), gw.ArgumentError, r"goes down; .*pinned_empty\(9, 'u32', 'up'\)"),
         (lambda: gw.asarray(down), gw.ArgumentError, "goes down"),

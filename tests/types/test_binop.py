@@ -74,7 +74,7 @@ def test_identities_by_datatype():
     op = gw.BinOp("and", {"u32": 0xFFFFFFFF, "i32": -1}, np.bitwise_and, wgsl=COMBINE)
     assert op.identity_for(gw.DATATYPES["u32"]) == 0xFFFFFFFF
     assert op.identity_for(gw.DATATYPES["i32"]) == -1
-    assert op.accumulator(gw.DATATYPES["i32"]).identity_bits == 0xFFFFFFFF
+    assert op.accumulator(gw.DATATYPES["i32"]).identity_words == (0xFFFFFFFF,)
     with pytest.raises(gw.ArgumentError, match="f32"):
         op.identity_for(gw.DATATYPES["f32"])
 
@@ -94,31 +94,46 @@ def test_empty_reductions():
             op.empty_result(u32)
 
 
-def test_only_float_min_and_max_hold_ordered_keys():
+def test_only_min_and_max_of_floats_and_of_64_bits_hold_ordered_keys():
     for op in BUILTIN:
-        for datatype in gw.DATATYPES.values():
+        for datatype in gw.STORAGE_DATATYPES.values():
             accumulator = op.accumulator(datatype)
-            keyed = op in (gw.Min, gw.Max) and datatype.name == "f32"
+            keyed = op in (gw.Min, gw.Max) and (datatype.dtype.kind == "f" or datatype.itemsize_bytes == 8)
             assert accumulator.key == (op.name if keyed else None)
-            assert accumulator.wgsl == ("u32" if keyed else datatype.wgsl)
+            assert accumulator.words == (2 if datatype.itemsize_bytes == 8 else 1)
+            plain = {1: datatype.wgsl, 2: "vec2<u32>"}[accumulator.words]
+            assert accumulator.wgsl == (plain.replace("f32", "u32") if keyed else plain)
 
 
-def _key(word: int) -> int:
-    """The ordered key of shaders/lib/operator.wgsl, for words that are no NaN."""
-    return word ^ (0xFFFFFFFF if word >> 31 else 0x80000000)
+def _key(words: tuple[int, ...], kind: str = "f") -> int:
+    """The ordered key of shaders/lib/operator.wgsl and lib/convert.wgsl, for words that are no NaN."""
+    bits, sign = sum(word << 32 * k for k, word in enumerate(words)), 1 << (32 * len(words) - 1)
+    if kind == "u":
+        return bits
+    return bits ^ (2 * sign - 1 if kind == "f" and bits & sign else sign)
 
 
-@given(st.floats(width=32, allow_nan=False), st.floats(width=32, allow_nan=False))
-def test_ordered_keys_order_as_floats_do_with_minus_zero_first(a, b):
-    f32 = gw.DATATYPES["f32"]
-    before = a < b or (a == b == 0 and np.signbit(a) and not np.signbit(b))
-    assert (_key(f32.bits(a)) < _key(f32.bits(b))) == before
+@pytest.mark.parametrize("name", ["f32", "f64", "i64", "u64"])
+@given(data=st.data())
+def test_ordered_keys_order_as_numbers_do_with_minus_zero_first(name, data):
+    datatype = gw.STORAGE_DATATYPES[name]
+    if datatype.dtype.kind == "f":
+        numbers = st.floats(width=8 * datatype.itemsize_bytes, allow_nan=False)
+    else:
+        numbers = st.integers(datatype.lowest, datatype.highest)
+    a, b = data.draw(numbers), data.draw(numbers)
+    before = a < b or (a == b == 0 and np.signbit(float(a)) and not np.signbit(float(b)))
+    kind = datatype.dtype.kind
+    assert (_key(datatype.words(a), kind) < _key(datatype.words(b), kind)) == before
 
 
-def test_the_accumulators_identity_is_the_key_of_the_identity():
-    f32 = gw.DATATYPES["f32"]
-    assert gw.Min.accumulator(f32).identity_bits == _key(f32.bits(np.inf))
-    assert gw.Max.accumulator(f32).identity_bits == _key(f32.bits(-np.inf))
+@pytest.mark.parametrize("name", ["f16", "f32", "f64", "i64", "u64"])
+def test_the_accumulators_identity_is_the_key_of_the_identity(name):
+    datatype = gw.STORAGE_DATATYPES[name]
+    for op, identity in ((gw.Min, datatype.highest), (gw.Max, datatype.lowest)):
+        words = op.accumulator(datatype).identity_words
+        key = _key(datatype.words(identity), datatype.dtype.kind)
+        assert sum(word << 32 * k for k, word in enumerate(words)) == key
 
 
 def test_operators_can_be_keys_of_a_dict():

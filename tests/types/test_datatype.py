@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.types.datatype import DATATYPES, MATMUL_DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, as_datatype
+from gridwise_py.types.datatype import (
+    DATATYPES,
+    KEY_DATATYPES,
+    MATMUL_DATATYPES,
+    STORAGE_DATATYPES,
+    VALUE_DATATYPES,
+    as_datatype,
+)
 
-ALL = list(gw.DATATYPES.values())
+COMPUTED = list(gw.DATATYPES.values())
+ALL = list(gw.STORAGE_DATATYPES.values())
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("u32", np.uint32), ("i32", np.int32), ("f32", np.float32)])
@@ -39,11 +47,14 @@ def test_a_name_a_dtype_a_class_and_itself_mean_the_same(name, dtype):
 def test_an_unknown_dtype_is_refused_with_what_there_is_and_a_remedy(value, remedy):
     with pytest.raises(gw.DatatypeError, match=f"astype\\(np.{remedy}\\)") as caught:
         as_datatype(value)
-    for datatype in ALL:
+    for datatype in COMPUTED:
         assert datatype.name in str(caught.value)
 
 
-KNOWN = {"compute": DATATYPES, "values": VALUE_DATATYPES, "keys": STORAGE_DATATYPES, "matmul": MATMUL_DATATYPES}
+KNOWN = {
+    "compute": DATATYPES, "values": VALUE_DATATYPES, "keys": KEY_DATATYPES, "matmul": MATMUL_DATATYPES,
+    "items": STORAGE_DATATYPES,
+}  # fmt: skip
 #: Arrays that are refused somewhere, and the expressions that the message gives; the last says "all of it is kept".
 REFUSED = [
     (np.array([0, 255], np.uint8), "compute", ["x.astype(np.uint32)"], True),
@@ -130,32 +141,45 @@ def test_lowest_and_highest_are_the_identities_of_max_and_min(datatype):
     if datatype.dtype.kind == "f":
         assert datatype.lowest == -np.inf
         assert datatype.highest == np.inf
+    elif datatype.name == "bool":
+        assert (datatype.lowest, datatype.highest) == (0, 1)
     else:
         assert datatype.lowest == np.iinfo(datatype.dtype).min
         assert datatype.highest == np.iinfo(datatype.dtype).max
 
 
 @pytest.mark.parametrize("datatype", ALL, ids=str)
-@given(word=st.integers(0, 2**32 - 1))
-def test_bits_are_the_bits_of_the_value(datatype, word):
-    value = np.array([word], dtype=np.uint32).view(datatype.dtype)[0]
-    bits = datatype.bits(value)
-    if np.isnan(value):
-        assert np.isnan(np.array([bits], dtype=np.uint32).view(datatype.dtype)[0])
+@given(bits=st.integers(0, 2**64 - 1))
+def test_words_are_those_of_the_value_as_kernels_compute_with_it(datatype, bits):
+    if datatype.name == "bool":
+        value = np.bool_(bits & 1)
     else:
-        assert bits == word
+        value = np.array([bits], dtype=np.uint64).view(datatype.dtype)[0]
+    words = datatype.words(value)
+    computed = gw.STORAGE_DATATYPES[datatype.computed_as].dtype
+    assert len(words) == computed.itemsize // 4
+    (found,) = np.array(words, dtype=np.uint32).view(computed)
+    if np.isnan(value):
+        assert np.isnan(found)
+    else:
+        assert found == value
+        assert np.signbit(found.astype(np.float64)) == np.signbit(value.astype(np.float64))
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("u32", -1), ("u32", 2**32), ("i32", 2**31), ("u32", "x"), ("u32", [1, 2])]
-)
+    ("name", "value"),
+    [("u32", -1), ("u32", 2**32), ("i32", 2**31), ("u32", "x"), ("u32", [1, 2]), ("u8", 256), ("i8", -129),
+     ("u64", 2**64), ("i64", 2**63)],
+)  # fmt: skip
 def test_a_value_that_does_not_fit_is_refused(name, value):
     with pytest.raises(gw.DatatypeError, match=name):
-        gw.DATATYPES[name].bits(value)
+        gw.STORAGE_DATATYPES[name].words(value)
 
 
 def test_minus_zero_keeps_its_sign():
-    assert gw.DATATYPES["f32"].bits(-0.0) == 0x80000000
+    assert gw.DATATYPES["f32"].words(-0.0) == (0x80000000,)
+    assert gw.STORAGE_DATATYPES["f16"].words(-0.0) == (0x80000000,)
+    assert gw.STORAGE_DATATYPES["f64"].words(-0.0) == (0, 0x80000000)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,250 @@
+"""Shapes of Arrays: views, uploads and downloads, and what primitives make of them."""
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gridwise_py as gw
+
+SHAPES = [(), (0,), (1,), (7,), (2, 3), (1, 1), (0, 3), (3, 0, 2), (2, 3, 5), (1, 2, 1, 3, 1)]
+
+
+def _items(shape, dtype=np.uint32):
+    return np.arange(7, 7 + int(np.prod(shape))).astype(dtype).reshape(shape)
+
+
+def _same(array, expected):
+    assert (array.shape, array.ndim, array.size, array.nbytes) == (
+        expected.shape, expected.ndim, expected.size, expected.nbytes,
+    )  # fmt: skip
+    found = array.to_numpy()
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.float16, np.uint8])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_round_trip_keeps_the_shape(device, shape, dtype):
+    data = _items(shape, dtype)
+    x = gw.asarray(data, device)
+    _same(x, data)
+    assert x.tolist() == data.tolist()
+    out = np.zeros_like(data)
+    assert x.to_numpy(out) is out
+    np.testing.assert_array_equal(out, data)
+    if shape:
+        assert len(x) == len(data)
+    for like in (gw.empty_like(x), gw.empty_like(data, device), gw.empty(shape, dtype, device)):
+        assert (like.shape, like.dtype) == (data.shape, data.dtype)
+        _same(like.copy_from(data), data)
+        if data.nbytes % 4 == 0:
+            _same(gw.empty_like(x).copy_from(like), data)
+
+
+def test_items_of_any_strides_are_uploaded_in_c_order(device):
+    data = _items((6, 8))
+    for view in (data.T, data[::2, 1::3], data[::-1], np.asfortranarray(data), data.astype(">u4"), data[:, :0]):
+        _same(gw.asarray(view, device), np.ascontiguousarray(view).astype(np.uint32))
+        _same(gw.empty(view.shape, np.uint32, device).copy_from(view), view.astype(np.uint32))
+    _same(gw.asarray([[1, 2], [3, 4]], device, dtype="i32"), np.array([[1, 2], [3, 4]], np.int32))
+
+
+def test_to_numpy_checks_the_shape_of_out(device):
+    x = gw.asarray(_items((2, 3)), device)
+    for out in (np.empty(6, np.uint32), np.empty((3, 2), np.uint32), np.empty((2, 3, 1), np.uint32)):
+        with pytest.raises(gw.LengthError, match=r"has shape \(2, 3\); give np.empty\(\(2, 3\), np.uint32\)"):
+            x.to_numpy(out)
+    with pytest.raises(gw.ArgumentError, match="strides"):
+        x.to_numpy(np.empty((3, 2), np.uint32).T)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_views_are_those_of_numpy(device, data):
+    shape = tuple(data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=4), label="shape"))
+    expected = _items(shape, np.uint8)
+    x = gw.asarray(expected, device)
+    for _ in range(data.draw(st.integers(1, 4), label="steps")):
+        if expected.ndim == 0:
+            break
+        kinds = ["slice", "reshape", "ravel", *(["row"] if expected.ndim > 1 and len(expected) else [])]
+        kind = data.draw(st.sampled_from(kinds))
+        if kind == "slice":
+            key = data.draw(st.slices(len(expected)).filter(lambda key: key.step in (None, 1)))
+            x, expected = x[key], expected[key]
+        elif kind == "row":
+            row = data.draw(st.integers(-len(expected), len(expected) - 1))
+            x, expected = x[row], expected[row]
+        elif kind == "ravel":
+            x, expected = x.ravel(), expected.ravel()
+        else:
+            lengths = [*expected.shape[::-1], 1]
+            if 0 not in lengths:
+                lengths[data.draw(st.integers(0, len(lengths) - 1))] = -1
+            x, expected = x.reshape(lengths), expected.reshape(lengths)
+    _same(x, expected)
+
+
+def test_views_share_the_buffer(device):
+    x = gw.empty((4, 5), "u32", device)
+    x.copy_from(np.zeros((4, 5), np.uint32))
+    x[1].copy_from(np.arange(5, dtype=np.uint32))
+    x[2:].reshape(-1)[1:3].copy_from(np.array([8, 9], np.uint32))
+    expected = np.zeros((4, 5), np.uint32)
+    expected[1] = range(5)
+    expected[2, 1:3] = 8, 9
+    _same(x, expected)
+    _same(copy.copy(x), expected)
+    assert copy.copy(x).buffer is x.buffer
+
+
+@pytest.mark.parametrize("index", [(), (0,), (1, 2), (-1,), (5,), (-1, -3), (np.int64(1), 0)])
+def test_an_item_is_that_of_numpy(device, index):
+    data = _items((2, 3))[:1, :1] if index == () else _items((2, 3))
+    assert gw.asarray(data, device).item(*index) == data.item(*index)
+
+
+def test_an_item_that_is_not_there_is_refused(device):
+    x = gw.asarray(_items((2, 3)), device)
+    for index, message in (((6,), "index 6"), ((-7,), "-6"), ((0, 3), "3 items"), ((0, 0, 0), r"got 3 .*\(2, 3\)")):
+        with pytest.raises(gw.ArgumentError, match=message):
+            x.item(*index)
+
+
+def test_what_is_no_free_view_is_refused_with_what_is(device):
+    x = gw.asarray(_items((2, 3, 4)), device)
+    for key in ((0, 1), (slice(None), 0), ..., None, True, [0, 1], 1.0):
+        with pytest.raises(gw.ImplicitConversionError, match="to_numpy"):
+            x[key]
+    with pytest.raises(gw.ArgumentError, match="index 2"):
+        x[2]
+    with pytest.raises(gw.ArgumentError, match="step 1"):
+        x[::2]
+    one = gw.asarray(np.float32(3), device)
+    with pytest.raises(gw.ImplicitConversionError, match=r"item\(\).*reshape\(1\)"):
+        one[0]
+    with pytest.raises(TypeError, match=r"shape \(\)"):
+        len(one)
+    assert one.item() == 3
+    assert one.reshape(1)[0:1].item() == 3
+    with pytest.raises(gw.ImplicitConversionError, match=r"call \.item\(\)"):
+        float(one)
+
+
+def test_a_shape_of_another_size_is_refused(device):
+    x = gw.asarray(_items((2, 3)), device)
+    for shape in ((4,), (2, 2), (-1, 4), (0, -1), (), (2, 3, 0)):
+        with pytest.raises(gw.LengthError, match=r"6 items, shape \(2, 3\)"):
+            x.reshape(shape)
+    for shape in ((-1, -1), (-2, 3), (2.0, 3), ("6",)):
+        with pytest.raises(gw.ArgumentError):
+            x.reshape(*shape)
+    for shape in (-1, (2, -1), (3.0,), "3", None, (True, 2)):
+        with pytest.raises(gw.ArgumentError, match="integer of at least 0"):
+            gw.empty(shape, device=device)
+
+
+def test_a_counted_array_has_one_dimension(device):
+    count = gw.asarray(np.array([2], np.uint32), device)
+    x = gw.asarray(_items((6,)), device).counted_by(count)
+    with pytest.raises(gw.ArgumentError, match=r"trim\(\)"):
+        x.reshape(2, 3)
+    assert x.trim().reshape(2, 1).shape == (2, 1)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2, 3), (0, 4), (2, 1, 3)])
+def test_primitives_that_work_item_by_item_keep_the_shape(device, shape):
+    data = _items(shape, np.int32)
+    x = gw.asarray(data, device)
+    calls = {
+        gw.Copy(device, "i32"): ({"input": x}, data),
+        gw.Map(device, "i32", "negate"): ({"input": x}, -data),
+        gw.VectorAdd(device, "i32"): ({"a": x, "b": x}, data + data),
+    }
+    for primitive, (arrays, expected) in calls.items():
+        for _ in range(3):  # checked, and known afterwards
+            _same(primitive.execute(**arrays).output, expected)
+        # As many items in another shape are another call.
+        flat = {name: array.ravel() for name, array in arrays.items()}
+        _same(primitive.execute(**flat).output, expected.ravel())
+        _same(primitive.execute(**arrays).output, expected)
+        out = gw.empty(shape, "i32", device)
+        assert primitive.execute(**arrays, output=out).output is out
+        _same(out, expected)
+
+
+def test_shapes_that_differ_are_refused(device):
+    a, b = gw.empty((2, 3), "u32", device), gw.empty((3, 2), "u32", device)
+    add = gw.VectorAdd(device, "u32")
+    with pytest.raises(gw.LengthError, match=r"b has shape \(3, 2\), but a has \(2, 3\); give b.reshape\(a.shape\)"):
+        add.execute(a=a, b=b)
+    for out in (b, gw.empty(6, "u32", device), gw.empty(7, "u32", device), gw.empty((3, 3), "u32", device)):
+        with pytest.raises(gw.LengthError, match="output has shape"):
+            add.execute(a=a, b=a, output=out)
+    with pytest.raises(gw.LengthError, match="output has shape"):
+        add.execute(a=a.ravel(), b=a.ravel(), output=b)
+    with pytest.raises(gw.ArgumentError, match=r"a ChunkedArray has one dimension; give chunk.ravel\(\)"):
+        gw.ChunkedArray([a])
+
+
+@pytest.mark.parametrize("primitive", [gw.Scan, gw.Sort, gw.ArgSort])
+def test_primitives_along_one_dimension_refuse_others(device, primitive):
+    made = primitive(device, "u32")
+    for shape in ((2, 3), (6, 1), ()):
+        x = gw.empty(shape, "u32", device)
+        with pytest.raises(gw.ArgumentError, match=r"works along one dimension; .*input\.ravel\(\)"):
+            made.execute(input=x)
+        with pytest.raises(gw.ArgumentError, match=r"works along one dimension; .*output\.ravel\(\)"):
+            made.execute(input=x.ravel(), output=gw.empty(shape, "u32", device))
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (2, 3), (2, 3, 4)])
+def test_reductions_and_scans_flatten_as_numpy(device, shape):
+    data = _items(shape, np.float32)
+    x = gw.asarray(data, device)
+    for ours, theirs in ((gw.sum, np.sum), (gw.prod, np.prod), (gw.min, np.min), (gw.max, np.max)):
+        for items in (data, x):
+            found = ours(items) if items is x else ours(items, device=device)
+            assert found.shape == ()
+            np.testing.assert_allclose(found.to_numpy() if items is x else found, theirs(data), rtol=1e-6)
+        for out in (gw.empty((), "f32", device), gw.empty(1, "f32", device)):
+            assert ours(x, out=out) is out
+            np.testing.assert_allclose(out.item(), theirs(data), rtol=1e-6)
+    _same(gw.cumsum(x), np.cumsum(data))
+    np.testing.assert_array_equal(gw.cumsum(data, device=device), np.cumsum(data))
+    assert gw.Reduce(device, "f32").execute(input=x).output.shape == (1,)
+    if shape != (7,):
+        with pytest.raises(gw.LengthError, match="out has shape"):
+            gw.cumsum(x, out=gw.empty(shape, "f32", device))
+
+
+def test_matrices_are_multiplied_by_their_shapes(device):
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 9, (5, 3)).astype(np.float32), rng.integers(0, 9, (3, 4)).astype(np.float32)
+    x, y = gw.asarray(a, device), gw.asarray(b, device)
+    _same(gw.matmul(x, y), a @ b)
+    _same(gw.matmul(x, b), a @ b)
+    out = gw.empty((5, 4), "f32", device)
+    assert gw.matmul(x, y, out=out) is out
+    _same(out, a @ b)
+    _same(gw.matmul(x.ravel(), y.ravel(), k=3), (a @ b).ravel())
+    with pytest.raises(gw.LengthError, match=r"b has shape \(5, 3\), so that k is 5"):
+        gw.matmul(x, x)
+
+
+def test_a_kernel_of_ones_own_takes_any_shape(device):
+    wgsl = """
+    @group(0) @binding(0) var<storage, read> x: array<u32>;
+    @group(0) @binding(1) var<storage, read_write> y: array<u32>;
+    @compute @workgroup_size(8) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+      if (id.x < arrayLength(&y)) { y[id.x] = x[id.x] + 1u; }
+    }
+    """
+    kernel = gw.Kernel(device, wgsl, {"x": "read", "y": "read_write"}, workgroups=1)
+    data = _items((2, 3))
+    out = gw.empty((2, 3), "u32", device)
+    kernel.execute(x=gw.asarray(data, device), y=out)
+    _same(out, data + 1)
