@@ -182,9 +182,9 @@ def our_one_shots(device: wgpu.GPUDevice, x: np.ndarray, out: np.ndarray) -> dic
     return {
         "sort": lambda: gw.sort(x, device=device),
         "sort, out=": lambda: gw.sort(x, out=out, device=device),
-        "cumsum": lambda: gw.cumsum(x, device=device),
+        "cumsum": lambda: gw.cumsum(x, dtype=np.uint32, device=device),
         "cumsum, out=": lambda: gw.cumsum(x, out=out, device=device),
-        "sum": lambda: gw.sum(x, device=device),
+        "sum": lambda: gw.sum(x, dtype=np.uint32, device=device),
     }
 
 

@@ -1,17 +1,22 @@
 """How often is a verdict between separate runs wrong? Runs with nothing changed, and with 5 % more to do, judged.
 
 Usage:
-  python benchmarks/separate_runs.py measure --out FOLDER [--seconds 540] [--seed 1] [--load]
+  python benchmarks/separate_runs.py measure --out FOLDER [--runs 11] [--seconds 540] [--hold] [--load] [--seed 1]
   python benchmarks/separate_runs.py judge FOLDER… [--json FILE]
 
-`measure` makes one run after the other until the time is up. A run is what `gridwise bench --processes 5` does: each
-case once in each of several processes, in random order. Between runs the device idles for 0 to 30 s. Every second pair
-of runs has the clock held (`gw.hold_clock`, on NVIDIA); with --load, a second process computes during every second run.
-Each run has the cases of a suite, and two kernels with 5 % more to do: vector_add, which waits for memory, and a chain
-of multiply-adds. All runs stay in the folder, so that `judge` can be repeated without a GPU.
+`measure` makes one run after the other. A run measures each case once in each of several processes, in random order,
+and further ones measure the cases whose interval is wide, as `gridwise bench --budget` does: as many as fit the run's
+share of --seconds (the first run decides, and the others have at most as many). Processes start in groups, and each
+waits for its turn, since starting takes longer than measuring. Between runs the device idles for up to 30 s.
+
+All runs of a call have the same state, so that neighbours may be compared: the clock held (--hold, on NVIDIA) or not.
+With --load, a second process computes during every second run. Each run has the cases of a suite, and two kernels with
+5 % more to do: vector_add, which waits for memory, and a chain of multiply-adds. All runs stay in the folder, so that
+`judge` can be repeated without a GPU.
 
 `judge` compares run 0 with run 1, 1 with 2 and so on, as `gridwise compare` does. With nothing changed, «faster» and
-«slower» are false verdicts. With 5 % more to do, «slower» is right.
+«slower» are false verdicts. With 5 % more to do, «slower» is right. CPU walls, which `compare` shows and does not gate,
+are counted apart from times of the GPU.
 """
 
 from __future__ import annotations
@@ -27,8 +32,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import click
@@ -40,16 +47,24 @@ from gridwise_py.bench.cases.case import Case
 from gridwise_py.bench.results.context import run_header
 from gridwise_py.bench.results.entries import result_of
 from gridwise_py.bench.results.model import Result, Results
+from gridwise_py.bench.results.precision import TARGET, half_interval
+from gridwise_py.bench.results.rounds import by_case
 from gridwise_py.bench.stats.verdict import VerdictKind
 from gridwise_py.bench.sweep.machine_load import LoadWatch
 from gridwise_py.planning.shaders import compose
 from gridwise_py.storage.json_files import write_json
+from gridwise_py.types.capabilities import Capabilities
 
 MODES = ("hot", "cold", "batch", "latency")
 PRIMITIVES = ("reduce", "scan")
+READY = "ready"
+TOGETHER = 5  # processes that start at once
 STEP = 20  # counts are multiples of it, so that 5 % more is exact
 FMA_WORKGROUPS = 64
+GATED = "all times of the GPU"
+WALL = "CPU wall"
 MORE = "more"  # the value of the axis "work" of the cases with 5 % more to do
+_ANY_DEVICE = Capabilities(features=frozenset(), limits={"max-buffer-size": 1 << 62})
 EQUAL_WRONG = (VerdictKind.FASTER, VerdictKind.SLOWER)
 
 
@@ -58,7 +73,7 @@ EQUAL_WRONG = (VerdictKind.FASTER, VerdictKind.SLOWER)
 
 def subjects(spec: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what a process measures."""
-    found = [
+    found: list[dict[str, Any]] = [
         {"case": asdict(Case.build(name, n, "u32", "add")), "mode": mode}
         for name in PRIMITIVES
         for n in spec["sizes"]
@@ -69,33 +84,44 @@ def subjects(spec: dict[str, Any]) -> list[dict[str, Any]]:
             found += [
                 {"kernel": name, "amount": round(amount * factor), "n": amount, "work": work, "mode": mode}
                 for mode in ("hot", "batch")
+                if mode in spec["modes"]
             ]
-    return [{**one, "position": i} for i, one in enumerate(found)]
+    only = spec.get("only")
+    return [{**one, "position": i} for i, one in enumerate(found) if only is None or i in only]
 
 
 def measure_one(device: Any, subject: dict[str, Any], protocol: gw.SamplingProtocol, process: int) -> Result:
-    """Measure a subject in this process; its results are not checked."""
+    """Measure a subject in this process, with arrays of its own; its results are not checked."""
     watch = LoadWatch()
-    mode = subject["mode"]
+    axes: dict[str, Any] = {"datatype": "f32", "work": subject.get("work")}
+    name, n = subject.get("kernel", ""), subject.get("n", 0)
     if "case" in subject:
-        from gridwise_py.bench.sampling.measure import measure_case
-
-        found = measure_case(device, Case(**subject["case"]), protocol, mode, check=False)
+        case = Case(**subject["case"])
+        primitive, arrays = case.make(device), inputs_of(case)
+        axes, name, n = case.axes, case.primitive, case.n
     else:
-        primitive, arrays = made(device, subject["kernel"], subject["amount"])
-        found = gw.measure(
-            primitive, mode=mode, protocol=protocol, check=False,
-            case={"datatype": "f32", "work": subject["work"]}, **arrays,
-        )  # fmt: skip
-        found = replace(found, primitive=subject["kernel"], n=subject["n"])
-    result = result_of(found, position=subject["position"], process=process)
+        primitive, arrays = made(device, name, subject["amount"])
+    found = gw.measure(primitive, mode=subject["mode"], protocol=protocol, check=False, case=axes, **arrays)
+    result = result_of(replace(found, primitive=name, n=n), position=subject["position"], process=process)
     return replace(result, samples=(), checked=False, other_load=watch.share())
+
+
+@cache
+def inputs_of(case: Case) -> dict[str, Any]:
+    """Return the inputs of a case, made once: that takes longer than a measurement."""
+    return case.inputs(case.make(None, _ANY_DEVICE), 0)
+
+
+@cache
+def terms(items: int) -> np.ndarray:
+    """Return the terms of vector_add."""
+    return np.random.default_rng(0).random(items, dtype=np.float32)
 
 
 def made(device: Any, kernel: str, amount: int) -> tuple[gw.Primitive, dict[str, Any]]:
     """Return a kernel that does so much, and its arguments."""
     if kernel == "vector_add":
-        a = gw.asarray(np.random.default_rng(0).random(amount, dtype=np.float32), device)
+        a = gw.asarray(terms(amount), device)
         return gw.VectorAdd(device, "f32"), {"a": a, "b": a}
     constants = {"ROUNDS": amount}
     chain = gw.Kernel(device, compose("fma.wgsl"), {"state": "read_write"}, FMA_WORKGROUPS, constants=constants)
@@ -103,12 +129,14 @@ def made(device: Any, kernel: str, amount: int) -> tuple[gw.Primitive, dict[str,
 
 
 def child() -> None:
-    """Measure what the specification on the standard input says, and write the results as JSON lines."""
-    spec = json.load(sys.stdin)
+    """Make a device, wait for a line, and measure what the specification in the line before says."""
+    spec = json.loads(sys.stdin.readline())
     device = gw.request_device(spec["adapter"])
     protocol = gw.SamplingProtocol(**spec["protocol"])
     order = subjects(spec)
     random.Random(f"{spec['seed']}, process {spec['process']}").shuffle(order)
+    print(READY, flush=True)
+    sys.stdin.readline()
     with open(spec["out"], "w", encoding="utf-8") as out:
         for subject in order:
             out.write(json.dumps(measure_one(device, subject, protocol, spec["process"]).to_json()) + "\n")
@@ -117,16 +145,81 @@ def child() -> None:
 # ---- a run
 
 
-def measured_run(header: Results, spec: dict[str, Any], processes: int) -> Results:
-    """Return a run of several processes, one after the other."""
+def measured_group(specs: Sequence[dict[str, Any]]) -> list[Result]:
+    """Return what processes measure that start together, and measure one after the other."""
     results: list[Result] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for process in range(processes):
-            out = Path(folder) / f"{process}.jsonl"
-            words = json.dumps({**spec, "process": process, "out": str(out)})
-            subprocess.run([sys.executable, __file__, "child"], input=words, text=True, check=True)
-            results += [Result.from_json(json.loads(line)) for line in out.read_text().splitlines()]
-    return replace(header, results=tuple(results))
+    with ExitStack() as around:
+        folder = Path(around.enter_context(tempfile.TemporaryDirectory()))
+        processes: list[subprocess.Popen[str]] = []
+        for spec in specs:
+            process = around.enter_context(
+                subprocess.Popen([sys.executable, __file__, "child"], stdin=PIPE, stdout=PIPE, text=True)
+            )
+            around.callback(process.kill)
+            say(process, json.dumps({**spec, "out": str(folder / str(spec["process"]))}))
+            processes.append(process)
+        for process in processes:
+            assert process.stdout is not None
+            if not any(line.strip() == READY for line in process.stdout):
+                raise click.ClickException("a process did not start")
+        for spec, process in zip(specs, processes, strict=True):
+            say(process, "go")
+            if process.wait():
+                raise click.ClickException(f"a process ended with {process.returncode}")
+            lines = (folder / str(spec["process"])).read_text(encoding="utf-8").splitlines()
+            results += [Result.from_json(json.loads(line)) for line in lines]
+    return results
+
+
+def say(process: subprocess.Popen[str], line: str) -> None:
+    """Write a line to a process."""
+    assert process.stdin is not None
+    process.stdin.write(line + "\n")
+    process.stdin.flush()
+
+
+def measured_run(
+    header: Results, spec: dict[str, Any], processes: int, further: int | None, end_s: float
+) -> tuple[Results, int]:
+    """Return a run, and the most processes that measured only cases whose interval was wide.
+
+    Parameters
+    ----------
+    header : Results
+    spec : dict
+    processes : int
+        That measure all cases.
+    further : int or None
+        That measure cases whose interval is wide so far, at most; None: as many as end before `end_s`.
+    end_s : float
+    """
+    results: list[Result] = []
+    for first in range(0, processes, TOGETHER):
+        group = range(first, min(first + TOGETHER, processes))
+        results += measured_group([{**spec, "process": process} for process in group])
+    done, longest_s = 0, 0.0
+    while further is None or done < further:
+        wide = wide_cases(results)
+        begin_s = time.perf_counter()
+        if not wide or (further is None and begin_s + longest_s > end_s):
+            break
+        count = TOGETHER if further is None else min(TOGETHER, further - done)
+        results += measured_group([{**spec, "only": wide, "process": processes + done + i} for i in range(count)])
+        longest_s = max(longest_s, time.perf_counter() - begin_s)
+        done += count
+    return replace(header, results=tuple(results)), done if further is None else further
+
+
+def wide_cases(results: Sequence[Result]) -> list[int]:
+    """Return the positions of the cases whose interval is wide, as `gridwise bench --budget` decides it."""
+    last = max(result.process for result in results)
+    found: list[int] = []
+    for visits in by_case(results).values():
+        latest = max(visit.process for visit in visits)
+        before = [visit for visit in visits if visit.process < latest]
+        if latest == last and max(half_interval(visits), half_interval(before)) > TARGET:
+            found.append(visits[0].position)
+    return found
 
 
 def sized(device: Any, kernel: str, start: int, most: int, wanted_ns: float) -> int:
@@ -151,21 +244,24 @@ def main() -> None:
 @main.command()
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the runs.")
 @click.option("--seconds", type=float, default=540.0, show_default=True, help="No run begins that would end later.")
-@click.option("--runs", type=int, default=100, show_default=True, help="At most.")
-@click.option("--processes", type=int, default=5, show_default=True)
+@click.option("--runs", type=click.IntRange(min=2), default=11, show_default=True)
+@click.option("--processes", type=int, default=7, show_default=True, help="That measure all cases.")
+@click.option("--further", type=int, help="That measure what is wide. Default: as many as the time allows.")
 @click.option("--sizes", default="65536,1048576,16777216", show_default=True)
 @click.option("--modes", default=",".join(MODES), show_default=True)
-@click.option("--sampling-s", type=float, default=0.05, show_default=True, help="Of a case in a process.")
-@click.option("--warmup-s", type=float, default=0.05, show_default=True)
-@click.option("--kernel-us", type=float, default=100.0, show_default=True, help="Of the kernels with more to do.")
+@click.option("--samples", type=int, default=50, show_default=True, help="Of a case in a process.")
+@click.option("--warmup-s", type=float, default=0.01, show_default=True)
+@click.option("--kernel-us", type=float, default=40.0, show_default=True, help="Of the kernels with more to do.")
 @click.option("--most-items", type=int, default=1 << 26, show_default=True, help="Of vector_add.")
 @click.option("--idle-s", type=float, default=30.0, show_default=True, help="Longest rest between runs.")
+@click.option("--hold", is_flag=True, help="Hold the clock during all runs.")
 @click.option("--load", is_flag=True, help="Let another process compute during every second run.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--adapter", help="Adapter by index or part of its name.")
 def measure(
-    out: Path, seconds: float, runs: int, processes: int, sizes: str, modes: str, sampling_s: float, warmup_s: float,
-    kernel_us: float, most_items: int, idle_s: float, load: bool, seed: int, adapter: str | None,
+    out: Path, seconds: float, runs: int, processes: int, further: int | None, sizes: str, modes: str,
+    samples: int, warmup_s: float, kernel_us: float, most_items: int, idle_s: float, hold: bool, load: bool,
+    seed: int, adapter: str | None,
 ) -> None:  # fmt: skip
     """Make runs until the time is up."""
     begin_s = time.perf_counter()
@@ -179,37 +275,53 @@ def measure(
         # Lavapipe ends all loops of an invocation after 65,535 iterations.
         "rounds": sized(device, "fma", 100, 60_000, 1e3 * kernel_us),
         "protocol": gw.SamplingProtocol(
-            timeout_s=sampling_s, warmup_s=warmup_s, max_warmup_s=0.5, batch_trials=10
+            samples=samples,
+            block_trials=samples,
+            timeout_s=1.0,
+            warmup_s=warmup_s,
+            max_warmup_s=0.2,
+            batch_trials=10,
+            check_unit=False,
         ).to_dict(),
     }
     click.echo(f"vector_add of {spec['items']:,} items, fma of {spec['rounds']:,} rounds; {len(subjects(spec))} cases")
     order = random.Random(seed)
-    longest_s, rest_s = 0.0, 0.0
-    for number in range(runs):
-        held, loaded = number // 2 % 2 == 1, load and number % 2 == 1
-        if number:
-            # Few long rests, many short ones.
-            rest_s = idle_s * order.random() ** 3
-            if time.perf_counter() - begin_s + rest_s + longest_s > seconds:
-                break
-            time.sleep(rest_s)
+    rests_s = [0.0, *rests(runs - 1, idle_s, order)]
+    longest_s = 0.0
+    for number, rest_s in enumerate(rests_s):
+        loaded = load and number % 2 == 1
+        if time.perf_counter() - begin_s + rest_s + longest_s > seconds:
+            break
+        time.sleep(rest_s)
         run_s = time.perf_counter()
+        share_s = (seconds - (run_s - begin_s) - sum(rests_s[number + 1 :])) / (runs - number)
         with ExitStack() as around:
-            is_held = held and around.enter_context(gw.hold_clock(device))
+            is_held = hold and around.enter_context(gw.hold_clock(device))
             if loaded:
                 busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
                 around.callback(busy.wait)
                 around.callback(busy.kill)
             header = run_header(device, protocol=spec["protocol"], seed=seed, command=None)
-            document = measured_run(header, {**spec, "seed": f"{seed}, run {number}"}, processes)
+            seeded = {**spec, "seed": f"{seed}, run {number}"}
+            document, further = measured_run(header, seeded, processes, further, run_s + share_s)
         took_s = time.perf_counter() - run_s
         longest_s = max(longest_s, took_s)
-        data = {"held": bool(is_held), "loaded": loaded, "rest_s": rest_s, "document": document.to_json()}
+        data = {
+            "held": bool(is_held), "loaded": loaded, "rest_s": rest_s, "took_s": took_s, "document": document.to_json(),
+        }  # fmt: skip
         with lzma.open(out / f"run-{seed:03d}-{number:03d}.json.xz", "wt", encoding="utf-8") as file:
             json.dump(data, file)
         failed = [r.error for r in document.results if r.error]
         click.echo(f"run {number}: {took_s:.1f} s after {rest_s:.1f} s of rest, held {is_held}, loaded {loaded}, "
+                   f"{processes} processes and up to {further} of what is wide, "
                    f"{len(document.results)} results, {len(failed)} failed {failed[:1]}")  # fmt: skip
+
+
+def rests(count: int, longest_s: float, order: random.Random) -> list[float]:
+    """Return rests: one is the longest, most are short."""
+    found = [longest_s * order.random() ** 4 for _ in range(count - 1)] + [longest_s]
+    order.shuffle(found)
+    return found
 
 
 main.add_command(click.Command("child", callback=child))
@@ -241,23 +353,34 @@ def mode_of(row: Row) -> str:
     """Return the mode of a row by its case's name, and whether it is a CPU wall."""
     words = row.case.split()
     mode = next((word for word in words if word in MODES), "batch")
-    return f"{mode}, CPU wall" if row.name == "cpu_wall" else mode
+    return f"{mode}, {WALL}" if row.name == "cpu_wall" else mode
 
 
 def counted(comparisons: Sequence[Comparison]) -> dict[str, Counter[str]]:
-    """Return how often each verdict came, by mode and in all."""
-    found: dict[str, Counter[str]] = {"all": Counter()}
+    """Return how often each verdict came: of all rows that are gated, and by mode."""
+    found: dict[str, Counter[str]] = {GATED: Counter()}
     for comparison in comparisons:
         for row in comparison.rows:
             kind = "none" if row.verdict is None else row.verdict.kind.value
-            found["all"][kind] += 1
-            found.setdefault(mode_of(row), Counter())[kind] += 1
+            mode = mode_of(row)
+            for name in (mode,) if WALL in mode else (GATED, mode):
+                found.setdefault(name, Counter())[kind] += 1
     return found
+
+
+def spreads(comparisons: Sequence[Comparison]) -> dict[str, float]:
+    """Return by mode the median of the standard deviations between processes, as a share."""
+    found: dict[str, list[float]] = {}
+    for comparison in comparisons:
+        for row in comparison.rows:
+            if row.verdict is not None and row.verdict.process_std is not None:
+                found.setdefault(mode_of(row), []).append(row.verdict.process_std)
+    return {mode: float(np.median(values)) for mode, values in found.items()}
 
 
 def shares(counts: Counter[str], wrong: Sequence[str], right: str) -> str:
     """Return a line with the shares that matter."""
-    rows = sum(counts.values())
+    rows = max(sum(counts.values()), 1)
     false = sum(counts[kind] for kind in wrong)
     return (
         f"{rows:5d} rows: {right} {100 * counts[right] / rows:5.1f} %, false {100 * false / rows:5.2f} %, "
@@ -266,8 +389,19 @@ def shares(counts: Counter[str], wrong: Sequence[str], right: str) -> str:
 
 
 def pairs_of(runs: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield each run with the next one of the same call."""
-    yield from ((a, b) for a, b in pairwise(runs) if a["seed"] == b["seed"])
+    """Yield each run with the next one of the same call, if the clock was held in both or in neither."""
+    yield from ((a, b) for a, b in pairwise(runs) if a["seed"] == b["seed"] and a["held"] == b["held"])
+
+
+def processes_of(runs: Sequence[dict[str, Any]], mode: str) -> Iterator[int]:
+    """Yield how many processes measured each case of a mode, in each run; 0 if there is none."""
+    counts = [
+        len(visits)
+        for run in runs
+        for visits in by_case(run["document"].results).values()
+        if visits[0].mode == mode
+    ]  # fmt: skip
+    yield from counts or [0]
 
 
 @main.command()
@@ -289,27 +423,31 @@ def judge(
         runs.append({**data, "document": document, "seed": path.name.split("-")[1]})
     pairs = list(pairs_of(runs))
     if not pairs:
-        raise click.ClickException("there are no two runs of the same seed")
+        raise click.ClickException("there are no two neighbouring runs of the same seed and state")
     device = runs[0]["document"].device
     documents = [(a["document"], b["document"]) for a, b in pairs]
     limits = {"threshold": threshold, "gate": gate}
     same = [compare(usual(a), usual(b), **limits) for a, b in documents]
     more = [compare(only_more_of(a), with_more(b), **limits) for a, b in documents]
     passed = sum(not found.regressed for found in same)
-    held = sum(a["held"] or b["held"] for a, b in pairs)
+    held = sum(a["held"] for a, _ in pairs)
     loaded = sum(a["loaded"] or b["loaded"] for a, b in pairs)
-    count = len({r.process for r in runs[0]["document"].results})
+    counts = {mode: float(np.mean(list(processes_of(runs, mode)))) for mode in MODES}
     click.echo(
-        f"{device.title}: {len(pairs)} pairs of neighbouring runs, {count} processes each; in {held} the clock was "
-        f"held on a side, in {loaded} a side was loaded; exit 0 in {passed}"
+        f"{device.title}: {len(pairs)} pairs of neighbouring runs; in {held} the clock was held, in {loaded} a side "
+        f"was loaded; exit 0 in {passed}; processes of a case: "
+        + ", ".join(f"{mode} {count:.1f}" for mode, count in counts.items())
     )
+    of_mode = spreads(same)
+    click.echo("standard deviation between processes: "
+               + ", ".join(f"{mode} {100 * std:.2g} %" for mode, std in of_mode.items()))  # fmt: skip
     by_mode = {"nothing changed": counted(same), "5 % more to do": counted(more)}
     for what, wrong, right in (
         ("nothing changed", [kind.value for kind in EQUAL_WRONG], "same"),
         ("5 % more to do", ["faster", "same"], "slower"),
     ):
         for mode, counts in by_mode[what].items():
-            click.echo(f"{what}, {mode:18s} {shares(counts, wrong, right)}")
+            click.echo(f"{what}, {mode:20s} {shares(counts, wrong, right)}")
     causes = Counter(
         row.verdict.cause.value for found in same for row in found.rows if row.verdict and row.verdict.cause
     )
@@ -323,14 +461,14 @@ def judge(
             assert row.verdict is not None
             click.echo(f"{what}, pair {i}: {row.case} {row.name}: {row.verdict.reason}")
     if json_path is not None:
-        counts = {what: {mode: dict(of_mode) for mode, of_mode in found.items()} for what, found in by_mode.items()}
+        verdicts = {what: {mode: dict(kinds) for mode, kinds in found.items()} for what, found in by_mode.items()}
         write_json(
             json_path,
             {
                 "device": {name: getattr(device, name) for name in ("adapter", "adapter_type", "backend", "driver")},
-                "context": runs[0]["document"].context.to_json(), "pairs": len(pairs), "processes": count,
+                "context": runs[0]["document"].context.to_json(), "pairs": len(pairs), "processes": counts,
                 "pairs_with_clock_held": held, "pairs_with_load": loaded, "exit_0": passed, **limits,
-                "counts": counts, "causes": dict(causes),
+                "counts": verdicts, "process_std": of_mode, "causes": dict(causes),
             },
         )  # fmt: skip
 

@@ -1,12 +1,19 @@
 """How fast arrays travel between numpy and the GPU, beside the machine's memcpy.
 
-Usage: python benchmarks/transfers.py [--sizes 2^20,2^30] [--threads 2,all] [--json FILE]
+Usage: python benchmarks/transfers.py [--sizes 2^20,2^30] [--threads 2,all] [--statistic min] [--json FILE]
 
 Timed is the whole on the CPU's clock: uploads with the wait until the GPU has the data, downloads until they are in the
-numpy array, and a new array's memory was given back. "small" takes no ring, "ring" does, whatever the size: where the
-two meet is the border, `RING_BYTES`. The ways take turns, round by round, so that a change of the machine's speed meets
-all of them. memcpy is numpy's, into memory that was used before, by one thread and by as many as the transfers take.
-What arrived is compared once with what was sent.
+numpy array. "asarray" makes a new buffer each time; "asarray_reused" gets a block that is free. "to_numpy" makes a new
+numpy array, "to_numpy_out" is given one that was used before.
+
+On a device whose arrays can be mapped (CPU and GPU share memory), "mapped" and "staged" are the two ways that
+`MAPPED_UP_BYTES` chooses from, whatever the size. On others, "small" takes no ring of staging buffers, and "ring" does:
+where the two meet is the border, `RING_BYTES`.
+
+The ways take turns, round by round, so that a change of the machine's speed meets all of them. memcpy is numpy's, by
+one thread and by as many as the transfers take, the faster of both; into memory that was used before, and into a new
+array ("memcpy_fresh"), with which "asarray" and "to_numpy" are compared. What arrived is compared once with what was
+sent.
 """
 
 from __future__ import annotations
@@ -28,7 +35,13 @@ from gridwise_py.runtime import transfers
 from gridwise_py.runtime.context import context_of
 from gridwise_py.storage.json_files import write_json
 
-COMPARED_BYTES = 64 << 20  # up to here, both ways are tried
+COMPARED_BYTES = 64 << 20  # up to here, small transfers are tried as large ones, and large ones as small
+
+_STATISTICS: dict[str, Callable[[list[int]], float]] = {"median": statistics.median, "min": min}
+_OURS = ("asarray", "asarray_reused", "copy_from", "to_numpy", "to_numpy_out")
+_COMPARED_WITH = {"asarray": "memcpy_fresh", "to_numpy": "memcpy_fresh"}
+_MAPPED = ("up_mapped", "up_staged", "down_mapped", "down_staged")
+_RING = ("up_small", "up_ring", "down_small", "down_ring")
 
 
 def parse_count(text: str) -> int:
@@ -44,51 +57,98 @@ def copy_by(pool: ThreadPoolExecutor, threads: int, target: np.ndarray, source: 
     list(pool.map(lambda part: np.copyto(target[part], source[part]), parts))
 
 
+def by_threads(pool: ThreadPoolExecutor, threads: int, source: np.ndarray) -> dict[str, Callable[[], object]]:
+    """Return what copies with numpy alone."""
+    reused = np.zeros_like(source)
+    return {
+        "memcpy_1_thread": lambda: np.copyto(reused, source),
+        "memcpy_threads": lambda: copy_by(pool, threads, reused, source),
+        "memcpy_fresh_1_thread": lambda: np.copyto(np.empty_like(source), source),
+        "memcpy_fresh_threads": lambda: copy_by(pool, threads, np.empty_like(source), source),
+    }
+
+
 def ways_of(
     device: wgpu.GPUDevice, size_bytes: int, pool: ThreadPoolExecutor, threads: int
 ) -> dict[str, Callable[[], object]]:
     """Return what is measured, by name; each call moves `size_bytes`."""
     source = np.random.default_rng(0).integers(0, 1 << 32, size_bytes // 4, dtype=np.uint32)
     reused = np.zeros_like(source)
-    x = gw.asarray(source, device)
+    x, memory = gw.asarray(source, device), context_of(device).memory
     if not (np.array_equal(x.to_numpy(), source) and np.array_equal(x.to_numpy(out=reused), source)):
         raise SystemExit(f"{size_bytes} bytes did not come back as they were sent")
 
-    def asarray() -> None:
-        made = gw.asarray(source, device)
+    def until_there() -> None:
+        if not (memory.is_mappable and size_bytes >= transfers.MAPPED_UP_BYTES):
+            device.queue.submit([])  # wgpu holds writes of the queue back until a submission
         wait_idle(device)
-        made.destroy()
+
+    def asarray() -> None:
+        gw.asarray(source, device)
+        until_there()
 
     def copy_from() -> None:
         x.copy_from(source)
-        wait_idle(device)
+        until_there()
 
-    def by(ring_bytes: int, way: Callable[[], object]) -> Callable[[], object]:
-        def bordered() -> None:
-            before, transfers.RING_BYTES = transfers.RING_BYTES, ring_bytes
+    def to_numpy_out() -> None:
+        x.to_numpy(out=reused)
+
+    def with_(way: Callable[[], object], **settings: int) -> Callable[[], object]:
+        def changed() -> None:
+            before = {name: getattr(transfers, name) for name in settings}
+            try:
+                vars(transfers).update(settings)
+                way()
+            finally:
+                vars(transfers).update(before)
+
+        return changed
+
+    def staged(way: Callable[[], object]) -> Callable[[], object]:
+        def through_staging() -> None:
+            memory.is_mappable = False
             try:
                 way()
             finally:
-                transfers.RING_BYTES = before
+                memory.is_mappable = True
 
-        return bordered
+        return through_staging
 
     always, never = 0, 1 << 40
     compared: dict[str, Callable[[], object]] = {}
-    if size_bytes <= COMPARED_BYTES:
+    if memory.is_mappable:
         compared = {
-            "up_small": by(never, copy_from),
-            "up_ring": by(always, copy_from),
-            "down_small": by(never, lambda: x.to_numpy(out=reused)),
-            "down_ring": by(always, lambda: x.to_numpy(out=reused)),
+            "up_mapped": with_(copy_from, MAPPED_UP_BYTES=always),
+            "up_staged": staged(copy_from),
+            "down_mapped": to_numpy_out,
+            "down_staged": staged(to_numpy_out),
         }
-    return compared | {
-        "memcpy_1_thread": lambda: np.copyto(reused, source),
-        "memcpy": lambda: copy_by(pool, threads, reused, source),
-        "asarray": asarray,
-        "copy_from": copy_from,
-        "to_numpy": x.to_numpy,
-        "to_numpy_out": lambda: x.to_numpy(out=reused),
+    elif size_bytes <= COMPARED_BYTES:
+        compared = {
+            "up_small": with_(copy_from, RING_BYTES=never),
+            "up_ring": with_(copy_from, RING_BYTES=always),
+            "down_small": with_(to_numpy_out, RING_BYTES=never),
+            "down_ring": with_(to_numpy_out, RING_BYTES=always),
+        }
+    return (
+        by_threads(pool, threads, source)
+        | compared
+        | {
+            "asarray": asarray,
+            "asarray_reused": asarray,
+            "copy_from": copy_from,
+            "to_numpy": x.to_numpy,
+            "to_numpy_out": to_numpy_out,
+        }
+    )
+
+
+def preparations(device: wgpu.GPUDevice, size_bytes: int) -> dict[str, Callable[[], object]]:
+    """Return what comes before some ways, and is not timed."""
+    return {
+        "asarray": lambda: gw.empty_cache(device),
+        "asarray_reused": lambda: gw.empty(size_bytes // 4, "u32", device),  # dropped, and so free
     }
 
 
@@ -96,42 +156,52 @@ def ways_of(
 @click.option("--adapter", help="Adapter by index or part of its name.")
 @click.option("--sizes", default="2^18,2^20,2^21,2^22,2^23,2^24,2^26,2^28,2^30", show_default=True, help="In bytes.")
 @click.option("--threads", "threads_text", default="2,all", show_default=True, help="How many copy at once.")
+@click.option(
+    "--statistic", type=click.Choice(list(_STATISTICS)), default="median", show_default=True, help="Of times."
+)
 @click.option("--rounds", default=10, show_default=True)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
-def main(adapter: str | None, sizes: str, threads_text: str, rounds: int, json_path: Path | None) -> None:
-    """Measure and print GB/s (10^9 bytes), medians; in brackets, the ratio to memcpy by as many threads."""
+def main(
+    adapter: str | None, sizes: str, threads_text: str, statistic: str, rounds: int, json_path: Path | None
+) -> None:
+    """Measure and print GB/s (10^9 bytes); in brackets, the ratio to memcpy, into fresh memory where ours is."""
     device = gw.request_device(adapter)
     own = context_of(device).transfers
     most = own.threads
     counts = sorted({most if text == "all" else min(int(text), most) for text in threads_text.split(",")})
     rows = []
-    print(f"{gw.capabilities(device).adapter}; GB/s, medians of {rounds}; in brackets, over memcpy by as many threads")
-    print(f"{'bytes':>11} {'threads':>7} {'memcpy, 1':>10} {'memcpy':>7} " + _heads())
+    compared = _MAPPED if context_of(device).memory.is_mappable else _RING
+    print(f"{gw.capabilities(device).adapter}; GB/s, {statistic} of {rounds}; in brackets, over memcpy")
+    print(f"{'bytes':>11} {'threads':>7} {'memcpy':>7} {'fresh':>7} " + _heads(compared))
     for threads in counts:
         own.threads = threads
         with ThreadPoolExecutor(threads) as pool:
             for size_bytes in (parse_count(text) // 4 * 4 for text in sizes.split(",")):
-                ways = ways_of(device, size_bytes, pool, threads)
+                ways, prepare = ways_of(device, size_bytes, pool, threads), preparations(device, size_bytes)
                 samples: dict[str, list[int]] = {name: [] for name in ways}
                 for i in range(rounds + 1):
                     for name, way in ways.items():
+                        prepare.get(name, int)()
                         wait_idle(device)
                         begin = time.perf_counter_ns()
                         way()
                         if i:  # the first round makes what is kept
                             samples[name].append(time.perf_counter_ns() - begin)
-                speeds = {name: size_bytes / statistics.median(times) for name, times in samples.items()}
+                times = {name: _STATISTICS[statistic](values) for name, values in samples.items()}
+                speeds = {name: size_bytes / time_ns for name, time_ns in times.items()}
+                for memcpy in ("memcpy", "memcpy_fresh"):
+                    speeds[memcpy] = max(speeds[f"{memcpy}_1_thread"], speeds[f"{memcpy}_threads"])
+                over = {name: speed / speeds[_COMPARED_WITH.get(name, "memcpy")] for name, speed in speeds.items()}
                 rows.append(
                     {
-                        "size_bytes": size_bytes, "threads": threads, "samples_ns": samples,
-                        "gbytes_per_s": speeds,
-                        "over_memcpy": {name: speed / speeds["memcpy"] for name, speed in speeds.items()},
+                        "size_bytes": size_bytes, "threads": threads, "samples_ns": samples, "gbytes_per_s": speeds,
+                        "over_memcpy": over,
                     }
                 )  # fmt: skip
-                shown = [f"{speeds[name]:7.2f} ({speeds[name] / speeds['memcpy']:4.2f})" for name in _OURS]
-                shown += [f"{speeds[name]:10.2f}" for name in _COMPARED if name in speeds]
+                shown = [f"{speeds[name]:7.2f} ({over[name]:4.2f})" for name in _OURS]
+                shown += [f"{speeds[name]:11.2f}" for name in compared if name in speeds]
                 print(
-                    f"{size_bytes:11} {threads:7} {speeds['memcpy_1_thread']:10.2f} {speeds['memcpy']:7.2f} "
+                    f"{size_bytes:11} {threads:7} {speeds['memcpy']:7.2f} {speeds['memcpy_fresh']:7.2f} "
                     + " ".join(shown),
                     flush=True,
                 )
@@ -139,12 +209,8 @@ def main(adapter: str | None, sizes: str, threads_text: str, rounds: int, json_p
         write_json(json_path, {**run_context(device), "rounds": rounds, "results": rows})
 
 
-_OURS = ("asarray", "copy_from", "to_numpy", "to_numpy_out")
-_COMPARED = ("up_small", "up_ring", "down_small", "down_ring")
-
-
-def _heads() -> str:
-    return " ".join([*(f"{name:>14}" for name in _OURS), *(f"{name:>10}" for name in _COMPARED)])
+def _heads(compared: tuple[str, ...]) -> str:
+    return " ".join([*(f"{name:>14}" for name in _OURS), *(f"{name:>11}" for name in compared)])
 
 
 if __name__ == "__main__":

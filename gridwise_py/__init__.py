@@ -3,9 +3,10 @@
 Overview, after ``import gridwise_py as gw``:
 
 functions like numpy's
-    ``gw.sum prod min max reduce cumsum scan sort argsort sort_pairs matmul add``
+    ``gw.sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul``
+    ``gw.add take``
 data on the GPU
-    ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back
+    ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back; ``gw.zeros ones full arange empty``
 primitives, constructed once and executed often
     ``gw.Scan(device, "f32").execute(input=x).output``; ``gw.Reduce``, ``gw.Sort`` …
 your own operators and kernels
@@ -28,8 +29,8 @@ and ``help(gw.Scan)``.
 Examples
 --------
 >>> import numpy as np, gridwise_py as gw
->>> gw.cumsum(np.array([3, 1, 2], dtype=np.int32))
-array([3, 4, 6], dtype=int32)
+>>> gw.cumsum([3, 1, 2])
+array([3, 4, 6])
 >>> x = gw.asarray(np.array([3, 1, 2], dtype=np.int32))
 >>> gw.sort(x, descending=True).to_numpy()
 array([3, 2, 1], dtype=int32)
@@ -42,6 +43,7 @@ from . import extras as _extras
 from . import namespace as _namespace
 from . import primitives as _primitives
 from ._version import __version__ as __version__
+from .array_functions import arange, full, full_like, ones, ones_like, take, zeros, zeros_like
 from .errors import (
     AdapterError,
     ArgumentError,
@@ -65,7 +67,7 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
-from .functions import add, argsort, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
+from .functions import add, argsort, cumprod, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
 from .planning.signature import Argument, Product, SameAs, Signature, UpTo
@@ -88,7 +90,7 @@ from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
 from .tuning.options import AxisTuning, ElementwiseTuning, MatMulTuning, ReduceTuning, ScanTuning, SortTuning
 from .types.capabilities import Capabilities, LookbackVerdict
-from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype
+from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct
 from .types.operators import Add, BinOp, Max, Min, Multiply
 from .types.unary_operators import UnaryOp
 from .warming import warm_up
@@ -172,6 +174,7 @@ __all__ = [
     "Signature",
     "SortTuning",
     "Span",
+    "Struct",
     "TimingError",
     "TimingHelper",
     "TimingNotReady",
@@ -182,17 +185,21 @@ __all__ = [
     "UpTo",
     "Work",
     "add",
+    "arange",
     "argsort",
     "asarray",
     "batch",
     "benchmark",
     "capabilities",
     "capture",
+    "cumprod",
     "cumsum",
     "default_device",
     "empty",
     "empty_cache",
     "empty_like",
+    "full",
+    "full_like",
     "hold_clock",
     "list_adapters",
     "matmul",
@@ -200,6 +207,8 @@ __all__ = [
     "measure",
     "memory_stats",
     "min",
+    "ones",
+    "ones_like",
     "pinned_empty",
     "prod",
     "profile",
@@ -212,9 +221,12 @@ __all__ = [
     "stream",
     "sum",
     "synchronize",
+    "take",
     "timing_helper",
     "to_dataframe",
     "warm_up",
+    "zeros",
+    "zeros_like",
 ]
 __all__ += _primitives.__all__
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from .errors import ArgumentError
 
@@ -28,6 +28,11 @@ LEFT_OUT: None = cast(None, _LeftOut())
 
 def given(**arguments: Any) -> dict[str, Any]:
     """Return those arguments that were not left out."""
+    for value in arguments.values():
+        if value is LEFT_OUT:
+            break
+    else:
+        return arguments
     return {name: value for name, value in arguments.items() if value is not LEFT_OUT}
 
 
@@ -47,25 +52,30 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
         known = {p.name for p in parameters}
         takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
         refused = set(remedies or ()) - known
-        fine = min(most, 1)  # so many arguments by position, the `self` of a method alone, need no check
 
-        def check(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-            if not (refused.isdisjoint(kwargs) if takes_any else known.issuperset(kwargs)) or len(args) > most:
-                raise ArgumentError(_explanation(function, parameters, args, kwargs, remedies or {}))
+        fits: Callable[[Mapping[str, Any]], bool] = refused.isdisjoint if takes_any else known.issuperset
+
+        def refuse(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
+            raise ArgumentError(_explanation(function, parameters, args, kwargs, remedies or {}))
 
         if inspect.iscoroutinefunction(function):
 
             @wraps(function)
             async def call_async(*args: Any, **kwargs: Any) -> Any:
-                check(args, kwargs)
+                if not fits(kwargs) or len(args) > most:
+                    refuse(args, kwargs)
                 return await function(*args, **kwargs)
 
             return cast(FunctionT, call_async)
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if kwargs or len(args) > fine:
-                check(args, kwargs)
+            if len(args) > most:
+                refuse(args, kwargs)
+            if not kwargs:
+                return function(*args)
+            if not fits(kwargs):
+                refuse(args, kwargs)
             return function(*args, **kwargs)
 
         return cast(FunctionT, call)

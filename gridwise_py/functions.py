@@ -13,23 +13,39 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
+from .array_functions import add_broadcast, is_broadcast
 from .call_errors import explained
 from .errors import ArgumentError, LengthError
 from .primitives import ArgSort, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
 from .primitives.base import Primitive
 from .primitives.matmul import matrix_size
-from .primitives.one_shot import REMEDIES, HostItems, argument_array, argument_datatype, checked, one_shot
+from .primitives.one_shot import REMEDIES, HostItems, Results, argument_array, argument_datatype, checked, one_shot
 from .primitives.scan import ScanKind
 from .runtime.array import Array
 from .runtime.chunked_array import ChunkedArray, Items, ItemsT
 from .streaming import in_windows, takes_windows
-from .types.datatype import VALUE_DATATYPES
+from .types.datatype import VALUE_DATATYPES, ItemDatatypeLike
 from .types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
 
-__all__ = ["add", "argsort", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"]
+__all__ = [
+    "add",
+    "argsort",
+    "cumprod",
+    "cumsum",
+    "matmul",
+    "max",
+    "min",
+    "prod",
+    "reduce",
+    "scan",
+    "sort",
+    "sort_pairs",
+    "sum",
+]
 
 OutT = TypeVar("OutT", bound=np.ndarray)
 ScalarT = TypeVar("ScalarT", bound=np.number[Any])
+FloatT = TypeVar("FloatT", bound=np.floating[Any])
 SecondT = TypeVar("SecondT", bound=np.generic)
 
 
@@ -53,9 +69,11 @@ def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None
 
     Parameters
     ----------
-    a, b : numpy.ndarray or Array
-        Shape (n,), with the same datatype: u32, i32 or f32 (numpy uint32, int32, float32). Nothing is broadcast: for a
-        number c give ``np.full_like(a, c)``.
+    a, b : numpy.ndarray, Array or number
+        Of any datatypes (bool, integers and floats of 8 to 64 bits), which are promoted as in numpy, and of one shape,
+        or of shapes that numpy broadcasts. A Python number is converted to the datatype of the array, which must hold
+        it. Arrays of one shape and one datatype take the fastest kernel. float64 needs a device that computes with it
+        (``shader-f64``).
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
     device : wgpu.GPUDevice, optional
@@ -64,16 +82,22 @@ def add(a: Any, b: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,); an Array if an argument is one.
+        Of the broadcast shape; an Array if an argument is one.
 
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
     >>> x = np.array([1, 2, 3], dtype=np.int32)
-    >>> gw.add(x, np.full_like(x, 10))
+    >>> gw.add(x, 10)
     array([11, 12, 13], dtype=int32)
+    >>> gw.add(np.array([[0], [10]], dtype=np.int32), x)
+    array([[ 1,  2,  3],
+           [11, 12, 13]], dtype=int32)
     """
-    return _one_shot("gw.add()", VectorAdd, (), device, {"a": a, "b": b}, out)
+    call = "gw.add()"
+    if is_broadcast(a, b):
+        return add_broadcast(call, a, b, out, device)
+    return _one_shot(call, VectorAdd, (), device, {"a": a, "b": b}, out, keep_shape=True)
 
 
 def _one_shot(
@@ -83,15 +107,33 @@ def _one_shot(
     device: wgpu.GPUDevice | None,
     inputs: dict[str, Any],
     out: Any,
+    *,
+    keep_shape: bool = False,
     **options: Any,
 ) -> Any:
-    """Return the result of a primitive with one output: in windows of large numpy arrays, where these give the same."""
+    """Return the result of a primitive with one output: in windows of large numpy arrays, where these give the same.
+
+    With `keep_shape` the inputs are of one shape, which the result has, too.
+    """
+    shape = np.shape(next(iter(inputs.values()))) if keep_shape and not _any_on_gpu(inputs) else None
+    if shape is not None and len(shape) > 1:  # arrays of the host are worked on in one dimension
+        options |= {"flatten": True, "out_shape": shape}
+    elif keep_shape:
+        options |= {"any_shape": True}
     made = checked(call, cls, key, device, inputs, out, **options)
     if not made.on_gpu:
         arrays = list(made.inputs.values())
-        if takes_windows(made.primitive, arrays, out):
-            return in_windows(made.primitive, arrays, out)
+        flat = out.reshape(-1) if shape is not None and out is not None else out  # a view: `out` is contiguous
+        if takes_windows(made.primitive, arrays, flat):
+            result = in_windows(made.primitive, arrays, flat)
+        else:
+            result = made.run()[0]
+        return result if shape is None else out if out is not None else result.reshape(shape)
     return made.run()[0]
+
+
+def _any_on_gpu(inputs: Mapping[str, Any]) -> bool:
+    return any(isinstance(value, Items) for value in inputs.values())
 
 
 @overload
@@ -99,6 +141,7 @@ def reduce(
     x: Items,
     op: BinOpLike = ...,
     *,
+    dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
     out: Array | None = ...,
@@ -109,6 +152,7 @@ def reduce(
     x: NDArray[ScalarT],
     op: BinOpLike = ...,
     *,
+    dtype: None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
     out: None = ...,
@@ -119,6 +163,7 @@ def reduce(
     x: HostItems,
     op: BinOpLike = ...,
     *,
+    dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
     out: None = ...,
@@ -129,6 +174,7 @@ def reduce(
     x: HostItems,
     op: BinOpLike = ...,
     *,
+    dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
     out: OutT,
@@ -139,6 +185,7 @@ def reduce(
     x: Any,
     op: BinOpLike = Add,
     *,
+    dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
     compensated: bool = False,
     out: Any = None,
@@ -148,45 +195,54 @@ def reduce(
 
     Parameters
     ----------
-    x : numpy.ndarray or Array
-        Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Other dtypes raise; the message names the
-        conversion. See Notes.
+    x : array_like or Array
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. A numpy array of any strides and byte
+        order, anything that numpy makes an array of (a list, a number, a tensor on the CPU), or an Array. float64 needs
+        a device that computes with it (``shader-f64``); Python floats are float32 on others.
     op : BinOp or {"add", "multiply", "min", "max"}, default Add
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
     out : numpy.ndarray or Array, optional
-        Where to put the result: for numpy an array of shape () and the dtype of `x`, for an Array one of 1 item.
+        Where to put the result: for numpy an array of shape () and the dtype of the result, for an Array one of 1 item.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
     numpy scalar or Array
-        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape () for an Array.
+        `out`, or a scalar for numpy, an Array of shape () for an Array.
 
     Raises
     ------
     DatatypeError
-        For another dtype.
-    ArgumentError
-        For a single number, or more than one dimension.
+        For other dtypes, and for float64 where the device does not compute with it.
     EmptyReductionError
         For an empty minimum or maximum.
 
     Notes
     -----
-    The result has the dtype of `x`: sums and products of integers wrap modulo 2**32, while numpy widens to 64 bits. If
-    they may overflow, reduce ``x.astype(np.float32)`` with ``compensated=True`` (24 bits of the sum are right), or use
-    numpy.
-
-    numpy makes int64 or float64 of lists of Python numbers and of ``np.arange(10)``: convert them, for example with
-    ``np.asarray(x, dtype=np.int32)``.
+    Without `dtype` or `out` the result has the dtype of `x`, for any operator: integers wrap. `sum` and `prod` widen,
+    as numpy's do.
     """
-    return _reduce("gw.reduce()", x, op, out, device, deterministic=deterministic, compensated=compensated)
+    return _reduce(
+        "gw.reduce()", x, op, Results(dtype), out, device, deterministic=deterministic, compensated=compensated
+    )
 
 
-def _reduce(call: str, x: Any, op: BinOpLike, out: Any, device: wgpu.GPUDevice | None, **options: bool) -> Any:
-    result = _one_shot(call, Reduce, (as_binop(op),), device, {"input": x}, out, flatten=True, out_shape=(), **options)
+def _reduce(
+    call: str,
+    x: Any,
+    op: BinOpLike,
+    results: Results,
+    out: Any,
+    device: wgpu.GPUDevice | None,
+    **options: bool,
+) -> Any:
+    result = _one_shot(
+        call, Reduce, (as_binop(op),), device, {"input": x}, out, results=results, flatten=True, out_shape=(), **options
+    )
     if isinstance(result, Items):
         return result if out is not None or isinstance(result, ChunkedArray) else result.viewed_as(())
     if out is None:
@@ -199,6 +255,7 @@ def _reduce(call: str, x: Any, op: BinOpLike, out: Any, device: wgpu.GPUDevice |
 def sum(
     x: Items,
     *,
+    dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
     out: Array | None = ...,
@@ -206,17 +263,19 @@ def sum(
 ) -> Array: ...
 @overload
 def sum(
-    x: NDArray[ScalarT],
+    x: NDArray[FloatT],
     *,
+    dtype: None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
     out: None = ...,
     device: wgpu.GPUDevice | None = ...,
-) -> ScalarT: ...
+) -> FloatT: ...
 @overload
 def sum(
     x: HostItems,
     *,
+    dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
     out: None = ...,
@@ -224,151 +283,264 @@ def sum(
 ) -> np.number[Any]: ...
 @overload
 def sum(
-    x: HostItems, *, deterministic: bool = ..., compensated: bool = ..., out: OutT, device: wgpu.GPUDevice | None = ...
+    x: HostItems,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: OutT,
+    device: wgpu.GPUDevice | None = ...,
 ) -> OutT: ...
 @explained(REMEDIES)
 def sum(
     x: Any,
     *,
+    dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
     compensated: bool = False,
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the sum of `x` in its own datatype (integers wrap, unlike in `numpy.sum`); 0 if `x` is empty.
+    """Return the sum of `x`; 0 if `x` is empty.
 
     Parameters
     ----------
-    x : numpy.ndarray or Array
-        Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Convert others first: ``x.astype(np.float32)``
-        rounds float64 to about 7 digits; ``x.astype(np.int32)`` is exact for int64 within ±2**31;
-        ``np.asarray(x, dtype=np.int32)`` converts a list.
+    x : array_like or Array
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. A numpy array of any strides and byte
+        order, anything that numpy makes an array of (a list, a number, a tensor on the CPU), or an Array. float64 needs
+        a device that computes with it (``shader-f64``); Python floats are float32 on others.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
+        for bool and integers, as in numpy, and that of `x` for floats.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
     out : numpy.ndarray or Array, optional
-        Where to put the result: for numpy an array of shape () and the dtype of `x`, for an Array one of 1 item.
+        Where to put the result: for numpy an array of shape () and the dtype of the result, for an Array one of 1 item.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
     numpy scalar or Array
-        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape () for an Array.
+        `out`, or a scalar for numpy, an Array of shape () for an Array.
 
     Notes
     -----
-    A sum of u32 or i32 wraps modulo 2**32, while `numpy.sum` widens to 64 bits: three times 2**31 give 2**31. If the
-    sum may be larger, use ``gw.sum(x.astype(np.float32), compensated=True)``, or numpy.
+    Sums of integers are exact modulo 2**64, as in numpy; with a `dtype` of fewer bits they wrap there. Items are read
+    as they are: a sum of uint8 takes the time of its bytes. Sums of float16 are computed in float32 and rounded once.
 
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
     >>> int(gw.sum(np.arange(10, dtype=np.uint32)))
     45
-    >>> int(gw.sum(np.full(3, 2**31, dtype=np.uint32)))
-    2147483648
-    >>> float(gw.sum(np.full(3, 2**31, dtype=np.float32), compensated=True))
-    6442450944.0
+    >>> gw.sum([1, 2, 3])
+    np.int64(6)
+    >>> x = np.full(3, 2**31, dtype=np.uint32)
+    >>> int(gw.sum(x)), int(gw.sum(x, dtype=np.uint32))
+    (6442450944, 2147483648)
     """
-    return _reduce("gw.sum()", x, Add, out, device, deterministic=deterministic, compensated=compensated)
+    return _reduce(
+        "gw.sum()",
+        x,
+        Add,
+        Results(dtype, widens=True),
+        out,
+        device,
+        deterministic=deterministic,
+        compensated=compensated,
+    )
 
 
 @overload
 def prod(
-    x: Items, *, deterministic: bool = ..., out: Array | None = ..., device: wgpu.GPUDevice | None = ...
+    x: Items,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: Array | None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> Array: ...
 @overload
 def prod(
-    x: NDArray[ScalarT], *, deterministic: bool = ..., out: None = ..., device: wgpu.GPUDevice | None = ...
-) -> ScalarT: ...
+    x: NDArray[FloatT],
+    *,
+    dtype: None = ...,
+    deterministic: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> FloatT: ...
 @overload
 def prod(
-    x: HostItems, *, deterministic: bool = ..., out: None = ..., device: wgpu.GPUDevice | None = ...
+    x: HostItems,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
 ) -> np.number[Any]: ...
 @overload
-def prod(x: HostItems, *, deterministic: bool = ..., out: OutT, device: wgpu.GPUDevice | None = ...) -> OutT: ...
+def prod(
+    x: HostItems,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: OutT,
+    device: wgpu.GPUDevice | None = ...,
+) -> OutT: ...
 @explained(REMEDIES)
-def prod(x: Any, *, deterministic: bool = False, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
-    """Return the product of `x` in its own datatype (integers wrap, unlike in `numpy.prod`); 1 if `x` is empty.
+def prod(
+    x: Any,
+    *,
+    dtype: ItemDatatypeLike | None = None,
+    deterministic: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the product of `x`; 1 if `x` is empty.
 
     Parameters
     ----------
-    x : numpy.ndarray or Array
-        Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Convert others first, as for `sum`. Products of
-        integers wrap modulo 2**32; f32 reaches 3.4e38.
+    x : array_like or Array
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
+        for bool and integers, as in numpy, and that of `x` for floats.
     deterministic : bool, default False
         For floats: the same bits everywhere. See `Reduce`.
     out : numpy.ndarray or Array, optional
-        Where to put the result: for numpy an array of shape () and the dtype of `x`, for an Array one of 1 item.
+        Where to put the result: for numpy an array of shape () and the dtype of the result, for an Array one of 1 item.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
     numpy scalar or Array
-        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape () for an Array.
+        `out`, or a scalar for numpy, an Array of shape () for an Array.
     """
-    return _reduce("gw.prod()", x, Multiply, out, device, deterministic=deterministic)
+    return _reduce("gw.prod()", x, Multiply, Results(dtype, widens=True), out, device, deterministic=deterministic)
 
 
 @overload
-def min(x: Items, *, out: Array | None = ..., device: wgpu.GPUDevice | None = ...) -> Array: ...
+def min(
+    x: Items,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    out: Array | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> Array: ...
 @overload
-def min(x: NDArray[ScalarT], *, out: None = ..., device: wgpu.GPUDevice | None = ...) -> ScalarT: ...
+def min(
+    x: NDArray[ScalarT],
+    *,
+    dtype: None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ScalarT: ...
 @overload
-def min(x: HostItems, *, out: None = ..., device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
+def min(
+    x: HostItems,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> np.number[Any]: ...
 @overload
-def min(x: HostItems, *, out: OutT, device: wgpu.GPUDevice | None = ...) -> OutT: ...
+def min(
+    x: HostItems,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    out: OutT,
+    device: wgpu.GPUDevice | None = ...,
+) -> OutT: ...
 @explained(REMEDIES)
-def min(x: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
+def min(
+    x: Any,
+    *,
+    dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
     """Return the smallest item of `x`, or NaN if `x` has one; raises if `x` is empty.
 
     Parameters
     ----------
-    x : numpy.ndarray or Array
-        Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Convert others first, as for `sum`. (`sort` takes
-        numbers of 64 bits, too: its first item is the smallest.)
+    x : array_like or Array
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. See `sum`.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     out : numpy.ndarray or Array, optional
-        Where to put the result: for numpy an array of shape () and the dtype of `x`, for an Array one of 1 item.
+        Where to put the result: for numpy an array of shape () and the dtype of the result, for an Array one of 1 item.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
     numpy scalar or Array
-        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape () for an Array.
+        `out`, or a scalar for numpy, an Array of shape () for an Array.
     """
-    return _reduce("gw.min()", x, Min, out, device)
+    return _reduce("gw.min()", x, Min, Results(dtype), out, device)
 
 
 @overload
-def max(x: Items, *, out: Array | None = ..., device: wgpu.GPUDevice | None = ...) -> Array: ...
+def max(
+    x: Items,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    out: Array | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> Array: ...
 @overload
-def max(x: NDArray[ScalarT], *, out: None = ..., device: wgpu.GPUDevice | None = ...) -> ScalarT: ...
+def max(
+    x: NDArray[ScalarT],
+    *,
+    dtype: None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ScalarT: ...
 @overload
-def max(x: HostItems, *, out: None = ..., device: wgpu.GPUDevice | None = ...) -> np.number[Any]: ...
+def max(
+    x: HostItems,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> np.number[Any]: ...
 @overload
-def max(x: HostItems, *, out: OutT, device: wgpu.GPUDevice | None = ...) -> OutT: ...
+def max(
+    x: HostItems,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    out: OutT,
+    device: wgpu.GPUDevice | None = ...,
+) -> OutT: ...
 @explained(REMEDIES)
-def max(x: Any, *, out: Any = None, device: wgpu.GPUDevice | None = None) -> Any:
+def max(
+    x: Any,
+    *,
+    dtype: ItemDatatypeLike | None = None,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
     """Return the largest item of `x`, or NaN if `x` has one; raises if `x` is empty.
 
     Parameters
     ----------
-    x : numpy.ndarray or Array
-        Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Convert others first, as for `sum`. (`sort` takes
-        numbers of 64 bits, too: its last item is the largest.)
+    x : array_like or Array
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. See `sum`.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     out : numpy.ndarray or Array, optional
-        Where to put the result: for numpy an array of shape () and the dtype of `x`, for an Array one of 1 item.
+        Where to put the result: for numpy an array of shape () and the dtype of the result, for an Array one of 1 item.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
     numpy scalar or Array
-        `out`, or a scalar of the dtype of `x` for numpy, an Array of shape () for an Array.
+        `out`, or a scalar for numpy, an Array of shape () for an Array.
     """
-    return _reduce("gw.max()", x, Max, out, device)
+    return _reduce("gw.max()", x, Max, Results(dtype), out, device)
 
 
 @overload
@@ -377,6 +549,7 @@ def scan(
     op: BinOpLike = ...,
     kind: ScanKind = ...,
     *,
+    dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
     out: ItemsT | None = ...,
@@ -388,6 +561,7 @@ def scan(
     op: BinOpLike = ...,
     kind: ScanKind = ...,
     *,
+    dtype: None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
     out: NDArray[ScalarT] | None = ...,
@@ -399,6 +573,7 @@ def scan(
     op: BinOpLike = ...,
     kind: ScanKind = ...,
     *,
+    dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
     out: NDArray[Any] | None = ...,
@@ -410,6 +585,7 @@ def scan(
     op: BinOpLike = Add,
     kind: ScanKind = "inclusive",
     *,
+    dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
     compensated: bool = False,
     out: Any = None,
@@ -419,12 +595,13 @@ def scan(
 
     Parameters
     ----------
-    x : numpy.ndarray or Array
-        Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Convert others first, as for `sum`; integers
-        wrap modulo 2**32.
+    x : array_like or Array
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
     op : BinOp or {"add", "multiply", "min", "max"}, default Add
     kind : {"inclusive", "exclusive"}
         Whether item i of the result combines items 0 to i, or 0 to i − 1.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.
     out : numpy.ndarray or Array, optional
@@ -437,17 +614,31 @@ def scan(
     numpy.ndarray or Array
         Shape (n,), in the datatype of `x`.
     """
-    return _scan("gw.scan()", x, op, kind, out, device, deterministic=deterministic, compensated=compensated)
+    return _scan(
+        "gw.scan()", x, op, kind, Results(dtype), out, device, deterministic=deterministic, compensated=compensated
+    )
 
 
-def _scan(call: str, x: Any, op: BinOpLike, kind: str, out: Any, device: wgpu.GPUDevice | None, **options: bool) -> Any:
-    return _one_shot(call, Scan, (as_binop(op), kind), device, {"input": x}, out, flatten=True, **options)
+def _scan(
+    call: str,
+    x: Any,
+    op: BinOpLike,
+    kind: str,
+    results: Results,
+    out: Any,
+    device: wgpu.GPUDevice | None,
+    **options: bool,
+) -> Any:
+    return _one_shot(
+        call, Scan, (as_binop(op), kind), device, {"input": x}, out, results=results, flatten=True, **options
+    )
 
 
 @overload
 def cumsum(
     x: ItemsT,
     *,
+    dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
     out: ItemsT | None = ...,
@@ -455,17 +646,19 @@ def cumsum(
 ) -> ItemsT: ...
 @overload
 def cumsum(
-    x: NDArray[ScalarT],
+    x: NDArray[FloatT],
     *,
+    dtype: None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
-    out: NDArray[ScalarT] | None = ...,
+    out: NDArray[FloatT] | None = ...,
     device: wgpu.GPUDevice | None = ...,
-) -> NDArray[ScalarT]: ...
+) -> NDArray[FloatT]: ...
 @overload
 def cumsum(
     x: HostItems,
     *,
+    dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
     out: NDArray[Any] | None = ...,
@@ -475,18 +668,21 @@ def cumsum(
 def cumsum(
     x: Any,
     *,
+    dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
     compensated: bool = False,
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the inclusive prefix sums of `x` in its own datatype (integers wrap, unlike in `numpy.cumsum`).
+    """Return the inclusive prefix sums of `x`.
 
     Parameters
     ----------
-    x : numpy.ndarray or Array
-        Shape (n,), of u32, i32 or f32 (numpy uint32, int32, float32). Convert others first, as for `sum`. Integers wrap
-        modulo 2**32, while `numpy.cumsum` widens to 64 bits.
+    x : array_like or Array
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
+        for bool and integers, as in numpy, and that of `x` for floats.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.
     out : numpy.ndarray or Array, optional
@@ -497,15 +693,95 @@ def cumsum(
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,), in the datatype of `x`.
+        Shape (n,).
 
     Examples
     --------
     >>> import numpy as np, gridwise_py as gw
-    >>> gw.cumsum(np.array([3, 1, 2], dtype=np.int32))
-    array([3, 4, 6], dtype=int32)
+    >>> gw.cumsum([3, 1, 2])
+    array([3, 4, 6])
+    >>> gw.cumsum(np.array([200, 100], dtype=np.uint8), dtype=np.uint16)
+    array([200, 300], dtype=uint16)
     """
-    return _scan("gw.cumsum()", x, Add, "inclusive", out, device, deterministic=deterministic, compensated=compensated)
+    return _scan(
+        "gw.cumsum()",
+        x,
+        Add,
+        "inclusive",
+        Results(dtype, widens=True),
+        out,
+        device,
+        deterministic=deterministic,
+        compensated=compensated,
+    )
+
+
+@overload
+def cumprod(
+    x: ItemsT,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ItemsT: ...
+@overload
+def cumprod(
+    x: NDArray[FloatT],
+    *,
+    dtype: None = ...,
+    deterministic: bool = ...,
+    out: NDArray[FloatT] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[FloatT]: ...
+@overload
+def cumprod(
+    x: HostItems,
+    *,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: NDArray[Any] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@explained(REMEDIES)
+def cumprod(
+    x: Any,
+    *,
+    dtype: ItemDatatypeLike | None = None,
+    deterministic: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the inclusive prefix products of `x`.
+
+    Parameters
+    ----------
+    x : array_like or Array
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+    dtype : Datatype, str or numpy dtype, optional
+        Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
+        for bool and integers, as in numpy, and that of `x` for floats.
+    deterministic : bool, default False
+        For floats: the same bits everywhere. See `Scan`.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Shape (n,).
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.cumprod([3, 1, 2])
+    array([3, 3, 6])
+    """
+    return _scan(
+        "gw.cumprod()", x, Multiply, "inclusive", Results(dtype, widens=True), out, device, deterministic=deterministic
+    )
 
 
 @overload

@@ -24,6 +24,7 @@ __all__ = [
     "has_wayland",
     "hold_clock",
     "launch_blocking",
+    "map_arrays",
     "scan_strategy",
     "shader_checks",
     "terminal_columns",
@@ -39,6 +40,7 @@ VARIABLES: dict[str, str] = {
     "GRIDWISE_ADAPTER": "when a device is requested",
     "GRIDWISE_HOLD_CLOCK": "when a device is requested",
     "GRIDWISE_LAUNCH_BLOCKING": "when a primitive is made",
+    "GRIDWISE_MAP_ARRAYS": "when a device is requested, and when it is first used",
     "GRIDWISE_TIMEOUT_S": "when a device is first waited for",
     "GRIDWISE_SHADER_CHECKS": "when a pipeline is first needed",
     "GRIDWISE_SCAN_STRATEGY": "when a `Scan` is first bound",
@@ -71,6 +73,13 @@ def adapter() -> str | None:
 def hold_clock() -> bool:
     """``GRIDWISE_HOLD_CLOCK``: whether a device that is requested holds its GPU's clock; read at each request."""
     return _one_of("GRIDWISE_HOLD_CLOCK", _FLAGS, False)
+
+
+def map_arrays() -> bool:
+    """``GRIDWISE_MAP_ARRAYS``: whether Arrays are mapped where CPU and GPU share memory, by default yes; read when a
+    device is requested, and when it is first used.
+    """
+    return _one_of("GRIDWISE_MAP_ARRAYS", _FLAGS, True)
 
 
 def timeout_s() -> float | None:

@@ -53,8 +53,8 @@ def stream(primitive: Primitive, chunks: Iterable[Any], *, overlap: bool = True)
     primitive : Reduce, Scan, or an elementwise primitive: VectorAdd, Map, Copy
         Its bound arguments stay bound.
     chunks : iterable
-        numpy arrays, shape (n,) of any n, of the primitive's dtype. For more than one input: tuples of arrays in the
-        order of the primitive's inputs, or dicts by their names.
+        numpy arrays, shape (n,) of any n, of the dtype of the primitive's items. For more than one input: tuples of
+        arrays in the order of the primitive's inputs, or dicts by their names.
     overlap : bool, default True
         False finishes each chunk before it takes the next one; this serial loop is for comparison.
 
@@ -123,7 +123,7 @@ def in_windows(primitive: Primitive, arrays: Sequence[np.ndarray], out: np.ndarr
     ----------
     primitive : Reduce, Scan, or an elementwise primitive
     arrays : sequence of numpy.ndarray
-        One per input, checked: of one length, in the primitive's datatype, in any layout and byte order.
+        One per input, checked: of one length, in the datatype of the primitive's items, in any layout and byte order.
     out : numpy.ndarray or None
         Where to put the items of the result: shape (n,), contiguous. Not for Reduce.
 
@@ -133,7 +133,7 @@ def in_windows(primitive: Primitive, arrays: Sequence[np.ndarray], out: np.ndarr
         A scalar for Reduce, else `out` or a new array.
     """
     job, n = _job_of(primitive), arrays[0].size
-    item_bytes = sum(items.itemsize for items in arrays)
+    item_bytes = max(len(arrays) * job.datatype.itemsize_bytes, job.result_datatype.itemsize_bytes)
     window_bytes = min(_WINDOW_BYTES, max(_LEAST_WINDOW_BYTES, n * item_bytes // _LEAST_WINDOWS))
     # Windows begin at whole vec4s, as the kernels read them.
     window = max(4, window_bytes // item_bytes // 4 * 4)
@@ -141,10 +141,15 @@ def in_windows(primitive: Primitive, arrays: Sequence[np.ndarray], out: np.ndarr
     if isinstance(job, _ReduceJob):
         return job.total(_pipeline(job, chunks, overlap=True))
     is_fresh = out is None
-    out = np.empty(n, job.datatype.dtype) if out is None else out
+    out = np.empty(n, job.returned.dtype) if out is None else out
     for _ in _pipeline(job, chunks, overlap=True, out=out, out_is_fresh=is_fresh):
         pass
     return out
+
+
+def _whole_words(size_bytes: int) -> int:
+    """Return the bytes of all words that so many bytes touch, as which buffers are copied."""
+    return -(-size_bytes // 4) * 4
 
 
 def _job_of(primitive: Primitive) -> _Job:
@@ -152,16 +157,32 @@ def _job_of(primitive: Primitive) -> _Job:
 
 
 class _Job(ABC):
-    """The work on a chunk on the GPU."""
+    """The work on a chunk on the GPU.
+
+    Chunks are of the datatype `given`, and converted to `datatype` on the way to the GPU. There results are of
+    `result_datatype`, and converted to `returned` on the way back.
+    """
 
     most_lead = 0  # items for which there is room in front of the chunk's items in the inputs
     returns_items = True
 
-    def __init__(self, primitive: Primitive, names: Sequence[str], datatype: Datatype):
+    def __init__(
+        self,
+        primitive: Primitive,
+        names: Sequence[str],
+        given: Datatype,
+        *,
+        datatype: Datatype | None = None,
+        result_datatype: Datatype | None = None,
+        returned: Datatype | None = None,
+    ):
         self.primitive = primitive
         self.device = primitive.device
         self.names = tuple(names)
-        self.datatype = datatype
+        self.given = given
+        self.datatype = given if datatype is None else datatype
+        self.result_datatype = self.datatype if result_datatype is None else result_datatype
+        self.returned = self.result_datatype if returned is None else returned
         self.capacity = 0
         self.inputs: dict[str, Array] = {}
         self.output: Array | None = None
@@ -189,10 +210,10 @@ class _Job(ABC):
         for name, array in zip(self.names, arrays, strict=True):
             refuse_masked(array)
             items = cast(np.ndarray, array) if isinstance(array, np.ndarray) else None
-            if items is None or items.dtype.newbyteorder("=") != self.datatype.dtype or items.ndim != 1:
+            if items is None or items.dtype.newbyteorder("=") != self.given.dtype or items.ndim != 1:
                 found = type(array).__name__ if items is None else f"{items.dtype} of shape {items.shape}"
                 raise DatatypeError(
-                    f"a chunk's {name} is {found}, but must be a numpy array of {self.datatype.dtype} with one "
+                    f"a chunk's {name} is {found}, but must be a numpy array of {self.given.dtype} with one "
                     f"dimension; convert it with astype and ravel"
                 )
         if len({array.size for array in arrays}) > 1:
@@ -209,7 +230,13 @@ class _Job(ABC):
 
     def make_output(self, n: int) -> Array:
         """Return room for the result of a chunk."""
-        return empty(n + self.most_lead, self.datatype, self.device)
+        return empty(n + self.most_lead, self.result_datatype, self.device)
+
+    def narrowed(self, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return a chunk's arrays as they are copied: of integers that results cannot hold, what these make of them."""
+        if self.returned.itemsize_bytes >= 4 or np.can_cast(self.given.dtype, self.returned.dtype):
+            return arrays
+        return arrays if self.given.dtype.kind == "f" else [array.astype(self.returned.dtype) for array in arrays]
 
     @abstractmethod
     def record(self, encoder: wgpu.GPUCommandEncoder, n: int) -> Array:
@@ -237,9 +264,16 @@ class _ScanJob(_Job):
     most_lead = 1
 
     def __init__(self, primitive: Scan):
-        super().__init__(primitive.inclusive, ["input"], primitive.datatype)
+        # The carry is one of the items, and copied by whole words, so all of them are what is computed with.
+        returned = primitive.result_datatype
+        computed = returned.computed
+        if primitive.datatype == returned == computed:
+            scan = primitive.inclusive
+        else:
+            scan = primitive.inclusive_of(computed, computed)
+        super().__init__(scan, ["input"], primitive.datatype, datatype=computed, returned=returned)
         self._exclusive = primitive.kind == "exclusive"
-        identity = np.array([primitive.op.identity_for(primitive.datatype)], dtype=primitive.datatype.dtype)
+        identity = np.array([primitive.op.identity_for(returned)], dtype=returned.dtype).astype(computed.dtype)
         self._carry = asarray(identity, self.device)
         self._begun = False
 
@@ -272,20 +306,25 @@ class _ReduceJob(_Job):
     returns_items = False
 
     def __init__(self, primitive: Reduce):
-        super().__init__(primitive, ["input"], primitive.datatype)
-        self._partials = empty(_PARTIALS, primitive.datatype, self.device)
-        self._one = empty(1, primitive.datatype, self.device)
+        # Partial results are copied by whole words.
+        items, returned = primitive.datatype, primitive.result_datatype
+        computed = returned.computed
+        reduce = primitive.with_datatypes(items, computed)
+        super().__init__(reduce, ["input"], items, result_datatype=computed, returned=returned)
+        self._combined = reduce.with_datatypes(computed, computed)
+        self._partials = empty(_PARTIALS, computed, self.device)
+        self._one = empty(1, computed, self.device)
         self._count = 0
 
     def make_output(self, n: int) -> Array:
         return self._one
 
     def _combine(self, encoder: wgpu.GPUCommandEncoder) -> None:
-        self.primitive.bind(input=self._partials[: self._count], output=self._one).record(encoder)
+        self._combined.bind(input=self._partials[: self._count], output=self._one).record(encoder)
         self._keep(encoder, 0)
 
     def _keep(self, encoder: wgpu.GPUCommandEncoder, place: int) -> None:
-        size = self.datatype.itemsize_bytes
+        size = self.result_datatype.itemsize_bytes
         encoder.copy_buffer_to_buffer(self._one.lease.buffer, 0, self._partials.lease.buffer, place * size, size)
         self._count = place + 1
 
@@ -302,8 +341,9 @@ class _ReduceJob(_Job):
         partials = self._partials[: self._count]
         # A single partial is the result: reducing it again could turn −0 into +0.
         if self._count != 1:
-            partials = self.primitive.bind(input=partials, output=self._one).execute().output
-        return partials.to_numpy()[0]
+            partials = self._combined.bind(input=partials, output=self._one).execute().output
+        with np.errstate(over="ignore"):
+            return partials.to_numpy().astype(self.returned.dtype)[0]
 
 
 _JOBS: dict[type, type] = {Reduce: _ReduceJob, Scan: _ScanJob, Elementwise: _ElementwiseJob}
@@ -321,7 +361,8 @@ class _Staging:
 
     def fill(self, device: wgpu.GPUDevice, job: _Job, arrays: Sequence[np.ndarray]) -> None:
         """Copy a chunk into the mapped buffer."""
-        stride = -(-arrays[0].nbytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+        arrays = job.narrowed(arrays)
+        stride = -(-arrays[0].size * job.datatype.itemsize_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
         size = max(_ALIGNMENT_BYTES, stride * len(arrays))
         if self.upload is None or self.upload.size < size:
             if self.upload is not None:
@@ -329,7 +370,7 @@ class _Staging:
             self.upload = device.create_buffer(
                 label="gridwise stream up", size=size, usage=_USAGE.MAP_WRITE | _USAGE.COPY_SRC, mapped_at_creation=True
             )
-        down = job.datatype.itemsize_bytes * (arrays[0].size if job.returns_items else 0)
+        down = _whole_words(job.result_datatype.itemsize_bytes * arrays[0].size) if job.returns_items else 0
         if down and (self.download is None or self.download.size < down):
             if self.download is not None:
                 self.download.destroy()
@@ -340,7 +381,7 @@ class _Staging:
         self.items = arrays[0].size
         for offset, array in zip(self.offsets, arrays, strict=True):
             if array.size:
-                self._transfers.fill(device, self.upload, offset, array)
+                self._transfers.fill(device, self.upload, offset, array, job.datatype.dtype)
         self.upload.unmap()
 
     def map(self, device: wgpu.GPUDevice, job: _Job) -> None:
@@ -418,10 +459,15 @@ def _pipeline(
     def read(staging: _Staging) -> np.ndarray:
         nonlocal placed
         count = staging.items if job.returns_items else 0
-        result = np.empty(count, dtype=job.datatype.dtype) if out is None else out[placed : placed + count]
+        result = np.empty(count, dtype=job.returned.dtype) if out is None else out[placed : placed + count]
         placed += count
+        converts = job.result_datatype != job.returned
+        read_into = np.empty(count, dtype=job.result_datatype.dtype) if converts else result
         with step(context.observer, "copy from staging"), device_errors(f"stream of {job.primitive.name}", device):
-            staging.read(device, result, is_fresh=out is None or out_is_fresh)
+            staging.read(device, read_into, is_fresh=converts or out is None or out_is_fresh)
+        if converts:
+            with np.errstate(over="ignore"):
+                np.copyto(result, read_into, casting="unsafe")
         return result
 
     def wait(staging: _Staging) -> None:
@@ -471,20 +517,21 @@ def _pipeline(
 def _submit(job: _Job, staging: _Staging) -> None:
     """Record upload, work and download of a chunk, and submit."""
     n, size = staging.items, job.datatype.itemsize_bytes
+    up_bytes, down_bytes = _whole_words(n * size), _whole_words(n * job.result_datatype.itemsize_bytes)
     if not n:
         return
     observer = context_of(job.device).observer
     assert staging.upload is not None
     with step(observer, "encode"):
         encoder = job.device.create_command_encoder(label="gridwise stream")
-        with step(observer, "copy to GPU", encoder, n * size * len(job.names)):
+        with step(observer, "copy to GPU", encoder, up_bytes * len(job.names)):
             for offset, array in zip(staging.offsets, job.inputs.values(), strict=True):
-                encoder.copy_buffer_to_buffer(staging.upload, offset, array.lease.buffer, job.lead * size, n * size)
+                encoder.copy_buffer_to_buffer(staging.upload, offset, array.lease.buffer, job.lead * size, up_bytes)
         result = job.record(encoder, n)
         if job.returns_items:
             assert staging.download is not None
-            with step(observer, "copy to host", encoder, n * size):
-                encoder.copy_buffer_to_buffer(result.lease.buffer, result.offset_bytes, staging.download, 0, n * size)
+            with step(observer, "copy to host", encoder, down_bytes):
+                encoder.copy_buffer_to_buffer(result.lease.buffer, result.offset_bytes, staging.download, 0, down_bytes)
         with device_errors(f"stream of {job.primitive.name}", job.device):
             commands = encoder.finish()
     with step(observer, "submit"), device_errors(f"stream of {job.primitive.name}", job.device):

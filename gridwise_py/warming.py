@@ -18,13 +18,13 @@ from .runtime.array import asarray
 from .runtime.compile_threads import compile_threads
 from .runtime.context import context_of
 from .runtime.device import default_device
-from .types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from .types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 
 __all__ = ["FunctionName", "warm_up"]
 
 #: The one-shot functions that always run the same kernels; `gw.scan` and `gw.reduce` depend on their operator.
 FunctionName: TypeAlias = Literal[
-    "add", "argsort", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"
+    "add", "argsort", "cumprod", "cumsum", "matmul", "max", "min", "prod", "reduce", "scan", "sort", "sort_pairs", "sum"
 ]
 _OF_TWO = ("add", "matmul", "sort_pairs")
 _N = 4096  # where the caller names no length
@@ -93,7 +93,7 @@ def _datatypes(given: Any) -> list[Datatype | None]:
     if given is None:
         return [None]
     listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    return [as_datatype(item, STORAGE_DATATYPES) for item in listed]
+    return [as_datatype(item, ITEM_DATATYPES) for item in listed]
 
 
 def _runs(

@@ -31,9 +31,10 @@ here `gw`. The docstrings say more: shapes, datatypes, units, errors (`help(gw.S
 AREAS = {
     "Devices": "request_device default_device list_adapters capabilities AdapterDescription Capabilities "
     "LookbackVerdict hold_clock warm_up memory_stats MemoryStats empty_cache",
-    "Arrays": "asarray empty empty_like pinned_empty Array ChunkedArray PinnedArray Datatype DATATYPES "
-    "STORAGE_DATATYPES",
-    "One-shot functions": f"add sum prod min max reduce cumsum scan sort argsort sort_pairs matmul {FUNCTIONS} stream",
+    "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
+    "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
+    "One-shot functions": "add take sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul "
+    f"{FUNCTIONS} stream",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
     "Primitives": f"{CLASSES} Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning SortTuning MatMulTuning ElementwiseTuning",

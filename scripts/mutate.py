@@ -60,6 +60,7 @@ _SORT = "primitives/sort"
 _BOTH = f"primitives/reduce primitives/scan {_PARTS}"
 _PROBE = "runtime/lookback_verdict"
 #: Tests of a shader; by default those of the primitive of its name.
+_ARRAYS = "primitives/array_functions runtime/shapes"
 _WGSL = {
     "shaders/reduce.wgsl": f"primitives/reduce {_PARTS}",
     "shaders/reduce_blocks.wgsl": _BOTH,
@@ -74,6 +75,11 @@ _WGSL = {
     "shaders/unary_operator_check.wgsl": "types/unary_op",
     "shaders/copy.wgsl": "primitives/stream runtime/executor",
     "shaders/lookback_probe.wgsl": _PROBE,
+    "shaders/arange.wgsl": _ARRAYS,
+    "shaders/broadcast_add.wgsl": _ARRAYS,
+    "shaders/convert.wgsl": _ARRAYS,
+    "shaders/fill.wgsl": _ARRAYS,
+    "shaders/take.wgsl": _ARRAYS,
     "shaders/canary.wgsl": "bench/measure bench/calibration",
     "shaders/flush.wgsl": "bench/measure",
     "shaders/fma.wgsl": "bench/calibration",
@@ -84,8 +90,16 @@ _WGSL = {
     "shaders/sort_pass_lookback.wgsl": _SORT,
     "shaders/sort_pass_offsets.wgsl": _SORT,
     "shaders/sort_small.wgsl": _SORT,
+    "shaders/lib/accumulators.wgsl": "primitives/item_datatypes",
+    "shaders/lib/cast.wgsl": _ARRAYS,
+    "shaders/lib/float64.wgsl": _ARRAYS,
+    "shaders/lib/number.wgsl": _ARRAYS,
+    "shaders/lib/quad.wgsl": _ARRAYS,
+    "shaders/lib/quads.wgsl": _ARRAYS,
     "shaders/lib/control.wgsl": f"{_SCAN} {_PROBE}",
+    "shaders/lib/convert.wgsl": "primitives/item_datatypes primitives/dtypes",
     "shaders/lib/elementwise.wgsl": "primitives/vector_add primitives/views runtime/executor",
+    "shaders/lib/half.wgsl": "primitives/matmul primitives/item_datatypes",
     "shaders/lib/matmul_items.wgsl": "primitives/matmul",
     "shaders/lib/operator.wgsl": _BOTH,
     "shaders/lib/pair.wgsl": "primitives/float_sums",
@@ -106,6 +120,7 @@ _WGSL = {
     "shaders/lib/tile.wgsl": _BOTH,
     "shaders/lib/tile_scan.wgsl": _SCAN,
     "shaders/lib/unary_operator.wgsl": "primitives/map types/unary_op",
+    "shaders/lib/wide.wgsl": "primitives/item_datatypes",
     "shaders/lib/workgroup.wgsl": _BOTH,
     "shaders/lib/workgroup_index.wgsl": _BOTH,
 }

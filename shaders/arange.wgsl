@@ -18,13 +18,10 @@ struct Params {
 //$ include "lib/half.wgsl"
 //$ endif
 //$ if sink.kind == "f" and sink.bytes == 8
-alias Acc = vec2<u32>;
-//$ set acc, fixed_order = {"number": "f64"}, true
-//$ include "lib/wide.wgsl"
+//$ include "lib/float64.wgsl"
 fn item_at(i: u32) -> Item {
-  let start = Item(params.start_low, params.start_high);
-  let step = Item(params.step_low, params.step_high);
-  return wide_add(start, wide_multiply(words_of(f64(i + params.first)), step));
+  let product = words_of_f64(f64(i + params.first) * f64_of(Item(params.step_low, params.step_high))) ^ Item(params.zero);
+  return words_of_f64(f64_of(Item(params.start_low, params.start_high)) + f64_of(product));
 }
 //$ elif sink.kind == "f"
 fn item_at(i: u32) -> Item {
@@ -33,12 +30,17 @@ fn item_at(i: u32) -> Item {
   return {{ "half(sum)" if sink.bytes == 2 else "bitcast<u32>(sum)" }};
 }
 //$ elif sink.bytes == 8
-alias Acc = vec2<u32>;
-//$ set acc, fixed_order = {"number": "u64"}, false
-//$ include "lib/wide.wgsl"
 fn item_at(i: u32) -> Item {
-  let product = wide_multiply(Item(i + params.first, 0u), Item(params.step_low, params.step_high));
-  return wide_add(Item(params.start_low, params.start_high), product);
+  // Modulo 2⁶⁴, from products of 16-bit halves.
+  let index = i + params.first;
+  let step = Item(params.step_low, params.step_high);
+  let low = (index & 0xffffu) * (step.x & 0xffffu);
+  let middle = (index >> 16u) * (step.x & 0xffffu) + (low >> 16u);  // at most (2¹⁶ − 1)² + 2¹⁶ − 1
+  let other = (index & 0xffffu) * (step.x >> 16u) + (middle & 0xffffu);
+  let high = (index >> 16u) * (step.x >> 16u) + (middle >> 16u) + (other >> 16u);
+  let product = Item(index * step.x, high + index * step.y);
+  let sum = params.start_low + product.x;
+  return Item(sum, params.start_high + product.y + select(0u, 1u, sum < product.x));
 }
 //$ else
 fn item_at(i: u32) -> Item {

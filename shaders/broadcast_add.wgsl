@@ -23,11 +23,11 @@ struct Params {
 //$ include "lib/cast.wgsl"
 //$ set name, source = "b", b
 //$ include "lib/cast.wgsl"
-//$ if sink.bytes == 8
-alias Acc = vec2<u32>;
-//$ set acc, fixed_order = {"number": "f64" if sink.kind == "f" else "u64"}, false
-//$ include "lib/wide.wgsl"
-fn sum(x: Item, y: Item) -> Item { return wide_add(x, y); }
+//$ if sink.kind == "f" and sink.bytes == 8
+//$ include "lib/float64.wgsl"
+fn sum(x: Item, y: Item) -> Item { return words_of_f64(f64_of(x) + f64_of(y)); }
+//$ elif sink.bytes == 8
+fn sum(x: Item, y: Item) -> Item { return add64(x, y); }
 //$ elif sink.kind == "f" and sink.bytes == 2
 //$ include "lib/half.wgsl"
 fn sum(x: Item, y: Item) -> Item { return half(unpack2x16float(x).x + unpack2x16float(y).x); }

@@ -17,13 +17,24 @@ struct Params {
 }
 {{ bindings }}
 //$ include "lib/operator.wgsl"
+//$ if acc.fields
+//$ set raw, raw_written = ["a", "b"], ["output"]
+//$ include "lib/accumulators.wgsl"
+//$ endif
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   let first = id.x * 4u;
   if (first >= params.n) { return; }
+//$ if acc.fields
+  store4_acc_output(first, combine4(load4_acc_a(first), load4_acc_b(first)));
+  for (var i = first; i < first + 4u; i++) {
+    store_acc_output(params.n + i, combine(load_acc_a(i), load_acc_b(i)));
+  }
+//$ else
   store4_output(first, lower4(combine4(lift4(load4_a(first)), lift4(load4_b(first)))));
   for (var i = first; i < first + 4u; i++) {
     store_output(params.n + i, lower(combine(lift(load_a(i)), lift(load_b(i)))));
   }
+//$ endif
 }

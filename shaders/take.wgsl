@@ -46,9 +46,13 @@ fn index_of(x: vec2<u32>) -> u32 {
 
 fn item_at(i: u32) -> Item {
   let at = i + params.first;
+//$ if flat
+  return load_input(index_of(cast_indices(load_indices(at))));
+//$ else
   let outer = at / params.inner;
   let index = index_of(cast_indices(load_indices(outer % params.count)));
   return load_input((outer / params.count * params.length + index) * params.inner + at % params.inner);
+//$ endif
 }
 
 //$ set own_quads = false

@@ -4,17 +4,29 @@
 struct Params {
   n: u32,  // items of the window
   blocks: u32,  // workgroups that have work
+//$ if acc is defined
+  identity_bits: u32,
+//$ for k in range(1, acc.words)
+  identity_bits_{{ k }}: u32,
+//$ endfor
+//$ endif
   a_offset: u32,
   b_offset: u32,
   output_offset: u32,
 }
 {{ bindings }}
 
+//$ if acc is defined
+//$ include "lib/operator.wgsl"
+fn f(i: u32) -> {{ "vec2<u32>" if acc.words == 2 else "u32" }} { return lower(combine(lift(load_a(i)), lift(load_b(i)))); }
+fn f4(i: u32) -> SourceQuad { return lower4(combine4(lift4(load4_a(i)), lift4(load4_b(i)))); }
+//$ else
 alias T = {{ datatype }};
 
 fn f(i: u32) -> u32 { return bitcast<u32>(bitcast<T>(load_a(i)) + bitcast<T>(load_b(i))); }
 fn f4(i: u32) -> vec4<u32> {
   return bitcast<vec4<u32>>(bitcast<vec4<T>>(load4_a(i)) + bitcast<vec4<T>>(load4_b(i)));
 }
+//$ endif
 
 //$ include "lib/elementwise.wgsl"

@@ -22,6 +22,7 @@ from .fork_guard import inherited
 __all__ = [
     "DeviceEnd",
     "DeviceState",
+    "Mapped",
     "Recorder",
     "before_queue_use",
     "check_queue_use",
@@ -34,6 +35,14 @@ _SUBMISSIONS_KEPT = 8
 _LOOK_AGAIN_S = 0.0002
 
 
+class Mapped(Protocol):
+    """Holds a buffer mapped for a while."""
+
+    def wait(self) -> None:
+        """Return when it is unmapped."""
+        ...
+
+
 class DeviceEnd:
     """Replaces the method `destroy` of one device and records the call, without keeping the device alive.
 
@@ -43,14 +52,17 @@ class DeviceEnd:
     Attributes
     ----------
     lock : threading.RLock
-        While it is held, no thread destroys the device through Python.
+        While it is held, no thread destroys the device through Python, and none submits.
+    mapped : list of Mapped
+        What holds buffers of Arrays mapped. Added with the lock held; whoever submits or destroys calls `wait_unmapped`
+        first.
     reached : bool
         Whether the device was destroyed.
     afterwards : list of callable
         Called when the device has been destroyed.
     """
 
-    __slots__ = ("_device", "_kept_for", "_memory", "_users", "afterwards", "lock", "reached")
+    __slots__ = ("_device", "_kept_for", "_memory", "_users", "afterwards", "lock", "mapped", "reached")
 
     def __init__(self, device: wgpu.GPUDevice):
         self._device = weakref.ref(device)
@@ -58,6 +70,7 @@ class DeviceEnd:
         self._users = 0  # threads that touch mapped memory of the device
         self._kept_for: weakref.WeakSet[Any] = weakref.WeakSet()
         self.lock: threading.RLock = threading.RLock()
+        self.mapped: list[Mapped] = []
         self.reached: bool = False
         self.afterwards: list[Callable[[], object]] = []
 
@@ -77,6 +90,14 @@ class DeviceEnd:
             with self._memory:
                 self._users -= 1
 
+    def wait_unmapped(self) -> None:
+        """Return when no buffer of an Array is mapped; the lock is held, so that none is mapped from now on.
+
+        wgpu-native ends the process when a mapped buffer is submitted, and frees the memory of one that is destroyed.
+        """
+        for one in tuple(self.mapped):
+            one.wait()
+
     def keep_for(self, holder: object) -> None:
         """Let `destroy` leave the memory as it is while `holder` is alive: a caller may touch it.
 
@@ -94,6 +115,7 @@ class DeviceEnd:
             with self.lock:
                 with self._memory:
                     self.reached = True
+                self.wait_unmapped()
                 while self._users:  # asked for, since an interrupt of threading.Condition may leave its lock held
                     time.sleep(_LOOK_AGAIN_S)
                 if not self._kept_for:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import settings
 from ..errors import DeviceTimeoutError
-from .device_state import state_of
+from .device_state import DeviceState, state_of
 
 __all__ = ["note_submission", "set_timeout_s", "timed_out", "timeout_s", "wait_until_idle"]
 
@@ -32,9 +32,9 @@ def set_timeout_s(device: Any, seconds: float | None) -> None:
     state.timeout_is_fixed = True
 
 
-def note_submission(device: Any, what: str) -> None:
+def note_submission(state: DeviceState, what: str) -> None:
     """Keep the name of a submission, for the message of a timeout."""
-    state_of(device).submissions.append(what)
+    state.submissions.append(what)
 
 
 def timed_out(device: Any, limit_s: float) -> DeviceTimeoutError:

@@ -206,13 +206,16 @@ def submit_by(device: wgpu.GPUDevice, call: Callable[[], Any], what: str, *, is_
     state = state_of(device)
     if state.recorders:
         check_queue_use(device, what)
-    note_submission(device, what)
+    note_submission(state, what)
     if not is_transfer:
-        note_work(device)
-    with state.end.lock:
+        state.activity.submitted(perf_counter_ns(), lambda: _polled(device))
+    end = state.end
+    with end.lock:
         if state.pending:  # asked for in here: another thread may be about to submit them
             submit_pending(device)
-        if state.end.reached:  # wgpu would end the process
+        if end.mapped:
+            end.wait_unmapped()
+        if end.reached:  # wgpu would end the process
             check_not_lost(device, what)
         call()
 
@@ -372,12 +375,18 @@ class _NotingDestroy:
             self._flag[0] = True
             return
         device = device_of(buffer)
-        try:
-            if device is not None:  # calls of a batch that use it were made before, and find it as it is
-                submit_pending(device)
-        finally:
+        if device is None:
             self._flag[0] = True
             type(buffer).destroy(buffer)
+            return
+        end = state_of(device).end
+        with end.lock:  # nobody maps it meanwhile
+            try:
+                submit_pending(device)  # calls of a batch that use it were made before, and find it as it is
+            finally:
+                self._flag[0] = True
+                end.wait_unmapped()
+                type(buffer).destroy(buffer)
 
 
 def is_destroyed(buffer: wgpu.GPUBuffer) -> bool:
@@ -465,6 +474,8 @@ def guard_queue(device: wgpu.GPUDevice) -> None:
         end = state_of(of_device).end
         with end.lock:
             submit_pending(of_device)
+            if end.mapped:
+                end.wait_unmapped()
             if end.reached:
                 check_not_lost(of_device, "queue.submit()")
             note_work(of_device)

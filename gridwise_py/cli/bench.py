@@ -98,8 +98,9 @@ class _Bench(RawArguments):
 )  # fmt: skip
 @click.option(
     "--budget", type=Duration(), metavar="TIME",
-    help="Target time of the run, such as 60s or 10min: as many processes are measured as end in it. On a CPU adapter, "
-    "if n is not given, n is chosen to fit it.  [default: 60s for such a choice; else none]",
+    help="Target time of the run, such as 60s or 10min: as many processes are measured as end in it, each with the "
+    "cases whose interval is wider than ±0.7 % so far. On a CPU adapter, if n is not given, n is chosen to fit it.  "
+    "[default: 60s for such a choice; else none]",
 )  # fmt: skip
 @click.option("--budget-s", type=click.FloatRange(min=1), hidden=True, help="Deprecated: --budget.")
 @adapter_option
@@ -268,7 +269,8 @@ def _one_adapter(
     console.print(results_table(document, quiet=quiet))
     for text in shown.left_out_notes:
         console.print(Text(text, style="yellow"))
-    if not quiet and (reached := precision_line(document.levels, document.results)):
+    reached = precision_line(document.levels, document.results, fills_budget=request.fills_budget)
+    if reached and not quiet:
         console.print(Text(reached))
     if json_path is not None and unwritten is None:
         stamps = f", and its timestamps in {document.ticks_file}" if document.ticks_file else ""

@@ -62,7 +62,7 @@ def _learn(device: Any, adapter: str | None, form: str) -> None:
     from ..bench.report.console import make_console
     from ..bench.report.text_table import Column, TextTable
     from ..bench.sweep.repeatability import learn_repeatability
-    from ..display.quantities import format_time
+    from ..display.quantities import format_time, format_uncertainty
     from .progress import BenchProgress
 
     with BenchProgress(make_console(stderr=True)) as progress:
@@ -75,7 +75,7 @@ def _learn(device: Any, adapter: str | None, form: str) -> None:
     table = TextTable(columns, title)
     for spread in spreads:
         bound = "any" if spread.below_ns is None else format_time(spread.below_ns)
-        table.add_row(spread.mode, spread.series, bound, f"{100 * math.expm1(spread.log_std):.2g} %")
+        table.add_row(spread.mode, spread.series, bound, format_uncertainty(math.expm1(spread.log_std))[1:])
     table_console(120).print(table)
 
 

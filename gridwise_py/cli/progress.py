@@ -134,11 +134,11 @@ class BenchProgress(RunProgress):
             # Cases that would end later are left out.
             rest_s = max(self._schedule.budget_s - self._schedule.elapsed_s, 0.0)
             left_s, behind_s = min(left_s, rest_s), min(behind_s, rest_s)
-        if left_s >= behind_s:
+        if left_s >= behind_s and left_s > 0:
             words.append(f"about {format_duration(left_s)} left")
         else:
             words.append("longer than expected")
-            if self._to_come:
+            if self._to_come and behind_s > 0:  # past the budget, none of them is measured
                 words.append(f"about {format_duration(behind_s)} for the other cases")
         return ", ".join(words)
 

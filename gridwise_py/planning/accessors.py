@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["ELEMENT_BYTES", "Accessors", "Chooser", "Range", "Variable", "bindings", "declaration"]
+__all__ = ["ELEMENT_BYTES", "Accessors", "Chooser", "Range", "Variable", "bindings", "declaration", "quad_type"]
 
 #: Bytes of an element of a binding, by its WGSL type.
 ELEMENT_BYTES = {"u32": 4, "atomic<u32>": 4, "vec2<u32>": 8, "vec4<u32>": 16}
@@ -199,6 +199,11 @@ def _words(place: Variable | Chooser, item_bytes: int, count: int) -> list[str]:
     ]
 
 
+def quad_type(item_bytes: int) -> str:
+    """Return the type in which a kernel that reaches rows loads and stores four items."""
+    return {1: "u32", 2: "vec2<u32>", 4: "vec4<u32>", 8: "array<vec4<u32>, 2>"}[item_bytes]
+
+
 @dataclass(frozen=True)
 class Accessors:
     """The functions by which a kernel reaches one of its arguments.
@@ -325,7 +330,7 @@ class Accessors:
     @property
     def _quad(self) -> str:
         """The type of four items."""
-        return {1: "u32", 2: "vec2<u32>", 4: "vec4<u32>", 8: "array<vec4<u32>, 2>"}[self.item_bytes]
+        return quad_type(self.item_bytes)
 
     def _rows(self) -> Iterator[str]:
         """Functions for four items, and for the 16 bytes from an item on whose index is a multiple of a row's items."""
@@ -426,7 +431,7 @@ class Accessors:
             yield from (f"fn {head} {{", *rows, "}")
         elif size == 4:
             yield from (f"fn {head} {{", f"  store_row_{name}(i, items);", "}")
-        elif each == size:  # one element
+        elif each == size and place.element != "atomic<u32>":  # one element, which begins with item i
             yield from self._function(head, f"{place.write('k >> 2u', 'items')};")
         elif each > size:
             parts = ["items"] if size == 1 else ["items.x", "items.y"]

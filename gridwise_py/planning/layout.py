@@ -15,7 +15,7 @@ class Operand:
     Attributes
     ----------
     length : int
-        Number of items.
+        Number of items; of items that are several numbers, complex or of a `Struct`, the number of their words.
     buffer : str
         Name of the plan's buffer that holds it; other arguments may share the buffer.
     offset : int
@@ -26,7 +26,7 @@ class Operand:
     size_bytes : int
         Size of that binding.
     item_bytes : int
-        Size of an item, 2, 4 or 8.
+        Size of an item, 1, 2, 4 or 8; 4 where words are counted.
     begin_bytes : int
         Start of the binding in the plan's buffer.
     chunks : tuple of Operand

@@ -1,6 +1,7 @@
 """The primitives, one algorithm per file. The names imported here are public: ``gw.Scan`` and so on."""
 
-from . import array_methods as _array_methods  # noqa: F401  # gives Array its methods
+from ..runtime.array import OPERATIONS
+from .array_methods import METHODS
 from .base import Primitive
 from .copy import Copy
 from .custom_kernel import Kernel
@@ -27,3 +28,5 @@ __all__ = [
     "SortPairs",
     "VectorAdd",
 ]
+
+OPERATIONS.update(METHODS)  # what methods of Array run

@@ -1,7 +1,8 @@
-"""What methods of `Array` run: copies, casts, fills and gathers. `runtime` is below the primitives, and calls them here."""
+"""What methods of `Array` run: copies, casts, fills and gathers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -9,16 +10,15 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, DatatypeError, LengthError
-from ..runtime.array import OPERATIONS, Array, asarray, host_array
-from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from ..runtime.array import Array, asarray, host_array, new_array
+from ..runtime.context import context_of
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, Datatype, as_datatype
 from .convert import Convert
 from .fill import Fill
 from .one_shot import kept_primitive
 from .take import Take
 
-__all__ = ["converted", "fill", "taken", "value_words"]
-
-_WORDS_OF_ZERO = (0, 0)
+__all__ = ["METHODS", "converted", "fill", "taken", "value_words"]
 
 
 def value_words(value: Any, datatype: Datatype, what: str) -> tuple[int, int]:
@@ -41,9 +41,32 @@ def value_words(value: Any, datatype: Datatype, what: str) -> tuple[int, int]:
     return (low, high)
 
 
+def _words_of(array: Array) -> Array:
+    """Return the items of an Array, each of several numbers, as their words: a last dimension more."""
+    elements = array.datatype.elements
+    words = Array.on(
+        array.lease, DATATYPES["u32"], array.size * elements, array.device, array.offset_bytes // 4
+    )  # fmt: skip
+    return words.viewed_as((*array.shape, elements))
+
+
+def _items_of(words: Array, datatype: Datatype) -> Array:
+    """Return words, of which a last dimension makes up an item, as items."""
+    items = Array.on(words.lease, datatype, words.size // datatype.elements, words.device)
+    return items.viewed_as(words.shape[:-1])
+
+
 def converted(source: Array, datatype: Any, output: Array | None = None) -> Array:
     """Return the items of an Array as another datatype, or the same, in new memory or in `output`."""
-    wanted = as_datatype(datatype, STORAGE_DATATYPES)
+    wanted = as_datatype(datatype, ITEM_DATATYPES)
+    if source.datatype.is_several or wanted.is_several:
+        if source.datatype != wanted:
+            raise DatatypeError(
+                f"items of {source.datatype} are not converted to {wanted} on the GPU; convert them in numpy: "
+                f"gw.asarray(x.to_numpy().astype(np.{wanted.numpy_name}))"
+            )
+        copied = converted(_words_of(source), DATATYPES["u32"], None if output is None else _words_of(output))
+        return _items_of(copied, wanted) if output is None else output
     primitive = kept_primitive(Convert, source.device, source.datatype.name, wanted.name)
     # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
     return primitive.bind(input=source, output=output).execute().outputs["output"]
@@ -51,11 +74,29 @@ def converted(source: Array, datatype: Any, output: Array | None = None) -> Arra
 
 def fill(array: Array, value: Any, what: str = "fill()") -> Array:
     """Set all items of an Array; return it."""
+    if array.datatype.is_several:
+        return _fill_several(array, value, what)
     words = value_words(value, array.datatype, what)
     if array.size:
         primitive = kept_primitive(Fill, array.device, array.datatype.name)
-        # Zeros are cleared, which needs no kernel; −0 is no zero.
-        primitive.bind(output=array, value=words).execute()
+        arguments: dict[str, Any] = {"output": array, "value": words}
+        primitive.bind(**arguments).execute()
+    return array
+
+
+def _fill_several(array: Array, value: Any, what: str) -> Array:
+    """Set all items, each of several numbers: every item takes the same row of words."""
+    datatype = array.datatype
+    try:
+        item = np.empty(1, datatype.dtype)
+        item[0] = value
+    except (TypeError, ValueError) as error:
+        raise DatatypeError(f"{what}: the items are of {datatype}, which does not hold {value!r}: {error}") from error
+    if array.size:
+        row = asarray(item.view(np.uint32), array.device).viewed_as((1, datatype.elements))
+        first = fill(new_array(context_of(array.device), array.size, DATATYPES["u32"]), 0)
+        words = _words_of(array).viewed_as((array.size, datatype.elements))
+        taken(what, row, first, 0, None, words)
     return array
 
 
@@ -73,6 +114,9 @@ def taken(
     if not -viewed.ndim <= dimension < viewed.ndim:
         raise ArgumentError(f"{call}: axis {axis} is not in shape {source.shape}")
     dimension %= viewed.ndim
+    if source.datatype.is_several:
+        rows = taken(call, _words_of(viewed), indices, dimension, mode, None if output is None else _words_of(output))
+        return _items_of(rows, source.datatype) if output is None else output
     before, length, after = viewed.shape[:dimension], viewed.shape[dimension], viewed.shape[dimension + 1 :]
     chosen = _indices(call, indices, length, mode, source.device)
     if length == 0 and chosen.size:
@@ -114,4 +158,5 @@ def _copied(array: Array) -> Array:
     return converted(array, array.datatype)
 
 
-OPERATIONS.update(copy=_copied, convert=converted, fill=fill, take=taken)
+#: By their names in `runtime.array.OPERATIONS`.
+METHODS: dict[str, Callable[..., Array]] = {"copy": _copied, "convert": converted, "fill": fill, "take": taken}

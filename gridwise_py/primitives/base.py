@@ -143,8 +143,10 @@ class Primitive(ABC):
         if isinstance(lengths, Layout):
             return primitive.plan(lengths)
         datatypes = {name: primitive.signature.datatype(name) for name in lengths}
-        sizes = {name: datatype.itemsize_bytes for name, datatype in datatypes.items() if datatype is not None}
-        return primitive.plan(Layout.separate(sizes, **lengths))
+        known = {name: datatype for name, datatype in datatypes.items() if datatype is not None}
+        sizes = {name: datatype.element_bytes for name, datatype in known.items()}
+        counted = {name: n * (known[name].elements if name in known else 1) for name, n in lengths.items()}
+        return primitive.plan(Layout.separate(sizes, **counted))
 
     def _check_on_device(self) -> None:
         """Check what only the device can tell, before the first plan that is bound; constructors use no GPU."""
@@ -194,20 +196,23 @@ class Primitive(ABC):
         """Take a call through its stations: arguments, plan, binding. Nothing changes before all checks are done."""
         check_process()  # before any lock, which a thread may have held when the process was forked
         check_trials(trials)
-        device, last_call = self.device, self._last_call
-        last = None if last_call is None else last_call.parsed
-        assert self._context is not None, "a primitive with a device has its context"
-        if last_call is not None and last is not None and last_call.known is not None and last.has_key_of(arrays):
-            key, known = last.key, last_call.known
+        device, context, last_call = self.device, self._context, self._last_call
+        last, known = (None, None) if last_call is None else (last_call.parsed, last_call.known)
+        assert context is not None, "a primitive with a device has its context"
+        if known is not None and last is not None and last.has_key_of(arrays):
+            key = last.key
         else:
+            if last is not None:
+                arrays = last.with_given(arrays)
             key = call_key(self.signature, arrays)
             known = self._known_calls.get(key)
-        if known is not None and known.applies(arrays, last):
-            check_in_place(self.name, trials, known.in_place)
-            parsed = known.parsed(key, arrays, self._context)
-            bound_plan = known.bound(parsed.arrays, self._context)
-            blocking = self._launch_blocking
-            return BoundCall(self.name, self._context, parsed, bound_plan, launch_blocking=blocking, known=known)
+        if known is not None and known.applies(arrays):
+            name = self.name
+            if trials > 1:
+                check_in_place(name, trials, known.in_place)
+            parsed = known.parsed(key, arrays, context, device)
+            bound_plan = known.bound(parsed.arrays, context.executor)
+            return BoundCall(name, context, parsed, bound_plan, launch_blocking=self._launch_blocking, known=known)
         parsed = parse(self.signature, arrays, last, device, self.capabilities)
         check_in_place(self.name, trials, parsed.in_place)
         plan = self._plan_cached(parsed.layout, parsed.values)
@@ -215,12 +220,12 @@ class Primitive(ABC):
             for name in self.signature.outputs:
                 check_usable(parsed.arrays[name], "COPY_DST", self.name)
         names = {spec.name for spec in plan.buffers if spec.role == "argument"}
-        bound_plan = self._context.executor.bind(plan, {k: v for k, v in parsed.ranges.items() if k in names})
+        bound_plan = context.executor.bind(plan, {k: v for k, v in parsed.ranges.items() if k in names})
         # With the executor's own one of several equal plans, which is found by its identity.
-        known = KnownCall.of(self.signature, arrays, parsed, bound_plan.plan, self._context.memory)
+        known = KnownCall.of(self.signature, arrays, parsed, bound_plan.plan, context.memory)
         if known is not None:
             self._remember(key, known)
-        return BoundCall(self.name, self._context, parsed, bound_plan, launch_blocking=self._launch_blocking)
+        return BoundCall(self.name, context, parsed, bound_plan, launch_blocking=self._launch_blocking, known=known)
 
     def _remember(self, key: Any, known: KnownCall) -> None:
         with self._plans_lock:

@@ -30,7 +30,7 @@ def broadcast_shapes(call: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple
     padded = [(1,) * (rank - len(shape)) + shape for shape in (a, b)]
     if any(m != n and 1 not in (m, n) for m, n in zip(*padded, strict=True)):
         raise LengthError(
-            f"{call}: operands could not be broadcast together with shapes {a} and {b}: from the last dimension on, "
+            f"{call}: operands could not be broadcast together with shapes {a} {b}: from the last dimension on, "
             f"lengths must be equal, or one of them 1; slice or reshape one of the two"
         )
     return tuple(n if m == 1 else m for m, n in zip(*padded, strict=True))

@@ -20,7 +20,7 @@ from ..planning.shaders import sha256
 from ..planning.signature import Argument, Signature
 from ..runtime.pipelines import Pipeline
 from ..types.capabilities import Capabilities
-from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ..types.options import integer
 from .base import Primitive
 
@@ -149,7 +149,7 @@ class Kernel(Primitive):
         if unknown:
             raise ArgumentError(f"datatypes of unknown bindings {sorted(unknown)}; there are {list(storage)}")
         for name, value in (datatypes or {}).items():
-            self._datatypes[name] = None if value is None else as_datatype(value, STORAGE_DATATYPES)
+            self._datatypes[name] = None if value is None else as_datatype(value, ITEM_DATATYPES)
         self.arguments = tuple(
             Argument(
                 name,

@@ -15,7 +15,7 @@ from ..planning.windows import windows_of
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
-from ..types.datatype import ComputeDatatypeLike, Datatype, as_datatype
+from ..types.datatype import Datatype, ItemDatatypeLike, as_datatype
 from .base import Primitive
 
 __all__ = ["Elementwise", "elementwise_arguments"]
@@ -51,6 +51,8 @@ class Elementwise(Primitive):
     flops_per_item: ClassVar[int] = 0
     #: Whether the shader's text is this library's own, so that it may run without the checks of a compiler.
     _trusted: bool = True
+    #: wgpu features that the shader needs.
+    _features: tuple[str, ...] = ()
     # An H200 knows the pages of 8 GiB at a time, which other buffers share. Above that, four regions in turns take a
     # tenth less time than one; below, 0.4 % more (docs/performance.md, pages).
     _pages_known_bytes: ClassVar[int] = 15 << 29
@@ -60,19 +62,27 @@ class Elementwise(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ComputeDatatypeLike = "u32",
+        datatype: ItemDatatypeLike = "u32",
         *,
         tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype)
+        self.datatype: Datatype = as_datatype(datatype, self.datatypes)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
 
     def _template_values(self) -> dict[str, Any]:
         """Return what the shader's template needs to know, besides the shape."""
         return {"datatype": self.datatype.wgsl}
+
+    def _params(self) -> dict[str, int]:
+        """Return the further fields of the parameters."""
+        return {}
+
+    def _units(self) -> dict[str, int] | None:
+        """Return how many consecutive bytes of each argument an invocation reads or writes, where not 4 items of 4."""
+        return None
 
     def _regions(self, layout: Layout) -> int:
         """Return the number of regions that take turns."""
@@ -96,12 +106,14 @@ class Elementwise(Primitive):
                     f"{self.shader}.wgsl",
                     reads={name: window.operands[name] for name in inputs},
                     writes={"output": window.operands["output"]},
-                    params={"n": window.length, "blocks": blocks},
+                    params={"n": window.length, "blocks": blocks, **self._params()},
                     workgroups=blocks,
                     constants={"WORKGROUP_SIZE": each.workgroup_size},
                     context={**self._template_values(), "vecs": each.vecs, "regions": regions},
                     trusted=self._trusted,
+                    features=self._features,
                     sibling=each != shape,
+                    units=self._units(),
                 )
         item_bytes = self.datatype.itemsize_bytes
         return builder.build(

@@ -13,23 +13,19 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, OverlapError
-from ..runtime.array import asarray, check_numpy_out, host_array
+from ..runtime.array import asarray, check_numpy_out, host_array, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
 from ..runtime.device import default_device
-from ..types.datatype import Datatype, as_datatype
+from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
 from .base import Primitive
+from .elementwise import Elementwise
+from .operator import OperatorPrimitive, check_conversion
 
 __all__ = [
-    "REMEDIES",
-    "CheckedCall",
-    "HostItems",
-    "argument_array",
-    "argument_datatype",
-    "checked",
-    "kept_primitive",
-    "one_shot",
-]
+    "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "check_gpu_out",
+    "checked", "device_of", "kept_primitive", "one_shot", "without_doubles",
+]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
 
@@ -52,7 +48,7 @@ REMEDIES = {
     "axis": _ONE_DIMENSION + _ROWS,
     "axes": _ONE_DIMENSION + _ROWS,
     "keepdims": _ONE_DIMENSION + "; leave it out",
-    "dtype": "results are in the datatype of {x}; convert it first, for example with {x}.astype(np.float32)",
+    "dtype": "the result is in the datatype of {x}; convert it first, for example with {x}.astype(np.float32)",
     "initial": "combine it with the result",
     "where": "choose the items first: {x}[mask]",
     "kind": _STABLE,
@@ -61,7 +57,8 @@ REMEDIES = {
 }
 
 
-def _device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDevice:
+def device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDevice:
+    """Return the one device of the arguments, or the default one; raise BufferUsageError if there are several."""
     devices = {id(v.device): v.device for v in values if isinstance(v, Items)}
     if device is not None:
         devices[id(device)] = device
@@ -180,6 +177,55 @@ class CheckedCall:
         return out
 
 
+@dataclass(frozen=True)
+class Results:
+    """The datatype that a caller of a reduction or a scan gets.
+
+    Attributes
+    ----------
+    asked : object
+        What the caller gave as ``dtype=``, or None.
+    widens : bool
+        Whether integers and bools become numbers of 64 bits, as in numpy's sums.
+    """
+
+    asked: Any = None
+    widens: bool = False
+
+    def datatype(self, items: Datatype, out: Any) -> Datatype:
+        """Return it, for items of a datatype and what the caller gave as ``out=``."""
+        if self.asked is not None:
+            return as_datatype(self.asked, ITEM_DATATYPES)
+        dtype = getattr(out, "dtype", None)
+        if isinstance(dtype, np.dtype) and np.can_cast(items.dtype, dtype, "same_kind"):
+            known = next((each for each in STORAGE_DATATYPES.values() if each.dtype == dtype), None)
+            if known is not None:
+                return known
+        if self.widens and items.dtype.kind in "biu":
+            return STORAGE_DATATYPES["u64" if items.dtype.kind == "u" else "i64"]
+        return items
+
+
+def without_doubles(value: Any, items: Any, device: wgpu.GPUDevice) -> Any:
+    """Return Python's floats in float32 where the device does not compute with float64."""
+    if is_python(value) and items.dtype == np.float64 and not context_of(device).has_float64:
+        return items.astype(np.float32)
+    return items
+
+
+def _combinable(items: Any, datatype: Datatype, result: Datatype) -> tuple[Any, Datatype]:
+    """Return items that a kernel combines as `result`, and their datatype: converted before where it does not do so."""
+    try:
+        check_conversion(datatype, result)
+    except DatatypeError:
+        # numpy would drop imaginary parts, or every field but one.
+        if isinstance(items, ChunkedArray) or datatype.is_several or isinstance(result, Struct):
+            raise
+        with np.errstate(all="ignore"):
+            return items.astype(result.dtype), result
+    return items, datatype
+
+
 def checked(
     call: str,
     cls: type[Primitive],
@@ -188,7 +234,9 @@ def checked(
     inputs: dict[str, Any],
     out: Any = None,
     *,
+    results: Results | None = None,
     flatten: bool = False,
+    any_shape: bool = False,
     out_shape: tuple[int, ...] | None = None,
     out_dtype: np.dtype | None = None,
     **options: Any,
@@ -205,8 +253,12 @@ def checked(
     inputs : dict from str to object
     out : object
         What the caller gave, or None; a tuple where there are several outputs.
+    results : Results, optional
+        Of a primitive that combines items, and gives results of another datatype than theirs.
     flatten : bool
         Whether inputs of other than one dimension are taken as all their items in C order.
+    any_shape : bool
+        Whether the primitive takes inputs of several dimensions.
     out_shape, out_dtype : optional
         Of results in numpy, where they are not those of the primitive's output.
     """
@@ -216,13 +268,20 @@ def checked(
         given[name] = value if isinstance(value, Items) else argument_array(call, shown, value)
         if flatten:
             given[name] = given[name].ravel()
-        else:
+        elif not (any_shape and given[name].ndim):
             _check_dimension(call, shown, given[name], inputs)
     first = next(iter(inputs))
     shown = "x" if first == "input" else first
     datatype = argument_datatype(call, shown, inputs[first], given[first].dtype, cls.datatypes)
-    device = _device_of(*inputs.values(), device=device)
-    primitive = kept_primitive(cls, device, datatype.name, *key, **options)
+    device = device_of(*inputs.values(), device=device)
+    if issubclass(cls, (OperatorPrimitive, Elementwise)):
+        given = {name: without_doubles(inputs[name], items, device) for name, items in given.items()}
+        datatype = as_datatype(given[first].dtype.newbyteorder("="), cls.datatypes)
+    if results is not None:
+        result = results.datatype(datatype, out)
+        given[first], datatype = _combinable(given[first], datatype, result)
+        options["result_dtype"] = result
+    primitive = kept_primitive(cls, device, datatype, *key, **options)
     signature = primitive.signature
     for name, items in given.items():
         wanted = signature.datatype(name)
@@ -232,6 +291,8 @@ def checked(
                 f"convert one of the two, for example with np.asarray({name}, dtype=np.{wanted.numpy_name}) where that "
                 f"loses nothing"
             )
+    if any_shape and on_several_dimensions(given):
+        out_shape = next(iter(given.values())).shape
     lengths = {name: int(items.size) for name, items in given.items()}
     signature.check_lengths(lengths)
     on_gpu = any(isinstance(value, Items) for value in inputs.values())
@@ -242,13 +303,18 @@ def checked(
         assert wanted is not None, "and a datatype"
         shape = (length,) if out_shape is None else out_shape
         if on_gpu:
-            _check_gpu_out(call, value, shape, wanted, device)
+            check_gpu_out(call, value, shape, wanted, device)
         else:
             dtype = wanted.dtype if out_dtype is None else out_dtype
             check_numpy_out(value, shape, dtype, "the result", call)
     if not on_gpu and len(outs) > 1 and np.may_share_memory(*outs.values()):
         raise OverlapError(f"{call}: the arrays of out= share memory; give separate ones")
     return CheckedCall(primitive, given, outs, on_gpu)
+
+
+def on_several_dimensions(given: Mapping[str, Any]) -> bool:
+    """Whether an input has other than one dimension."""
+    return any(items.ndim != 1 for items in given.values())
 
 
 def one_shot(
@@ -276,9 +342,10 @@ def _named_outs(call: str, names: Sequence[str], out: Any) -> dict[str, Any]:
     return dict(zip(names, outs, strict=True))
 
 
-def _check_gpu_out(call: str, out: Any, shape: tuple[int, ...], datatype: Datatype, device: wgpu.GPUDevice) -> None:
+def check_gpu_out(call: str, out: Any, shape: tuple[int, ...], datatype: Datatype, device: wgpu.GPUDevice) -> None:
     """Raise unless an array on the GPU takes exactly the result; a result of shape () fits into any one item."""
-    make = f"give gw.empty({shape[0] if len(shape) == 1 else shape}, '{datatype.name}', device)"
+    name = f"np.{datatype.numpy_name}" if datatype.dtype.names else repr(datatype.name)
+    make = f"give gw.empty({shape[0] if len(shape) == 1 else shape}, {name}, device)"
     if not isinstance(out, Items):
         raise ArgumentError(
             f"{call}: out is {type(out).__name__}, but the result stays on the GPU, as an input is there; {make}, or "

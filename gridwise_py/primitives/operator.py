@@ -18,11 +18,11 @@ from ..runtime.operator_check import check_operator
 from ..tuning.options import ReduceTuning, ScanTuning
 from ..tuning.shapes import Shape, Shapes, fixed_shapes, shapes_for, suited
 from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, SubgroupMode, SubgroupsLike
-from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOp, as_binop, memory_context, operator_context
 from .base import Primitive
 
-__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of"]
+__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of", "check_conversion", "check_float64"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class OperatorPrimitive(Primitive):
     """
 
     _faults: ClassVar[Faults] = HEALTHY
-    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+    datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
     #: Whether there is a result for each item.
     _writes_all: ClassVar[bool] = False
 
@@ -89,15 +89,15 @@ class OperatorPrimitive(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype, STORAGE_DATATYPES)
+        self.datatype: Datatype = as_datatype(datatype, ITEM_DATATYPES)
         self.op: BinOp = as_binop(op)
         asked = self.datatype if result_dtype is None else result_dtype
         #: The datatype of the results, in which items are combined.
-        self.result_datatype: Datatype = as_datatype(asked, STORAGE_DATATYPES)
+        self.result_datatype: Datatype = as_datatype(asked, ITEM_DATATYPES)
         check_conversion(self.datatype, self.result_datatype)
         self._accumulator = self.op.accumulator(self.result_datatype)
         check_operator(self.op, self.result_datatype, None)
-        self._rounds = self.result_datatype.dtype.kind == "f" and self._accumulator.key is None
+        self._rounds = self.result_datatype.rounds and self._accumulator.key is None
         # Minima and maxima of doubles compare bits, but other numbers have to become doubles first.
         doubles = self.result_datatype.name == "f64" and (self._rounds or self.datatype.name != "f64")
         self._features = FEATURES_OF_FLOAT64 if doubles else ()
@@ -128,13 +128,8 @@ class OperatorPrimitive(Primitive):
             operator_context(self.op, self.result_datatype, self.mode)
 
     def _check_features(self) -> None:
-        missing = [name for name in self._features if name not in self.capabilities.features]
-        if missing:
-            raise DatatypeError(
-                f"{self.op.name} of {self.result_datatype} needs the features {' and '.join(map(repr, missing))}, "
-                f"which the device of {self.capabilities.adapter!r} was not made with; request_device() asks for them "
-                f"where the adapter has them; otherwise compute in float32: compensated=True keeps sums accurate"
-            )
+        if self._features:
+            check_float64(self.op.name, self.capabilities)
 
     def _features_of(self, flags: int) -> tuple[str, ...]:
         """Return those of a kernel: one that compares accumulators has no doubles."""
@@ -157,13 +152,17 @@ class OperatorPrimitive(Primitive):
         context = operator_context(self.op, self.result_datatype, self.mode, source=memory_context(self.datatype))
         return bool(context["local"])
 
+    def _items_in(self, operand: Operand) -> int:
+        """Return how many items an argument has: layouts count the words of items that are several numbers."""
+        return operand.length // self.datatype.elements
+
     def _quads_of(self, flags: int) -> int:
         """Those of a kernel: one where it reads accumulators."""
         return 1 if flags & RAW_INPUT else self._quads
 
     def _units(self, flags: int) -> dict[str, int] | None:
         """Return how many consecutive bytes of each argument an invocation of a kernel reads or writes."""
-        if self._is_plain:
+        if self._is_plain or self.datatype.is_several:
             return None
         words = 4 * self._accumulator.words
         read = words if flags & RAW_INPUT else self.datatype.itemsize_bytes
@@ -174,7 +173,8 @@ class OperatorPrimitive(Primitive):
     @property
     def _is_plain(self) -> bool:
         """Whether items and results are of one datatype of 4 bytes, whose texts convert nothing."""
-        return self.datatype == self.result_datatype and self.datatype.itemsize_bytes == 4
+        alike = self.datatype == self.result_datatype
+        return alike and self.datatype.itemsize_bytes == 4 and not self.datatype.is_several
 
     @property
     def deterministic(self) -> bool:
@@ -251,7 +251,7 @@ class OperatorPrimitive(Primitive):
             reads=reads,
             writes=writes,
             params={
-                "n": input.length if items is None else items,
+                "n": self._items_in(input) if items is None else items,
                 **params,
                 "flags": flags,
                 **self._accumulator.params,
@@ -283,7 +283,7 @@ class OperatorPrimitive(Primitive):
 
         `items` is the number of items where the operand counts words.
         """
-        tiles, per_block, blocks = split if split is not None else block_split(input.length, shape)
+        tiles, per_block, blocks = split if split is not None else block_split(self._items_in(input), shape)
         self._add(
             builder, label, shader, shape, input=input, output=output,
             params={"tiles": tiles, "tiles_per_block": per_block, "blocks": blocks},
@@ -306,19 +306,33 @@ class OperatorPrimitive(Primitive):
         In a fixed order, blocks depend on the piece of the arguments, and a window has whole blocks only. So the size
         of a binding changes no bit. Otherwise each window has as many blocks as suit the device.
         """
-        fixed = self._fixed_order is not None
+        fixed, elements = self._fixed_order is not None, self.datatype.elements
         found: list[BlockWindow] = []
 
-        def per_block(items: int) -> int:
-            return block_split(items, shape)[1] if fixed else 1
+        def per_block(length: int) -> int:
+            return block_split(length // elements, shape)[1] if fixed else 1
 
-        for window in windows_of(layout, names, self.capabilities, lambda items: per_block(items) * shape.tile_items):
-            split = block_split(window.length, shape)
+        def multiple(length: int) -> int:
+            return per_block(length) * shape.tile_items * elements
+
+        for window in windows_of(layout, names, self.capabilities, multiple):
+            split = block_split(window.length // elements, shape)
             if fixed:
                 tiles, each = split[0], per_block(window.piece_length)
                 split = tiles, each, -(-tiles // each)
             found.append(BlockWindow(window, split, blocks_of(found)))
         return found
+
+
+def check_float64(what: str, capabilities: Capabilities) -> None:
+    """Raise DatatypeError where a device does not compute with float64."""
+    missing = [name for name in FEATURES_OF_FLOAT64 if name not in capabilities.features]
+    if missing:
+        raise DatatypeError(
+            f"{what} of f64 needs the features {' and '.join(map(repr, missing))}, which the device of "
+            f"{capabilities.adapter!r} was not made with; request_device() asks for them where the adapter has them; "
+            f"otherwise compute in float32, x.astype(np.float32): compensated=True keeps sums accurate"
+        )
 
 
 def check_conversion(items: Datatype, results: Datatype) -> None:
@@ -330,7 +344,11 @@ def check_conversion(items: Datatype, results: Datatype) -> None:
         Floats are not combined as integers, and numbers of 64 bits as no floats but f64.
     """
     source, sink = items.dtype.kind, results.dtype.kind
-    if source == "f" and sink != "f":
+    if items.is_several or results.is_several:
+        if items == results:
+            return
+        why = "since items that are several numbers are combined as what they are"
+    elif source == "f" and sink != "f":
         why = "which has no fractions"
     elif sink == "f" and items.itemsize_bytes == 8 and results.itemsize_bytes < 8:
         why = "which would round every item"

@@ -18,7 +18,7 @@ from ..planning.signature import Argument
 from ..tuning.options import ReduceTuning
 from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
-from ..types.datatype import ItemDatatypeLike
+from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .registry import register
@@ -125,11 +125,21 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
         self._shapes = self._shapes_for("reduce", self.tuning)
 
+    def with_datatypes(self, items: Datatype, results: Datatype) -> Reduce:
+        """Return a reduction with the same options for items and results of other datatypes; itself for its own."""
+        if (items, results) == (self.datatype, self.result_datatype):
+            return self
+        return type(self)(
+            self._device, items, self.op, result_dtype=results,
+            deterministic=self._fixed_order is not None and not self.compensated, compensated=self.compensated,
+            tuning=self.tuning, capabilities=self.capabilities,
+        )  # fmt: skip
+
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: at most two dispatches; with several windows one each and one more."""
         item_bytes, result_bytes = self.datatype.itemsize_bytes, self.result_datatype.itemsize_bytes
         builder = PlanBuilder("reduce", layout, self.capabilities)
-        n = layout["input"].length
+        n = self._items_in(layout["input"])
         shape = self._shapes.at(n)
         windows = self._block_windows(layout, ["input"], shape)
         blocks = blocks_of(windows)
@@ -173,7 +183,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             only.window.operands["input"],
             self._state.add_to(builder, only.blocks, words=self._accumulator.words),
         )
-        for each in (shape, *self._shapes.others(operand.length)):
+        for each in (shape, *self._shapes.others(self._items_in(operand))):
             self._add_blocks(
                 builder, "reduce", "reduce.wgsl", each, input=operand, output=layout["output"],
                 tickets=False, sibling=each != shape, **state,
@@ -209,6 +219,11 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             return np.array([self.op.empty_result(self.result_datatype)], dtype=dtype)
         with np.errstate(over="ignore"):
             return np.array([fold(self.op, input.astype(dtype))]).astype(dtype)
+
+
+def wider(dtype: np.dtype) -> np.dtype:
+    """Return the dtype in which numpy adds or multiplies floats for a reference; that of other items is as it is."""
+    return np.dtype({"f": np.float64, "c": np.complex128}.get(dtype.kind, dtype))
 
 
 def fold(op: BinOp, items: np.ndarray) -> Any:

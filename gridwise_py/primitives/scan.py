@@ -24,9 +24,10 @@ from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
 from ..tuning.options import ScanTuning
 from ..tuning.shapes import Shape, look_back_tiles
 from ..types.capabilities import Capabilities
-from ..types.datatype import ItemDatatypeLike
+from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOp, BinOpLike
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
+from .reduce import wider
 from .registry import register
 from .typed import InputOutput
 
@@ -180,10 +181,13 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     @cached_property
     def inclusive(self) -> Scan:
         """The inclusive scan with the same options: itself, if it is one."""
-        if self.kind == "inclusive":
-            return self
+        return self if self.kind == "inclusive" else self.inclusive_of(self.datatype, self.result_datatype)
+
+    def inclusive_of(self, items: Datatype, results: Datatype) -> Scan:
+        """Return an inclusive scan with the same options for items and results of these datatypes."""
         return type(self)(
-            self._device, self.datatype, self.op, strategy=self._requested if self._fixed_order is None else None,
+            self._device, items, self.op, result_dtype=results,
+            strategy=self._requested if self._fixed_order is None else None,
             deterministic=self._fixed_order is not None, compensated=self.compensated, tuning=self.tuning,
             capabilities=self.capabilities,
         )  # fmt: skip
@@ -208,7 +212,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back); more in windows."""
         operand = layout["input"]
-        n, item_bytes = operand.length, self.datatype.itemsize_bytes
+        n, item_bytes = self._items_in(operand), self.datatype.itemsize_bytes
         result_bytes = self.result_datatype.itemsize_bytes
         builder = PlanBuilder("scan", layout, self.capabilities)
         strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
@@ -226,13 +230,14 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         return builder.build(Work(n, n * item_bytes, n * result_bytes, max(0, n - 1)), parameters)
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        shape = self._blocks_shapes.at(layout["input"].length)
+        n = self._items_in(layout["input"])
+        shape = self._blocks_shapes.at(n)
         windows = self._block_windows(layout, ["input", "output"], shape)
         blocks = blocks_of(windows)
         words = self._accumulator.words
         carries, totals = builder.scratch("carries", words * blocks), builder.scratch("totals", words * blocks)
         no_carries = builder.scratch("no_carries", words)
-        for each in (shape, *self._blocks_shapes.others(layout["input"].length)):
+        for each in (shape, *self._blocks_shapes.others(n)):
             sibling = each != shape
             # A single block needs no totals, but longer inputs do.
             for part in windows[:1] if sibling else windows:
@@ -283,15 +288,16 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         }
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        n = layout["input"].length
+        n = self._items_in(layout["input"])
         shape = self._lookback_shapes.at(n)
         if layout["input"].overlaps(layout["output"]):
             raise OverlapError(
                 "scan: strategy='lookback' cannot work in place, since a stalled tile is read again; leave out "
                 "strategy=, or give a separate output"
             )
-        windows = windows_of(layout, ["input", "output"], self.capabilities, shape.tile_items)
-        tiles = [-(-window.length // shape.tile_items) for window in windows]
+        tile_length = shape.tile_items * self.datatype.elements
+        windows = windows_of(layout, ["input", "output"], self.capabilities, tile_length)
+        tiles = [-(-window.length // tile_length) for window in windows]
         tickets = self._takes_tickets()
         if self.capabilities.is_cpu and not tickets and max(tiles) > _MAX_TILES_WITHOUT_TICKETS_ON_CPU:
             raise ArgumentError(
@@ -343,7 +349,7 @@ def prefixes(op: BinOp, items: np.ndarray) -> np.ndarray:
     """Return the inclusive scan of `items`, by the operator's numpy twin."""
     with np.errstate(all="ignore"):
         if isinstance(op.numpy, np.ufunc):
-            wide = np.float64 if items.dtype.kind == "f" and op.numpy in (np.add, np.multiply) else items.dtype
+            wide = wider(items.dtype) if op.numpy in (np.add, np.multiply) else items.dtype
             return op.numpy.accumulate(items, dtype=wide).astype(items.dtype)
         # Hillis and Steele: keeps the order and needs few calls.
         result, distance = items.copy(), 1

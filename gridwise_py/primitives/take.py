@@ -64,7 +64,8 @@ class Take(ItemsKernel):
         super().__init__(device, datatype, capabilities=capabilities)
 
     def _context_values(self) -> dict[str, Any]:
-        return {"source": described(self.index_datatype), "clip": self._clip}
+        flat = self.outer == self.inner == 1  # no divisions then
+        return {"source": described(self.index_datatype), "clip": self._clip, "flat": flat}
 
     def _params(self, window: Window, values: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
         return {"first": window.first, "length": self.length, "count": self.count, "inner": self.inner}

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
+import wgpu
 
+from ..planning.accessors import quad_type
+from ..tuning.options import ElementwiseTuning
+from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities
+from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike
+from ..types.operators import Add, memory_context, operator_context
 from .elementwise import Elementwise, elementwise_arguments
+from .operator import check_float64
 from .registry import register
 from .typed import TwoInputs
 
@@ -15,12 +23,13 @@ __all__ = ["VectorAdd"]
 
 @register("vector_add")
 class VectorAdd(TwoInputs, Elementwise):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
-    """Add two vectors: ``output = a + b``; integers wrap.
+    """Add two vectors: ``output = a + b``; integers wrap, and bools are combined by or, as in numpy.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
     datatype : Datatype, str or numpy dtype, default "u32"
+        Any that an Array holds; f64 needs the device's features ``shader-f64`` and ``shader-int64``.
     tuning : ElementwiseTuning, optional
         Shape of the kernel; affects only the speed. By default the library's, or the one from ``gridwise tune``.
     capabilities : Capabilities, optional
@@ -42,6 +51,35 @@ class VectorAdd(TwoInputs, Elementwise):  # pyright: ignore[reportIncompatibleMe
     shader: ClassVar[str] = "vector_add"
     flops_per_item: ClassVar[int] = 1
     arguments = elementwise_arguments("a", "b")
+    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        datatype: ItemDatatypeLike = "u32",
+        *,
+        tuning: ElementwiseTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, datatype, tuning=tuning, capabilities=capabilities)
+        if self.datatype.name == "f64":
+            check_float64("add", self.capabilities)
+            self._features = FEATURES_OF_FLOAT64
+        self._combines = self.datatype.itemsize_bytes != 4  # with the texts of a reduction
+
+    def _template_values(self) -> dict[str, Any]:
+        if not self._combines:
+            return super()._template_values()
+        memory, mode = memory_context(self.datatype), self.capabilities.subgroup_mode(False)
+        quad = {"quad": quad_type(self.datatype.itemsize_bytes)}
+        return operator_context(Add, self.datatype, mode, source=memory, sink=memory) | quad
+
+    def _params(self) -> dict[str, int]:
+        return Add.accumulator(self.datatype).params if self._combines else {}
+
+    def _units(self) -> dict[str, int] | None:
+        unit_bytes = 4 * self.datatype.itemsize_bytes
+        return dict.fromkeys(("a", "b", "output"), unit_bytes) if self._combines else None
 
     @staticmethod
     def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from ..planning.plan import Plan
 from ..runtime.context import context_of
 from ..runtime.device import default_device
 from ..runtime.event import Event
+from ..runtime.gpu_clock import ClockDoubt, clock_doubt
 from ..runtime.observer import Recordable
 from ..runtime.run import record_marked
 from ..timing.chrome_trace import ChromeTrace, GpuSlice
@@ -57,6 +58,8 @@ class Profile:
         self._begin_ns: int | None = None
         self._end_ns: int | None = None
         self._anchor: tuple[int, int, float] | None = None  # ticks, host ns, uncertainty in ns
+        # Of each timed call, whether its clock is in doubt.
+        self._doubts: list[ClockDoubt | None] = []
 
     # ---- opening and closing ----
 
@@ -185,7 +188,14 @@ class Profile:
         """
         self._collect()
         records = [record for root in self._all_roots() for record in root.records()]
-        return averages(records, self.device, group_by_input_shape)
+        return averages(records, self.device, group_by_input_shape, self.warnings)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons to doubt the GPU times: calls for which the GPU may have run at a low clock."""
+        found = [doubt for doubt in tuple(self._doubts) if doubt is not None]
+        text = found[-1].warning(None) if found else None
+        return () if text is None else (f"{len(found)} of {len(self._doubts)} timed calls: {text}",)
 
     def export_chrome_trace(self, path: str | Path) -> None:
         """Write a Chrome trace, for ui.perfetto.dev: a lane per host thread, and one for the GPU's queue.
@@ -289,6 +299,8 @@ class Profile:
         """Take in the kernels of a plan, whose spans in the session begin at `first`; `encoder` as in `_is_taken`."""
         if self._is_taken(encoder):
             return
+        if session is not None and self._records:
+            self._doubts.append(clock_doubt(self.device))
         for i, kernel in enumerate(plan.kernels):
             bound = sum(plan.buffer(b.buffer).size_bytes for b in kernel.bindings)
             args = {

@@ -118,11 +118,18 @@ _WIDTH_WITHOUT_TERMINAL = 115
 
 
 class KeyAverages(Sequence[KeyAverage]):
-    """The rows of a profile, by name; `table` shows them."""
+    """The rows of a profile, by name; `table` shows them.
 
-    def __init__(self, rows: Sequence[KeyAverage], title: str):
+    Attributes
+    ----------
+    warnings : tuple of str
+        Reasons to doubt the GPU times.
+    """
+
+    def __init__(self, rows: Sequence[KeyAverage], title: str, warnings: Sequence[str] = ()):
         self._rows = tuple(rows)
         self._title = title
+        self.warnings: tuple[str, ...] = tuple(warnings)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -189,6 +196,8 @@ class KeyAverages(Sequence[KeyAverage]):
             lines += fold(f"left out at a width of {width}: {', '.join(left_out)}; width={enough} shows all", width)
         if len(shown) < len(rows):
             lines.append(f"{len(rows) - len(shown)} more rows; row_limit=-1 shows all")
+        for warning in self.warnings:
+            lines += fold(f"doubtful: {clean_lines(warning)}", width)
         return "".join(f"{line}\n" for line in lines)
 
     def __repr__(self) -> str:
@@ -197,7 +206,7 @@ class KeyAverages(Sequence[KeyAverage]):
     def _repr_html_(self) -> str:
         rows = [tuple(_cells(row).values()) for row in self.sorted_by("gpu_time_total")]
         texts = [_HEADINGS.index(heading) for heading in _TEXTS]
-        return html_table(self._title, _HEADINGS, rows, texts=texts)
+        return html_table(self._title, _HEADINGS, rows, texts=texts, notes=self.warnings)
 
     def __str__(self) -> str:
         return self.table()
@@ -279,7 +288,9 @@ class _Sum:
         )  # fmt: skip
 
 
-def averages(roots: Sequence[Record], device: wgpu.GPUDevice, by_shape: bool) -> KeyAverages:
+def averages(
+    roots: Sequence[Record], device: wgpu.GPUDevice, by_shape: bool, warnings: Sequence[str] = ()
+) -> KeyAverages:
     """Sum up a profile by name."""
     sums: dict[tuple[str, ...], _Sum] = {}
 
@@ -305,4 +316,4 @@ def averages(roots: Sequence[Record], device: wgpu.GPUDevice, by_shape: bool) ->
         add(root, frozenset())
     capabilities = context_of(device).capabilities
     software = ", software on the CPU" if capabilities.is_cpu else ""
-    return KeyAverages([entry.row() for entry in sums.values()], f"{capabilities.adapter}{software}")
+    return KeyAverages([entry.row() for entry in sums.values()], f"{capabilities.adapter}{software}", warnings)

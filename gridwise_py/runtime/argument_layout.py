@@ -46,12 +46,14 @@ def bind_layout(
         whole = _range(members, capabilities, aligned)
         ranges[buffer_name] = whole
         for name, array in members.items():
-            offset = (array.offset_bytes - whole.offset_bytes) // array.datatype.itemsize_bytes
+            # Of items that are several numbers a layout counts the words: 12 bytes divide no alignment.
+            item_bytes = array.datatype.element_bytes
+            length = array.size * array.datatype.elements
+            offset = (array.offset_bytes - whole.offset_bytes) // item_bytes
             end_bytes = -(-(array.offset_bytes - whole.offset_bytes + array.nbytes) // 16) * 16
             vec4 = offset % 4 == 0 and end_bytes <= whole.size_bytes
-            item_bytes = array.datatype.itemsize_bytes
-            operand = Operand(array.size, buffer_name, offset, vec4, whole.size_bytes, item_bytes)
-            operands[name] = part_of(operand, 0, array.size, capabilities)
+            operand = Operand(length, buffer_name, offset, vec4, whole.size_bytes, item_bytes)
+            operands[name] = part_of(operand, 0, length, capabilities)
     joined = {name: _joined(value, [operands[part] for part in named[name]]) for name, value in arrays.items()}
     return Layout(joined), ranges
 
@@ -68,7 +70,8 @@ def _joined(value: Items, operands: Sequence[Operand]) -> Operand:
     found = [operand for operand in operands if operand.length] or operands[:1]
     if len(found) == 1:
         return found[0]
-    return Operand(value.size, "", vec4=False, item_bytes=value.datatype.itemsize_bytes, chunks=tuple(found))
+    length, item_bytes = value.size * value.datatype.elements, value.datatype.element_bytes
+    return Operand(length, "", vec4=False, item_bytes=item_bytes, chunks=tuple(found))
 
 
 def _range(members: Mapping[str, Array], capabilities: Capabilities, aligned: set[str]) -> BufferRange:

@@ -26,7 +26,15 @@ from ..errors import (
     LengthError,
     LimitError,
 )
-from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
+from ..types.datatype import (
+    COMPLEX,
+    ITEM_DATATYPES,
+    STORAGE_DATATYPES,
+    Datatype,
+    ItemDatatypeLike,
+    as_datatype,
+    numpy_text,
+)
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -178,9 +186,10 @@ class OnGpu(ABC):
         """Return another view of the same items."""
 
     def __reduce_ex__(self, _protocol: Any) -> NoReturn:
+        copy = "call x.copy()" if isinstance(self, Array) else "run gridwise_py.Copy(x.device, x.datatype)"
         raise ImplicitConversionError(
             f"{self._name()} lies on the GPU and is neither pickled nor deep-copied. To send it, pickle x.to_numpy() "
-            f"and upload that with gridwise_py.asarray; for a copy on the GPU, call x.copy()"
+            f"and upload that with gridwise_py.asarray; for a copy on the GPU, {copy}"
         )
 
     def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
@@ -196,7 +205,7 @@ class OnGpu(ABC):
         self._refuse("an iterator")
 
     def __bool__(self) -> NoReturn:
-        self._refuse("a bool")
+        self._refuse_number("a bool")
 
     def __float__(self) -> NoReturn:
         self._refuse_number("a float")
@@ -246,7 +255,7 @@ def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str
         Also DatatypeError and LengthError. The message says what to give.
     """
     sizes = str(shape[0]) if len(shape) == 1 else str(shape)
-    make, call = f"give np.empty({sizes}, np.{dtype.name})", call and f"{call}: "
+    make, call = f"give np.empty({sizes}, np.{numpy_text(dtype)})", call and f"{call}: "
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
         raise ArgumentError(f"{call}out must be a numpy array without a mask, not {type(out).__name__}; {make}")
     if out.dtype != dtype:
@@ -310,7 +319,7 @@ class Array(OnGpu):
         if not isinstance(buffer, wgpu.GPUBuffer):
             raise DatatypeError(f"buffer must be a wgpu.GPUBuffer, not {type(buffer).__name__}")
         self._count = self._place = self._shape = None
-        self._datatype = as_datatype(datatype, STORAGE_DATATYPES)
+        self._datatype = as_datatype(datatype, ITEM_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         # Python's ints: sums of numpy's would wrap.
         offset = checked_count(offset, "offset")
@@ -360,7 +369,7 @@ class Array(OnGpu):
         place = self._place
         if place is None:
             uid = self.lease.buffer.uid
-            name, counted, shape = self._datatype.name, self._count is None, self._shape
+            name, counted, shape = self._datatype.key, self._count is None, self._shape
             self._place = place = (uid, self._offset, self._length, name, counted, shape)
         return place
 
@@ -500,7 +509,7 @@ class Array(OnGpu):
             Whether to copy the items even if they are of this datatype.
         """
         self._check_uncounted()
-        wanted = as_datatype(dtype, STORAGE_DATATYPES)
+        wanted = as_datatype(dtype, ITEM_DATATYPES)
         return self if wanted == self._datatype and not copy else OPERATIONS["convert"](self, wanted)
 
     def fill(self, value: float) -> Array:
@@ -534,9 +543,11 @@ class Array(OnGpu):
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
 
     def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array:
-        self._check_uncounted()
+        if self._count is not None:
+            self._check_uncounted()
         shape = self._shape
-        if isinstance(key, (Array, np.ndarray, list)) and shape != ():
+        # Asked first: slices are many, and isinstance() takes long for an abstract class.
+        if type(key) is not slice and isinstance(key, (Array, np.ndarray, list)) and shape != ():
             return OPERATIONS["take"]("x[indices]", self, key, 0, None)
         if shape is None:
             start, length = slice_bounds(key, self._length, "an Array")
@@ -846,11 +857,13 @@ def empty(
     """
     if datatype is not None and dtype is not None:
         raise ArgumentError(f"dtype={dtype!r} and datatype={datatype!r} are the same option; give only one of them")
-    asked = datatype if dtype is None else dtype
+    asked: Any = datatype if dtype is None else dtype
+    if isinstance(asked, wgpu.GPUDevice):
+        raise ArgumentError("dtype is a device; give device= by its name")
     lengths = checked_shape(shape)
     device = device if device is not None else default_device()
     context = context_of(device)
-    found = default_float(context) if asked is None else as_datatype(asked, STORAGE_DATATYPES)
+    found = default_float(context) if asked is None else as_datatype(asked, ITEM_DATATYPES)
     return new_array(context, prod(lengths), found, label=label, shape=kept_shape(lengths))
 
 
@@ -891,7 +904,7 @@ def pinned_empty(
         If it is larger than the device's largest buffer.
     """
     n = checked_count(n, "n")
-    datatype = as_datatype(datatype, STORAGE_DATATYPES)
+    datatype = as_datatype(datatype, ITEM_DATATYPES)
     if direction not in DIRECTIONS:
         raise ArgumentError(
             f"direction={direction!r} is unknown; 'up' is for memory to upload from, 'down' to download into"
@@ -939,7 +952,14 @@ def refuse_masked(data: Any) -> None:
 def host_array(data: Any) -> np.ndarray:
     """Return what numpy makes of data on the host; raise DatatypeError where a mask would be lost."""
     refuse_masked(data)
+    if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
+        return np.from_dlpack(data)
     return np.asarray(data)
+
+
+def is_python(data: Any) -> bool:
+    """Whether data are Python's numbers, of whose floats numpy makes float64, though nobody asked for 64 bits."""
+    return isinstance(data, (bool, int, float, list, tuple, range)) and not isinstance(data, np.generic)
 
 
 def datatype_of(items: np.ndarray) -> Datatype:
@@ -951,25 +971,27 @@ def datatype_of(items: np.ndarray) -> Datatype:
         If an Array cannot hold it; the message says how to convert it, where that makes sense.
     """
     dtype = items.dtype.newbyteorder("=")  # bytes are brought into this machine's order on the way
-    if dtype.kind in "biufO":
-        return as_datatype(dtype, STORAGE_DATATYPES)
-    parts = "; take x.real and x.imag, as two arrays" if dtype.kind == "c" else ""
-    raise DatatypeError(f"data is of {dtype}, but an Array holds real numbers: {', '.join(STORAGE_DATATYPES)}{parts}")
+    if dtype.kind in "biufcO" or dtype.names is not None:
+        return as_datatype(dtype, ITEM_DATATYPES)
+    raise DatatypeError(f"data is of {dtype}, but an Array holds numbers: {', '.join(STORAGE_DATATYPES)}, {COMPLEX}")
 
 
 def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
     """Return a sequence of Python numbers as a numpy array; raise DatatypeError for what the datatype cannot hold."""
     try:
-        found = np.array(data)
+        found = np.array(data, dtype=wanted.dtype if wanted.dtype.names else None)
         with np.errstate(over="ignore"):
             items = np.array(data, dtype=wanted.dtype)
+        if wanted.dtype.names:
+            return items
     except (OverflowError, TypeError, ValueError) as error:
         raise DatatypeError(f"data cannot be held as {wanted}: {error}") from error
     strange: list[Any]
     if found.dtype.kind == "O":  # integers of more than 64 bits, perhaps
         strange = [x for x in found.ravel() if not isinstance(x, (int, np.integer))]
     else:
-        strange = [] if found.dtype.kind in "biuf" else found.ravel()[:1].tolist()
+        kinds = "biufc" if wanted.dtype.kind == "c" else "biuf"
+        strange = [] if found.dtype.kind in kinds else found.ravel()[:1].tolist()
     if strange:
         raise DatatypeError(
             f"data cannot be held as {wanted}: {strange[0]!r} is {type(strange[0]).__name__}, no number"
@@ -995,10 +1017,11 @@ def asarray(
 
     Parameters
     ----------
-    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, or sequence
-        A numpy array, or anything with ``__array__`` (a tensor on the CPU, a pandas Series), is uploaded, whatever its
-        strides and byte order. So is a sequence of Python numbers, with `dtype`, because numpy would choose 64 bits.
-        An Array is returned unchanged, or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view.
+    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, number or sequence
+        A numpy array, or anything with ``__array__`` or DLPack on the CPU (a tensor, a pandas Series), is uploaded,
+        whatever its strides and byte order. So are Python numbers and sequences of them, in the dtype that numpy gives
+        them; their floats are float32 on a device that does not compute with float64. An Array is returned unchanged,
+        or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional
@@ -1012,7 +1035,7 @@ def asarray(
     ArgumentError
         If `data` is memory of another device.
     """
-    wanted = None if dtype is None else as_datatype(dtype, STORAGE_DATATYPES)
+    wanted = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
         if wanted is None:
             raise DatatypeError("a GPUBuffer does not know its datatype; give dtype=, for example dtype='u32'")
@@ -1032,21 +1055,23 @@ def asarray(
         data.upload(made.lease.buffer, 0)
         return made
     refuse_masked(data)
-    if hasattr(data, "__array__"):
+    if wanted is None and is_python(data):
         items = np.asarray(data)
+        datatype = datatype_of(items)
+        device = device if device is not None else default_device()
+        if datatype.name == "f64" and not context_of(device).has_float64:
+            datatype = STORAGE_DATATYPES["f32"]
+            items = _from_numbers(data, datatype)
+    elif wanted is None or hasattr(data, "__array__"):
+        items = host_array(data)
         datatype = datatype_of(items)
         if wanted is not None and wanted != datatype:
             raise DatatypeError(
                 f"data is of {items.dtype}, but dtype={wanted} was asked for; convert it first: "
                 f"{'data' if isinstance(data, np.ndarray) else 'numpy.asarray(data)'}.astype(numpy.{wanted.numpy_name})"
             )
-    elif wanted is not None:
-        items, datatype = _from_numbers(data, wanted), wanted
     else:
-        raise DatatypeError(
-            f"data is a {type(data).__name__}, which has no datatype, and numpy would choose one of 64 bits, which few "
-            f"primitives take; give dtype=, for example gridwise_py.asarray([1, 2, 3], dtype='u32')"
-        )
+        items, datatype = _from_numbers(data, wanted), wanted
     shape = kept_shape(items.shape)
     if shape is not None:
         items = items.reshape(-1)  # copied where it has gaps, or another order

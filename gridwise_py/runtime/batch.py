@@ -125,14 +125,14 @@ def _title(calls: Sequence[PendingCall]) -> str:
 
 
 def encode_in_order(encoder: wgpu.GPUCommandEncoder, calls: Iterable[tuple[Encodable, int, Spans | None]]) -> None:
-    """Encode commands in order, in one pass as far as neighbours are dispatches only and are not timed.
+    """Encode commands in order, by C functions as far as neighbours can be and are not timed.
 
     Of each call there are its commands, how often each dispatch is encoded, and its timestamps.
     """
-    for in_one_pass, group in itertools.groupby(calls, lambda call: call[2] is None and call[0].raw is not None):
+    for by_c, group in itertools.groupby(calls, lambda call: call[2] is None and call[0].raw is not None):
         together = list(group)
         raw = [(commands.raw, trials) for commands, trials, _ in together if commands.raw is not None]
-        if in_one_pass and record_together(encoder, raw):
+        if by_c and record_together(encoder, raw):
             continue
         for commands, trials, spans in together:
             commands.encode(encoder, trials=trials, timing=spans)
@@ -185,8 +185,11 @@ def _flush(reference: weakref.ref[wgpu.GPUDevice]) -> None:
 
 def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[PendingCall], title: str) -> bool:
     """Submit calls, the first that are pending; return False if somebody else has meanwhile."""
-    if state_of(device).end.reached:
+    state = state_of(device)
+    if state.end.reached:
         check_not_lost(device, title)
+    if state.end.mapped:
+        state.end.wait_unmapped()
     by_c = submit_is_wgpus(device)
     commands = _encode(device, calls, by_c)
     forget = functools.partial(operator.delitem, pending, slice(0, len(calls)))
@@ -198,7 +201,7 @@ def _submit(device: wgpu.GPUDevice, pending: list[PendingCall], calls: list[Pend
         # A finalizer or a signal handler, which run anywhere in this thread, may have used the queue.
         return bool(pending) and pending[0] is calls[0]
 
-    note_submission(device, title)
+    note_submission(state, title)
     note_work(device)
     # `commands` lives until the end of this function, and so does what the handle of a submission points to.
     submit = prepared_submission(device, commands, is_pending, forget) if by_c else None

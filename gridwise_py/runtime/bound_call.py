@@ -27,7 +27,7 @@ from .gpu_clock import clock_doubt
 from .known_calls import KnownCall
 from .memory import Lease
 from .observer import Observer
-from .run import Measurement, Run, launch, record_marked
+from .run import Measurement, Run, launch, launch_untimed, record_marked
 
 __all__ = [
     "ASYNC_REMEDIES", "BoundCall", "check_encoder_option", "check_in_place", "check_trials", "timing_result",
@@ -104,12 +104,7 @@ class BoundCall(Generic[ItemsT]):
         self._last_timed: Measurement | None = None
         #: What calls with the same key have in common, where that is known.
         self.known: KnownCall | None = known
-        leases = [part.lease for value in parsed.arrays.values() for part in parts(value)]
-        self._destroyed = tuple(lease.destroyed for lease in leases)
-        # No other buffer can be mapped again, once it is not.
-        self._mappable = tuple(
-            lease.buffer for lease in leases if not lease.is_of_pool and lease.buffer.usage & _MAPPABLE
-        )
+        self._watched: tuple[tuple[list[bool], ...], tuple[wgpu.GPUBuffer, ...]] | None = None
 
     # ---- what it is ----
 
@@ -183,10 +178,13 @@ class BoundCall(Generic[ItemsT]):
         OverlapError
             If a repeated trial would read changed inputs.
         """
-        for destroyed in self._destroyed:
+        if self._watched is None:  # made where a call is repeated: most calls that make an output are not
+            self._watched = _watched(self.parsed)
+        notes, mappable = self._watched
+        for destroyed in notes:
             if destroyed[0]:
                 self._check_buffers()
-        for buffer in self._mappable:
+        for buffer in mappable:
             if buffer.map_state != "unmapped":
                 self._check_buffers()
         if trials > 1 or self._parsed is None:
@@ -276,13 +274,20 @@ class BoundCall(Generic[ItemsT]):
         stack_level: int,
     ) -> Run[Any]:
         """As `execute`, with options that were checked; `stack_level` leads a warning to the caller's line."""
-        context, bound = self._context, self._bound_plan
+        context, bound, parsed = self._context, self._bound_plan, self.parsed
         if context.recorders and encoder is None:
             recorder = context.recorder()
             if recorder is not None and recorder.takes(
                 self.name, observer, enable_gpu_timing, enable_cpu_timing, self._launch_blocking
             ):
                 return self._hold_back(recorder, enable_gpu_timing, trials, stack_level)
+        if (
+            observer is None
+            and encoder is None
+            and not (enable_gpu_timing or enable_cpu_timing or self._launch_blocking)
+        ):
+            launch_untimed(self._device, bound, trials, self.name)
+            return Run(bound.plan, parsed.outputs, None, None)
         session = None
         if enable_gpu_timing or (observer is not None and observer.times_kernels(encoder)):
             session = context.session(stack_level + 1)
@@ -301,7 +306,7 @@ class BoundCall(Generic[ItemsT]):
             doubt = clock_doubt(self._device)
             measurement = Measurement(plan.kernels, plan.work, session, int(trials), cpu or {}, doubt)
             self._last_timed = measurement
-        return Run(plan, self.parsed.outputs, encoder, measurement)
+        return Run(plan, parsed.outputs, encoder, measurement)
 
     def _hold_back(self, recorder: CallRecorder, enable_gpu_timing: bool, trials: int, stack_level: int) -> Run[Any]:
         """Give the call to a batch or a capture."""
@@ -329,12 +334,20 @@ class BoundCall(Generic[ItemsT]):
     def release(self) -> None:
         """Drop the arguments, so that their memory can be freed. The call cannot run afterwards."""
         self._parsed = None
-        self._destroyed = self._mappable = ()
+        self._watched = ((), ())
         self.__dict__.pop("_named_notes", None)
         self.__dict__.pop("_leases", None)
 
     def __repr__(self) -> str:
         return f"BoundCall({self.name}, {'released' if self._parsed is None else self.shapes()})"
+
+
+def _watched(parsed: ParsedCall) -> tuple[tuple[list[bool], ...], tuple[wgpu.GPUBuffer, ...]]:
+    """Return what can make a call impossible: the notes of its buffers' ends, and those buffers that can be mapped."""
+    leases = [part.lease for value in parsed.arrays.values() for part in parts(value)]
+    # By a caller who has the buffer, now or later. No other buffer can be mapped again, once it is not.
+    mappable = (lease.buffer for lease in leases if lease.buffer.usage & _MAPPABLE)
+    return tuple(lease.destroyed for lease in leases), tuple(mappable)
 
 
 async def to_the_end(device: wgpu.GPUDevice, execute: Callable[[], RunT]) -> RunT:

@@ -11,7 +11,7 @@ import wgpu
 
 from ..backend.fork_guard import in_thread
 from ..errors import ArgumentError, BufferUsageError, DatatypeError
-from ..types.datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from .array import (
     Array,
     OnGpu,
@@ -122,7 +122,7 @@ class ChunkedArray(OnGpu):
     ) -> ChunkedArray:
         """Return `n` items with unspecified contents, in chunks like those of `from_numpy`."""
         n = checked_count(n, "n")
-        datatype = as_datatype(datatype, STORAGE_DATATYPES)
+        datatype = as_datatype(datatype, ITEM_DATATYPES)
         device = device if device is not None else default_device()
         step = _chunk_items(chunk_items, datatype, device)
         return cls([empty(min(step, n - first), datatype, device) for first in range(0, max(n, 1), step)])

@@ -17,9 +17,11 @@ from typing import Any, TypeVar
 import numpy as np
 import wgpu
 
+from .. import settings
 from ..backend.device_errors import device_errors, watch_errors
 from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
+from ..backend.mapped_memory import mappable
 from ..backend.wgpu_native import parse_types_alone
 from ..errors import ArgumentError, GridwiseWarning
 from ..timing.queries import TimingHelper, TimingSession
@@ -53,9 +55,11 @@ class DeviceContext:
         #: Operators of users' own that were checked, with the datatype's name.
         self.checked_operators: set[tuple[Operator, str]] = set()
         self._kept: dict[Hashable, Any] = {}
-        self.transfers: Transfers = Transfers()
         reference: weakref.ref[DeviceContext] = weakref.ref(self)
-        self.memory: MemoryPool = MemoryPool(device, lambda: _make_room(reference))
+        self.memory: MemoryPool = MemoryPool(
+            device, lambda: _make_room(reference), is_mappable=settings.map_arrays() and mappable(device)
+        )
+        self.transfers: Transfers = Transfers(self.memory)
         state_of(device).end.afterwards.append(self.memory.close)
         self.observer: Observer | None = None  # while one is open
         #: As `DeviceState.recorders`.

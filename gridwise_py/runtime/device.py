@@ -21,6 +21,8 @@ from ..backend import clock
 from ..backend.device_errors import device_errors, is_lost, watch_errors
 from ..backend.device_state import state_of
 from ..backend.fork_guard import check_process, note_gpu_use
+from ..backend.mapped_memory import FEATURE as MAPPABLE
+from ..backend.mapped_memory import shares_memory
 from ..backend.submission_marks import read_words
 from ..backend.timeout import set_timeout_s
 from ..backend.wgpu_native import create_shader_module, parse_types_alone, submit, tick_period_ns
@@ -223,13 +225,14 @@ def request_device(
         If the process was forked from one that had used the GPU.
     """
     check_process()
-    holds_clock = settings.hold_clock()
+    holds_clock, maps_arrays = settings.hold_clock(), settings.map_arrays()
     limit_s = settings.checked_timeout_s(timeout_s, "timeout_s")
     watch_errors()
     if not isinstance(adapter, wgpu.GPUAdapter):
         wanted = adapter if adapter is not None else settings.adapter()
         adapter = _choose(_adapters(include_opengl), wanted)
-    features = [f for f in _USEFUL_FEATURES if f in adapter.features]
+    useful = (*_USEFUL_FEATURES, MAPPABLE) if maps_arrays and shares_memory(adapter) else _USEFUL_FEATURES
+    features = [f for f in useful if f in adapter.features]
     # wgpu-py gives a device the adapter's limits unless told otherwise, unlike WebGPU in a browser.
     device = adapter.request_device_sync(label=label, required_features=features)
     missing = set(features) - set(device.features)

@@ -25,7 +25,7 @@ class Encodable(Protocol):
 
     @property
     def raw(self) -> RawCommands | None:
-        """The dispatches for the C functions; None where there is more than dispatches, or no such functions."""
+        """The commands for the C functions; None where there are no commands, or no such functions."""
         ...
 
     @property

@@ -6,9 +6,9 @@ composes no text. With the plans that were not used for longest go their pipelin
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -17,7 +17,7 @@ import numpy as np
 import wgpu
 
 from ..backend.device_errors import device_errors, is_trouble, lacks_memory, watch_errors
-from ..backend.raw_commands import RawCommands, RawDispatch, raw_commands
+from ..backend.raw_commands import RawCommands, RawDispatch, RawTransfer, raw_commands
 from ..backend.wgpu_native import submit, wait_idle
 from ..errors import BufferUsageError, DeviceError
 from ..planning.plan import BufferSpec, Copy, Fill, Kernel, Plan
@@ -51,26 +51,6 @@ class BufferRange:
     size_bytes: int
 
 
-@dataclass(frozen=True)
-class _Dispatch:
-    label: str
-    pipeline: wgpu.GPUComputePipeline
-    group: wgpu.GPUBindGroup
-    workgroups: tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class _Transfer:
-    """A fill (no source) or a copy, on real buffers."""
-
-    # Weak, as in a bind group: a cached plan must not keep the caller's buffers.
-    source: weakref.ref[wgpu.GPUBuffer] | None
-    source_offset_bytes: int
-    destination: weakref.ref[wgpu.GPUBuffer]
-    destination_offset_bytes: int
-    size_bytes: int
-
-
 class BoundPlan:
     """A plan with real buffers: ready to be encoded any number of times."""
 
@@ -79,20 +59,20 @@ class BoundPlan:
     def __init__(
         self,
         plan: Plan,
-        steps: list[_Dispatch | _Transfer],
+        steps: list[RawDispatch | RawTransfer],
         own: tuple[wgpu.GPUBuffer, ...] = (),
         leases: tuple[Lease, ...] = (),
         raw: RawCommands | None = None,
     ):
         self.plan: Plan = plan
-        #: The dispatches for the C functions; None where there is more than dispatches, or no such functions.
+        #: The steps for the C functions; None where there are no steps, or no such functions.
         self.raw: RawCommands | None = raw
         #: Those that are not a caller's: scratch, parameters and constants.
         self.own_buffers: tuple[wgpu.GPUBuffer, ...] = own
         #: Of the scratch: while somebody may run the plan, it is nobody else's.
         self.leases: tuple[Lease, ...] = leases
-        self.steps: list[_Dispatch | _Transfer] = steps
-        self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, _Dispatch))
+        self.steps: list[RawDispatch | RawTransfer] = steps
+        self.labels: tuple[str, ...] = tuple(step.label for step in steps if isinstance(step, RawDispatch))
         self.title: str = f"{plan.primitive} ({', '.join(self.labels)})"  # in messages
         #: How much of a batch it is: its dispatches, and the MiB that it moves.
         self.cost: int = len(steps) + (plan.work.moved_bytes >> 20)
@@ -113,7 +93,7 @@ class BoundPlan:
             return
         compute = None
         for step in self.steps:
-            if isinstance(step, _Transfer):
+            if isinstance(step, RawTransfer):
                 if compute is not None:
                     compute.end()
                     compute = None
@@ -141,7 +121,7 @@ class BoundPlan:
         for step in self.steps:
             encoder = device.create_command_encoder(label="gridwise blocking")
             BoundPlan(self.plan, [step]).encode(encoder, trials=trials, timing=timing)
-            label = step.label if isinstance(step, _Dispatch) else "transfer"
+            label = step.label if isinstance(step, RawDispatch) else "transfer"
             submit(device, [encoder.finish()], f"{self.plan.primitive}, step {label!r}")
             wait_idle(device)
             errors = watch.take()
@@ -149,10 +129,8 @@ class BoundPlan:
                 raise DeviceError(f"{self.plan.primitive}, step {label!r} failed: {'; '.join(errors)}")
 
 
-def _transfer(encoder: wgpu.GPUCommandEncoder, step: _Transfer) -> None:
-    destination = step.destination()
-    source = None if step.source is None else step.source()
-    assert destination is not None, "the caller holds the arguments of a call while it is encoded"
+def _transfer(encoder: wgpu.GPUCommandEncoder, step: RawTransfer) -> None:
+    source, destination = step.buffers()
     if source is None:
         encoder.clear_buffer(destination, step.destination_offset_bytes, step.size_bytes)
     else:
@@ -165,25 +143,36 @@ def _transfer(encoder: wgpu.GPUCommandEncoder, step: _Transfer) -> None:
         )
 
 
-#: Of each argument its name, and the buffer's number, offset and size.
-BindingKey: TypeAlias = tuple[tuple[str, int, int, int], ...]
+#: Of each argument the buffer's number, offset and size, in the order of the arguments' names; one after another.
+BindingKey: TypeAlias = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Binding:
     """A bound plan in the cache, and what drops it when a caller's buffer goes."""
 
+    key: BindingKey
     bound: BoundPlan
+    last_use: int  # its number among all uses of plans
     # Not `weakref.finalize`, whose list for the whole process would keep the device for as long as the buffers, which
     # the device keeps.
     watches: tuple[weakref.ref[wgpu.GPUBuffer], ...]
 
 
 def _watch(
-    buffer: wgpu.GPUBuffer, bindings: OrderedDict[BindingKey, _Binding], key: BindingKey
+    buffer: wgpu.GPUBuffer, bindings: dict[BindingKey, _Binding], key: BindingKey
 ) -> weakref.ref[wgpu.GPUBuffer]:
     """Forget a binding when a buffer goes."""
     return weakref.ref(buffer, lambda _: bindings.pop(key, None))
+
+
+def _keep_most_recent(bindings: dict[BindingKey, _Binding]) -> None:
+    """Drop the bindings that were not used for longest, where there are too many."""
+    if len(bindings) > _MAX_BINDINGS:
+        # A copy, made in one step of C: buffers that go meanwhile change the dict.
+        oldest_first = sorted(list(bindings.values()), key=lambda binding: binding.last_use)
+        for binding in oldest_first[:-_MAX_BINDINGS]:
+            bindings.pop(binding.key, None)
 
 
 class _PlanInstance:
@@ -194,10 +183,11 @@ class _PlanInstance:
         self.pipelines = executor.pipelines.get(plan)
         # Kept for plans of other lengths.
         self._siblings = executor.pipelines.get_siblings_ahead(plan)
+        self.last_use = next(executor.uses)
         self.leases: list[Lease] = []
         self.own = {spec.name: self._make(executor, spec) for spec in plan.buffers if spec.role != "argument"}
         self.own_bytes = sum(buffer.size for buffer in self.own.values())
-        self.bindings: OrderedDict[BindingKey, _Binding] = OrderedDict()
+        self.bindings: dict[BindingKey, _Binding] = {}
 
     def _make(self, executor: Executor, spec: BufferSpec) -> wgpu.GPUBuffer:
         label = f"{self.plan.primitive} {spec.name}"
@@ -225,9 +215,9 @@ class Executor:
         self.memory: MemoryPool = memory if memory is not None else MemoryPool(device)
         self._observer = observer
         self._lock = threading.RLock()
-        # The least recently used first. Not an OrderedDict: going through one hashes each plan again, and an interrupt
-        # in there becomes a KeyError.
+        # Not an OrderedDict: going through one hashes each plan again, and an interrupt in there becomes a KeyError.
         self._plans: dict[Plan, _PlanInstance] = {}
+        self.uses: itertools.count[int] = itertools.count(1)  # numbers all uses of plans
         self.pipelines: PipelineCache = PipelineCache(device)
 
     @property
@@ -275,13 +265,15 @@ class Executor:
     def _add(self, plan: Plan) -> _PlanInstance:
         """Make a plan's objects, and let others go, the least recently used first, until all bounds are kept."""
         instance = self._plans[plan] = self._make(plan)
-        while len(self._plans) > _MAX_PLANS or (len(self._plans) > 1 and len(self.pipelines) > _MAX_PIPELINES):
-            self._forget(next(iter(self._plans)))
+        others = sorted(self._plans.values(), key=lambda other: other.last_use)
+        others.remove(instance)
+        while others and (len(self._plans) > _MAX_PLANS or len(self.pipelines) > _MAX_PIPELINES):
+            self._forget(others.pop(0).plan)
         total = self.counts["own_bytes"]
-        for other, old in tuple(self._plans.items())[:-1]:
+        for old in others:
             # Those below their share are never too much, and may have pipelines that nothing else keeps.
             if total > _MAX_OWN_BYTES and old.own_bytes > _MAX_OWN_BYTES // _MAX_PLANS:
-                total -= self._forget(other)
+                total -= self._forget(old.plan)
         return instance
 
     def pipelines_of(self, *plans: Plan) -> list[Pipeline]:
@@ -307,19 +299,14 @@ class Executor:
         return []  # to be compiled under the lock, where there is a way to make room
 
     def find(self, plan: Plan, key: BindingKey) -> BoundPlan | None:
-        """Return a plan that is bound to these buffers already; the key is sorted by the arguments' names."""
-        with self._lock:
-            instance = self._plans.get(plan)
-            binding = None if instance is None else instance.bindings.get(key)
-            if instance is None or binding is None:
-                return None
-            self._note_use(instance)
-            instance.bindings.move_to_end(key)
-            return binding.bound
-
-    def _note_use(self, instance: _PlanInstance) -> None:
-        # By its own plan, not by the caller's equal one: `find` compares fast where both are the same object.
-        self._plans[instance.plan] = self._plans.pop(instance.plan)
+        """Return a plan that is bound to these buffers already."""
+        # Each step is one step of C, and what is found stays good if another thread drops it from the cache: no lock.
+        instance = self._plans.get(plan)
+        binding = None if instance is None else instance.bindings.get(key)
+        if instance is None or binding is None:
+            return None
+        instance.last_use = binding.last_use = next(self.uses)
+        return binding.bound
 
     def bind(self, plan: Plan, arguments: Mapping[str, BufferRange]) -> BoundPlan:
         """Return `plan` on the given buffers, making what is missing.
@@ -337,25 +324,24 @@ class Executor:
         BufferUsageError
             If wgpu refuses a buffer, such as one that was destroyed before this library saw it.
         """
-        key = tuple((name, r.buffer.uid, r.offset_bytes, r.size_bytes) for name, r in sorted(arguments.items()))
+        key = tuple(
+            number for _, r in sorted(arguments.items()) for number in (r.buffer.uid, r.offset_bytes, r.size_bytes)
+        )
         with device_errors(f"{plan.primitive}, binding", self.device):
             _kept = self._compiled_before(plan)
         with self._lock, device_errors(f"{plan.primitive}, binding", self.device):
             instance = self._plans.get(plan)
             if instance is None:
                 instance = self._add(plan)
-            else:
-                self._note_use(instance)
+            use = instance.last_use = next(self.uses)
             binding = instance.bindings.get(key)
             if binding is None:
                 bound = self._make_binding(instance, arguments)
                 # A bind group keeps its buffers' memory: it goes when the caller drops one of them.
                 watches = tuple(_watch(r.buffer, instance.bindings, key) for r in arguments.values())
-                binding = instance.bindings[key] = _Binding(bound, watches)
-                while len(instance.bindings) > _MAX_BINDINGS:
-                    instance.bindings.popitem(last=False)
-            else:
-                instance.bindings.move_to_end(key)
+                binding = instance.bindings[key] = _Binding(key, bound, use, watches)
+                _keep_most_recent(instance.bindings)
+            binding.last_use = use
             return binding.bound
 
     def _make_binding(self, instance: _PlanInstance, arguments: Mapping[str, BufferRange]) -> BoundPlan:
@@ -365,20 +351,20 @@ class Executor:
             for spec in instance.plan.buffers
             if spec.role != "argument"
         } | {name: (r.buffer, r.offset_bytes, r.size_bytes) for name, r in arguments.items()}
-        steps: list[_Dispatch | _Transfer] = []
+        steps: list[RawDispatch | RawTransfer] = []
         pipelines = iter(instance.pipelines)
         for step in instance.plan.steps:
             if isinstance(step, Kernel):
                 steps.append(self._dispatch(step, next(pipelines), ranges))
             elif isinstance(step, Fill):
                 buffer, offset, _ = ranges[step.buffer]
-                steps.append(_Transfer(None, 0, weakref.ref(buffer), offset + step.offset_bytes, step.size_bytes))
+                steps.append(RawTransfer(None, 0, weakref.ref(buffer), offset + step.offset_bytes, step.size_bytes))
             else:
                 assert isinstance(step, Copy)
                 source, source_offset, _ = ranges[step.source]
                 destination, offset, _ = ranges[step.destination]
                 steps.append(
-                    _Transfer(
+                    RawTransfer(
                         weakref.ref(source),
                         source_offset + step.source_offset_bytes,
                         weakref.ref(destination),
@@ -386,15 +372,12 @@ class Executor:
                         step.size_bytes,
                     )
                 )
-        dispatches = [
-            RawDispatch(s.label, s.pipeline, s.group, s.workgroups) for s in steps if isinstance(s, _Dispatch)
-        ]
-        raw = raw_commands(self.device, dispatches) if len(dispatches) == len(steps) else None
+        raw = raw_commands(self.device, steps)
         return BoundPlan(instance.plan, steps, tuple(instance.own.values()), tuple(instance.leases), raw)
 
     def _dispatch(
         self, kernel: Kernel, pipeline: Pipeline, ranges: Mapping[str, tuple[wgpu.GPUBuffer, int, int]]
-    ) -> _Dispatch:
+    ) -> RawDispatch:
         entries: list[dict[str, object]] = []
         for binding in kernel.bindings:
             buffer, offset, size = ranges[binding.buffer]
@@ -410,7 +393,7 @@ class Executor:
                 f"kernel {kernel.label!r} cannot be bound to its buffers "
                 f"({', '.join(b.buffer for b in kernel.bindings)}): {error}"
             ) from error
-        return _Dispatch(kernel.label, pipeline.compute, group, kernel.workgroups)
+        return RawDispatch(kernel.label, pipeline.compute, group, kernel.workgroups)
 
     def take_scratch(self, label: str, size_bytes: int) -> Lease:
         """Return memory for a plan's temporary data, which holds zeros."""

@@ -20,11 +20,13 @@ from typing import Any
 import wgpu
 
 from ..backend.device_errors import lacks_memory
+from ..backend.device_state import state_of
+from ..backend.mapped_memory import MAP_USAGE, take_large_pages
 from ..backend.wgpu_native import destroyed_flag, submit, wait_idle
 
 __all__ = ["ARRAY_USAGE", "Lease", "MemoryPool", "MemoryStats", "block_bytes"]
 
-#: The usage of all blocks.
+#: The usage of all blocks, without that for mapping.
 ARRAY_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 
 _LABEL = "gridwise array"  # of a buffer that its maker gave none
@@ -69,11 +71,6 @@ class Lease:
         self.buffer: wgpu.GPUBuffer = buffer
         self.destroyed: list[bool] = destroyed
         self.label: str = label
-
-    @property
-    def is_of_pool(self) -> bool:
-        """Whether the buffer is the pool's, and so can never be mapped."""
-        return self._home is not None
 
     def hand_out(self) -> wgpu.GPUBuffer:
         """Return the buffer for good: it is not reused, because its holder may use it after the lease has ended."""
@@ -159,6 +156,7 @@ class BlockSize:
         one.destroyed, one.number = destroyed, buffer.uid
         handed_out[one.number] = one
         self.blocks.pop(one.number, None)
+        self._pool.wait_unmapped()
 
     def forget(self, buffer: wgpu.GPUBuffer) -> None:
         """Free a buffer, when its last holder goes."""
@@ -238,10 +236,20 @@ class MemoryPool:
     device : wgpu.GPUDevice
     make_room : callable
         Frees what else of this library can be made again, when emptying the cache did not suffice.
+    is_mappable : bool, default False
+        Whether the CPU is to reach the blocks: they are then made with the usage `MAP_USAGE`.
     """
 
-    def __init__(self, device: wgpu.GPUDevice, make_room: Callable[[], object] = lambda: None):
+    def __init__(
+        self,
+        device: wgpu.GPUDevice,
+        make_room: Callable[[], object] = lambda: None,
+        *,
+        is_mappable: bool = False,
+    ):
         self._device = weakref.ref(device)
+        self.is_mappable: bool = is_mappable
+        self._usage = ARRAY_USAGE | MAP_USAGE if is_mappable else ARRAY_USAGE
         self._make_room = make_room
         self._most_bytes: int = device.limits["max-buffer-size"]
         self._sizes: dict[int, BlockSize] = {}
@@ -264,6 +272,18 @@ class MemoryPool:
             rounded = size_bytes
         size = self._sizes.get(rounded)
         return size if size is not None else self._sizes.setdefault(rounded, BlockSize(self, rounded))
+
+    def may_map(self, buffer: wgpu.GPUBuffer) -> bool:
+        """Whether the library can map a buffer: a mappable block that no caller has, and no label of its own keeps."""
+        size = self._sizes.get(buffer.size) if self.is_mappable else None
+        return size is not None and buffer.uid in size.blocks
+
+    def wait_unmapped(self) -> None:
+        """Return when no block is mapped."""
+        end = state_of(self.device).end
+        if end.mapped:
+            with end.lock:
+                end.wait_unmapped()
 
     def reuse(self, size_bytes: int, label: str = "") -> Lease | None:
         """Return a free block with contents of earlier holders, if there is one."""
@@ -314,9 +334,12 @@ class MemoryPool:
     def _make_buffer(self, size_bytes: int, label: str, *, mapped: bool) -> wgpu.GPUBuffer:
         for make_room in (self.empty, self._make_all_room, None):
             try:
-                return self.device.create_buffer(
-                    label=label or _LABEL, size=size_bytes, usage=ARRAY_USAGE, mapped_at_creation=mapped
+                buffer = self.device.create_buffer(
+                    label=label or _LABEL, size=size_bytes, usage=self._usage, mapped_at_creation=mapped
                 )
+                if self.is_mappable and not mapped:
+                    take_large_pages(self.device, buffer)
+                return buffer
             except wgpu.GPUError as error:
                 if make_room is None or not lacks_memory(error):
                     raise

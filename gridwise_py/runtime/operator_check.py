@@ -19,7 +19,7 @@ from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Plan, Work
 from ..types.capabilities import Capabilities
-from ..types.datatype import STORAGE_DATATYPES, Datatype
+from ..types.datatype import DATATYPES, Datatype, Struct
 from ..types.operator_base import Operator
 from ..types.operators import BinOp, memory_context, operator_context
 from ..types.unary_operators import UnaryOp, ulps_of, unary_context
@@ -65,25 +65,35 @@ class _Trial:
         try:
             with np.errstate(all="ignore"):
                 found = np.asarray(self.op.numpy(*arrays))
-                if found.shape == arrays[0].shape:
+                if found.shape == arrays[0].shape and found.dtype.names == arrays[0].dtype.names:
                     return found.astype(self.datatype.dtype)
         except Exception as error:
             raise ArgumentError(
                 f"numpy= of {self.title} raised {type(error).__name__}: {error}; it must work on {many} of "
                 f"{self.datatype.dtype}, item by item"
             ) from error
+        if isinstance(self.datatype, Struct) and found.dtype.names != arrays[0].dtype.names:
+            columns = ", ".join(f"{field}=…" for field, _ in self.datatype.fields)
+            raise ArgumentError(
+                f"numpy= of {self.title} gave an array of {found.dtype}, but items are of {self.datatype!r}; return "
+                f"one with its fields, as {self.datatype.name}.array({columns}) makes it"
+            )
         raise ArgumentError(
             f"numpy= of {self.title} gave shape {found.shape} for {many} of shape {arrays[0].shape}; it must work item "
             f"by item"
         )
 
     def close(self, a: np.ndarray, b: np.ndarray, tolerance: np.ndarray | float = 0.0) -> np.ndarray:
-        """Return which items are the same, or of floats within a tolerance."""
-        if self.datatype.dtype.kind != "f":
-            return a == b
-        with np.errstate(all="ignore"):
-            near = np.abs(a.astype(np.float64) - b.astype(np.float64)) <= tolerance
-        return (a == b) | (np.isnan(a) & np.isnan(b)) | near
+        """Return which items are the same, or of floats within a tolerance: of several numbers, all of them."""
+        right = np.ones(a.shape, dtype=bool)
+        for x, y in zip(_numbers(a), _numbers(b), strict=True):
+            same = x == y
+            if x.dtype.kind == "f":
+                with np.errstate(all="ignore"):
+                    same |= np.abs(x.astype(np.float64) - y.astype(np.float64)) <= tolerance
+                same |= np.isnan(x) & np.isnan(y)
+            right &= same
+        return right
 
 
 @dataclass(frozen=True)
@@ -117,12 +127,12 @@ def check_operator(op: BinOp | UnaryOp, datatype: Datatype, device: wgpu.GPUDevi
     """
     if op.builtin or op.check is False:
         return
-    datatype = STORAGE_DATATYPES[datatype.computed_as]
+    datatype = datatype.computed
     trial = _lawful(op, datatype) if isinstance(op, BinOp) else _item_trial(op, datatype)
     if device is None:
         return
     known = context_of(device).checked_operators
-    if (op, datatype.name) in known:
+    if (op, datatype.key) in known:
         return
     if isinstance(trial, _PairTrial):
         _check_pairs_on(device, trial)
@@ -130,7 +140,7 @@ def check_operator(op: BinOp | UnaryOp, datatype: Datatype, device: wgpu.GPUDevi
         _check_items_on(device, trial)
     if len(known) >= _MOST_KNOWN:
         known.clear()
-    known.add((op, datatype.name))
+    known.add((op, datatype.key))
 
 
 def _values(op: Operator, datatype: Datatype) -> tuple[np.ndarray, np.ndarray]:
@@ -138,8 +148,45 @@ def _values(op: Operator, datatype: Datatype) -> tuple[np.ndarray, np.ndarray]:
     dtype = datatype.dtype
     if isinstance(op.check, Sequence):
         chosen = [op.number(value, datatype, "check") for value in op.check]
-        return np.array(chosen, dtype=dtype), np.array((), dtype=dtype)
+        return np.array(chosen, dtype=dtype), np.empty(0, dtype)
+    if datatype.is_several:
+        return _mixed(datatype, [_SMALL] * datatype.elements, (0, 1)), _mixed(datatype, _others(datatype), (1,))
     return np.array(_SMALL, dtype=dtype), np.array(_OTHER[datatype.name], dtype=dtype)
+
+
+def _others(datatype: Datatype) -> list[tuple[float, ...]]:
+    """Return the values of `_OTHER` for each number of an item."""
+    numbers = datatype.fields if isinstance(datatype, Struct) else (("real", DATATYPES["f32"]),) * 2
+    return [_OTHER[number.name] for _, number in numbers]
+
+
+def _mixed(datatype: Datatype, columns: Sequence[Sequence[float]], steps: Sequence[int]) -> np.ndarray:
+    """Return items of several numbers, some for each step: by so many values a column is ahead of the one before."""
+    most = max(len(column) for column in columns)
+    rows = [
+        tuple(column[(i + step * k) % len(column)] for k, column in enumerate(columns))
+        for step in steps
+        for i in range(most)
+    ]
+    if isinstance(datatype, Struct):
+        return np.array(rows, dtype=datatype.dtype)
+    return np.array(rows, dtype=np.float32).view(datatype.dtype).reshape(-1)
+
+
+def _numbers(items: np.ndarray) -> list[np.ndarray]:
+    """Return the numbers that items consist of: the fields of a struct, the parts of complex numbers, or the items."""
+    if items.dtype.names is not None:
+        return [items[name] for name in items.dtype.names]
+    if items.dtype.kind != "c":
+        return [items]
+    parts = np.ascontiguousarray(items).view(np.float32)
+    return [parts[0::2], parts[1::2]]
+
+
+def _magnitude(items: np.ndarray) -> np.ndarray:
+    """Return the largest magnitude among the floats of each item; 0 where it has none."""
+    floats = [np.abs(x.astype(np.float64)) for x in _numbers(items) if x.dtype.kind == "f"]
+    return np.maximum.reduce([np.zeros(items.shape), *floats])
 
 
 @lru_cache(maxsize=_MOST_KNOWN)
@@ -169,9 +216,9 @@ def _keeps(trial: _PairTrial, values: np.ndarray, kind: type[Exception]) -> np.n
     a, b = np.concatenate([identity, values]), np.concatenate([values, identity])
     found = trial.numpy(a, b)
     both = np.concatenate([values, values])
-    kept = trial.close(found, both, _ROUNDING * np.abs(both.astype(np.float64)))
+    kept = trial.close(found, both, _ROUNDING * _magnitude(both))
     _complain(trial, kind, kept, lambda i: (
-        f"its identity {trial.identity} changes a value: numpy({a[i]}, {b[i]}) is {found[i]}. "
+        f"its identity {trial.identity} changes a value: numpy({a[i]}, {b[i]}) is {found[i]}, not {both[i]}. "
         f"Give the e for which numpy(e, x) and numpy(x, e) are x"
     ))  # fmt: skip
     return kept[: values.size] & kept[values.size :]
@@ -188,7 +235,7 @@ def _check_order(trial: _PairTrial, values: np.ndarray, kind: type[Exception]) -
 
 def _check_grouping(trial: _PairTrial, values: np.ndarray, kind: type[Exception]) -> None:
     # A small float next to a large one is absorbed, whatever the operator.
-    if kind is GridwiseWarning and trial.datatype.dtype.kind == "f":
+    if kind is GridwiseWarning and trial.datatype.rounds:
         return
     a, b, c = _combinations(values, 3)
     one, other = trial.numpy(trial.numpy(a, b), c), trial.numpy(a, trial.numpy(b, c))
@@ -200,11 +247,12 @@ def _check_grouping(trial: _PairTrial, values: np.ndarray, kind: type[Exception]
 
 def check_plan(op: BinOp, datatype: Datatype, capabilities: Capabilities, n: int) -> Plan:
     """Return the plan that combines n pairs of items, n being a multiple of 4; see shaders/operator_check.wgsl."""
-    size, names = datatype.itemsize_bytes, ("a", "b", "output")
-    layout = Layout.separate(dict.fromkeys(names, size), a=n, b=n, output=2 * n)
+    size, names = datatype.element_bytes, ("a", "b", "output")
+    length = n * datatype.elements
+    layout = Layout.separate(dict.fromkeys(names, size), a=length, b=length, output=2 * length)
     builder = PlanBuilder("operator_check", layout, capabilities)
     wide = size == 8
-    memory = memory_context(datatype) if wide else None
+    memory = memory_context(datatype) if wide or datatype.is_several else None
     builder.kernel(
         "operator_check", "operator_check.wgsl",
         reads={"a": layout["a"], "b": layout["b"]}, writes={"output": layout["output"]},
@@ -265,9 +313,9 @@ def _check_pairs_on(device: wgpu.GPUDevice, trial: _PairTrial) -> None:
     wanted = trial.numpy(a, b)
     is_identity = np.arange(values.size) == values.size - 1
     special = np.logical_or(*_combinations(is_identity, 2))
-    unsure = np.logical_or(*_combinations(np.isin(values, trial.other) & ~is_identity, 2))
+    unsure = np.logical_or(*_combinations((np.arange(values.size) >= trial.small.size) & ~is_identity, 2))
     # An identity may be as large as floats go: it is no measure of what may be lost.
-    scale = _scale(wanted, *(np.where(x == trial.identity, 0, x) for x in (a, b)))
+    scale = _of_scale(_magnitude(wanted), *(np.where(x == trial.identity, 0, _magnitude(x)) for x in (a, b)))
     for found in (got[: a.size], got[a.size + padding :][: a.size]):
         right = trial.close(found, wanted, _IMPRECISION * scale)
 
@@ -316,8 +364,12 @@ def _combinations(values: np.ndarray, repeat: int) -> tuple[np.ndarray, ...]:
 
 def _scale(*arrays: np.ndarray) -> np.ndarray:
     """Return the magnitudes that a rounding error is measured by, of 1 at least."""
-    found = np.maximum.reduce([np.abs(x.astype(np.float64)) for x in arrays])
-    return np.where(np.isfinite(found), np.maximum(found, 1.0), 1.0)
+    return _of_scale(*(_magnitude(x) for x in arrays))
+
+
+def _of_scale(*magnitudes: np.ndarray) -> np.ndarray:
+    largest = np.maximum.reduce(magnitudes)
+    return np.where(np.isfinite(largest), np.maximum(largest, 1.0), 1.0)
 
 
 def _complain(trial: _Trial, kind: type[Exception], right: np.ndarray, describe: Callable[[int], str]) -> None:

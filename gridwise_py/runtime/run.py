@@ -24,7 +24,17 @@ from .encodable import Encodable
 from .gpu_clock import ClockDoubt
 from .observer import Observer
 
-__all__ = ["Measurement", "Run", "Timed", "bracket", "launch", "record_marked", "submit", "submit_blocking"]
+__all__ = [
+    "Measurement",
+    "Run",
+    "Timed",
+    "bracket",
+    "launch",
+    "launch_untimed",
+    "record_marked",
+    "submit",
+    "submit_blocking",
+]
 
 
 def bracket(device: wgpu.GPUDevice, submit: Callable[[], Any]) -> tuple[int, int, int]:
@@ -105,6 +115,18 @@ def _encoded(
     encoder = device.create_command_encoder()
     bound.encode(encoder, trials=trials, timing=session)
     return functools.partial(device.queue.submit, [encoder.finish()])
+
+
+def launch_untimed(device: wgpu.GPUDevice, bound: Encodable, trials: int, doing: str) -> None:
+    """As `launch`, where nothing is measured or watched: in the fewest steps, as most calls are."""
+    raw = bound.raw
+    try:
+        if raw is not None and submit_is_wgpus(device):
+            submit_by(device, functools.partial(raw.run, trials), bound.title)
+        else:
+            submit_by(device, _encoded(device, bound, trials, None), bound.title)
+    except wgpu.GPUError as error:
+        raise device_error(error, doing) from error
 
 
 def launch(

@@ -121,6 +121,9 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
 _VECS_OF_BYTES = {"reduce": 2.0}
 _VECS_OF_PAIRS = {"scan_lookback": 0.5}
 _LEAST_VECS_HALVED = 8
+# Accumulators of three and four words: no more registers for a tile's items, and no more loads in flight, than with two
+# words. Not measured yet.
+_MOST_WORDS_OF_VECS = {"scan_lookback": 16, "scan": 8, "reduce": 8}
 
 # Where the order of additions is fixed, without subgroups. The shape is a part of the results, so it is the same on
 # every adapter, and no row above changes it: 256 invocations are what every WebGPU device runs, the rest is as above
@@ -232,7 +235,9 @@ def suited(shapes: Shapes[Shape], kernel: str, item_bytes: int, words: int) -> S
     def vecs(shape: Shape) -> int:
         if item_bytes == 1 and kernel in _VECS_OF_BYTES:
             return min(16, int(shape.vecs * _VECS_OF_BYTES[kernel]))
-        if words > 1 and kernel in _VECS_OF_PAIRS and shape.vecs > _LEAST_VECS_HALVED:
+        if words > 2 and kernel in _MOST_WORDS_OF_VECS:
+            return min(shape.vecs, _MOST_WORDS_OF_VECS[kernel] // words)
+        if words == 2 and kernel in _VECS_OF_PAIRS and shape.vecs > _LEAST_VECS_HALVED:
             return int(shape.vecs * _VECS_OF_PAIRS[kernel])
         return shape.vecs
 

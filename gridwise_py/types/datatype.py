@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..errors import DatatypeError
+from ..errors import ArgumentError, DatatypeError
+from .wgsl_words import RESERVED_WORDS
 
 __all__ = [
-    "DATATYPES", "KEY_DATATYPES", "MATMUL_DATATYPES", "STORAGE_DATATYPES", "VALUE_DATATYPES", "ComputeDatatypeLike",
-    "Datatype", "ItemDatatypeLike", "KeyDatatypeLike", "MatMulDatatypeLike", "ValueDatatypeLike", "as_datatype",
+    "COMPLEX", "DATATYPES", "ITEM_DATATYPES", "KEY_DATATYPES", "MATMUL_DATATYPES", "MOST_STRUCT_WORDS",
+    "STORAGE_DATATYPES", "VALUE_DATATYPES", "ComputeDatatypeLike", "Datatype", "ItemDatatypeLike", "KeyDatatypeLike",
+    "MatMulDatatypeLike", "Struct", "ValueDatatypeLike", "as_datatype", "numpy_text",
 ]  # fmt: skip
+
+#: The most words of an item that kernels combine: those of a vec4.
+MOST_STRUCT_WORDS = 4
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,36 @@ class Datatype:
         return self.dtype.itemsize
 
     @property
+    def key(self) -> str:
+        """A text that no other datatype has: the name; of a `Struct` its fields."""
+        return self.name
+
+    @property
+    def is_several(self) -> bool:
+        """Whether an item is several numbers, each of a word: a complex number, or a `Struct`."""
+        return self.dtype.kind in "cV"
+
+    @property
+    def element_bytes(self) -> int:
+        """Size of what layouts and kernels count: an item, or one of the words of an item that is several numbers."""
+        return 4 if self.is_several else self.itemsize_bytes
+
+    @property
+    def elements(self) -> int:
+        """How many of these an item has."""
+        return self.itemsize_bytes // self.element_bytes
+
+    @property
+    def rounds(self) -> bool:
+        """Whether it holds floats, so that the order in which items are added or multiplied changes the result."""
+        return self.dtype.kind in "fc"
+
+    @property
+    def computed(self) -> Datatype:
+        """The datatype that kernels compute with: itself, or that of 4 bytes of its kind."""
+        return self if self.itemsize_bytes >= 4 else STORAGE_DATATYPES[self.computed_as]
+
+    @property
     def lowest(self) -> Any:
         """The value that is the identity of max: −inf for floats."""
         if self.dtype.kind == "b":
@@ -78,13 +115,221 @@ class Datatype:
         """
         try:
             item = np.array(value, dtype=self.dtype).reshape(1)
-            wide = item.astype(np.dtype(STORAGE_DATATYPES[self.computed_as].numpy_name))
+            wide = item.astype(self.computed.dtype)
             return tuple(wide.view(np.uint32).tolist())
         except (OverflowError, ValueError, TypeError) as error:
             raise DatatypeError(f"{value!r} is not a value of datatype {self.name}: {error}") from error
 
     def __str__(self) -> str:
         return self.name
+
+
+class Struct(Datatype):
+    """A type of items that are several numbers: a value and its index, a count and a sum.
+
+    Arrays hold such items one after the other, as a numpy structured dtype without gaps. Reductions and scans combine
+    them by an operator whose WGSL text sees each item as a struct ``T`` with these fields. Two structs with the same
+    fields are the same datatype, whatever they are called; wherever a datatype is expected, the numpy dtype will do.
+
+    Parameters
+    ----------
+    name : str
+        Its name in messages and tables.
+    **fields : str, numpy dtype or Datatype
+        One to four fields, each of u32, i32 or f32, in the order in which they lie in memory.
+
+    Attributes
+    ----------
+    fields : tuple of (str, Datatype)
+
+    Raises
+    ------
+    DatatypeError
+        If a field is of another size or kind, there are more than four, or WGSL does not allow a name.
+
+    See Also
+    --------
+    BinOp : operators, also on structs.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> CountSum = gw.Struct("CountSum", count="u32", sum="f32")
+    >>> CountSum.array(count=1, sum=np.array([0.5, 2.5], dtype=np.float32))
+    array([(1, 0.5), (1, 2.5)], dtype=[('count', '<u4'), ('sum', '<f4')])
+    """
+
+    fields: tuple[tuple[str, Datatype], ...]
+    _dtype: np.dtype[Any]
+
+    def __init__(self, name: str, /, **fields: Any):
+        if not isinstance(name, str):
+            raise ArgumentError(f"the name of a Struct is a str, not {name!r}; give gw.Struct('ValueIndex', …)")
+        found = tuple((field, _field(name, field, value)) for field, value in fields.items())
+        if not found:
+            raise DatatypeError(f"Struct {name!r} has no fields; give some, gw.Struct({name!r}, value='f32', …)")
+        if len(found) > MOST_STRUCT_WORDS:
+            raise DatatypeError(
+                f"Struct {name!r} has {len(found)} fields ({', '.join(fields)}), which are {len(found)} words, but "
+                f"kernels combine at most {MOST_STRUCT_WORDS}; split it into two structs, and combine each by itself"
+            )
+        dtype = np.dtype([(field, datatype.dtype) for field, datatype in found])
+        super().__init__(name, f"dtype({dtype.descr!r})", "T")
+        object.__setattr__(self, "fields", found)
+        object.__setattr__(self, "_dtype", dtype)
+
+    @classmethod
+    def from_dtype(cls, dtype: Any, name: str = "struct") -> Struct:
+        """Return the struct of a numpy structured dtype.
+
+        Raises
+        ------
+        DatatypeError
+            If a field is not of u32, i32 or f32, there are more than four, or there are gaps between them.
+        """
+        dtype = np.dtype(dtype)
+        if dtype.names is None or dtype.fields is None:
+            raise DatatypeError(
+                f"{dtype} has no fields; a struct is of a dtype such as [('value', 'f4'), ('index', 'u4')]"
+            )
+        made = cls(name, **{field: dtype.fields[field][0] for field in dtype.names})
+        if made.dtype == dtype.newbyteorder("=") != dtype:
+            raise DatatypeError(
+                f"{dtype} is in another byte order than this machine's; convert the order alone, which loses nothing: "
+                f"x.astype(x.dtype.newbyteorder('='))"
+            )
+        if made.dtype != dtype:
+            places = ", ".join(f"{field} at byte {dtype.fields[field][1]}" for field in dtype.names)
+            raise DatatypeError(
+                f"the fields of {dtype} do not follow each other without gaps ({places}, {dtype.itemsize} bytes in "
+                f"all); pack the items first, with numpy.lib.recfunctions.repack_fields(x)"
+            )
+        return made
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The numpy dtype."""
+        return self._dtype
+
+    @property
+    def key(self) -> str:
+        """A text that no other datatype has."""
+        return ",".join(f"{field}:{datatype.name}" for field, datatype in self.fields)
+
+    @property
+    def is_several(self) -> bool:
+        """Whether an item is several words, or one that operators see as a struct: yes."""
+        return True
+
+    @property
+    def rounds(self) -> bool:
+        """Whether it has fields of f32."""
+        return any(datatype.rounds for _, datatype in self.fields)
+
+    def array(self, **columns: ArrayLike) -> np.ndarray:
+        """Return a numpy array of such items, from the values of each field.
+
+        Parameters
+        ----------
+        **columns : array_like
+            One for each field, converted to its dtype; numbers are repeated.
+
+        Raises
+        ------
+        ArgumentError
+            If a field is missing or unknown.
+        """
+        self._check_names(columns, "array()")
+        found = np.empty(np.broadcast_shapes(*(np.shape(column) for column in columns.values())), self._dtype)
+        for field, column in columns.items():
+            found[field] = column
+        return found
+
+    def values_of(self, item: Any, what: str) -> dict[str, Any]:
+        """Return an item's value for each field; `item` is a tuple, a mapping from names, or an item of numpy.
+
+        Raises
+        ------
+        DatatypeError, ArgumentError
+            If it is no item of this struct; `what` names it in the message.
+        """
+        if isinstance(item, Mapping):
+            by_name = {str(field): value for field, value in cast(Mapping[Any, Any], item).items()}
+            self._check_names(by_name, what)
+            return {field: by_name[field] for field, _ in self.fields}
+        if isinstance(item, (np.void, np.ndarray)) and item.dtype == self._dtype and item.shape == ():
+            item = item.item()
+        if not isinstance(item, (tuple, list)) or len(cast("tuple[Any, ...]", item)) != len(self.fields):
+            names = ", ".join(field for field, _ in self.fields)
+            raise DatatypeError(
+                f"{what} is {item!r:.60}, but an item of {self} has {len(self.fields)} fields; give a tuple ({names}) "
+                f"or a dict with these names"
+            )
+        return dict(zip((field for field, _ in self.fields), cast("tuple[Any, ...]", item), strict=True))
+
+    def _check_names(self, given: Mapping[str, Any], what: str) -> None:
+        names = [field for field, _ in self.fields]
+        unknown = [field for field in given if field not in names]
+        missing = [field for field in names if field not in given]
+        if unknown or missing:
+            wrong = f"has the unknown field {unknown[0]!r}" if unknown else f"lacks the field {missing[0]!r}"
+            raise ArgumentError(f"{what} {wrong}: {self} has {', '.join(names)}; give each of them once")
+
+    def __eq__(self, other: object) -> bool:
+        return self.fields == other.fields if isinstance(other, Struct) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.fields)
+
+    def __repr__(self) -> str:
+        return f"Struct({self.name!r}, {', '.join(f'{field}={of.name!r}' for field, of in self.fields)})"
+
+
+_FIELD_NAME = re.compile(r"(?!_$|__)[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _field(struct: str, name: str, value: Any) -> Datatype:
+    """Return the datatype of a field; refuse what is not one word, or a name that WGSL does not allow."""
+
+    def refuse(why: str) -> NoReturn:
+        raise DatatypeError(f"field {name!r} of Struct {struct!r} {why}")
+
+    if not _FIELD_NAME.fullmatch(name):
+        refuse("is no name in WGSL: letters of ASCII, digits and '_'; rename it")
+    if name in RESERVED_WORDS:
+        refuse(f"has a name that WGSL reserves; rename it, for example {name}_")
+    if isinstance(value, Struct):
+        refuse(f"is itself a struct, {value!r}; give its fields one by one")
+    if isinstance(value, Datatype):
+        dtype = value.dtype
+    elif isinstance(value, str) and value in {**STORAGE_DATATYPES, COMPLEX.name: COMPLEX}:
+        dtype = as_datatype(value, ITEM_DATATYPES).dtype
+    else:
+        try:
+            dtype = np.dtype(value)
+        except TypeError:
+            refuse(f"is of {value!r}, which is no datatype; a field is of u32, i32 or f32")
+    if dtype.shape:
+        refuse(f"is an array of shape {dtype.shape}; give a field for each of its items: {name}0, {name}1, …")
+    for datatype in DATATYPES.values():
+        if dtype.newbyteorder("=") == datatype.dtype:
+            return datatype
+    word = {"i": "i32", "f": "f32"}.get(dtype.kind, "u32")
+    if dtype.kind not in "biuf":
+        remedy = "give each number of it a field"
+    elif dtype.itemsize < 4:
+        remedy = f"give it 4 bytes, {name}={word!r}, which loses nothing"
+    elif dtype.kind == "f":
+        remedy = f"give {name}='f32', which rounds to about 7 digits"
+    else:
+        high = "i32" if dtype.kind == "i" else "u32"
+        remedy = f"give {name}={word!r} if all values fit, or two fields, {name}_low='u32' and {name}_high={high!r}"
+    refuse(f"is of {dtype}, {dtype.itemsize} bytes, but a field is one word of 4 bytes: u32, i32 or f32; {remedy}")
+
+
+def numpy_text(dtype: np.dtype[Any]) -> str:
+    """Return how a dtype is written in Python behind ``np.``."""
+    return dtype.name if dtype.names is None else f"dtype({dtype.descr!r})"
 
 
 DATATYPES: dict[str, Datatype] = {
@@ -109,7 +354,9 @@ _F16 = Datatype("f16", "float16", "f32")
 MATMUL_DATATYPES: dict[str, Datatype] = {d.name: d for d in (DATATYPES["f32"], _F16)}
 #: What sorts take as keys.
 KEY_DATATYPES: dict[str, Datatype] = VALUE_DATATYPES | {_F16.name: _F16}
-#: What arrays can hold, and reductions and scans take: all of these.
+#: Pairs of floats, the real part first.
+COMPLEX = Datatype("c64", "complex64", "vec2<f32>")
+#: What arrays can hold, and reductions and scans take: all of these. Both also take what `ITEM_DATATYPES` stands for.
 STORAGE_DATATYPES: dict[str, Datatype] = KEY_DATATYPES | {
     d.name: d
     for d in (
@@ -120,6 +367,9 @@ STORAGE_DATATYPES: dict[str, Datatype] = KEY_DATATYPES | {
         Datatype("bool", "bool", "u32"),
     )
 }
+
+#: The same names; `as_datatype` also admits items of several numbers with it: `COMPLEX`, and each `Struct`.
+ITEM_DATATYPES: dict[str, Datatype] = dict(STORAGE_DATATYPES)
 
 # What callers may write for a datatype. Literal names let a type checker find the wrong ones.
 _ComputeName: TypeAlias = Literal["u32", "i32", "f32", "uint32", "int32", "float32"]
@@ -136,7 +386,9 @@ KeyDatatypeLike: TypeAlias = ValueDatatypeLike | Literal["f16", "float16"] | typ
 ItemDatatypeLike: TypeAlias = (
     KeyDatatypeLike
     | Literal["u16", "i16", "u8", "i8", "bool", "uint16", "int16", "uint8", "int8"]
+    | Literal["c64", "complex64"]
     | type[np.uint16] | type[np.int16] | type[np.uint8] | type[np.int8] | type[np.bool_] | type[bool]
+    | type[np.complex64]
 )  # fmt: skip
 #: What matrix products take.
 MatMulDatatypeLike: TypeAlias = (
@@ -151,7 +403,7 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES, *, conver
     ----------
     value : str, numpy dtype or Datatype
     known : mapping from str to Datatype
-        What is supported where it is wanted.
+        What is supported where it is wanted. `ITEM_DATATYPES` also admits `COMPLEX`, and structs.
     convert : str
         How the caller converts the data, for the message: an expression with braces for the name of a numpy dtype.
 
@@ -161,6 +413,8 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES, *, conver
         If there is no kernel datatype for it; the message lists what there is, and says what a conversion costs.
     """
     asked = value
+    if known is ITEM_DATATYPES and (several := _several(value)) is not None:
+        return several
     if isinstance(value, str):
         value = STORAGE_DATATYPES.get(value, value)
     if isinstance(value, Datatype):
@@ -182,9 +436,33 @@ def as_datatype(value: Any, known: Mapping[str, Datatype] = DATATYPES, *, conver
         shown = dtype.str
     else:
         shown = getattr(value if isinstance(value, Datatype) else dtype, "name", value)
-    names = ", ".join(f"{d.name} (numpy {d.numpy_name})" for d in known.values())
+    everything = [*known.values(), COMPLEX] if known is ITEM_DATATYPES else known.values()
+    names = ", ".join(f"{d.name} (numpy {d.numpy_name})" for d in everything)
     message = f"datatype {shown!r} is not supported here; supported are {names}."
     raise DatatypeError(message if dtype is None else f"{message} {_remedy(dtype, known, convert)}")
+
+
+def _several(value: Any) -> Datatype | None:
+    """Return the datatype of items that are several numbers; None for all other datatypes.
+
+    Raises
+    ------
+    DatatypeError
+        For a structured dtype that is no `Struct`.
+    """
+    if isinstance(value, Datatype):
+        return value if value.is_several else None
+    if isinstance(value, str):
+        return COMPLEX if value in (COMPLEX.name, COMPLEX.numpy_name) else None
+    try:
+        dtype = np.dtype(value) if value is not None else None
+    except TypeError:
+        return None
+    if dtype is None:
+        return None
+    if dtype.names is not None:
+        return Struct.from_dtype(dtype)
+    return COMPLEX if dtype == COMPLEX.dtype else None
 
 
 # By the kind of a numpy dtype: items that no cast turns into numbers without losing what they say.
@@ -204,6 +482,12 @@ def _remedy(dtype: np.dtype, known: Mapping[str, Datatype], convert: str) -> str
     """Return a sentence or two: how to convert, and what may be lost by it."""
     names = [datatype.numpy_name for datatype in known.values()]
     native = dtype.newbyteorder("=")
+    if dtype.kind == "c" and known is ITEM_DATATYPES:
+        if native == COMPLEX.dtype:
+            return "Convert the byte order alone, which loses nothing: x.astype(x.dtype.newbyteorder('='))."
+        return (
+            f"Convert first, with {convert.format(COMPLEX.numpy_name)} {_rounding(np.dtype(float), np.dtype('f4'))[1]}."
+        )
     if dtype.names is not None:
         return f"Give one field of it, for example x[{dtype.names[0]!r}]."
     if native != dtype and native.name in names:

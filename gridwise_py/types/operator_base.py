@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Real
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Complex, Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import ArgumentError, DatatypeError
-from .datatype import DATATYPES, Datatype
-from .operator_text import TextForm, check_expression, check_functions, scoped, type_of
+from .datatype import DATATYPES, Datatype, Struct
+from .operator_text import TextForm, check_expression, check_functions, scoped, type_of, written_type
 
 __all__ = ["Operator", "text_context"]
 
@@ -61,7 +61,7 @@ class Operator:
                 f"{self.numpy!r}; results are checked against it"
             )
         if not isinstance(self.check, bool):
-            object.__setattr__(self, "check", tuple(np.asarray(self.check).ravel().tolist()))
+            object.__setattr__(self, "check", _values(self.check))
 
     def _key(self) -> tuple[Any, ...]:
         """What tells two operators apart."""
@@ -102,13 +102,23 @@ class Operator:
         )
 
     def number(self, value: Any, datatype: Datatype, what: str) -> Any:
-        """Return a value as a numpy scalar; refuse what is another number in `datatype`, or none."""
+        """Return a value as a numpy scalar; refuse what is another number in `datatype`, or none.
+
+        An item of a `Struct` is a tuple or a mapping of such values.
+        """
+        if isinstance(datatype, Struct):
+            values = datatype.values_of(value, f"{what} of {self._title}")
+            numbers = tuple(self.number(values[field], of, f"{what}.{field}") for field, of in datatype.fields)
+            return np.array(numbers, dtype=datatype.dtype)[()]
 
         def refuse(why: str) -> DatatypeError:
             return DatatypeError(f"{what} {value!r:.60} of {self._title} {why}: no value of {datatype}")
 
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]
+        if datatype.dtype.kind == "c" and isinstance(value, Complex):
+            parts = (self.number(part, DATATYPES["f32"], what) for part in (value.real, value.imag))
+            return np.array(complex(*parts), dtype=datatype.dtype)[()]
         if not _is_number(value):
             raise refuse(f"is of type {type(value).__name__}, not a number")
         if datatype.dtype.kind != "f" and value != value // 1:
@@ -137,12 +147,23 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (Real, np.bool_))
 
 
+def _values(given: Any) -> tuple[Any, ...]:
+    """Return the values to check with: numbers, in one row, or items of a struct."""
+    if not isinstance(given, np.ndarray):
+        items = list(given)
+        if any(isinstance(item, (tuple, Mapping, np.void)) for item in items):
+            return tuple(items)
+    return tuple(np.asarray(given).ravel().tolist())
+
+
 def _builtin(cls: type[Operator], name: str) -> Any:
     return cls.builtins[name]
 
 
-def text_context(op: Operator, datatype: Datatype, wgsl_type: str) -> dict[str, str | None]:
+def text_context(op: Operator, datatype: Datatype, wgsl_type: str, function: str = "") -> dict[str, str | None]:
     """Return an operator's text for a template; `wgsl_type` is that of its arguments on items of `datatype`.
+
+    Its function is called `function` there, by default by its own name.
 
     Raises
     ------
@@ -152,10 +173,12 @@ def text_context(op: Operator, datatype: Datatype, wgsl_type: str) -> dict[str, 
     if op.wgsl is None:
         return {"expression": op.expression, "wgsl": None}
     form, written_for = op.form, type_of(op.form, op.wgsl)
+    if written_for is None and datatype.is_several and written_type(op.form, op.wgsl) != "T":
+        written_for = "Acc"
     if written_for not in (None, wgsl_type):
         title = op._title  # pyright: ignore[reportPrivateUsage]  # of this module's class
         raise DatatypeError(
             f"{form.function!r} of {title} is written for {written_for}, but the items are of {datatype}; write T "
             f"for the type, which is each datatype in turn: {form.signature}"
         )
-    return {"expression": None, "wgsl": scoped(form, op.wgsl)}
+    return {"expression": None, "wgsl": scoped(form, op.wgsl, function)}

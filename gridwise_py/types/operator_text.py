@@ -14,6 +14,7 @@ from .wgsl_text import Token, declarations, tokens
 
 __all__ = [
     "BINARY", "UNARY", "TextForm", "check_builtin_name", "check_expression", "check_functions", "scoped", "type_of",
+    "written_type",
 ]  # fmt: skip
 
 
@@ -118,13 +119,21 @@ def check_functions(form: TextForm, name: str, text: str) -> None:
 
 def type_of(form: TextForm, text: str) -> str | None:
     """Return the type that the function is written for; None where it is the datatype's, whatever that is."""
+    written = written_type(form, text)
+    return None if written in ("T", "Acc") else written
+
+
+def written_type(form: TextForm, text: str) -> str | None:
+    """Return the type in the function's head, as it is written there."""
     types = form.pattern.fullmatch(_signature(form, text))
-    return types[1] if types is not None and types[1] not in ("T", "Acc") else None
+    return None if types is None else types[1]
 
 
 @lru_cache(maxsize=256)
-def scoped(form: TextForm, text: str) -> str:
-    """Return an operator's text with a prefix before every name that it declares, but the function of the form.
+def scoped(form: TextForm, text: str, function: str = "") -> str:
+    """Return an operator's text with a prefix before every name that it declares.
+
+    The function of the form keeps its name, or gets the name `function`.
 
     A declaration at module scope takes the place of a WGSL built-in in the whole module: of a function ``min``, say, in
     the library's own lines. Renamed throughout the text, local names included, it means what it meant.
@@ -132,14 +141,16 @@ def scoped(form: TextForm, text: str) -> str:
     pieces = list(tokens(text))
     names = {piece.text for piece in pieces if piece.kind == "name"}
     declared = {found.name for found in declarations(text)} - {form.function}
+    renamed_to = {form.function: function} if function else {}
     prefix = "own_"
     while any(name.startswith(prefix) for name in names):
         prefix = f"own{prefix}"
     renamed: list[str] = []
     before = ""  # the last piece that is no blank and no comment: behind a dot is a member's name
     for piece in pieces:
-        own = piece.kind == "name" and piece.text in declared and before not in (".", "@")
-        renamed.append(prefix + piece.text if own else piece.text)
+        free = piece.kind == "name" and before not in (".", "@")
+        own = prefix + piece.text if piece.text in declared else renamed_to.get(piece.text, piece.text)
+        renamed.append(own if free else piece.text)
         if piece.kind not in ("space", "comment"):
             before = piece.text
     return "".join(renamed)

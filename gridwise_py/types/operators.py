@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 
-from ..errors import ArgumentError, EmptyReductionError
+from ..errors import ArgumentError, DatatypeError, EmptyReductionError
 from .capabilities import SubgroupMode
-from .datatype import Datatype
+from .datatype import Datatype, Struct
 from .operator_base import Operator, text_context
 from .operator_text import BINARY, TextForm, check_builtin_name
 
@@ -31,6 +31,9 @@ class Accumulator:
     what subgroup hardware is fastest at.
 
     Numbers of 64 bits are two words, the low one first, and their minimum and maximum hold ordered keys of all kinds.
+
+    Items that are several numbers are held as a vector of their words, since WGSL neither shuffles nor selects structs.
+    An operator's text sees them as a struct, or as a ``vec2<f32>``; that costs nothing, since only bits are renamed.
 
     Attributes
     ----------
@@ -63,7 +66,7 @@ class Accumulator:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinOp(Operator):
-    """An associative operator for reduce and scan, for 32-bit items: u32, i32 or f32.
+    """An associative operator for reduce and scan.
 
     Give either `expression` or `wgsl`.
 
@@ -72,12 +75,16 @@ class BinOp(Operator):
     name : str
         Its name in tables.
     identity : number, mapping from datatype name to number, or callable from Datatype to number
-        The value e for which ``combine(e, x) == x == combine(x, e)``.
+        The value e for which ``combine(e, x) == x == combine(x, e)``. For a `Struct` a tuple with a number for each
+        field, or a mapping from field to number.
     numpy : callable
-        The same operator in numpy, ``f(a, b)``, item by item on arrays of the datatype. `check`, `gridwise_py.measure`
+        The same operator in numpy, ``f(a, b)``, item by item on arrays of the datatype. For a `Struct` these are
+        structured arrays, and `Struct.array` makes the result from its fields. `check`, `gridwise_py.measure`
         and ``reference`` of a primitive compare with it, so an `expression` needs it, too.
     wgsl : str, optional
-        WGSL text that defines ``fn combine(a: T, b: T) -> T``; ``T`` is an alias of the datatype's WGSL type.
+        WGSL text that defines ``fn combine(a: T, b: T) -> T``; ``T`` is an alias of the datatype's WGSL type. For a
+        `Struct` it is a struct with its fields, so ``T(a.count + b.count, a.sum + b.sum)`` makes an item; for complex64
+        it is ``vec2<f32>``.
         Only functions and constants are allowed. Their names cannot clash with WGSL's built-in functions or with this
         library's.
     expression : str, optional
@@ -91,7 +98,7 @@ class BinOp(Operator):
     key : str, optional
         ``"min"`` or ``"max"``: use ordered keys for floats (see `Accumulator`).
 
-    check : bool or sequence of numbers, default True
+    check : bool or sequence of numbers (or items of the struct), default True
         Whether the operator is checked (see Notes). A sequence gives the values to check with, for an operator that is
         not valid for every value of its datatype.
 
@@ -152,7 +159,7 @@ class BinOp(Operator):
         value = self.identity
         if callable(value):
             value = value(datatype)
-        elif isinstance(value, Mapping):
+        elif isinstance(value, Mapping) and not (isinstance(datatype, Struct) and datatype.name not in value):
             by_datatype = cast(Mapping[str, Any], value)
             if datatype.name not in by_datatype:
                 raise ArgumentError(
@@ -178,14 +185,46 @@ class BinOp(Operator):
 
     def accumulator(self, datatype: Datatype) -> Accumulator:
         """How results of `datatype` are held while they are combined."""
+        self._check_takes(datatype)
         words = datatype.words(self.identity_for(datatype))
         kind, number = datatype.dtype.kind, datatype.computed_as
+        if datatype.is_several:
+            return Accumulator(_WGSL[len(words)], number, None, words)
         if self.key is not None and (kind == "f" or len(words) == 2):
             return Accumulator(_WGSL[len(words)], number, self.key, _ordered(kind, words))
         return Accumulator(_WGSL[2] if len(words) == 2 else datatype.wgsl, number, None, words)
 
+    def _check_takes(self, datatype: Datatype) -> None:
+        """Refuse what the operator does not combine.
 
-_WGSL = {1: "u32", 2: "vec2<u32>"}
+        Raises
+        ------
+        DatatypeError
+            For operators of numbers on structs, and of ordered numbers on complex ones.
+        """
+        if not datatype.is_several:
+            return
+        if isinstance(datatype, Struct) and self.builtin:
+            raise DatatypeError(
+                f"{self._title} combines numbers, but items of {datatype!r} have fields; give a gridwise_py.BinOp "
+                f"whose wgsl= says how they are combined, or an Array of one field: "
+                f"gw.asarray(x[{datatype.fields[0][0]!r}])"
+            )
+        if self.key is not None:
+            remedy = (
+                f"give key=None and a text that compares the fields of {datatype!r}"
+                if isinstance(datatype, Struct)
+                else "reduce the magnitudes, np.abs(x), or the parts, x.real and x.imag"
+            )
+            raise DatatypeError(f"{self._title} needs items that have an order, and {datatype} has none; {remedy}")
+
+
+_WGSL = {1: "u32", 2: "vec2<u32>", 3: "vec3<u32>", 4: "vec4<u32>"}
+#: The name of an operator's function where kernels hold items as words, and combine those.
+_ON_ITEMS = "combine_items"
+#: (a + bi)(c + di); in a fixed order every product is rounded by itself.
+_COMPLEX_PRODUCT = "T(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x)"
+_SEALED_COMPLEX_PRODUCT = "T(seal(a.x * b.x) - seal(a.y * b.y), seal(a.x * b.y) + seal(a.y * b.x))"
 _SIGN = 0x80000000
 
 
@@ -257,9 +296,12 @@ def operator_context(
         What items and results are in memory (see `memory_context`); left out where both are `datatype`, of 4 bytes.
     """
     acc = op.accumulator(datatype)
-    text = text_context(op, datatype, acc.wgsl)
-    one_word = acc.words == 1
-    if not one_word and op.builtin:
+    several = datatype.is_several
+    text = text_context(op, datatype, "T" if several else acc.wgsl, _ON_ITEMS if several else "")
+    one_word = acc.words == 1 and not several
+    if several and op == Multiply:
+        text = {"expression": _SEALED_COMPLEX_PRODUCT if fixed_order else _COMPLEX_PRODUCT, "wgsl": None}
+    elif not one_word and not several and op.builtin:
         text = {"expression": f"wide_{op.name}(a, b)", "wgsl": None}
     reduce = op.subgroup_reduce if one_word else None
     exclusive_scan = op.subgroup_exclusive_scan if one_word else None
@@ -269,7 +311,7 @@ def operator_context(
     }  # fmt: skip
     local = _local_sums(op, acc, source)
     context = {
-        "datatype": acc.wgsl if not one_word else datatype.wgsl,
+        "datatype": acc.wgsl if not one_word and not several else datatype.wgsl,
         "op": {
             **text,
             "commutative": op.commutative,
@@ -282,12 +324,22 @@ def operator_context(
         "acc": {
             "wgsl": acc.wgsl, "key": acc.key, "words": acc.words, "number": acc.number, "order": datatype.dtype.kind,
             "bytes": datatype.itemsize_bytes,
+            # Of items that are several numbers: the types of the words, by name.
+            "fields": _fields(datatype),
+            "struct": isinstance(datatype, Struct),
         },
         "subgroups": mode.kind,
         "emulated_size": mode.size,
         "fixed_order": fixed_order,
     }  # fmt: skip
     return context if source is None else {**context, "source": source, "sink": sink}
+
+
+def _fields(datatype: Datatype) -> tuple[tuple[str, str], ...]:
+    """Return the names and WGSL types of the words of an item that is several numbers; none for other items."""
+    if isinstance(datatype, Struct):
+        return tuple((field, of.wgsl) for field, of in datatype.fields)
+    return (("x", "f32"), ("y", "f32")) if datatype.is_several else ()
 
 
 def _local_sums(op: BinOp, acc: Accumulator, source: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -305,7 +357,10 @@ def _local_sums(op: BinOp, acc: Accumulator, source: Mapping[str, Any] | None) -
 
 
 def memory_context(datatype: Datatype | None) -> dict[str, Any]:
-    """Return what lib/convert.wgsl needs to know of items in memory; None for accumulators of another kernel."""
-    if datatype is None:
+    """Return what lib/convert.wgsl needs to know of items in memory; None for accumulators of another kernel.
+
+    Items that are several numbers lie in memory as their accumulators do.
+    """
+    if datatype is None or datatype.is_several:
         return {"name": "accumulators", "kind": "raw", "bytes": 4}
     return {"name": datatype.name, "kind": datatype.dtype.kind, "bytes": datatype.itemsize_bytes}

@@ -12,6 +12,25 @@ fn load_acc_{{ operand }}(i: u32) -> Acc {
   );
 }
 //$ endif
+//$ if acc.fields and operand != "carries"
+// Items i to i + 3, which are {{ acc.words }} vec4 of words; i is a multiple of 4.
+fn load4_acc_{{ operand }}(i: u32) -> Quad {
+  let first = {{ acc.words }}u * i;
+//$ for r in range(acc.words)
+  let row_{{ r }} = load4_{{ operand }}(first + {{ 4 * r }}u);
+//$ endfor
+  return Quad(
+//$ for q in range(4)
+    Acc(
+//$ for k in range(acc.words)
+//$ set word = q * acc.words + k
+      row_{{ word // 4 }}.{{ "xyzw"[word % 4] }},
+//$ endfor
+    ),
+//$ endfor
+  );
+}
+//$ endif
 //$ endfor
 //$ for operand in raw_written
 fn store_acc_{{ operand }}(i: u32, x: Acc) {
@@ -23,4 +42,16 @@ fn store_acc_{{ operand }}(i: u32, x: Acc) {
 //$ endfor
 //$ endif
 }
+//$ if acc.fields and operand != "carries"
+fn store4_acc_{{ operand }}(i: u32, x: Quad) {
+  let first = {{ acc.words }}u * i;
+//$ for r in range(acc.words)
+  store4_{{ operand }}(first + {{ 4 * r }}u, vec4<u32>(
+//$ for word in range(4 * r, 4 * r + 4)
+    x.{{ "xyzw"[word // acc.words] }}{{ "[%d]" % (word % acc.words) if acc.words > 1 }},
+//$ endfor
+  ));
+//$ endfor
+}
+//$ endif
 //$ endfor

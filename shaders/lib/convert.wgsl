@@ -121,7 +121,9 @@ fn lift4(words: SourceQuad) -> Quad {
   return Quad(key(x.x), key(x.y), key(x.z), key(x.w));
 }
 //$ else
-//$ set cut = 8 * (4 - acc.bytes) if source.bytes > acc.bytes else 0
+// As in numpy an item has the datatype of the results before it is combined: small ones wrap.
+//$ set wraps = source.bytes > acc.bytes or (source.kind, acc.order) == ("i", "u") or (source.bytes == acc.bytes and (source.kind, acc.order) == ("u", "i"))
+//$ set cut = 8 * (4 - acc.bytes) if acc.bytes < 4 and wraps else 0
 //$ set wrap = "(%%s << %du) >> %du" % (cut, cut) if cut and acc.order != "f" else "%s"
 //$ set wrap4 = "(%%s << vec4<u32>(%du)) >> vec4<u32>(%du)" % (cut, cut) if wrap != "%s" else "%s"
 //$ if source.bytes == 8

@@ -25,7 +25,7 @@ fn main(
 //$ endif
   let first = (block * WORKGROUP_SIZE * VECS + local) * 4u;
   if ((block + 1u) * WORKGROUP_SIZE * VECS * 4u <= params.n) {
-    var results: array<vec4<u32>, VECS>;
+    var results: array<{{ quad if quad is defined else "vec4<u32>" }}, VECS>;
     for (var r = 0u; r < VECS; r++) { results[r] = f4(first + r * WORKGROUP_SIZE * 4u); }
     for (var r = 0u; r < VECS; r++) { store4_output(first + r * WORKGROUP_SIZE * 4u, results[r]); }
     return;

@@ -1,5 +1,13 @@
 // The operator on accumulators (Acc), and the conversion between items and accumulators.
+//$ if acc.struct
+struct T {
+//$ for name, type in acc.fields
+  {{ name }}: {{ type }},
+//$ endfor
+}
+//$ else
 alias T = {{ datatype }};
+//$ endif
 alias Acc = {{ acc.wgsl }};
 
 //$ if acc.words == 1
@@ -9,12 +17,16 @@ fn quad_of(x: Acc) -> Quad { return vec4<Acc>(x); }
 // The words of an accumulator are a vector, so that they are shuffled and selected as one value.
 struct Quad { x: Acc, y: Acc, z: Acc, w: Acc }
 fn quad_of(x: Acc) -> Quad { return Quad(x, x, x, x); }
+//$ if not acc.fields
 //$ include "lib/wide.wgsl"
+//$ endif
 //$ endif
 //$ if fixed_order
 //$ include "lib/seal.wgsl"
 //$ endif
-//$ if op.expression and fixed_order and acc.words == 1
+//$ if acc.fields
+//$ include "lib/fields.wgsl"
+//$ elif op.expression and fixed_order and acc.words == 1
 fn combine(a: Acc, b: Acc) -> Acc { return seal({{ op.expression }}); }
 fn combine4(a: vec4<Acc>, b: vec4<Acc>) -> vec4<Acc> { return seal4({{ op.expression }}); }
 //$ elif op.expression
@@ -27,7 +39,7 @@ fn combine4(a: Quad, b: Quad) -> Quad { return {{ op.expression }}; }
 {{ op.wgsl }}
 // ---- end of the user's text
 //$ endif
-//$ if not op.expression or acc.words > 1
+//$ if not op.expression or acc.words > 1 or acc.fields
 fn combine4(a: Quad, b: Quad) -> Quad {
   return Quad(combine(a.x, b.x), combine(a.y, b.y), combine(a.z, b.z), combine(a.w, b.w));
 }

@@ -167,7 +167,7 @@ for point, hook in POINTS.items():
             reached += 1
         finally:
             unhook()
-np.testing.assert_array_equal(gw.cumsum(X), np.cumsum(X, dtype=np.uint32))
+np.testing.assert_array_equal(gw.cumsum(X, dtype=np.uint32), np.cumsum(X, dtype=np.uint32))
 print("good", reached)
 """
 

@@ -22,7 +22,7 @@ def _use(device):
     from gridwise_py.runtime.gpu_clock import observe
 
     x = gw.asarray(X, device)
-    np.testing.assert_array_equal(gw.cumsum(x).to_numpy(), np.cumsum(X, dtype=np.uint32))
+    np.testing.assert_array_equal(gw.cumsum(x, dtype=np.uint32).to_numpy(), np.cumsum(X, dtype=np.uint32))
     usage = wgpu.BufferUsage
     own = device.create_buffer_with_data(data=X, usage=usage.STORAGE | usage.COPY_SRC | usage.COPY_DST)
     reduce, encoder = gw.Reduce(device), device.create_command_encoder()

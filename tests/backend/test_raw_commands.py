@@ -1,6 +1,7 @@
 """Commands through the C functions do what those through wgpu-py's wrappers do, and fail as they do."""
 
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_an_error_is_an_exception_at_the_call_and_nothing_is_submitted(fresh_dev
     raw, submitted = call.bound_plan.raw, []
     # More workgroups than the device has, as no plan has them: wgpu refuses them when the commands are finished.
     most = fresh_device.limits["max-compute-workgroups-per-dimension"]
-    raw._dispatches = [(pipeline, group, most + 1, 1, 1) for pipeline, group, *_ in raw._dispatches]
+    raw._steps = [(pipeline, group, most + 1, 1, 1) for pipeline, group, *_ in raw._steps]
     raw_submit, raw._native.submit = raw._native.submit, lambda *_: submitted.append(1)
     try:
         with pytest.raises(gw.DeviceError, match="dispatch group size"):
@@ -107,3 +108,77 @@ def test_an_encoder_of_another_kind_is_left_to_the_public_calls(device):
         pass
 
     assert not _bound(device).bound_plan.raw.record(Encoder(), 1)
+
+
+def test_fills_and_copies_keep_their_place_between_dispatches(device, monkeypatch):
+    """Dispatches are repeated, fills and copies are not; each of these ends a pass."""
+    items = np.arange(64, dtype=np.uint32) + 1
+    x, y = gw.asarray(items, device), gw.asarray(items[::-1].copy(), device)
+    dispatch = gw.VectorAdd(device).bind(a=x, b=x, output=x).bound_plan.steps[0]
+    of_x, of_y = weakref.ref(x.lease.buffer), weakref.ref(y.lease.buffer)
+    steps = [
+        raw_commands.RawTransfer(of_x, 8, of_y, 16, 12),
+        dispatch,
+        raw_commands.RawTransfer(None, 0, of_x, 4, 20),
+        raw_commands.RawTransfer(of_x, 24, of_y, 0, 8),
+        dispatch,
+    ]
+    wanted_x, wanted_y = items.copy(), items[::-1].copy()
+    for trials in (1, 3):
+        wanted_y[4:7] = wanted_x[2:5]
+        wanted_x *= 2**trials
+        wanted_x[1:6] = 0
+        wanted_y[:2] = wanted_x[6:8]
+        wanted_x *= 2**trials
+        raw = raw_commands.raw_commands(device, steps)
+        assert raw is not None
+        raw.run(trials)
+        np.testing.assert_array_equal(x.to_numpy(), wanted_x)
+        np.testing.assert_array_equal(y.to_numpy(), wanted_y)
+    both = raw_commands.joined([(raw, 2), (raw, 1)])
+    native, fills = raw_commands._native(), []
+    clear = native.clear
+    monkeypatch.setattr(native, "clear", lambda *a: (fills.append(1), clear(*a))[1])
+    both.run(1)
+    assert len(fills) == 2
+    for trials in (2, 1):
+        wanted_y[4:7] = wanted_x[2:5]
+        wanted_x *= 2**trials
+        wanted_x[1:6] = 0
+        wanted_y[:2] = wanted_x[6:8]
+        wanted_x *= 2**trials
+    np.testing.assert_array_equal(x.to_numpy(), wanted_x)
+    np.testing.assert_array_equal(y.to_numpy(), wanted_y)
+
+
+def test_a_plan_of_a_copy_takes_the_c_functions(device, monkeypatch):
+    x = gw.asarray(X, device)
+    total = gw.asarray(X[7:8], device)
+    call = gw.Reduce(device).bind(input=x[:0], output=total)
+    native, copies = raw_commands._native(), []
+    copy = native.copy
+    monkeypatch.setattr(native, "copy", lambda *a: (copies.append(1), copy(*a))[1])
+    assert call.execute().output.item() == 0
+    encoder = device.create_command_encoder()
+    call.record(encoder)
+    device.queue.submit([encoder.finish()])
+    assert len(copies) == 2
+
+
+def test_an_error_of_the_encoder_is_raised_and_nothing_else_is_called(device, monkeypatch):
+    call, native = _bound(device), raw_commands._native()
+    create = native.create_encoder
+
+    def refused(*arguments):
+        slot = native.slots()[-1]
+        slot.type, slot.message = "OutOfMemory", "Not enough memory left"
+        return create(*arguments)
+
+    monkeypatch.setattr(native, "create_encoder", refused)
+    monkeypatch.setattr(native, "begin_pass", lambda *_: pytest.fail("encoded after an error"))
+    slots = len(native.slots())
+    with pytest.raises(gw.DeviceError, match=r"Scan: .*memory"):
+        call.execute()
+    assert len(native.slots()) == slots
+    monkeypatch.undo()
+    np.testing.assert_array_equal(call.execute().output.to_numpy(), np.cumsum(X, dtype=np.uint32))

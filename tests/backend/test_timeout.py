@@ -13,6 +13,7 @@ from gridwise_py.backend import timeout
 from gridwise_py.backend import wgpu_native as _wgpu_native
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.backend.wgpu_native import map_buffer, wait_idle, wait_method
+from gridwise_py.runtime.context import context_of
 from helpers.strategies import quick_first
 
 X = np.arange(10_000, dtype=np.uint32)
@@ -119,6 +120,7 @@ class _Never(threading.Event):
 
 def test_a_map_that_never_comes_is_dropped(impatient, monkeypatch):
     """Work of another thread, submitted between the wait and the map."""
+    monkeypatch.setattr(context_of(impatient).memory, "is_mappable", False)
     x = gw.asarray(X, impatient)
     x.to_numpy()
     _limit(impatient, LIMIT_S)
@@ -189,7 +191,7 @@ def test_only_the_last_submissions_are_kept():
     fake = Device()
     assert "none of this library" in str(timeout.timed_out(fake, 1))
     for i in range(100):
-        timeout.note_submission(fake, f"number {i}")
+        timeout.note_submission(state_of(fake), f"number {i}")
     message = str(timeout.timed_out(fake, 1.5))
     assert "after 1.5 s (fake)" in message
     assert "number 92, " in message

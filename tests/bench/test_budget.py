@@ -350,6 +350,15 @@ def test_a_status_has_the_case_its_time_and_what_is_left():
     assert progress.status().endswith("longer than expected")
 
 
+def test_a_status_past_the_budget_promises_no_end():
+    progress, clock, _ = _progress()
+    jobs = [job for job in _jobs_at(1 << 18) if job.case.primitive == "sort"]
+    schedule = _begun(progress, clock, jobs)
+    schedule.budget_s = 20.0
+    clock.now += 25.0
+    assert progress.status().endswith("25 s in all, longer than expected")
+
+
 def test_no_more_is_left_than_the_budget_allows():
     progress, clock, _ = _progress()
     jobs = _jobs_at(1 << 24)

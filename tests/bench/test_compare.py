@@ -21,7 +21,7 @@ from gridwise_py.bench.report import comparison as compare_render
 from gridwise_py.bench.report.console import make_console
 from gridwise_py.bench.results.model import SCHEMA
 from gridwise_py.bench.results.rounds import pooled
-from gridwise_py.bench.stats.verdict import VerdictKind
+from gridwise_py.bench.stats.verdict import Cause, VerdictKind
 from gridwise_py.cli import main
 from helpers.comparisons import H200, LAVAPIPE, document, entry, scaled, series
 from helpers.paths import RESULTS
@@ -104,9 +104,27 @@ def test_a_row_that_is_open_says_by_how_much():
         )
     found = compare(a, b)
     row = next(row for row in found.rows if row.verdict.cause is not None)
-    half = 100 * (max(row.verdict.high / row.verdict.ratio, row.verdict.ratio / row.verdict.low) - 1)
-    (remark,) = [text for text in compare_render.comparison_remarks(found) if row.case in text and "ambiguous" in text]
-    assert f"±{half:.2g} %" in remark
+
+    def line_of(**evidence):
+        made = dataclasses.replace(
+            row, verdict=dataclasses.replace(row.verdict, cause=Cause.PROCESSES_DIFFER, threshold=0.02, **evidence)
+        )
+        header, line, *_ = compare_render.comparison_remarks(dataclasses.replace(found, rows=(made,)))
+        assert header.startswith("1 row ambiguous: processes that measure the same case differ")
+        return line.removeprefix(f"{row.case}: ")
+
+    # Beyond the threshold, the interval of 95 % matters.
+    beyond = {"ratio": 1.05, "low": 1.01, "high": 1.09, "same_low": 0.5, "same_high": 2.0}
+    line = line_of(**beyond, needed=12, old_processes=5, new_processes=4)
+    reach, enough = 1.05 / 1.01 - 1, 1.05 / 1.02 - 1
+    assert line == (
+        f"±{100 * reach:.1f} %, where ±{100 * enough:.1f} % would settle it: about 12 processes of each, now 5 and 4"
+    )
+    # Within it, that of 90 %, which `same` needs.
+    within = {"ratio": 0.99, "low": 0.1, "high": 9.0, "same_low": 0.96, "same_high": 1.02}
+    reach, enough = 0.99 / 0.96 - 1, 0.99 * 1.02 - 1
+    assert line_of(**within, needed=None) == f"±{100 * reach:.1f} %, where ±{100 * enough:.1f} % would settle it"
+    assert line_of(**{**within, "same_high": 9.9}, needed=None).startswith("× or ÷ 10, where")
 
 
 def test_one_measurement_is_the_same_however_noisy_it_is(run):

@@ -463,6 +463,30 @@ def test_a_budget_is_filled_with_whole_processes(workers, monkeypatch, tmp_path)
     assert {r.process for r in read_results(path).results} == {0}
 
 
+def test_cases_with_narrow_intervals_are_left_out_of_later_processes(workers, monkeypatch, tmp_path):
+    """Seven processes at least, and narrow twice in a row; the other cases are measured until the end."""
+    workers()
+    path = tmp_path / "out.json"
+    monkeypatch.setattr(runner, "MOST_PROCESSES", 12)
+    request = Request(_copies(1, 2), SHORT, processes=None, fills_budget=True, budget_s=300.0)
+
+    def spread(visits):
+        processes = len({visit.process for visit in visits})
+        if visits[0].n == 1:
+            return 0.001
+        return 0.001 if processes == 9 else 0.1  # narrow once, by chance
+
+    monkeypatch.setattr(runner, "half_interval", spread)
+    run_jobs(request, None, json_path=path)
+    counts = {one.position: one.processes for one in read_results(path).levels}
+    assert counts == {0: 8, 1: 12}
+    # With all of them narrow, the run ends.
+    path.unlink()
+    monkeypatch.setattr(runner, "half_interval", lambda visits: 0.001)
+    run_jobs(request, None, json_path=path)
+    assert {one.position: one.processes for one in read_results(path).levels} == {0: 8, 1: 8}
+
+
 def test_an_edited_shader_is_noticed(workers):
     workers()
     made = run_jobs(Request(_copies(1), SHORT, processes=2), None)

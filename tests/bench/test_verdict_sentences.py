@@ -237,10 +237,14 @@ def check_all(old, new, **options):
     causes = [check_row(row, old, new) for row in found.rows if row.verdict is not None]
     remarks = comparison_remarks(found)
     for row, cause in zip([row for row in found.rows if row.verdict is not None], causes, strict=True):
-        named = [text for text in remarks if " ambiguous: " in text and row.case in text]
         if cause is None:
             continue
-        assert [text for text in named if f"{cause.statement}. To settle" in text], (row.case, remarks)
+        (i,) = [i for i, text in enumerate(remarks) if f"{cause.statement}. To settle" in text]
+        # In the remark itself, or in a line below it.
+        lines = remarks[i : i + 1]
+        if remarks[i].endswith(":"):
+            lines = list(itertools.takewhile(lambda text: " ambiguous: " not in text, remarks[i + 1 :]))
+        assert sum(row.case in text for text in lines) == 1, (row.case, remarks)
         assert sum(cause.statement in text for text in remarks) == 1, "each cause once"
     return found, causes
 

@@ -16,7 +16,11 @@ from gridwise_py.bench.calibrate.probes import Triad
 from gridwise_py.planning.lookback_state import STATES
 from gridwise_py.planning.plan import Shader
 from gridwise_py.primitives import REGISTRY
+from gridwise_py.primitives.broadcast_add import BroadcastAdd
+from gridwise_py.primitives.convert import Convert
 from gridwise_py.primitives.elementwise import Elementwise
+from gridwise_py.primitives.fill import Arange, Fill
+from gridwise_py.primitives.take import Take
 from gridwise_py.runtime.lookback_selftest import probe_plan
 from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
 from helpers.sorting import DATATYPES as SORTED_DATATYPES
@@ -283,10 +287,45 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in instrument_plans(n):
+    for name, plan in (*instrument_plans(n), *array_plans(n)):
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
+
+
+def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Casts, fills, gathers and broadcast sums, of views that begin with a word and within one."""
+    sizes = {name: datatype.itemsize_bytes for name, datatype in gw.STORAGE_DATATYPES.items()}
+
+    def layout(offset: int, **arguments: tuple[str, int]) -> gw.Layout:
+        return gw.Layout(
+            {
+                name: gw.Operand(
+                    length, name, offset, offset % 4 == 0, (length + offset + 16) * sizes[datatype], sizes[datatype]
+                )
+                for name, (datatype, length) in arguments.items()
+            }
+        )
+
+    names = list(sizes)
+    for offset in (0, 1):
+        for name, other in zip(names, [*names[5:], *names[:5]], strict=True):
+            convert = Convert(None, name, other, capabilities=FULL)
+            yield f"convert-{name}-{other}", convert.plan(layout(offset, input=(name, n), output=(other, n)))
+            alone = layout(offset, output=(name, n))
+            yield f"fill-{name}", Fill(None, name, capabilities=FULL)._plan_with(alone, {"value": (1, 0)})
+            words = {"start": (0, 0), "step": (1, 0)}
+            yield f"arange-{name}", Arange(None, name, capabilities=FULL)._plan_with(alone, words)
+            index = other if gw.STORAGE_DATATYPES[other].dtype.kind in "iu" else "i64"
+            for clip, inner in ((False, 1), (True, 1), (False, 4), (True, 4)):
+                sizes_of = {"outer": 1, "length": n // inner, "count": n // inner, "inner": inner}
+                take = Take(None, name, index, clip=clip, capabilities=FULL, **sizes_of)
+                placed = layout(offset, input=(name, n), indices=(index, n // inner), output=(name, n))
+                yield f"take-{name}-{index}-{clip}-{inner}", take.plan(placed)
+            for shapes in (((n,), ()), ((4, n // 4), (4, 1)), ((3, 1, 5), (1, 7, 1))):
+                total = BroadcastAdd(None, name, other, name, a_shape=shapes[0], b_shape=shapes[1], capabilities=FULL)
+                placed = layout(offset, a=(other, total.a_size), b=(name, total.b_size), output=(name, total.size))
+                yield f"broadcast_add-{name}-{other}-{len(shapes[0])}", total.plan(placed)
 
 
 def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:

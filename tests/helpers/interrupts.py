@@ -80,7 +80,7 @@ def job_windows() -> None:
     """A one-shot function on several windows, with staging memory that is kept."""
     out = np.empty_like(LARGE)
     check_equal(gw.cumsum(LARGE, out=out, device=device), LARGE_SUMS)
-    assert gw.sum(LARGE, device=device) == LARGE_SUMS[-1]
+    assert gw.sum(LARGE, dtype=np.uint32, device=device) == LARGE_SUMS[-1]
 
 
 def job_pinned() -> None:

@@ -237,7 +237,7 @@ def test_a_shader_that_does_not_compile_raises(device, cls, wgpu_errors):
         cls(device, "u32", BROKEN).execute(input=x, output=output)
     wgpu_errors.clear()
     assert (output.to_numpy() == 42).all()
-    assert_same(gw.cumsum(x).to_numpy(), np.arange(1, 101, dtype=np.uint32))
+    assert_same(gw.cumsum(x, dtype=np.uint32).to_numpy(), np.arange(1, 101, dtype=np.uint32))
 
 
 def test_invalid_commands_raise_and_leave_no_trace(device, wgpu_errors):

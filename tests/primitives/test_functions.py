@@ -1,7 +1,5 @@
 """The one-shot functions: numpy in, numpy out; Array in, Array out."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -29,7 +27,7 @@ OP_OF = {"sum": "add", "prod": "multiply", "min": "min", "max": "max"}
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_of_numpy_give_a_numpy_scalar_of_its_dtype(device, name, datatype):
     x = exact_items(OP_OF[name], datatype, 1001)
-    got = REDUCTIONS[name](x, device=device)
+    got = REDUCTIONS[name](x, dtype=x.dtype, device=device)
     assert type(got) is x.dtype.type
     assert_same(np.array([got]), reduce_reference(OP_OF[name], x))
 
@@ -38,7 +36,7 @@ def test_reductions_of_numpy_give_a_numpy_scalar_of_its_dtype(device, name, data
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_of_an_array_give_an_array_of_no_dimensions(device, name, datatype):
     x = exact_items(OP_OF[name], datatype, 1001)
-    got = REDUCTIONS[name](gw.asarray(x, device))
+    got = REDUCTIONS[name](gw.asarray(x, device), dtype=datatype)
     assert isinstance(got, gw.Array)
     assert (got.shape, got.device) == ((), device)
     assert_same(got.reshape(1).to_numpy(), reduce_reference(OP_OF[name], x))
@@ -51,7 +49,7 @@ def test_add_and_cumsum(device, datatype, as_array):
     given = [gw.asarray(x, device) if as_array else x for x in (a, b)]
     for got, want in (
         (gw.add(*given, device=device), a + b),
-        (gw.cumsum(given[0], device=device), scan_reference("add", a)),
+        (gw.cumsum(given[0], dtype=datatype, device=device), scan_reference("add", a)),
     ):
         assert isinstance(got, gw.Array if as_array else np.ndarray)
         assert_same(got.to_numpy() if as_array else got, want)
@@ -85,12 +83,15 @@ def test_operators_by_name(device, op):
 @pytest.mark.parametrize("datatype", DATATYPES)
 def test_no_items(device, datatype):
     nothing = np.array([], gw.DATATYPES[datatype].dtype)
-    for got, want in ((gw.sum(nothing, device=device), 0), (gw.prod(nothing, device=device), 1)):
-        assert type(got) is nothing.dtype.type
+    for got, want in (
+        (gw.sum(nothing, device=device), nothing.sum()),
+        (gw.prod(nothing, device=device), nothing.prod()),
+    ):
+        assert type(got) is type(want)
         assert got == want
+    assert_same(gw.cumsum(nothing, device=device), np.cumsum(nothing))
     for got in (
         gw.add(nothing, nothing, device=device),
-        gw.cumsum(nothing, device=device),
         gw.scan(nothing, gw.Max, "exclusive", device=device),
     ):
         assert_same(got, nothing)
@@ -106,11 +107,13 @@ def test_no_items_under_an_operator_of_ones_own_give_its_identity(device):
 
 
 @pytest.mark.parametrize("datatype", ["u32", "i32"])
-def test_integers_wrap_and_keep_their_dtype_unlike_numpy(device, datatype):
+def test_integers_wrap_where_a_dtype_of_theirs_is_asked_for(device, datatype):
     dtype = gw.DATATYPES[datatype].dtype
     x = np.full(3, np.iinfo(dtype).max, dtype)
-    assert gw.sum(x, device=device) == x.sum(dtype=dtype) != x.sum(dtype=np.int64)
-    assert_same(gw.cumsum(x, device=device), np.cumsum(x, dtype=dtype))
+    assert gw.sum(x, device=device) == x.sum()
+    assert_same(gw.scan(x, device=device), np.cumsum(x, dtype=dtype))
+    assert gw.sum(x, dtype=dtype, device=device) == x.sum(dtype=dtype) != x.sum()
+    assert_same(gw.cumsum(x, dtype=datatype, device=device), np.cumsum(x, dtype=dtype))
 
 
 def test_nan_infinities_and_zeros(device):
@@ -150,11 +153,9 @@ def test_a_sort_of_two_dimensions_is_refused(device):
             gw.sort(items, device=device)
 
 
-def test_dtypes_and_lengths_that_differ_are_refused(device):
+def test_lengths_that_differ_are_refused(device):
     a = np.ones(3, np.uint32)
-    with pytest.raises(gw.DatatypeError, match=r"b is of int32, but a of u32"):
-        gw.add(a, a.astype(np.int32), device=device)
-    with pytest.raises(gw.LengthError, match="3 items"):
+    with pytest.raises(gw.LengthError, match=r"broadcast together with shapes \(3,\) \(4,\)"):
         gw.add(a, np.ones(4, np.uint32), device=device)
 
 
@@ -167,8 +168,8 @@ def test_arguments_on_two_devices_are_refused(device, fresh_device):
 def test_strided_and_read_only_numpy_arrays(device):
     x = np.arange(100, dtype=np.uint32)
     x.flags.writeable = False
-    assert_same(gw.cumsum(x[::3], device=device), np.cumsum(x[::3], dtype=np.uint32))
-    assert_same(gw.cumsum(x[::-1], device=device), np.cumsum(x[::-1], dtype=np.uint32))
+    assert_same(gw.cumsum(x[::3], device=device, dtype=np.uint32), np.cumsum(x[::3], dtype=np.uint32))
+    assert_same(gw.cumsum(x[::-1], device=device, dtype=np.uint32), np.cumsum(x[::-1], dtype=np.uint32))
 
 
 # ---- what is refused, and what the message says to do; nothing of it needs a device
@@ -203,19 +204,13 @@ def test_two_datatypes_are_refused_before_anything_is_uploaded(device, monkeypat
     made = []
     x = gw.asarray(F, device)
     monkeypatch.setattr(type(device), "create_buffer", lambda *a, **k: made.append(1), raising=False)
-    message = _refusal(lambda: gw.add(x, np.arange(4)), gw.DatatypeError)
-    assert "b is of int64, but a of f32" in message
+    message = _refusal(lambda: gw.matmul(x.reshape(2, 2), np.ones((2, 2), np.float16)), gw.DatatypeError)
+    assert "b is of float16, but a of f32" in message
     assert "np.asarray(b, dtype=np.float32)" in message
     assert not made
 
 
-def test_nothing_is_broadcast_and_the_message_says_what_to_do(device):
-    assert "np.full_like(a, 1)" in _refusal(lambda: gw.add(F, 1))
-    assert "np.full_like(b, 2.5)" in _refusal(lambda: gw.add(2.5, F))
-    x = gw.asarray(F, device)
-    message = _refusal(lambda: gw.add(x, np.float32(3)))
-    expression = re.search(r"np\.full\(.*?dtype\)", message)[0]
-    assert_same(gw.add(x, eval(expression, {"np": np, "a": x})).to_numpy(), F + 3)
+def test_a_single_item_is_no_array(device):
     for call in (lambda: gw.sort(5), lambda: gw.argsort(np.float32(1)), lambda: gw.sort(None), lambda: gw.add(1, 2)):
         message = _refusal(call)
         assert "is a single item" in message
@@ -235,7 +230,7 @@ def test_a_matrix_and_an_axis_are_refused_with_what_there_is(function):
         assert "rows" in message
 
 
-@pytest.mark.parametrize("name", ["dtype", "keepdims", "initial", "where"])
+@pytest.mark.parametrize("name", ["keepdims", "initial", "where"])
 def test_what_numpy_takes_and_this_does_not_has_a_remedy(name):
     message = _refusal(lambda: gw.sum(F, **{name: None}))
     assert message.startswith(f"gw.sum() has no argument {name!r}: ")
@@ -259,4 +254,3 @@ def test_a_dtype_is_given_once(device):
     assert gw.empty(10, dtype="f32", device=device).datatype.name == "f32"
     assert gw.empty(10, datatype="u8", device=device).datatype.name == "u8"
     assert "the same option" in _refusal(lambda: gw.empty(10, "u32", device, datatype="f32"))
-    assert "give dtype=" in _refusal(lambda: gw.asarray([1, 2], device), gw.DatatypeError)

@@ -195,7 +195,7 @@ def test_faults_do_not_reach_a_healthy_primitive_on_the_same_device(device):
     assert 0 < stalled.sum() < stalled.size
     assert healthy.all()
     assert again.all()
-    np.testing.assert_array_equal(gw.cumsum(array).to_numpy(), np.cumsum(x, dtype=np.uint32))
+    np.testing.assert_array_equal(gw.cumsum(array, dtype=np.uint32).to_numpy(), np.cumsum(x, dtype=np.uint32))
 
 
 def test_faults_that_nothing_can_have_are_refused():

@@ -33,6 +33,12 @@ def timed(device, require):
     return device
 
 
+@pytest.fixture
+def staging(timed, monkeypatch):
+    """Copies go through staging buffers, also where CPU and GPU share memory."""
+    monkeypatch.setattr(context_of(timed).memory, "is_mappable", False)
+
+
 def _rows(prof, **options):
     return {(row.name, row.kind): row for row in prof.key_averages(**options)}
 
@@ -92,7 +98,7 @@ def test_a_region_inside_of_one_of_its_own_name_counts_once(timed):
     assert rows["again", "region"].gpu_time_total_ns == rows["reduce", "kernel"].gpu_time_total_ns
 
 
-def test_transfers_and_allocations(timed):
+def test_transfers_and_allocations(timed, staging):
     with gw.profile(timed) as prof, prof.region("all"):
         x = gw.asarray(X, timed)
         y = gw.empty_like(x)
@@ -106,6 +112,19 @@ def test_transfers_and_allocations(timed):
         assert rows[name, "copy"].gpu_time_total_ns > 0
     assert rows["all", "region"].allocated_bytes == 2 * -(-x.nbytes // 16) * 16, "what was asked for, not whole blocks"
     assert rows["copy to staging", "host"].cpu_time_total_ns > 0
+
+
+def test_copies_of_mapped_arrays_are_steps_of_the_host(timed):
+    if not context_of(timed).memory.is_mappable:
+        pytest.skip("this device has memory of its own")
+    with gw.profile(timed) as prof:
+        x = gw.asarray(X, timed)
+        np.testing.assert_array_equal(x.to_numpy(), X)
+    rows = _rows(prof)
+    for transfer, copied in (("upload", "copy to GPU memory"), ("download", "copy from GPU memory")):
+        assert rows[transfer, "transfer"].calls == rows[copied, "host"].calls == 1
+        assert rows[copied, "host"].cpu_time_total_ns > 0
+    assert not any(kind == "copy" for _, kind in rows), "the GPU copies nothing"
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
@@ -151,7 +170,7 @@ def test_passes_of_ones_own(timed):
     assert not {"copy", "a part of it", "a pass in it"} & {name for name, kind in rows if kind != "primitive"}
 
 
-def test_what_is_submitted_inside_of_commands_counts_by_itself(timed):
+def test_what_is_submitted_inside_of_commands_counts_by_itself(timed, staging):
     """It is on an encoder of its own, so the time of the commands does not hold it."""
     x, copy = gw.asarray(X, timed), gw.Copy(timed)
     copy.execute(input=x)
@@ -609,7 +628,7 @@ def test_threads_have_lanes_of_their_own(timed, tmp_path):
 # ---- the trace
 
 
-def test_the_trace(timed, tmp_path):
+def test_the_trace(timed, staging, tmp_path):
     scan = gw.Scan(timed, strategy="reduce_then_scan")
     with gw.profile(timed) as prof, prof.region("all"):
         x = gw.asarray(X, timed)

@@ -12,6 +12,7 @@ PACKAGE = Path(gw.__file__).parent
 FLAGS = {
     "GRIDWISE_HOLD_CLOCK": (settings.hold_clock, False),
     "GRIDWISE_LAUNCH_BLOCKING": (settings.launch_blocking, False),
+    "GRIDWISE_MAP_ARRAYS": (settings.map_arrays, True),
     "GRIDWISE_SHADER_CHECKS": (settings.shader_checks, False),
     "GRIDWISE_TRACEBACK": (settings.traceback, False),
     "GRIDWISE_TUNING": (settings.tuning, True),

@@ -86,15 +86,12 @@ def test_data_of_any_memory_layout(device):
     _same_bits(gw.asarray(read_only, device).to_numpy(), data)
 
 
-@pytest.mark.parametrize(
-    "data", [["a", "b"], ["2024-01-01"], [b"x"], [1 + 2j]], ids=["text", "date", "bytes", "complex"]
-)
-def test_what_is_no_real_number_gets_no_remedy_that_would_spoil_it(device, data):
+@pytest.mark.parametrize("data", [["a", "b"], ["2024-01-01"], [b"x"]], ids=["text", "date", "bytes"])
+def test_what_is_no_number_gets_no_remedy_that_would_spoil_it(device, data):
     items = np.array(data, dtype="M8[D]" if data[0] == "2024-01-01" else None)
     with pytest.raises(gw.DatatypeError, match=r"u32.*i32.*f32") as caught:
         gw.asarray(items, device)
     assert "x.astype(" not in str(caught.value)
-    assert ("x.real and x.imag" in str(caught.value)) == (items.dtype.kind == "c")
 
 
 def test_a_mask_is_never_lost(device):
@@ -125,7 +122,7 @@ def test_the_upload_is_a_copy(device):
 
 @pytest.mark.parametrize(
     ("dtype", "remedy"),
-    [(np.longdouble, r"u32.*i32.*f32.*astype"), (np.complex64, r"x\.real and x\.imag"), ("M8[s]", "real numbers: u32")],
+    [(np.longdouble, r"u32.*i32.*f32.*astype"), (complex, r"astype\(np\.complex64\)"), ("M8[s]", "numbers: u32.*c64")],
 )
 def test_an_unsupported_dtype_is_refused_with_a_remedy(device, dtype, remedy):
     with pytest.raises(gw.DatatypeError, match=remedy):
@@ -190,10 +187,10 @@ def test_numbers_that_a_datatype_holds(device):
         np.testing.assert_array_equal(x.to_numpy(), np.array(data, dtype=x.dtype))
 
 
-def test_a_list_needs_a_dtype(device):
-    for data in ([1, 2, 3], [], range(3), 5):
-        with pytest.raises(gw.DatatypeError, match=r"give dtype=, for example .*dtype='u32'"):
-            gw.asarray(data, device)
+def test_a_list_has_the_dtype_of_numpy_or_the_one_asked_for(device):
+    for data in ([1, 2, 3], range(3), 5, [True]):
+        np.testing.assert_array_equal(gw.asarray(data, device).to_numpy(), np.asarray(data))
+        assert gw.asarray(data, device).dtype == np.asarray(data).dtype
     x = gw.asarray([1, 2, 3], device, dtype="f32")
     assert x.dtype == np.float32
     np.testing.assert_array_equal(x.to_numpy(), [1, 2, 3])
@@ -244,7 +241,9 @@ def test_numpys_integers_do_not_wrap(device, kind):
     view[kind(2) : kind(4)].copy_from(np.array([7, 7], dtype=np.uint32))
     data[122:124] = 7
     np.testing.assert_array_equal(x.to_numpy(), data)
-    np.testing.assert_array_equal(gw.cumsum(view).to_numpy(), np.cumsum(data[120:220], dtype=np.uint32))
+    np.testing.assert_array_equal(
+        gw.cumsum(view, dtype=np.uint32).to_numpy(), np.cumsum(data[120:220], dtype=np.uint32)
+    )
     chunks = gw.ChunkedArray.empty(kind(120), "u32", device, chunk_items=kind(100))
     assert [chunk.size for chunk in chunks.chunks] == [100, 20]
     assert view.item(kind(2)) == 7
@@ -278,7 +277,7 @@ def test_empty_and_empty_like(device):
     like = gw.empty_like(x)
     assert (like.size, like.datatype, like.device) == (x.size, x.datatype, device)
     assert like.buffer is not x.buffer
-    from_numpy = gw.empty_like(np.zeros(9, dtype=np.float32), device)
+    from_numpy = gw.empty_like(np.zeros(9, dtype=np.float32), device=device)
     assert (from_numpy.size, from_numpy.dtype) == (9, np.float32)
     assert gw.empty_like(x[1:3]).size == 2
 
@@ -343,19 +342,12 @@ def test_copy_from_an_array_stays_on_the_gpu(device, monkeypatch):
     np.testing.assert_array_equal(y.to_numpy(), data)
 
 
-def test_an_array_that_cannot_be_copied_as_it_is_names_what_can(device, fresh_device):
-    x, halves = gw.empty(8, "u32", device), gw.empty(8, "f16", device)
-    other = gw.empty(8, "f16", device)
+def test_an_array_that_cannot_be_copied_as_it_is_names_what_can(device):
+    x = gw.empty(8, "u32", device)
     for use, error, message in (
         (lambda: x.copy_from(gw.empty(7, "u32", device)), gw.DatatypeError, "datatype and shape must be the same"),
         (lambda: x.copy_from(gw.empty(8, "f32", device)), gw.DatatypeError, "datatype and shape must be the same"),
-        (
-            lambda: x.copy_from(gw.empty(8, "u32", fresh_device)),
-            gw.BufferUsageError,
-            r"y\.copy_from\(x\.to_numpy\(\)\)",
-        ),
-        (lambda: x[:3].copy_from(x[4:7]), gw.BufferUsageError, r"one buffer.*Copy\(x\.device, 'u32'\)\.execute"),
-        (lambda: halves[1:4].copy_from(other[:3]), gw.ArgumentError, r"whole words.*Copy\(x\.device, 'f16'\)"),
+        (lambda: x[:3].copy_from(x[2:5]), gw.OverlapError, "overlaps"),
         (lambda: x.copy_from(gw.ChunkedArray([x])), gw.DatatypeError, r"Copy\(x\.device, 'u32'\)"),
         (lambda: gw.ChunkedArray([x]).copy_from(x), gw.DatatypeError, r"Copy\(x\.device, 'u32'\)"),
     ):
@@ -416,7 +408,7 @@ def test_an_array_is_not_pickled_or_deep_copied(device):
     for array in (x, gw.ChunkedArray([x])):
         for use in (copy.deepcopy, pickle.dumps, lambda a: copy.deepcopy({"a": [a]})):
             with pytest.raises(
-                gw.ImplicitConversionError, match=r"neither pickled nor deep-copied.*x\.to_numpy\(\).*Copy"
+                gw.ImplicitConversionError, match=r"neither pickled nor deep-copied.*x\.to_numpy\(\).*[cC]opy\("
             ):
                 use(array)
     again = copy.copy(x)  # a view, as a slice is
@@ -447,13 +439,11 @@ def test_an_array_is_not_pickled_or_deep_copied(device):
         math.sqrt,
         lambda x: x[3],
         lambda x: x[-1],
-        lambda x: x[[0, 1]],
-        lambda x: x[np.array([True, False, True])],
         lambda x: x[None],
     ],
     ids=[
         "asarray", "array", "asarray dtype", "concatenate", "sum", "sin", "add", "operator", "list", "tuple", "iter",
-        "in", "float", "int", "complex", "bool", "sqrt", "item", "last item", "indices", "mask", "newaxis",
+        "in", "float", "int", "complex", "bool", "sqrt", "item", "last item", "newaxis",
     ],
 )  # fmt: skip
 def test_implicit_conversion_is_refused_with_the_remedy(device, convert):

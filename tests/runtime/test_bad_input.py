@@ -10,6 +10,7 @@ import wgpu
 
 import gridwise_py as gw
 from gridwise_py import errors
+from gridwise_py.runtime.compile_threads import compile_threads
 from gridwise_py.runtime.context import context_of
 from helpers.strategies import make_primitive
 
@@ -70,6 +71,7 @@ def test_every_error_is_public_and_has_a_docstring():
 @pytest.fixture
 def calm(device, monkeypatch):
     """Call it to check that an error is raised before anything is submitted, and that nothing changes."""
+    compile_threads().finish()  # what earlier tests have compiled behind them is counted, too
     submissions = []
     submit = device.queue.submit
     write = device.queue.write_buffer
@@ -81,6 +83,7 @@ def calm(device, monkeypatch):
     def check(primitive, kind, match, *watched, **arguments):
         call_before, timed_before = primitive._last_call, primitive._last_timed
         before = [array.to_numpy() for array in watched]
+        compile_threads().finish()  # what earlier tests left to do counts, too
         counts = context_of(device).executor.counts
         helper = gw.timing_helper(device) if "timestamp-query" in device.features else None
         in_use = helper and helper.pairs_in_use
@@ -546,7 +549,7 @@ def test_a_broken_operator(device, calm, x, out, body, wgpu_errors, checked):
         assert "fn combine4" not in message
         assert len(message.splitlines()) < 35
     wgpu_errors.clear()  # naga logs some of these as well
-    assert gw.sum(x).item() == X.sum(dtype=np.uint32)
+    assert gw.sum(x, dtype=np.uint32).item() == X.sum(dtype=np.uint32)
 
 
 @pytest.mark.parametrize(("expression", "of_four"), [("a +", False), ("a + nonsense", False), ("u32(a + b)", True)])
@@ -576,12 +579,12 @@ def test_an_empty_minimum(device, calm, x, out, op):
 
 
 def test_one_shot_functions(device, x):
-    with pytest.raises(gw.LengthError, match=r"3 items.*4 items"):
+    with pytest.raises(gw.LengthError, match=r"shapes \(3,\) \(4,\)"):
         gw.add(X[:3], X[:4], device=device)
     with pytest.raises(gw.DatatypeError, match="astype"):
         gw.cumsum(X.astype(np.longdouble), device=device)
-    with pytest.raises(gw.DatatypeError, match=r"float32.*u32"):
-        gw.add(x, X.astype(np.float32))
+    with pytest.raises(gw.DatatypeError, match=r"longdouble|float128"):
+        gw.add(x, X.astype(np.longdouble))
     with pytest.raises(gw.EmptyReductionError):
         gw.min(X[:0], device=device)
     with pytest.raises(gw.ArgumentError, match="one dimension"):
@@ -590,7 +593,7 @@ def test_one_shot_functions(device, x):
         gw.scan(X, kind="both", device=device)
     with pytest.raises(gw.ArgumentError, match="'xor' is unknown"):
         gw.reduce(X, "xor", device=device)
-    np.testing.assert_array_equal(gw.cumsum(X, device=device), np.cumsum(X, dtype=np.uint32))
+    np.testing.assert_array_equal(gw.cumsum(X, device=device, dtype=np.uint32), np.cumsum(X, dtype=np.uint32))
 
 
 def test_a_primitive_for_planning_cannot_run(x):

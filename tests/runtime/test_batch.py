@@ -503,15 +503,15 @@ def test_times_of_calls_that_could_not_be_submitted(fresh_device, monkeypatch, r
 def test_an_error_in_the_commands_loses_the_batch_and_nothing_else(fresh_device):
     case = Case(fresh_device)
     raw = case.scan.bound_plan.raw
-    right = raw._dispatches
+    right = raw._steps
     most = fresh_device.limits["max-compute-workgroups-per-dimension"]
-    raw._dispatches = [(pipeline, group, most + 1, 1, 1) for pipeline, group, *_ in right]
+    raw._steps = [(pipeline, group, most + 1, 1, 1) for pipeline, group, *_ in right]
     with gw.batch(fresh_device):
         case.reduce.execute()
         case.scan.execute()
         with pytest.raises(gw.DeviceError, match=r"batch of 2 \(Reduce, Scan\): .*dispatch group size"):
             gw.synchronize(fresh_device)
-    raw._dispatches = right
+    raw._steps = right
     with gw.batch(fresh_device):
         case.scan.execute()
     np.testing.assert_array_equal(case.y.to_numpy(), SUMS)

@@ -212,7 +212,7 @@ def test_no_items(device):
     nothing = _chunked(device, np.zeros(0, np.uint32), [0, 0])
     assert gw.Scan(device, "u32").execute(input=nothing).output.size == 0
     assert gw.add(nothing, nothing).size == 0
-    assert_same(gw.sum(nothing).to_numpy(), np.zeros((), np.uint32))
+    assert_same(gw.sum(nothing).to_numpy(), np.zeros((), np.uint64))
     with pytest.raises(gw.EmptyReductionError):
         gw.min(nothing)
 
@@ -222,9 +222,9 @@ def test_one_shot_functions(device):
     x = exact_items("add", "u32", N, 1)
     data = _chunked(device, x, LENGTHS)
     assert_same(gw.add(data, data).to_numpy(), x + x)
-    assert_same(gw.sum(data).to_numpy(), np.array(x.sum(dtype=np.uint32)))
+    assert_same(gw.sum(data, dtype=np.uint32).to_numpy(), np.array(x.sum(dtype=np.uint32)))
     assert_same(gw.max(data).to_numpy(), np.array(x.max()))
-    assert_same(gw.cumsum(data).to_numpy(), np.cumsum(x, dtype=np.uint32))
+    assert_same(gw.cumsum(data, dtype=np.uint32).to_numpy(), np.cumsum(x, dtype=np.uint32))
     assert_same(gw.scan(data, "max", "inclusive").to_numpy(), np.maximum.accumulate(x))
 
 

@@ -640,7 +640,11 @@ def run_in_a_process(code: str) -> subprocess.CompletedProcess:
     "name", [pytest.param(name, marks=() if i < 2 else pytest.mark.slow) for i, name in enumerate(_RISKY)]
 )
 def test_a_destroyed_buffer_is_an_error_and_not_the_end_of_the_process(device, name):
-    code = _PREAMBLE + _RISKY[name] + "\nassert gw.sum(X, device=device) == X.sum(dtype=np.uint32)\nprint('alive')"
+    code = (
+        _PREAMBLE
+        + _RISKY[name]
+        + "\nassert gw.sum(X, device=device, dtype=np.uint32) == X.sum(dtype=np.uint32)\nprint('alive')"
+    )
     done = run_in_a_process(code)
     assert done.returncode == 0, done.stderr[-800:]
     assert done.stdout.strip() == "alive"

@@ -183,3 +183,39 @@ class TestActivity:
         activity.submitted(0, _never)
         activity.submitted(50 * MS, lambda: is_idle)
         assert activity.begin_ns == begin_ns
+
+
+def test_a_benchmark_passes_the_warning_on(gpu):
+    x, copy = gw.asarray(X, gpu), gw.Copy(gpu)
+
+    def call(pause_s=0.002):
+        time.sleep(pause_s)
+        return copy.execute(input=x, enable_gpu_timing=True)
+
+    found = gw.benchmark(call, n_iters=3)
+    (warning,) = found.warnings
+    assert warning.startswith("3 of 3 calls: ")
+    assert LOW in warning
+    assert warning in repr(found)
+    assert LOW in found._repr_html_()
+    _busy_for(gpu, 600 * MS)
+    assert not gw.benchmark(lambda: call(0.0), n_iters=3).warnings
+
+
+def test_a_profile_passes_the_warning_on(gpu):
+    x, copy = gw.asarray(X, gpu), gw.Copy(gpu)
+    with gw.profile(gpu) as prof:
+        for _ in range(2):
+            time.sleep(0.002)
+            copy.execute(input=x)
+        _busy_for(gpu, 600 * MS)
+        copy.execute(input=x)
+    averages = prof.key_averages()
+    (warning,) = averages.warnings
+    assert warning.startswith("2 of 3 timed calls: ")
+    assert LOW in averages.table(width=1000)
+    assert LOW in averages._repr_html_()
+    with gw.profile(gpu) as prof:
+        _busy_for(gpu, 600 * MS)
+        copy.execute(input=x)
+    assert not prof.warnings

@@ -9,10 +9,10 @@ import pytest
 from helpers.paths import with_helpers
 
 
-def _found(job, *places):
+def _found(job, *places, **environment):
     done = subprocess.run(
         [sys.executable, "-m", "helpers.interrupts", job, *map(str, places)],
-        env=with_helpers(),
+        env={**with_helpers(), **environment},
         capture_output=True,
         text=True,
         timeout=1800,
@@ -25,9 +25,10 @@ def _found(job, *places):
 
 
 @pytest.mark.slow
-def test_an_interrupt_anywhere_in_a_download(device):
+@pytest.mark.parametrize("maps", ["0", "1"])
+def test_an_interrupt_anywhere_in_a_download(device, maps):
     """Between mapping and unmapping the staging buffer it once ended the process at the next call."""
-    assert _found("to_numpy") == {}
+    assert _found("to_numpy", GRIDWISE_MAP_ARRAYS=maps) == {}
 
 
 @pytest.mark.slow
@@ -36,10 +37,11 @@ def test_interrupts_at_some_places(device, job):
     assert _found(job, 40) == {}
 
 
+@pytest.mark.parametrize("maps", ["0", "1"])
 @pytest.mark.parametrize("job", ["large_download", "large_upload"])
-def test_interrupts_while_threads_copy(device, job):
-    """A staging buffer that threads may still touch is neither unmapped nor used again."""
-    assert _found(job, 60) == {}
+def test_interrupts_while_threads_copy(device, job, maps):
+    """A staging buffer that threads may still touch is neither unmapped nor used again; a mapped Array is unmapped."""
+    assert _found(job, 40, GRIDWISE_MAP_ARRAYS=maps) == {}
 
 
 def test_interrupts_of_a_batch(device):
@@ -79,6 +81,12 @@ def test_interrupts_while_threads_compile(device, places):
 )
 def test_an_interrupt_anywhere(device, job):
     assert _found(job) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("job", ["large_download", "large_upload", "asarray"])
+def test_an_interrupt_anywhere_with_staging(device, job):
+    assert _found(job, GRIDWISE_MAP_ARRAYS="0") == {}
 
 
 @pytest.mark.slow

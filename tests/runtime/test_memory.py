@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
-from gridwise_py.runtime import memory
+from gridwise_py.backend.mapped_memory import MAP_USAGE
+from gridwise_py.primitives import base
+from gridwise_py.runtime import executor, memory
 from gridwise_py.runtime.context import context_of
 from gridwise_py.runtime.memory import block_bytes
 from helpers.paths import ROOT
@@ -177,7 +179,9 @@ def test_garbage_in_a_cycle_brings_usable_memory_back(fresh_device):
         gc.collect()
         arrays = [gw.asarray(X + i, fresh_device) for i in range(20)]
         for i, array in enumerate(arrays):
-            np.testing.assert_array_equal(gw.cumsum(array).to_numpy(), np.cumsum(X + i, dtype=np.uint32))
+            np.testing.assert_array_equal(
+                gw.cumsum(array, dtype=np.uint32).to_numpy(), np.cumsum(X + i, dtype=np.uint32)
+            )
     assert gw.memory_stats(fresh_device).reuses >= 40
 
 
@@ -350,7 +354,7 @@ class Short:
         create, self.refused = device.create_buffer, 0
 
         def create_buffer(**options):
-            if options["usage"] == memory.ARRAY_USAGE and is_full():
+            if options["usage"] & ~MAP_USAGE == memory.ARRAY_USAGE and is_full():
                 self.refused += 1
                 raise wgpu.GPUOutOfMemoryError("Not enough memory left.")
             return create(**options)
@@ -620,6 +624,39 @@ def test_what_is_left_out_is_that_of_the_last_call(fresh_device):
         assert run.outputs["output_values"] is y
         np.testing.assert_array_equal(run.outputs["output_keys"].to_numpy(), X)
         np.testing.assert_array_equal(y.to_numpy(), X[::-1])
+
+
+def test_a_given_output_stays_with_other_inputs_and_is_not_parsed_again(fresh_device, monkeypatch):
+    scan, inputs = gw.Scan(fresh_device), [gw.asarray(np.roll(X, i), fresh_device) for i in range(3)]
+    y = gw.empty(N, "u32", fresh_device)
+    scan.execute(input=inputs[0], output=y)
+    for x in inputs:
+        scan.execute(input=x)
+    monkeypatch.setattr(base, "parse", lambda *_: pytest.fail("parsed again"))
+    for i, x in enumerate(inputs):
+        assert scan.execute(input=x).output is y
+        np.testing.assert_array_equal(y.to_numpy(), np.cumsum(np.roll(X, i), dtype=np.uint32))
+    monkeypatch.undo()
+    y.lease.buffer.destroy()
+    with pytest.raises(gw.BufferUsageError, match="destroyed"):
+        scan.execute(input=inputs[0])
+
+
+def test_a_known_call_counts_as_a_use_of_its_plan_and_its_binding(fresh_device, monkeypatch):
+    """What is in use stays, while others are dropped."""
+    monkeypatch.setattr(executor, "_MAX_BINDINGS", 4)
+    monkeypatch.setattr(executor, "_MAX_PLANS", 3)
+    scan, x = gw.Scan(fresh_device), gw.asarray(X, fresh_device)
+    y = gw.empty(N, "u32", fresh_device)
+    kept = scan.bind(input=x, output=y).bound_plan
+    others = [gw.empty(N, "u32", fresh_device) for _ in range(12)]
+    for i in range(8):
+        gw.Scan(fresh_device).execute(input=x[: N - 1 - i])
+        assert scan.bind(input=x, output=y).bound_plan is kept
+    for other in others:
+        scan.execute(input=x, output=other)
+        assert scan.bind(input=x, output=y).bound_plan is kept
+    assert context_of(fresh_device).executor.counts["plans"] <= 3
 
 
 def test_in_place_is_known_of_a_repeated_call(fresh_device):

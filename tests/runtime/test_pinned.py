@@ -63,7 +63,7 @@ def test_memory_is_used_again_and_again(device):
                 np.testing.assert_array_equal(items, wanted)  # what was written stays
             items[:] = wanted = _random(5000, seed=seed)
         assert x.copy_from(up) is x
-        with gw.cumsum(x).to_numpy(out=down).mapped() as items:
+        with gw.scan(x).to_numpy(out=down).mapped() as items:
             np.testing.assert_array_equal(items, np.cumsum(wanted, dtype=np.uint32))
     up.destroy()
     with pytest.raises(gw.ArgumentError, match="holds no items yet"):
@@ -112,7 +112,7 @@ def test_what_does_not_fit(device, fresh_device):
     for call, error, message in (
         (lambda: gw.pinned_empty(9, "u32", "both", device), gw.ArgumentError, "'up' is for memory to upload from"),
         (lambda: gw.pinned_empty(-1, "u32", "up", device), gw.ArgumentError, "at least 0"),
-        (lambda: gw.pinned_empty(9, np.complex64, "up", device), gw.DatatypeError, "complex64"),
+        (lambda: gw.pinned_empty(9, np.complex128, "up", device), gw.DatatypeError, "complex128"),
         (lambda: gw.pinned_empty(1 << 40, "u32", "up", device), gw.LimitError, "max-buffer-size"),
         (lambda: x.copy_from(down), gw.ArgumentError, r"goes down; .*pinned_empty\(9, 'u32', 'up'\)"),
         (lambda: gw.asarray(down), gw.ArgumentError, "goes down"),

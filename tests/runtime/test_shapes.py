@@ -37,7 +37,7 @@ def test_a_round_trip_keeps_the_shape(device, shape, dtype):
     np.testing.assert_array_equal(out, data)
     if shape:
         assert len(x) == len(data)
-    for like in (gw.empty_like(x), gw.empty_like(data, device), gw.empty(shape, dtype, device)):
+    for like in (gw.empty_like(x), gw.empty_like(data, device=device), gw.empty(shape, dtype, device)):
         assert (like.shape, like.dtype) == (data.shape, data.dtype)
         _same(like.copy_from(data), data)
         if data.nbytes % 4 == 0:
@@ -116,7 +116,7 @@ def test_an_item_that_is_not_there_is_refused(device):
 
 def test_what_is_no_free_view_is_refused_with_what_is(device):
     x = gw.asarray(_items((2, 3, 4)), device)
-    for key in ((0, 1), (slice(None), 0), ..., None, True, [0, 1], 1.0):
+    for key in ((0, 1), (slice(None), 0), ..., None, True, 1.0):
         with pytest.raises(gw.ImplicitConversionError, match="to_numpy"):
             x[key]
     with pytest.raises(gw.ArgumentError, match="index 2"):

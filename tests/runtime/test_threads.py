@@ -127,8 +127,10 @@ def test_functions_in_several_threads(device):
     def work(i):
         items = X + np.uint32(i)
         for _ in range(CALLS):
-            assert gw.sum(items, device=device) == items.sum(dtype=np.uint32)
-            np.testing.assert_array_equal(gw.cumsum(items, device=device), np.cumsum(items, dtype=np.uint32))
+            assert gw.sum(items, device=device, dtype=np.uint32) == items.sum(dtype=np.uint32)
+            np.testing.assert_array_equal(
+                gw.cumsum(items, device=device, dtype=np.uint32), np.cumsum(items, dtype=np.uint32)
+            )
 
     _in_threads(work)
 

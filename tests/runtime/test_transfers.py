@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.backend import pages
 from gridwise_py.backend.device_state import state_of
 from gridwise_py.runtime import array, transfers
 from gridwise_py.runtime.context import DeviceContext, context_of
@@ -29,6 +30,19 @@ def small_rings(monkeypatch):
     monkeypatch.setattr(transfers, "_LEAST_CHUNK_BYTES", 1 << 13)
     monkeypatch.setattr(transfers, "_PIECE_BYTES", 1 << 12)
     monkeypatch.setattr(transfers, "_INLINE_BYTES", 1 << 11)
+    monkeypatch.setattr(transfers, "MAPPED_UP_BYTES", 1 << 10)
+    monkeypatch.setattr(transfers, "_MAPPED_BYTES", CHUNK_BYTES)
+
+
+@pytest.fixture(autouse=True, params=["as the device allows", "staging"])
+def route(request, device, monkeypatch):
+    """Copies straight to and from mapped arrays, where the device allows it, and through staging buffers."""
+    if request.param == "staging":
+        monkeypatch.setattr(context_of(device).memory, "is_mappable", False)
+        monkeypatch.setenv("GRIDWISE_MAP_ARRAYS", "0")  # of new devices
+
+
+through_staging = pytest.mark.parametrize("route", ["staging"], indirect=True)
 
 
 def _random(n, dtype=np.uint32, seed=0):
@@ -118,10 +132,11 @@ def test_any_layout_and_byte_order(device, code, n):
         ):
             assert x.dtype == np.dtype(code)
             _same_bits(x.to_numpy(), wanted)
-        assert gw.empty_like(data, device).dtype == np.dtype(code)
+        assert gw.empty_like(data, device=device).dtype == np.dtype(code)
         assert data.tobytes() == before
 
 
+@through_staging
 def test_an_upload_into_another_shape_is_refused(device):
     data = _random(4 * CHUNK).reshape(4, CHUNK)
     with pytest.raises(gw.DatatypeError, match=r"shape \(4, "):
@@ -160,6 +175,7 @@ WRONG = {
 }
 
 
+@through_staging
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("name", WRONG)
 def test_an_out_that_does_not_fit(device, name, chunked, monkeypatch):
@@ -188,6 +204,7 @@ def test_out_of_other_kinds_of_arrays(device):
     assert x[:0].to_numpy(out=np.zeros(0, np.uint32)).size == 0
 
 
+@through_staging
 def test_staging_buffers_are_kept_and_bounded(fresh_device):
     own, made = context_of(fresh_device).transfers, []
     create = fresh_device.create_buffer
@@ -229,10 +246,12 @@ def test_an_error_in_a_thread_is_the_callers(device, way, monkeypatch):
             x.copy_from(data) if way == "up" else x.to_numpy()
         assert not under_way, "what was given is touched after the call"
     assert threading.current_thread() not in calls
-    assert (own._up if way == "up" else own._down)._kept == []
+    if not context_of(device).memory.is_mappable:
+        assert (own._up if way == "up" else own._down)._kept == []
     _same_bits(x.copy_from(data).to_numpy(), data)
 
 
+@through_staging
 @pytest.mark.parametrize("way", ["up", "down"])
 def test_a_timeout_in_the_middle(device, way, monkeypatch):
     data = _random(9 * CHUNK)
@@ -259,6 +278,7 @@ def test_a_device_with_a_timeout(device):
     _same_bits(gw.asarray(data, slow).to_numpy(), data)
 
 
+@through_staging
 def test_wgpu_without_its_call_for_mapped_memory(device, monkeypatch):
     monkeypatch.setattr(transfers, "memory_of_mapped", lambda *_: None)
     for data in _layouts(6 * CHUNK + 2, "f4").values():
@@ -297,9 +317,10 @@ def test_where_no_thread_can_be_started(device, monkeypatch):
     _same_bits(gw.asarray(data, device).to_numpy(), data)
 
 
+@through_staging
 def test_pages_of_fresh_memory_are_found_without_a_change_of_what_is_around(device, monkeypatch):
     """Asked of the system for whole pages within the target only; without the request the copy is the same."""
-    asked, madvise = [], transfers._madvise()
+    asked, madvise = [], pages._madvise()
     data = _random(1 << 20)
     x = gw.asarray(data, device)
 
@@ -307,7 +328,7 @@ def test_pages_of_fresh_memory_are_found_without_a_change_of_what_is_around(devi
         asked.append((first, count))
         return madvise(first, count, advice) if madvise else -1
 
-    monkeypatch.setattr(transfers, "_madvise", lambda: note)
+    monkeypatch.setattr(pages, "_madvise", lambda: note)
     found = x.to_numpy()
     _same_bits(found, data)
     begin = found.__array_interface__["data"][0]
@@ -318,7 +339,7 @@ def test_pages_of_fresh_memory_are_found_without_a_change_of_what_is_around(devi
     asked.clear()
     x.to_numpy(out=found)
     assert asked == []
-    monkeypatch.setattr(transfers, "_madvise", lambda: None)
+    monkeypatch.setattr(pages, "_madvise", lambda: None)
     _same_bits(x.to_numpy(), data)
 
 
@@ -330,6 +351,7 @@ def test_streams_take_any_layout(device, overlap):
     _same_bits(found, np.cumsum(np.concatenate(chunks), dtype=np.uint32))
 
 
+@through_staging
 def test_a_profile_shows_each_chunk(device, require):
     require("timestamp-query")
     data = _random(5 * CHUNK)
@@ -344,6 +366,18 @@ def test_a_profile_shows_each_chunk(device, require):
         assert rows[name, "copy"].gpu_time_total_ns > 0
     for name in ("copy to staging", "copy from staging"):
         assert rows[name, "host"].calls == 5
+
+
+def test_a_profile_shows_the_steps_of_mapped_copies(device):
+    data = _random(5 * CHUNK)
+    x = gw.asarray(data, device)
+    with gw.profile(device) as prof:
+        x.copy_from(data)
+        _same_bits(x.to_numpy(), data)
+    calls = {row.name: row.calls for row in prof.key_averages() if row.kind in ("host", "transfer")}
+    assert calls["upload"] == calls["download"] == 1
+    steps = [calls.get(f"copy {word} GPU memory", 0) for word in ("to", "from")]
+    assert steps == ([1, 1] if context_of(device).memory.is_mappable else [0, 0])
 
 
 # ---- the end of a device, of a process, and forks ----

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...display.quantities import format_uncertainty
 from ...errors import ArgumentError
+from ..stats.levels import Difference, mean_level
 from ..stats.verdict import VerdictKind
 
 __all__ = ["PairedDifferences", "PairedVerdict", "judge_paired"]
@@ -89,33 +90,27 @@ class PairedVerdict:
 
 @dataclass(frozen=True)
 class _Estimate:
-    centre: float
-    spread: float  # standard error of the centre
+    mean: Difference  # of the pairs
     error: float
     pairs: int
     between_sd: float
     within_sd: float
 
-    def reach(self, confidence: float) -> float:
-        """Return half the interval."""
-        return float(self.reach_with(confidence, np.array([self.pairs]))[0])
+    @property
+    def centre(self) -> float:
+        return self.mean.value
 
-    def reach_with(self, confidence: float, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return half the interval with other numbers of pairs of the same spread."""
-        from scipy.special import stdtrit
-
-        student = np.asarray(stdtrit(pairs - 1, (1 + confidence) / 2), dtype=np.float64)
-        return student * self.spread * np.sqrt(self.pairs / pairs) + self.error
+    def reach(self, confidence: float, pairs: int | None = None) -> float:
+        """Return half the interval, also of another number of pairs of the same spread."""
+        mean = self.mean
+        if pairs is not None:
+            mean = replace(mean, error=mean.error * math.sqrt(self.pairs / pairs), degrees=pairs - 1)
+        return float(mean.reach(confidence)) + self.error
 
     @property
     def p_value(self) -> float:
         """Of a difference at least as large, if there is none."""
-        from scipy.special import stdtr
-
-        beyond = max(abs(self.centre) - self.error, 0.0)
-        if not self.spread:
-            return 0.0 if beyond else 1.0
-        return float(2 * stdtr(self.pairs - 1, -beyond / self.spread))
+        return replace(self.mean, value=max(abs(self.centre) - self.error, 0.0)).p_value
 
 
 def judge_paired(rows: Sequence[PairedDifferences], *, threshold: float = 0.01) -> list[PairedVerdict]:
@@ -158,8 +153,8 @@ def _estimate(row: PairedDifferences) -> _Estimate:
     # A few pairs may agree by chance: they cannot be more alike than their own turns allow.
     errors = [np.var(turns, ddof=1) / len(turns) for turns in row.logs if len(turns) > 1]
     within = math.sqrt(float(np.mean(errors))) if errors else 0.0
-    spread = max(between, within) / math.sqrt(means.size)
-    return _Estimate(float(means.mean()), spread, row.error, int(means.size), between, within)
+    mean = replace(mean_level(means), error=max(between, within) / math.sqrt(means.size))
+    return _Estimate(mean, row.error, int(means.size), between, within)
 
 
 def _verdict(e: _Estimate, corrected: float, threshold: float) -> PairedVerdict:
@@ -179,28 +174,28 @@ def _verdict(e: _Estimate, corrected: float, threshold: float) -> PairedVerdict:
         return replace(
             verdict,
             reason=f"the interval, {ends}, lies beyond {100 * threshold:g} %, but chance gives such a difference in "
-            f"{100 * max(e.p_value, corrected):.2g} % of cases",
+            f"{format_uncertainty(max(e.p_value, corrected))[1:]} of cases",
             settle=f"--pairs {min(2 * e.pairs, _MOST_PAIRS)}",
         )
     if -limit < e.centre - reach_same and e.centre + reach_same < limit:
         return replace(
             verdict, kind=VerdictKind.SAME, reason=f"the interval, {ends}, lies within {100 * threshold:g} %"
         )
-    spread = 100 * math.expm1(max(e.between_sd, e.within_sd))
+    spread = format_uncertainty(math.expm1(min(max(e.between_sd, e.within_sd), 50.0)))
     which = "pairs of processes" if e.between_sd > 2 * e.within_sd else "turns"
     wide = f"the interval, {ends}, reaches over {100 * threshold:g} %" if not verdict.too_noisy else "too noisy to say"
-    return replace(verdict, reason=f"{which} differ by ±{spread:.2g} %, {wide}", settle=_settle(e, limit))
+    return replace(verdict, reason=f"{which} differ by {spread}, {wide}", settle=_settle(e, limit))
 
 
 def _settle(e: _Estimate, limit: float) -> str:
     """Return what would settle a row whose interval reaches over the threshold."""
     margin = abs(abs(e.centre) - limit)
     confidence = 2 * _CONFIDENCE - 1 if abs(e.centre) < limit else _CONFIDENCE
-    more = np.arange(e.pairs + 1, _MOST_PAIRS + 1)
-    enough = more[e.reach_with(confidence, more) < margin]
-    if enough.size:
-        return f"--pairs {enough[0]}"
-    smallest = math.expm1(e.reach_with(confidence, np.array([_MOST_PAIRS]))[0])
+    more = range(e.pairs + 1, _MOST_PAIRS + 1)
+    enough = next((pairs for pairs in more if e.reach(confidence, pairs) < margin), None)
+    if enough is not None:
+        return f"--pairs {enough}"
+    smallest = math.expm1(e.reach(confidence, _MOST_PAIRS))
     if smallest < limit:
         return "another --threshold: the difference is about as large"
     return "a larger --threshold, or a machine with less other work"

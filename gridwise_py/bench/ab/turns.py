@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ _PASS_NS = 5e5
 _MOST_SUBMISSION_NS = 1e8  # as of `gw.measure`: watchdogs end longer ones
 _LEAST_SAMPLES, _MOST_SAMPLES = 5, 200
 _MOST_BATCH = 1000
+_MOST_TOGETHER = 5  # pairs of processes that start at once: each has a device, and some of the GPU's memory
 #: Each side finds out itself what its device lacks.
 _ANY_DEVICE = Capabilities(features=frozenset({"shader-f16"}), limits={"max-buffer-size": 1 << 62})
 #: What must be equal on both sides.
@@ -172,19 +174,19 @@ def measure_in_turns(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gridwise-ab-")))
         inputs = _Inputs(folder, settings.seed)
-        for pair in range(settings.pairs):
-            if measured is not None and all(case.errors for case in measured.cases):
-                break
-            progress(f"pair of processes {pair + 1} of {settings.pairs}: starting")
-            with _started(environments, settings, rng) as both:
+        pairs = stack.enter_context(closing(_pairs(environments, settings, rng, progress)))
+        for pair, both in enumerate(pairs, start=1):
+            with both:
                 if measured is None:
                     adapter = both.said[SIDES[0]]["adapter"]
                     cases = [MeasuredCase(job) for job in jobs_at(_is_cpu(adapter))]
                     measured = Measured(both.said, _held(stack, adapter), cases)
                 for i, case in enumerate(rng.sample(measured.cases, len(measured.cases)), start=1):
                     if not case.errors:
-                        progress(f"pair {pair + 1} of {settings.pairs}, case {i} of {len(measured.cases)}: {case.job}")
-                        _measure_case(both, case, inputs, settings, rng, check=pair == 0)
+                        progress(f"pair {pair} of {settings.pairs}, case {i} of {len(measured.cases)}: {case.job}")
+                        _measure_case(both, case, inputs, settings, rng, check=pair == 1)
+                if all(case.errors for case in measured.cases):
+                    break
     assert measured is not None, "there is at least one pair"
     return measured
 
@@ -203,43 +205,64 @@ def _held(stack: ExitStack, adapter: Mapping[str, Any]) -> str:
 # ---- a pair of processes
 
 
-@dataclass
 class _Both:
-    """The two processes of a pair."""
+    """The two processes of a pair; leaving it ends them."""
 
-    workers: dict[str, Worker]
-    said: dict[str, dict[str, Any]]
-    replace: Callable[[str], None]
+    def __init__(self, environments: Mapping[str, Environment], adapter: int | str | None):
+        self._environments, self._adapter = environments, adapter
+        self._stack = ExitStack()
+        self.workers: dict[str, Worker] = {}
+        self.said: dict[str, dict[str, Any]] = {}
+
+    def __enter__(self) -> _Both:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def start(self, side: str) -> None:
+        """Start the process of a side, and do not wait for its device."""
+        with _starting(self._environments[side], side):
+            self.workers[side] = self._stack.enter_context(Worker(self._environments[side]))
+            self.workers[side].send("hello", adapter=self._adapter)
+
+    def wait(self, side: str) -> None:
+        """Wait until a side has its device."""
+        with _starting(self._environments[side], side):
+            self.said[side] = self.workers[side].answer()
+
+    def replace(self, side: str) -> None:
+        """Start the process of a side again."""
+        self.start(side)
+        self.wait(side)
 
     def ask(self, side: str, do: str, **options: Any) -> dict[str, Any]:
         return self.workers[side].ask(do, **options)
 
 
-@contextmanager
-def _started(environments: Mapping[str, Environment], settings: Settings, rng: random.Random) -> Generator[_Both]:
-    with ExitStack() as stack:
-        both = _Both({}, {}, lambda side: None)
+def _pairs(
+    environments: Mapping[str, Environment], settings: Settings, rng: random.Random, progress: Callable[[str], None]
+) -> Generator[_Both]:
+    """Yield pairs of processes, each to be left before the next.
 
-        def start(side: str) -> None:
-            with _starting(environments[side], side):
-                both.workers[side] = stack.enter_context(Worker(environments[side]))
-                both.workers[side].send("hello", adapter=settings.adapter)
-
-        def started(side: str) -> None:
-            with _starting(environments[side], side):
-                both.said[side] = both.workers[side].answer()
-
-        def start_again(side: str) -> None:
-            start(side)
-            started(side)
-
-        both.replace = start_again
-        order = rng.sample(SIDES, 2)
-        for step in (start, started):
-            for side in order:
-                step(side)
-        _check_same(both.said)
-        yield both
+    As many as the machine has cores for start at once: to start one takes longer than its turns of a case. Those whose
+    turn has not come only wait.
+    """
+    together = min(max((os.cpu_count() or 1) // 2, 1), _MOST_TOGETHER)
+    for first in range(0, settings.pairs, together):
+        count = min(together, settings.pairs - first)
+        last = f" to {first + count}" if count > 1 else ""
+        progress(f"pair of processes {first + 1}{last} of {settings.pairs}: starting")
+        with ExitStack() as stack:
+            group = [stack.enter_context(_Both(environments, settings.adapter)) for _ in range(count)]
+            for both in group:
+                for side in rng.sample(SIDES, 2):
+                    both.start(side)
+            for both in group:
+                for side in SIDES:
+                    both.wait(side)
+                _check_same(both.said)
+            yield from group
 
 
 @contextmanager

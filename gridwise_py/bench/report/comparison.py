@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from ...display.quantities import format_number, format_percent
+from ...display.quantities import format_number, format_percent, format_uncertainty
 from ...display.terminal import clean
 from ..analysis.compare import Comparison, Rank, Row
 from ..stats.verdict import Cause, Verdict, VerdictKind
@@ -31,6 +31,11 @@ SCHEMA_VERSION = 2
 
 HEADINGS = ("case", "part", "old", "new", "new / old", "interval", "verdict")
 RANK_HEADINGS = ("case", "file", "time", "times as fast", "GB/s", "of own copy", "GB/s per W")
+# Causes by which an interval is too wide: a line per case says by how much.
+_SPREADS = (
+    Cause.CLOCK_STEP, Cause.PROCESSES_DIFFER, Cause.ROUNDS_DIFFER, Cause.TIMES_WANDER, Cause.UNTESTED, Cause.NOISE,
+    Cause.NEAR_THRESHOLD, Cause.WIDE_INTERVAL,
+)  # fmt: skip
 _STYLES = {"faster": "bold green", "slower": "bold red", "same": "", "ambiguous": "yellow"}
 _NOTHING = "–"
 #: For a file, and for a pipe of unknown width.
@@ -106,7 +111,8 @@ def _remarks(comparison: Comparison) -> list[str]:
         rows = [row for row, verdict in judged if verdict.cause is cause]
         if rows:
             advice = f"To settle {'it' if len(rows) == 1 else 'them'}, {cause.remedy}"
-            remarks.append(f"{_count(rows)} ambiguous: {cause.statement}. {advice}: {_names(rows)}")
+            text = f"{_count(rows)} ambiguous: {cause.statement}. {advice}"
+            remarks += [f"{text}:", *_spreads(rows)] if cause in _SPREADS else [f"{text}: {_names(rows)}"]
     smooth = [row for row, verdict in judged if verdict.statistic != "median"]
     if smooth:
         text = "the times have two modes with the median between them, so that interquartile means are judged (*)"
@@ -126,22 +132,36 @@ def _names(rows: Sequence[Row]) -> str:
     names: list[str] = []
     for case, of_case in by_case.items():
         more = [row.name for row in of_case] if [row.name for row in of_case] != ["gpu_span"] else []
-        needed = [row.verdict.needed for row in of_case if row.verdict is not None and row.verdict.needed]
-        if needed:
-            unit = (
-                "processes" if of_case[0].verdict and of_case[0].verdict.cause is Cause.PROCESSES_DIFFER else "samples"
-            )
-            more.append(f"about {max(needed):,} {unit} of each")
-        spreads = [_spread(row.verdict) for row in of_case if row.verdict is not None and row.verdict.cause is not None]
-        if spreads:
-            more.append(f"±{100 * max(spreads):.2g} %" if max(spreads) < 1 else f"× or ÷ {1 + max(spreads):.2g}")
         names.append(f"{_bound(case)} ({', '.join(more)})" if more else _bound(case))
     return ", ".join(names)
 
 
-def _spread(verdict: Verdict) -> float:
-    """Return half the interval of a ratio, as a share of it."""
-    return max(verdict.high / verdict.ratio, verdict.ratio / verdict.low) - 1
+def _spreads(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a line for each case: by how much the interval of its widest row is too wide, and what would settle it."""
+    by_case: dict[str, list[tuple[float, float, Verdict]]] = {}
+    for row in rows:
+        assert row.verdict is not None, "rows with a cause are judged"
+        by_case.setdefault(row.case, []).append((*_spread(row.verdict), row.verdict))
+    for case, of_case in by_case.items():
+        spread, enough, verdict = max(of_case, key=lambda one: one[0] - one[1])
+        reached = format_uncertainty(spread) if spread < 1 else f"× or ÷ {1 + min(spread, 1e6):.2g}"
+        more = ""
+        if verdict.needed is not None and verdict.cause is Cause.PROCESSES_DIFFER:
+            more = (
+                f": about {verdict.needed:,} processes of each, now {verdict.old_processes} and {verdict.new_processes}"
+            )
+        elif verdict.needed is not None:
+            more = f": about {verdict.needed:,} samples of each, now {verdict.old_count:,} and {verdict.new_count:,}"
+        yield f"{_bound(case)}: {reached}, where {format_uncertainty(enough)} would settle it{more}"
+
+
+def _spread(verdict: Verdict) -> tuple[float, float]:
+    """Return half the interval of a ratio that must not reach over the threshold, and how wide it may be, as shares."""
+    v = verdict
+    within = 1 / (1 + v.threshold) < v.ratio < 1 + v.threshold
+    low, high = (v.same_low, v.same_high) if within else (v.low, v.high)
+    bound = 1 + v.threshold if v.ratio > 1 else 1 / (1 + v.threshold)
+    return max(high / v.ratio, v.ratio / low) - 1, max(bound / v.ratio, v.ratio / bound) - 1
 
 
 def _bound(name: str) -> str:

@@ -12,6 +12,7 @@ import wgpu
 from ...backend.wgpu_native import wait_idle, wait_method
 from ...display.html_table import html_table
 from ...display.quantities import format_time
+from ...display.terminal import clean
 from ...errors import ArgumentError, DatatypeError
 from ...runtime.array import OnGpu
 from ...runtime.chunked_array import Items
@@ -43,6 +44,8 @@ class BenchmarkResult:
     n_warmup, n_iters : int
     wait_method : str
         How the library waited; see docs/timing.md.
+    warnings : tuple of str
+        Reasons to doubt the GPU spans: a GPU that may have run at a low clock.
     """
 
     cpu_wall: Series
@@ -50,6 +53,7 @@ class BenchmarkResult:
     n_warmup: int
     n_iters: int
     wait_method: str
+    warnings: tuple[str, ...] = ()
 
     @property
     def _headline(self) -> Summary:
@@ -80,6 +84,7 @@ class BenchmarkResult:
         invalid = self.gpu_span.invalid.items() if self.gpu_span is not None else ()
         classes = ", ".join(f"{count} {name}" for name, count in invalid)
         discarded = f"; invalid GPU spans: {classes}" if classes else ""
+        discarded += "".join(f"; doubtful: {clean(warning)}" for warning in self.warnings)
         return (
             f"BenchmarkResult({clock} of {calls} calls: median {format_time(self.median_ns)}, mean "
             f"{format_time(self.mean_ns)}, standard deviation {format_time(self.std_ns)}{discarded})"
@@ -94,7 +99,7 @@ class BenchmarkResult:
             rows.append((name, *shown, "0" if s is None else str(s.count)))
         headings = ("per call", "median", "mean", "standard deviation", "least", "samples")
         caption = f"{self.n_iters} call{'s' if self.n_iters != 1 else ''} after {self.n_warmup} to warm up"
-        return html_table(caption, headings, rows)
+        return html_table(caption, headings, rows, notes=self.warnings)
 
 
 def benchmark(
@@ -151,12 +156,14 @@ def benchmark(
     # Judged after the last call: reading timestamps takes time.
     invalid: Counter[str] = Counter()
     found_ns: list[float] = []
+    doubts: list[str] = []
     for result, wall_ns in zip(results, walls, strict=True):
         spans = [] if result is None else _spans(result)
         if spans:
             verdict, span_ns = _judged(spans, wall_ns)
             if verdict is SampleClass.VALID:
                 found_ns.append(span_ns)
+                doubts += _doubts(result or [])[:1]
             else:
                 invalid[verdict.value] += 1
     return BenchmarkResult(
@@ -165,7 +172,14 @@ def benchmark(
         n_warmup,
         n_iters,
         wait_method(device),
+        (f"{len(doubts)} of {n_iters} calls: {doubts[-1]}",) if doubts else (),
     )
+
+
+def _doubts(timings: Iterable[Timed]) -> list[str]:
+    """Return why valid times are to be doubted."""
+    results = [part.get_timing_result() if isinstance(part, Run) else part for part in timings]
+    return [text for result in results if isinstance(result, TimingResult) for text in result.warnings]
 
 
 def _parts(returned: object) -> Iterable[object]:

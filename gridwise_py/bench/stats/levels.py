@@ -17,7 +17,7 @@ from .resampling import autocorrelation_time, interquartile_mean, median_interva
 
 __all__ = [
     "Components", "Difference", "Repeatability", "advised", "components", "difference", "mean_level",
-    "paired_difference", "process_errors", "process_levels",
+    "process_errors", "process_levels",
 ]  # fmt: skip
 
 _Z95 = 1.959964
@@ -136,8 +136,9 @@ def difference(
 ) -> Difference | None:
     """Return the difference of mean levels, new minus old; None if nothing is known of how levels differ.
 
-    Equally many processes, or a side with one: both sides have the same spread (Student). Else each has its own
-    (Welch). If both together have fewer than four degrees of freedom, a learnt spread is added to them.
+    Both sides have the same spread (Student). With numbers of processes that differ, each may have its own (Welch),
+    and the wider of both intervals counts: if a run ended when its interval was narrow, its own spread is too small.
+    If both together have fewer than four degrees of freedom, a learnt spread is added to them.
 
     Parameters
     ----------
@@ -148,14 +149,16 @@ def difference(
     value = float(new.mean() - old.mean())
     squares = [float(((side - side.mean()) ** 2).sum()) for side in (old, new)]
     degrees = old.size + new.size - 2
-    if degrees >= _ENOUGH_DEGREES and old.size != new.size and min(old.size, new.size) > 1:
-        return _welch(value, squares, (old.size, new.size))
     total, weight = sum(squares), float(degrees)
     if known is not None and degrees < _ENOUGH_DEGREES:
         total, weight = total + known.degrees * known.log_std**2, weight + known.degrees
     if not weight:
         return None
-    return Difference(value, math.sqrt(total / weight * (1 / old.size + 1 / new.size)), weight)
+    student = Difference(value, math.sqrt(total / weight * (1 / old.size + 1 / new.size)), weight)
+    if degrees < _ENOUGH_DEGREES or old.size == new.size or min(old.size, new.size) == 1:
+        return student
+    welch = _welch(value, squares, (old.size, new.size))
+    return max(student, welch, key=lambda one: float(one.reach(0.95)))
 
 
 def _welch(value: float, squares: Sequence[float], counts: Sequence[int]) -> Difference:
@@ -163,21 +166,6 @@ def _welch(value: float, squares: Sequence[float], counts: Sequence[int]) -> Dif
     total = sum(variances)
     spread = sum(variance**2 / (count - 1) for variance, count in zip(variances, counts, strict=True))
     return Difference(value, math.sqrt(total), total**2 / spread if spread else sum(counts) - 2)
-
-
-def paired_difference(old: NDArray[np.float64], new: NDArray[np.float64]) -> Difference:
-    """Return the mean difference of pairs: the first level of one side with the first of the other, and so on.
-
-    For processes that were measured in turns: what affects both of a pair cancels out.
-
-    Parameters
-    ----------
-    old, new : numpy.ndarray
-        At least two levels each, equally many.
-    """
-    if old.size != new.size or old.size < 2:
-        raise ValueError(f"{old.size} and {new.size} levels are not two pairs or more")
-    return mean_level(new - old)
 
 
 # ---- where the spread is

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...display.quantities import format_uncertainty
 from ...errors import ArgumentError
-from .levels import Difference, Repeatability, difference, paired_difference, process_errors, process_levels
+from .levels import Difference, Repeatability, difference, process_errors, process_levels
 from .resampling import autocorrelation_time, block_length, bootstrap_medians, interquartile_mean, resample, widened
 from .series import Series
 
@@ -184,8 +185,6 @@ class Pair:
     varies_by_process : bool
         Whether the time depends so much on the process that two single processes cannot be compared unless the
         repeatability is known: CPU walls, and mode latency.
-    paired : bool
-        Whether the processes of both sides were measured in turns: the first of one with the first of the other.
     loaded : bool
         Whether other work took part of the machine; it matters on a CPU adapter.
     """
@@ -201,7 +200,6 @@ class Pair:
     new_processes: Sequence[int] = ()
     repeatability: Repeatability | None = None
     varies_by_process: bool = False
-    paired: bool = False
     loaded: bool = False
 
 
@@ -611,7 +609,7 @@ def _by_processes(pair: Pair, old: _Side, new: _Side, confidences: NDArray[np.fl
 
 def _difference_of(pair: Pair, old: _Side, new: _Side, statistic: str) -> Difference:
     levels = old.levels(statistic), new.levels(statistic)
-    found = paired_difference(*levels) if pair.paired else difference(*levels, pair.repeatability)
+    found = difference(*levels, pair.repeatability)
     assert found is not None, "a side has several processes"
     errors = [process_errors(side.blocks, side.processes) for side in (old, new)]
     within = math.hypot(*(math.hypot(*of_side) / of_side.size for of_side in errors))
@@ -784,13 +782,15 @@ def _details(e: Evidence, cause: Cause) -> str:
     if cause in (Cause.CLOCK_DIFFERS, Cause.LOAD_DIFFERS):
         return f" ({e.clock_ratio:.4g} times its time in OLD)"
     if cause is Cause.CLOCK_STEP:
-        return f" (±{100 * e.step_share:.2g} %)"
+        return f" ({format_uncertainty(e.step_share)})"
     if cause is Cause.PROCESSES_DIFFER and e.process_std is not None:
-        return f" (standard deviation {100 * e.process_std:.2g} %, {e.old_processes} and {e.new_processes} processes)"
+        spread = format_uncertainty(e.process_std)[1:]
+        return f" (standard deviation {spread}, {e.old_processes} and {e.new_processes} processes)"
     if cause is Cause.UNTESTED:
         return f" ({e.old_count} and {e.new_count})"
     if cause is Cause.NEAR_THRESHOLD:
-        return f" ({100 * (max(e.ratio, 1 / e.ratio) - 1):.2g} % and {100 * e.threshold:g} %)"
+        percents = 100 * (max(e.ratio, 1 / e.ratio) - 1)
+        return f" ({percents:{'.2g' if percents < 99.5 else '.0f'}} % and {100 * e.threshold:g} %)"
     return ""
 
 

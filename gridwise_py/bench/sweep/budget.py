@@ -7,7 +7,7 @@ the cases measured so far give the cost of compiling.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
@@ -17,10 +17,14 @@ from ..results.model import CaseLevels
 from ..sampling.protocol import SamplingProtocol
 from .suite import Job
 
-__all__ = ["CHOICES_OF_N", "PILOT_PROCESSES", "PILOT_ROUNDS", "CostModel", "Schedule", "choose_n"]
+__all__ = [
+    "CHOICES_OF_N", "LEAST_PROCESSES", "PILOT_PROCESSES", "PILOT_ROUNDS", "CostModel", "Schedule", "choose_n",
+]  # fmt: skip
 
 #: A run that fills its budget begins with so many processes and rounds, which show where the spread is.
 PILOT_PROCESSES, PILOT_ROUNDS = 2, 2
+#: With fewer processes no interval counts as narrow: levels in two modes may be equal by chance.
+LEAST_PROCESSES = 7
 
 #: Candidates, the largest first: far apart, so that a machine under other load chooses the same n again.
 CHOICES_OF_N = tuple(1 << exponent for exponent in range(24, 9, -2))
@@ -211,12 +215,17 @@ class Schedule:
         self._case_begin_s = begin_s
         # What the first process made of each case, by position; None for a case that was left out.
         self._made: dict[int, Job | None] = {}
+        # By process: its start, and its cases.
+        self._start_s: dict[int, float] = {}
         self._took_s: dict[int, float] = {}
+        self._visits: dict[int, int] = {}
+        self._narrow: set[int] = set()
+        #: Positions of the cases whose intervals are narrow: later processes leave them out.
+        self.settled: frozenset[int] = frozenset()
         self._entered: tuple[int, bool] = (0, True)
         rounds = max((job.round for job in jobs), default=0) + 1
         #: Rounds of each process from now on.
         self.rounds: int = min(rounds, PILOT_ROUNDS) if fills_budget else rounds
-        self._pilot_rounds = self.rounds
 
     @property
     def elapsed_s(self) -> float:
@@ -240,7 +249,7 @@ class Schedule:
         """Return a job as it is, or at the largest smaller n that ends in time; None if none does."""
         if self.budget_s is None:
             return job
-        if job.round >= self.rounds:
+        if job.round >= self.rounds or job.position in self.settled:
             return None
         room_s = self.budget_s - _AROUND_S / 2 - self.elapsed_s
         if job.process == 0:
@@ -266,8 +275,9 @@ class Schedule:
         """Return whether a process is begun, decided at its first job."""
         if self._entered[0] != process:
             # The first process has no caches, so the later ones tell.
+            left = sum(made is not None and position not in self.settled for position, made in self._made.items())
             known_s = [
-                took_s * (self.rounds / self._pilot_rounds if number < PILOT_PROCESSES else 1.0)
+                self._start_s.get(number, 0.0) + took_s / self._visits[number] * left * self.rounds
                 for number, took_s in self._took_s.items()
                 if number
             ]
@@ -289,9 +299,23 @@ class Schedule:
         self.rounds = min(round(median(one.rounds_advised for one in levels)), most)
         return max(one.samples_advised for one in levels)
 
+    def after_process(self, done: int, narrow: Collection[int]) -> None:
+        """Note which cases need no further process: those whose interval was narrow twice in a row.
+
+        Parameters
+        ----------
+        done : int
+            Processes that are done.
+        narrow : collection of int
+            Positions of the cases with a narrow interval.
+        """
+        now = set(narrow) if done >= LEAST_PROCESSES else set[int]()
+        self.settled |= now & self._narrow
+        self._narrow = now
+
     def started(self, process: int, seconds: float) -> None:
         """The process of a job was started in this time."""
-        self._took_s[process] = self._took_s.get(process, 0.0) + seconds
+        self._start_s[process] = self._start_s.get(process, 0.0) + seconds
 
     def began(self) -> None:
         """A case begins."""
@@ -300,4 +324,5 @@ class Schedule:
     def finished(self, job: Job, compile_s: float | None) -> None:
         """The case that began is done."""
         self._took_s[job.process] = self._took_s.get(job.process, 0.0) + self.case_elapsed_s
+        self._visits[job.process] = self._visits.get(job.process, 0) + 1
         self._model.learn(job, self.case_elapsed_s, compile_s)

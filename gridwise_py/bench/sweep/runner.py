@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,8 +25,9 @@ from ..cases.mode import Mode
 from ..results.context import run_header
 from ..results.entries import result_of
 from ..results.model import CaseKey, Result, Results
-from ..results.precision import levels_of
+from ..results.precision import TARGET, half_interval, levels_of
 from ..results.reader import read_results
+from ..results.rounds import by_case
 from ..results.shares import calibrated, with_shares
 from ..results.ticks import read_ticks
 from ..results.writer import ResultsWriter
@@ -47,7 +48,7 @@ DEFAULT_BUDGET_S = 60.0
 #: Processes of a run whose request leaves the number open: on a GPU, and on a CPU adapter, where each takes longer.
 PROCESSES, PROCESSES_ON_CPU = 5, 3
 #: The most that a run starts to fill its budget.
-MOST_PROCESSES = 30
+MOST_PROCESSES = 50
 
 # After these errors a device may be broken, and would fail all later cases. By name, because `measure` may have caught
 # them.
@@ -77,7 +78,8 @@ class Request:
         In how many processes all jobs are measured. With one, it is this process; further ones are workers that run one
         after the other. None: `PROCESSES`, or `PROCESSES_ON_CPU`.
     fills_budget : bool
-        Whether to start further processes while they are expected to end within the budget.
+        Whether to start further processes while they are expected to end within the budget, for the cases whose
+        intervals are not narrow yet.
     order_seed : int or None
         Of the order of the jobs in the second and later processes; None: the same order.
     """
@@ -222,6 +224,8 @@ def _run_jobs(
         for i, planned in enumerate(todo):
             if request.fills_budget and planned.process >= PILOT_PROCESSES and measuring.samples is None:
                 measuring.samples = schedule.after_pilot(levels_of(results, measuring.start_s))
+            if request.fills_budget and i and planned.process > todo[i - 1].process:
+                schedule.after_process(planned.process, _narrow(results, schedule.settled))
             job = schedule.fitted(planned)
             if job is None:
                 if planned.process == planned.round == 0:
@@ -256,6 +260,15 @@ def _run_jobs(
         except OSError as error:
             raise UnwrittenResults(document, error) from error
     return document
+
+
+def _narrow(results: Sequence[Result], settled: Collection[int]) -> list[int]:
+    """Return the positions of the cases whose intervals are narrow, but for those that are known."""
+    return [
+        visits[0].position
+        for visits in by_case(results).values()
+        if visits[0].position not in settled and half_interval(visits) <= TARGET
+    ]
 
 
 def _in_numbers(request: Request, *, on_cpu: bool) -> Request:

@@ -11,14 +11,9 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import signal
-import subprocess
 import sys
-import tempfile
-import threading
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, replace
 from types import TracebackType
 from typing import IO, Any
@@ -31,6 +26,7 @@ from ..results.entries import result_of
 from ..results.model import Result
 from ..sampling.measure import measure_case
 from ..sampling.protocol import SamplingProtocol
+from .line_process import LineProcess, ProcessEnded
 from .machine_load import LoadWatch
 from .suite import Job
 
@@ -38,8 +34,6 @@ __all__ = ["CASE_TIMEOUT_S", "Worker", "WorkerError", "measure_isolated", "measu
 
 #: A case that takes longer counts as hanging; so does the start of a worker.
 CASE_TIMEOUT_S = 600.0
-# A worker without work ends at once; a driver may hang at its end.
-_END_TIMEOUT_S = 20.0
 
 
 def measure_job(device: wgpu.GPUDevice, job: Job, protocol: SamplingProtocol) -> Result:
@@ -78,13 +72,7 @@ class Worker:
 
     def __init__(self, adapter: int | str | None, protocol: SamplingProtocol, name: str = "the child process"):
         self._name = name
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed in `kill` and `close`
-        # If an interrupt loses the process here, its input is closed with the object, and it ends.
-        self._process = subprocess.Popen(
-            worker_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
-        )
-        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        threading.Thread(target=self._read, name="gridwise worker answers", daemon=True).start()
+        self._process = LineProcess(worker_command())
         try:
             self._ask({"adapter": adapter, "protocol": protocol.to_dict()})
         except BaseException:
@@ -102,29 +90,12 @@ class Worker:
         else:
             self.kill()
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as answers:
-            for line in answers:
-                self._answers.put(line)
-        self._answers.put(None)
-
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        # If it has ended, its output ends, too.
-        with suppress(OSError):
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
+        self._process.send(request)
         try:
-            line = self._answers.get(timeout=CASE_TIMEOUT_S)
-        except queue.Empty:
-            self.kill()
-            raise WorkerError(f"{self._name} was ended after {CASE_TIMEOUT_S:g} s without a result") from None
-        if line is None:
-            how, said = self.close() or _ending(0), self._last_words()
-            self.kill()
-            raise WorkerError(f"{self._name} {how}" + (f": {said}" if said else ""))
-        answer = json.loads(line)
+            answer = self._process.answer(CASE_TIMEOUT_S)
+        except ProcessEnded as error:
+            raise WorkerError(f"{self._name} {error}") from None
         if "error" in answer:
             self.kill()
             raise WorkerError(f"{self._name} did not start: {answer['error']}")
@@ -134,28 +105,15 @@ class Worker:
         """Measure a job and return its result; raise WorkerError if the process ends before."""
         return Result.from_json(self._ask(_job_data(job))["result"])
 
-    def _last_words(self) -> str:
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1][:500] if lines else ""
-
     def close(self) -> str:
         """End the process when it is idle, and return how it ended; empty if it ended well."""
-        assert self._process.stdin is not None
-        with suppress(OSError):
-            self._process.stdin.close()
-        try:
-            code = self._process.wait(_END_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return "did not end"
-        return _ending(code) if code else ""
+        how = self._process.end()
+        self.kill()
+        return how
 
     def kill(self) -> None:
         """End the process at once."""
         self._process.kill()
-        self._process.wait()
-        self._errors.close()
 
 
 def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProtocol) -> Result:
@@ -173,15 +131,6 @@ def measure_isolated(adapter: int | str | None, job: Job, protocol: SamplingProt
         warning = f"the child process wrote its result, and then {how}"
         result = replace(result, warnings=(*result.warnings, warning))
     return result
-
-
-def _ending(returncode: int) -> str:
-    if returncode >= 0:
-        return f"ended with {returncode}"
-    try:
-        return f"was ended by {signal.Signals(-returncode).name}"
-    except ValueError:
-        return f"was ended by signal {-returncode}"
 
 
 def _job_data(job: Job) -> dict[str, Any]:

@@ -1,0 +1,410 @@
+"""Functions that make Arrays on the GPU, and those on arrays of any shape: creation, gathers, broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil, isfinite
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+import wgpu
+
+from .errors import ArgumentError, DatatypeError
+from .primitives.array_methods import fill, taken, value_words
+from .primitives.broadcast_add import BroadcastAdd, broadcast_shapes
+from .primitives.fill import Arange
+from .primitives.one_shot import (
+    argument_array,
+    argument_datatype,
+    check_gpu_out,
+    device_of,
+    kept_primitive,
+    without_doubles,
+)
+from .primitives.reduce import Reduce
+from .runtime.array import Array, asarray, check_numpy_out, checked_shape, default_float, empty, empty_like
+from .runtime.chunked_array import ChunkedArray
+from .runtime.context import context_of
+from .runtime.device import default_device
+from .types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
+from .types.operators import Max, Min
+
+__all__ = ["add_broadcast", "arange", "full", "full_like", "is_broadcast", "ones", "ones_like", "take", "zeros",
+           "zeros_like"]  # fmt: skip
+
+Shape: TypeAlias = int | Sequence[int]
+TakeMode: TypeAlias = Literal["raise", "wrap", "clip"]
+
+
+# ---- creation
+
+
+def zeros(shape: Shape, dtype: ItemDatatypeLike | None = None, device: wgpu.GPUDevice | None = None) -> Array:
+    """Return an Array of zeros, made on the GPU.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    dtype : Datatype, str or numpy dtype, optional
+        By default float64 where the device computes with it, else float32.
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+    """
+    return fill(empty(shape, dtype, device), 0)
+
+
+def ones(shape: Shape, dtype: ItemDatatypeLike | None = None, device: wgpu.GPUDevice | None = None) -> Array:
+    """Return an Array of ones, made on the GPU; the parameters are those of `zeros`."""
+    return fill(empty(shape, dtype, device), 1)
+
+
+def full(
+    shape: Shape,
+    fill_value: float | np.generic,
+    dtype: ItemDatatypeLike | None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Array:
+    """Return an Array with one number in all items, made on the GPU.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    fill_value : int, float, bool or numpy scalar
+    dtype : Datatype, str or numpy dtype, optional
+        By default that of `fill_value` in numpy; a Python float is float64 where the device computes with it, else
+        float32.
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+
+    Raises
+    ------
+    DatatypeError
+        If `fill_value` is no number, or a Python integer that `dtype` does not hold.
+    """
+    lengths = checked_shape(shape)
+    device = device if device is not None else default_device()
+    datatype = _datatype_of_number(fill_value, device) if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
+    value_words(fill_value, datatype, "gw.full()")
+    return fill(empty(lengths, datatype, device), fill_value, "gw.full()")
+
+
+def zeros_like(
+    x: Array | np.ndarray,
+    dtype: ItemDatatypeLike | None = None,
+    device: wgpu.GPUDevice | None = None,
+    *,
+    shape: Shape | None = None,
+) -> Array:
+    """Return an Array of zeros of the shape and datatype of another array; the parameters are those of `empty_like`."""
+    return fill(empty_like(x, dtype, device, shape=shape), 0)
+
+
+def ones_like(
+    x: Array | np.ndarray,
+    dtype: ItemDatatypeLike | None = None,
+    device: wgpu.GPUDevice | None = None,
+    *,
+    shape: Shape | None = None,
+) -> Array:
+    """Return an Array of ones of the shape and datatype of another array; the parameters are those of `empty_like`."""
+    return fill(empty_like(x, dtype, device, shape=shape), 1)
+
+
+def full_like(
+    x: Array | np.ndarray,
+    fill_value: float | np.generic,
+    dtype: ItemDatatypeLike | None = None,
+    device: wgpu.GPUDevice | None = None,
+    *,
+    shape: Shape | None = None,
+) -> Array:
+    """Return an Array of one number, of the shape and datatype of another array; see `full` and `empty_like`."""
+    return fill(empty_like(x, dtype, device, shape=shape), fill_value, "gw.full_like()")
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float | None = None,
+    dtype: ItemDatatypeLike | None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Array:
+    """Return evenly spaced numbers, made on the GPU: ``start``, ``start + step``, … before ``stop``, as numpy's.
+
+    Parameters
+    ----------
+    start : int or float
+        The first item; the end, and 0 is the first item, if `stop` is left out.
+    stop : int or float, optional
+    step : int or float, default 1
+    dtype : Datatype, str or numpy dtype, optional
+        By default int64 if all numbers are integers, else float64 where the device computes with it, else float32.
+    device : wgpu.GPUDevice, optional
+        By default `default_device()`.
+
+    Raises
+    ------
+    ArgumentError
+        If `step` is 0, or a number is infinite or NaN.
+    DatatypeError
+        If `dtype` does not hold the first two items.
+
+    Examples
+    --------
+    >>> import gridwise_py as gw
+    >>> gw.arange(3, 11, 2).to_numpy()
+    array([3, 5, 7, 9])
+    """
+    call = "gw.arange()"
+    first, end, by = (0, start, step) if stop is None else (start, stop, step)
+    by = 1 if by is None else by
+    numbers = [_python_number(call, number) for number in (first, end, by)]
+    first, end, by = numbers
+    if by == 0:
+        raise ArgumentError(f"{call}: step must not be 0")
+    device = device if device is not None else default_device()
+    context = context_of(device)
+    whole = all(isinstance(number, int) for number in numbers)
+    if dtype is None:
+        datatype = STORAGE_DATATYPES["i64"] if whole else default_float(context)
+    else:
+        datatype = as_datatype(dtype, STORAGE_DATATYPES)
+    n = max(0, int(-(-(end - first) // by)) if whole else ceil((end - first) / by))
+    if datatype.name == "bool" or (datatype.name == "f64" and not context.has_float64):
+        # numpy's own rule for bools, and its arithmetic where the device has none: computed on the host.
+        numpy_arange = cast(Callable[..., np.ndarray], np.arange)
+        return asarray(numpy_arange(first, end, by, datatype.dtype), device)
+    output = empty(n, datatype, device)
+    if n == 0:
+        return output
+    start_words, step_words = _range_words(call, first, by, datatype)
+    arguments: dict[str, Any] = {"output": output, "start": start_words, "step": step_words}
+    kept_primitive(Arange, device, datatype.name).bind(**arguments).execute()
+    return output
+
+
+def _range_words(call: str, first: float, by: float, datatype: Datatype) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the words of the first item and of the step, as numpy rounds them: it computes the step from two items."""
+    dtype = datatype.dtype
+    value_words(first if dtype.kind == "f" else int(first), datatype, call)
+    if dtype.kind != "f":
+        wide = np.dtype(np.uint64)
+        start, second = int(first), int(first + by)
+        pair: list[list[int]] = [
+            np.array([value % (1 << 64)], wide).view(np.uint32).tolist() for value in (start, second - start)
+        ]
+    else:
+        # f16 is computed in f32, by numpy, too.
+        computed = np.dtype(np.float64) if datatype.name == "f64" else np.dtype(np.float32)
+        with np.errstate(all="ignore"):
+            two = np.array([first, first + by], dtype).astype(computed)
+            delta = two[1] - two[0]
+        pair = [value.reshape(1).view(np.uint32).tolist() for value in (two[0], delta)]
+    (start_low, start_high), (step_low, step_high) = ((*words, 0)[:2] for words in pair)
+    return (start_low, start_high), (step_low, step_high)
+
+
+def _python_number(call: str, value: Any) -> int | float:
+    if isinstance(value, (bool, np.bool_, int, np.integer)):
+        return int(cast(int, value))
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError("it is text")
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{call}: {value!r} is not a number: {error}") from error
+    if not isfinite(number):
+        raise ArgumentError(f"{call}: start, stop and step must be finite, not {value!r}")
+    return number
+
+
+def _datatype_of_number(value: Any, device: wgpu.GPUDevice) -> Datatype:
+    """Return the datatype of a number that stands for itself."""
+    if type(value) is float:
+        return default_float(context_of(device))
+    item = np.asarray(value)
+    if item.ndim or item.dtype.kind not in "biuf":
+        raise DatatypeError(f"{value!r} is not a number that an Array holds; upload arrays with gw.asarray")
+    return as_datatype(item.dtype, STORAGE_DATATYPES)
+
+
+def numpy_result(items: np.ndarray) -> Any:
+    """Return an array as numpy's functions do: a scalar if it has no dimensions."""
+    return items if items.ndim else items[()]
+
+
+# ---- gathers
+
+
+def take(
+    x: Any,
+    indices: Any,
+    axis: int | None = None,
+    *,
+    mode: TakeMode | None = None,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the items of `x` that `indices` choose, as `numpy.take` does.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or Array
+        Of any shape and datatype.
+    indices : numpy.ndarray or Array
+        Integers, of any shape. Negative ones count from the end.
+    axis : int, optional
+        The dimension along which to choose; by default all items of `x`, in C order.
+    mode : {"raise", "wrap", "clip"}, optional
+        Of an index that is out of range. By default those on the host raise, and those on the GPU wrap, because only
+        the GPU knows them: nothing is read out of bounds, and nothing waits. ``"wrap"`` takes them modulo the length;
+        ``"clip"`` takes the first or the last item, also for negative ones, as numpy; ``"raise"`` reads the smallest
+        and the largest index back, which waits for the GPU.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        The shape of `x` with that of `indices` in place of `axis`; an Array if an argument is one.
+
+    Raises
+    ------
+    ArgumentError
+        If an index is out of range, where that raises.
+    DatatypeError
+        If the indices are no integers.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> x = gw.asarray(np.array([30, 10, 20], dtype=np.int32))
+    >>> gw.take(x, gw.argsort(x)).to_numpy()
+    array([10, 20, 30], dtype=int32)
+    """
+    call = "gw.take()"
+    if mode not in (None, "raise", "wrap", "clip"):
+        raise ArgumentError(f"{call}: mode={mode!r} is unknown; known are 'raise', 'wrap' and 'clip'")
+    for name, value in (("x", x), ("indices", indices)):
+        if isinstance(value, ChunkedArray):
+            raise ArgumentError(f"{call}: {name} is {value!r}, but must be one Array; take from its chunks one by one")
+    device = device_of(x, indices, device=device)
+    on_gpu = isinstance(x, Array) or isinstance(indices, Array)
+    items = x if isinstance(x, Array) else argument_array(call, "x", x)
+    argument_datatype(call, "x", x, items.dtype, STORAGE_DATATYPES)
+    source = items if isinstance(items, Array) else asarray(items, device)
+    if mode == "raise" and isinstance(indices, Array) and indices.size:
+        indices = _checked_indices(call, source, indices, axis)
+    if out is not None:
+        chosen = indices.shape if isinstance(indices, Array) else argument_array(call, "indices", indices).shape
+        shape = chosen if axis is None else (*source.shape[:axis], *chosen, *source.shape[axis:][1:])
+        if on_gpu:
+            check_gpu_out(call, out, shape, source.datatype, device)
+        else:
+            check_numpy_out(out, shape, source.dtype, "the result", call)
+    if on_gpu:
+        return taken(call, source, indices, axis, mode, out)
+    result = taken(call, source, indices, axis, mode).to_numpy(out)
+    return result if out is not None else numpy_result(result)
+
+
+def _checked_indices(call: str, source: Array, indices: Array, axis: int | None) -> Array:
+    """Return indices on the GPU if they are in range; reads the smallest and the largest back."""
+    if indices.dtype.kind not in "iu" or (axis is not None and not -source.ndim <= axis < source.ndim):
+        return indices  # refused by others
+    length = source.size if axis is None else source.shape[axis]
+    ends = [
+        kept_primitive(Reduce, indices.device, indices.datatype.name, op).bind(input=indices).execute().output.item()
+        for op in (Min, Max)
+    ]
+    for index in ends:
+        if not -length <= index < length:
+            raise ArgumentError(f"{call}: index {index} is out of bounds for a dimension of length {length}")
+    return indices
+
+
+# ---- broadcasting
+
+
+_SCALARS = (bool, int, float)
+
+
+def is_broadcast(a: Any, b: Any) -> bool:
+    """Whether a sum of two arguments is not of two arrays of one shape and one datatype."""
+    if type(a) is Array and type(b) is Array:  # asked first: isinstance() takes long for an abstract class
+        return a.shape != b.shape or a.datatype is not b.datatype
+    if isinstance(a, ChunkedArray) or isinstance(b, ChunkedArray):
+        return False
+    if isinstance(a, _SCALARS) and isinstance(b, _SCALARS):
+        return False
+    return _shape_of(a) != _shape_of(b) or _dtype_of(a) != _dtype_of(b)
+
+
+def _shape_of(value: Any) -> Any:
+    return () if isinstance(value, _SCALARS) else np.shape(value) if not isinstance(value, Array) else value.shape
+
+
+def _dtype_of(value: Any) -> np.dtype:
+    dtype = getattr(value, "dtype", None)
+    return (dtype if isinstance(dtype, np.dtype) else np.asarray(value).dtype).newbyteorder("=")
+
+
+def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | None) -> Any:
+    """Return ``a + b`` of arrays and numbers of any shapes, by numpy's rules of shapes and datatypes."""
+    given: dict[str, Any] = {"a": a, "b": b}
+    arrays: dict[str, Any] = {
+        name: value if isinstance(value, Array) else argument_array(call, name, value)
+        for name, value in given.items()
+        if not isinstance(value, _SCALARS)
+    }
+    for name, items in arrays.items():
+        argument_datatype(call, name, given[name], items.dtype, STORAGE_DATATYPES)
+    device = device_of(*given.values(), device=device)
+    arrays = {name: without_doubles(given[name], items, device) for name, items in arrays.items()}
+    datatype = _promoted(given, arrays, device)
+    shape = broadcast_shapes(call, *(arrays[name].shape if name in arrays else () for name in given))
+    on_gpu = any(isinstance(value, Array) for value in given.values())
+    if out is not None and on_gpu:
+        check_gpu_out(call, out, shape, datatype, device)
+    elif out is not None:
+        check_numpy_out(out, shape, datatype.dtype, "the result", call)
+    numbers = {name: _weak(call, value, datatype) for name, value in given.items() if name not in arrays}
+    dtypes = {name: _datatype(arrays[name]) if name in arrays else datatype for name in given}
+    primitive = kept_primitive(
+        BroadcastAdd, device, datatype.name, dtypes["a"].name, dtypes["b"].name, among="broadcast sums",
+        a_shape=arrays["a"].shape if "a" in arrays else (), b_shape=arrays["b"].shape if "b" in arrays else (),
+    )  # fmt: skip
+    uploaded = {name: asarray(arrays.get(name, numbers.get(name)), device) for name in given}
+    target = out if on_gpu else None
+    result = primitive.bind(**uploaded, output=target).execute().outputs["output"]
+    if target is not None:
+        return target
+    result = result.viewed_as(shape)
+    if on_gpu:
+        return result
+    found = result.to_numpy(out)
+    return found if out is not None else numpy_result(found)
+
+
+def _datatype(items: Any) -> Datatype:
+    return as_datatype(items.dtype.newbyteorder("="), STORAGE_DATATYPES)
+
+
+def _promoted(given: Mapping[str, Any], arrays: Mapping[str, Any], device: wgpu.GPUDevice) -> Datatype:
+    """Return the datatype of the result: Python's numbers are weak, as in NumPy 2."""
+    dtypes = [items.dtype.newbyteorder("=") for items in arrays.values()]
+    found = np.result_type(*dtypes)
+    for name, value in given.items():
+        if name in arrays or "biuf".index(found.kind) >= {bool: 0, int: 1, float: 3}[type(value)]:
+            continue
+        found = default_float(context_of(device)).dtype if type(value) is float else np.dtype(np.int64)
+    return as_datatype(found, STORAGE_DATATYPES)
+
+
+def _weak(call: str, value: Any, datatype: Datatype) -> np.ndarray:
+    """Return a Python number in the datatype of the result; raise where it does not fit."""
+    value_words(value, datatype, call)
+    with np.errstate(all="ignore"):
+        return np.array(value, dtype=datatype.dtype)

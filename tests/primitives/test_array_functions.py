@@ -1,0 +1,434 @@
+"""Arrays made, converted, copied, filled, gathered and broadcast on the GPU, compared with numpy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gridwise_py as gw
+from gridwise_py.primitives.broadcast_add import BroadcastAdd
+from gridwise_py.primitives.convert import Convert
+from gridwise_py.primitives.fill import Fill
+from gridwise_py.primitives.take import Take
+
+NAMES = list(gw.STORAGE_DATATYPES)
+INTEGERS = [name for name in NAMES if gw.STORAGE_DATATYPES[name].dtype.kind in "iu"]
+HYPOTHESIS = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
+
+
+def _dtype(name):
+    return gw.STORAGE_DATATYPES[name].dtype
+
+
+def _random(name, n, seed=0):
+    """Random bits, and what is special about the datatype."""
+    dtype, rng = _dtype(name), np.random.default_rng(seed)
+    bits = rng.integers(0, 256, n * dtype.itemsize, dtype=np.uint8)
+    if name == "bool":
+        return (bits & 1).astype(bool)
+    items = bits.view(dtype)
+    if dtype.kind == "f":
+        special = [
+            0, -0.0, np.inf, -np.inf, np.nan, 65504, 65519.996, 65520, 5.96e-8, 2.98e-8, 2.9802322e-8, 1e-8, 1.4e-45,
+            7e-46, 0.5, -0.5, 1.5, -1.5, 255, 256, -1, -128.9, 2049, 16777217, 3.4028235e38, 3.4028236e38,
+        ]  # fmt: skip
+        near = rng.normal(size=n) * 10.0 ** rng.integers(-9, 10, n)
+        with np.errstate(all="ignore"):
+            return np.concatenate([items, near.astype(dtype), np.array(special).astype(dtype)])
+    small = items >> rng.integers(0, 8 * dtype.itemsize, n).astype(dtype)
+    info = np.iinfo(dtype)
+    return np.concatenate([items, small, np.array([0, 1, info.min, info.max], dtype)])
+
+
+def _same(array, expected):
+    assert (array.shape, array.dtype) == (np.shape(expected), expected.dtype)
+    found = array.to_numpy() if isinstance(array, gw.Array) else array
+    assert found.tobytes() == np.ascontiguousarray(expected).tobytes() or np.array_equal(
+        found, expected, equal_nan=True
+    )
+    if expected.dtype.kind == "f":
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+def _check_casts(device, source, sinks):
+    items = _random(source, 1021)
+    x = gw.asarray(items, device)
+    for sink in sinks:
+        dtype, known = _dtype(sink), items
+        if items.dtype.kind == "f" and dtype.kind in "iu":
+            # What numpy leaves open: floats that are too large.
+            info = np.iinfo(dtype)
+            with np.errstate(invalid="ignore"):
+                whole = np.trunc(items.astype(np.float64))
+                inside = (whole >= float(info.min)) & (whole < float(info.max) + (dtype.itemsize < 8))
+            known = items[np.isfinite(items) & inside]
+        with np.errstate(all="ignore"):
+            _same(gw.asarray(known, device).astype(sink), known.astype(dtype))
+        _same(
+            x[3:50].astype(sink).astype(source), gw.asarray(items[3:50], device).astype(sink).astype(source).to_numpy()
+        )
+
+
+@pytest.mark.parametrize("step", [0, 5])
+@pytest.mark.parametrize("source", NAMES)
+def test_astype_gives_numpys_results(device, source, step):
+    first = NAMES.index(source)
+    _check_casts(device, source, [NAMES[(first + step) % len(NAMES)], NAMES[(first + step + 1) % len(NAMES)]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", NAMES)
+def test_astype_gives_numpys_results_for_every_pair(device, source):
+    _check_casts(device, source, NAMES)
+
+
+def test_floats_that_no_integer_holds_wrap_and_infinities_are_0(device):
+    x = gw.asarray(np.array([300.5, -1, 2.0**32 + 512, -(2.0**40), np.inf, -np.inf, np.nan], np.float32), device)
+    assert x.astype("u8").tolist() == [44, 255, 0, 0, 0, 0, 0]
+    assert x.astype("u32").tolist() == [300, 2**32 - 1, 512, 0, 0, 0, 0]
+    assert x.astype("i64").tolist() == [300, -1, 2**32 + 512, -(2**40), 0, 0, 0]
+
+
+def test_astype_keeps_the_shape_and_copies_if_asked(device):
+    x = gw.asarray(np.arange(6, dtype=np.float32).reshape(2, 3), device)
+    assert x.astype("f32", copy=False) is x
+    copied = x.astype(np.float32)
+    copied.fill(0)
+    _same(x[1].astype("u8"), np.array([3, 4, 5], np.uint8))
+    assert x.astype(np.float16).shape == (2, 3)
+    with pytest.raises(gw.DatatypeError, match="complex64"):
+        x.astype(np.complex64)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_copy_of_any_view_leaves_its_neighbours_as_they_are(device, name):
+    """Small items share words with others."""
+    items = _random(name, 4096)[:4096]
+    for first, last, to in ((0, 4096, 0), (1, 1002, 2), (3, 3, 3), (5, 6, 7), (7, 30, 1000), (2, 4001, 1)):
+        x, y = gw.asarray(items, device), gw.asarray(items[::-1], device)
+        expected = items[::-1].copy()
+        expected[to : to + last - first] = items[first:last]
+        assert y[to : to + last - first].copy_from(x[first:last]).size == last - first
+        _same(y, expected)
+        _same(x[first:last].copy(), items[first:last])
+    x[:100].copy_from(x[1001:1101])  # within one buffer
+    _same(x[:101], np.concatenate([items[1001:1101], items[100:101]]))
+    with pytest.raises(gw.OverlapError):
+        x[:100].copy_from(x[1:101])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fill_leaves_its_neighbours_as_they_are(device, name):
+    items = _random(name, 5000)[:5000]
+    for value in (0, 1, -0.0 if name[0] == "f" else 1):
+        for first, last in ((0, 5000), (1, 4097), (3, 4), (5, 5), (2, 4999), (4, 8)):
+            x, expected = gw.asarray(items, device), items.copy()
+            expected[first:last] = value
+            part = x[first:last]
+            assert part.fill(value) is part
+            _same(x, expected)
+
+
+def test_what_a_datatype_does_not_hold_is_no_fill(device):
+    x = gw.zeros(3, "u8", device)
+    for value in (256, -1, "1", None, [1], 1j, np.arange(2)):
+        with pytest.raises(gw.DatatypeError, match=r"fill\(\): the items are of u8"):
+            x.fill(value)
+    assert x.fill(2.7).tolist() == [2, 2, 2]
+    assert x.fill(np.int64(300)).tolist() == [44, 44, 44]
+    assert gw.zeros(2, "bool", device).fill(3).tolist() == [True, True]
+    assert gw.zeros(2, "f16", device).fill(1e6).tolist() == [np.inf, np.inf]
+
+
+@pytest.mark.parametrize("shape", [0, 1, 7, (2, 3), (), (3, 0)])
+@pytest.mark.parametrize("name", ["u8", "f16", "i32", "f64"])
+def test_creation_gives_numpys_arrays(device, name, shape):
+    dtype = _dtype(name)
+    _same(gw.zeros(shape, name, device), np.zeros(shape, dtype))
+    _same(gw.ones(shape, dtype, device), np.ones(shape, dtype))
+    _same(gw.full(shape, 3, dtype, device), np.full(shape, 3, dtype))
+    x = gw.empty(shape, name, device)
+    for like in (x, np.empty(shape, dtype)):
+        _same(gw.zeros_like(like, device=device), np.zeros(shape, dtype))
+        _same(gw.ones_like(like, "u16", device), np.ones(shape, np.uint16))
+        _same(gw.full_like(like, 5, device=device, shape=(2, 2)), np.full((2, 2), 5, dtype))
+
+
+def test_a_device_in_place_of_a_datatype_is_refused(device):
+    for use in (lambda: gw.empty_like(np.zeros(2), device), lambda: gw.zeros(2, device)):
+        with pytest.raises(gw.ArgumentError, match="give device="):
+            use()
+
+
+def test_default_datatypes(device, monkeypatch):
+    for made, expected in (
+        (gw.zeros(2, device=device), np.zeros(2)),
+        (gw.full(2, 1.5, device=device), np.full(2, 1.5)),
+        (gw.full(2, 7, device=device), np.full(2, 7)),
+        (gw.full(2, True, device=device), np.full(2, True)),
+        (gw.full(2, np.float16(2), device=device), np.full(2, np.float16(2))),
+        (gw.arange(3, device=device), np.arange(3)),
+        (gw.arange(3.0, device=device), np.arange(3.0)),
+        (gw.empty(2, device=device).fill(0), np.zeros(2)),
+    ):
+        _same(made, expected)
+    monkeypatch.setattr(gw.runtime.context.context_of(device), "has_float64", False)
+    assert gw.zeros(2, device=device).dtype == gw.arange(2.5, device=device).dtype == np.float32
+    assert gw.full(2, 1.5, device=device).dtype == np.float32
+    assert gw.full(2, np.float64(1.5), device=device).dtype == np.float64
+    _same(gw.arange(0, 1, 0.1, "f64", device), np.arange(0, 1, 0.1))
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [(10,), (3, 11, 2), (5, -6, -3), (-3, 2), (0, 1, 0.1), (-2.5, 2.5, 0.3), (4, 4), (3, 1), (1, 9000, 1), (0.5, 100)],
+)
+@pytest.mark.parametrize("name", [None, "i8", "u16", "u64", "f16", "f32", "f64"])
+def test_arange_is_numpys(device, name, bounds):
+    dtype = None if name is None else _dtype(name)
+    if name in ("u16", "u64") and bounds[0] <= -1:
+        with pytest.raises(gw.DatatypeError, match="does not hold -"):
+            gw.arange(*bounds, dtype=name, device=device)
+        return
+    if name == "i8" and max(bounds) > 127:  # numpy refuses or wraps, by its version
+        _same(gw.arange(*bounds, dtype=name, device=device), np.arange(*bounds).astype(np.int8))
+        return
+    _same(gw.arange(*bounds, dtype=dtype, device=device), np.arange(*bounds, dtype=dtype))
+
+
+def test_arange_of_64_bits(device):
+    for bounds in ((2**33, 2**40, 2**31 + 1), (2**62, -(2**62), -(2**53) - 12345), (-(2**63), 2**63 - 1, 2**55 + 1)):
+        _same(gw.arange(*bounds, device=device), np.arange(*bounds))
+    _same(gw.arange(2**63, 2**64 - 1, 2**57 + 3, "u64", device), np.arange(2**63, 2**64 - 1, 2**57 + 3, np.uint64))
+
+
+def test_arange_refuses_what_numpy_refuses(device):
+    with pytest.raises(gw.ArgumentError, match="step must not be 0"):
+        gw.arange(0, 3, 0, device=device)
+    for bounds in ((np.nan,), (0, np.inf), ("3",), (None,)):
+        with pytest.raises((gw.ArgumentError, gw.DatatypeError), match=r"finite|not a number"):
+            gw.arange(*bounds, device=device)
+
+
+# ---- gathers
+
+
+@settings(max_examples=60, **HYPOTHESIS)
+@given(data=st.data())
+def test_take_is_numpys(device, data):
+    shape = tuple(data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3), label="shape"))
+    axis = data.draw(st.none() | st.integers(-len(shape), len(shape) - 1), label="axis")
+    length = int(np.prod(shape)) if axis is None else shape[axis]
+    mode = data.draw(st.sampled_from([None, "wrap", "clip", "raise"]), label="mode")
+    far = mode in ("wrap", "clip")
+    low, high = (-(2**31), 2**31 - 1) if far else (-length, length - 1)
+    of = data.draw(st.sampled_from([(), (0,), (1,), (7,), (2, 3)]), label="shape of indices")
+    numbers = data.draw(st.lists(st.integers(low, high), min_size=int(np.prod(of)), max_size=int(np.prod(of))))
+    indices = np.array(numbers, data.draw(st.sampled_from([np.int32, np.int64]))).reshape(of)
+    name = data.draw(st.sampled_from(["u8", "f16", "f32", "i64"]), label="datatype")
+    items = np.arange(np.prod(shape)).astype(_dtype(name)).reshape(shape)
+    expected = np.take(items, indices, axis, mode=mode or "raise")
+    x, on_gpu = gw.asarray(items, device), gw.asarray(indices, device)
+    for found in (
+        gw.take(x, on_gpu, axis, mode=mode),
+        gw.take(x, indices, axis, mode=mode),
+        gw.take(items, on_gpu, axis, mode=mode),
+    ):
+        _same(found, expected)
+    found = gw.take(items, indices, axis, mode=mode, device=device)
+    assert np.array_equal(found, expected)
+    assert found.dtype == expected.dtype
+    out = gw.empty(expected.shape, name, device)
+    assert gw.take(x, on_gpu, axis, mode=mode, out=out) is out
+    _same(out, expected)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_every_index_of_a_datatype_reads_within_bounds(device, name):
+    """An index on the GPU is never checked on the host, so every value has to have a meaning."""
+    info = np.iinfo(_dtype(name))
+    numbers = {0, 1, info.max, info.max - 1, info.min, info.max // 2, info.max // 3, 100, -1, -9, -10, -11}
+    indices = np.array(sorted(n for n in numbers if info.min <= n <= info.max), _dtype(name))
+    x = np.arange(10, dtype=np.uint32)
+    on_gpu = gw.asarray(indices, device)
+    wrapped = [int(index) % 10 for index in indices]
+    clipped = [min(max(int(index), 0), 9) for index in indices]
+    assert gw.take(gw.asarray(x, device), on_gpu).tolist() == wrapped
+    assert gw.asarray(x, device)[on_gpu].tolist() == wrapped
+    assert gw.take(gw.asarray(x, device), on_gpu, mode="clip").tolist() == clipped
+    with pytest.raises(gw.ArgumentError, match="out of bounds for a dimension of length 10"):
+        gw.take(gw.asarray(x, device), on_gpu, mode="raise")
+
+
+def test_items_are_chosen_by_an_argsort(device):
+    x = gw.asarray(np.random.default_rng(1).permutation(1000).astype(np.float32), device)
+    _same(x[gw.argsort(x)], np.arange(1000, dtype=np.float32))
+    m = x.reshape(100, 10)
+    _same(m[[3, -1, 3]], m.to_numpy()[[3, -1, 3]])
+    _same(m[np.array([[1], [2]])], m.to_numpy()[[[1], [2]]])
+    _same(x[[]], np.empty(0, np.float32))
+
+
+def test_indices_that_choose_nothing_are_refused(device):
+    x = gw.asarray(np.arange(6, dtype=np.float32), device)
+    for use, error, message in (
+        (lambda: x[[6]], gw.ArgumentError, "index 6 is out of bounds for a dimension of length 6"),
+        (lambda: x[[-7]], gw.ArgumentError, "index -7"),
+        (lambda: x[[0.5]], gw.DatatypeError, "float64, but must be integers"),
+        (lambda: x[gw.asarray(np.zeros(6, bool), device)], gw.DatatypeError, "a mask chooses on the host"),
+        (lambda: x[np.zeros(6, bool)], gw.DatatypeError, "np.flatnonzero"),
+        (lambda: x[:0][gw.asarray(np.zeros(1, np.int32), device)], gw.LengthError, "length 0"),
+        (lambda: gw.take(x, [0], axis=1), gw.ArgumentError, "axis 1"),
+        (lambda: gw.take(x, [0], mode="nearest"), gw.ArgumentError, "mode='nearest'"),
+        (lambda: gw.take(x, [0, 1], out=gw.empty(3, "f32", device)), gw.LengthError, "out has 3 items"),
+    ):
+        with pytest.raises(error, match=message):
+            use()
+    assert x[:0][gw.empty(0, "i32", device)].size == 0
+
+
+# ---- broadcasting
+
+
+@settings(max_examples=60, **HYPOTHESIS)
+@given(data=st.data())
+def test_sums_of_shapes_are_numpys(device, data):
+    result = data.draw(st.lists(st.integers(0, 5), max_size=5), label="shape")
+    shapes = [
+        tuple(data.draw(st.sampled_from([length, 1])) for length in result[data.draw(st.integers(0, len(result))) :])
+        for _ in "ab"
+    ]
+    names = [data.draw(st.sampled_from(["f32", "f32", "i16"]), label="datatype") for _ in "ab"]
+    items = [np.arange(3, 3 + np.prod(s)).astype(_dtype(n)).reshape(s) for s, n in zip(shapes, names, strict=True)]
+    if shapes[0] == shapes[1]:
+        items[1] = items[1].astype(items[0].dtype)
+        if items[0].ndim == 0 or names[0] != "f32":
+            return
+    expected = np.asarray(items[0] + items[1])
+    arrays = [gw.asarray(x, device) for x in items]
+    _same(gw.add(*arrays), expected)
+    _same(gw.add(arrays[0], items[1]), expected)
+    found = gw.add(*items, device=device)
+    assert np.array_equal(found, expected)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_number_is_added_in_the_datatype_of_the_array(device, name):
+    items = _random(name, 501)
+    number = {"b": True, "f": 1.5}.get(items.dtype.kind, 3)
+    with np.errstate(all="ignore"):
+        expected = items + number
+    x = gw.asarray(items, device)
+    for found in (gw.add(x, number), gw.add(number, x), gw.add(x, np.array(number, items.dtype))):
+        _same(found, expected)
+    _same(gw.add(x[1:], number), expected[1:])
+    assert np.array_equal(gw.add(items, number, device=device), expected, equal_nan=True)
+    part = x[3:400]
+    assert gw.add(part, number, out=part) is part
+    _same(x, np.concatenate([items[:3], expected[3:400], items[400:]]))
+
+
+def test_numbers_are_weak(device):
+    x = gw.asarray(np.array([250, 1], np.uint8), device)
+    _same(gw.add(x, 10), np.array([4, 11], np.uint8))
+    _same(gw.add(x, 0.5), np.array([250.5, 1.5]))
+    _same(gw.add(x, True), np.array([251, 2], np.uint8))
+    _same(gw.add(gw.asarray(np.array([True, False]), device), 2), np.array([3, 2]))
+    _same(gw.add(x, np.int64(1000)), np.array([1250, 1001]))
+    _same(gw.add(x, np.array([[1.0], [2.0]], np.float32)), np.array([[251, 2], [252, 3]], np.float32))
+    for number in (256, -1):
+        with pytest.raises(gw.DatatypeError, match=rf"gw.add\(\): the items are of u8, which does not hold {number}"):
+            gw.add(x, number)
+
+
+def test_shapes_that_do_not_broadcast_are_refused(device):
+    x = gw.asarray(np.zeros((2, 3), np.float32), device)
+    for other in (np.zeros(2, np.float32), np.zeros((3, 2), np.float32), np.zeros((2, 1, 2), np.float32)):
+        with pytest.raises(gw.LengthError, match=r"could not be broadcast together with shapes \(2, 3\) \("):
+            gw.add(x, other)
+        with pytest.raises(gw.LengthError, match="could not be broadcast"):
+            gw.add(x.to_numpy(), other, device=device)
+    for out in (gw.empty(6, "f32", device), gw.empty((2, 3), "i32", device)):
+        with pytest.raises((gw.LengthError, gw.DatatypeError), match="out "):
+            gw.add(x, 1, out=out)
+    with pytest.raises(gw.OverlapError):
+        gw.add(x.ravel()[1:4], 1, out=x.ravel()[2:5])
+
+
+def test_several_dimensions_of_numpy_arrays_are_added(device):
+    a, b = np.arange(24, dtype=np.int32).reshape(2, 3, 4), np.full((2, 3, 4), 5, np.int32)
+    assert np.array_equal(gw.add(a, b, device=device), a + b)
+    out = np.empty((2, 3, 4), np.int32)
+    assert gw.add(a.T.copy().T, b, out=out, device=device) is out
+    assert np.array_equal(out, a + b)
+
+
+def test_a_sum_of_float64_needs_a_device_that_computes_it(device):
+    caps = replace(gw.capabilities(device), features=frozenset())
+    with pytest.raises(gw.DatatypeError, match=r"'shader-f64'.*astype\(np.float32\)"):
+        BroadcastAdd(device, "f64", "f32", "f64", a_shape=(3,), b_shape=(), capabilities=caps)
+
+
+# ---- copies between devices, batches, limits
+
+
+def test_arrays_are_copied_from_one_device_to_another(device, fresh_device):
+    items = np.arange(21, dtype=np.uint8).reshape(3, 7)
+    x = gw.asarray(items, device)
+    y = gw.asarray(x[1:], device=fresh_device)
+    assert y.device is fresh_device
+    _same(y, items[1:])
+    z = gw.zeros((3, 7), "u8", fresh_device)
+    _same(z[:2].copy_from(x[1:]), items[1:])
+    with pytest.raises(gw.DatatypeError, match="shape must be the same"):
+        z.copy_from(x[1:])
+
+
+def test_copies_and_fills_wait_for_their_turn_in_a_batch(device):
+    x = gw.asarray(np.arange(1000, dtype=np.float32), device)
+    gw.zeros(1000, "f32", device)
+    with gw.batch(device):
+        before = x.copy()
+        x.fill(2)
+        after = gw.add(x, 1)
+    _same(before, np.arange(1000, dtype=np.float32))
+    _same(after, np.full(1000, 3, np.float32))
+
+
+SMALL = {"max-compute-workgroups-per-dimension": 7}
+WINDOWS = {"max-storage-buffer-binding-size": 65_536}
+
+
+@pytest.mark.parametrize("limits", [SMALL, WINDOWS], ids=["workgroups", "bindings"])
+@pytest.mark.parametrize("name", ["u8", "f32"])
+def test_more_than_a_grid_or_a_binding_holds(device, name, limits):
+    caps = gw.capabilities(device)
+    caps = replace(caps, limits={**caps.limits, **limits})
+    n = 40_001
+    items = np.random.default_rng(5).integers(0, 200, n).astype(_dtype(name))
+    x = gw.asarray(items, device)
+    _same(Convert(device, name, "u16", capabilities=caps).execute(input=x).output, items.astype(np.uint16))
+    out = gw.empty(n, name, device)
+    Fill(device, name, capabilities=caps).execute(output=out, value=(65, 0))
+    _same(out, np.full(n, np.array([65, 0, 0, 0], np.uint8).view(_dtype(name))[0]))
+    order = np.random.default_rng(6).permutation(n).astype(np.uint32)
+    gather = Take(device, name, "u32", outer=1, length=n, count=n, inner=1, clip=False, capabilities=caps)
+    _same(gather.execute(input=x, indices=gw.asarray(order, device)).output, items[order])
+    rows = items[:40_000].reshape(200, 200)
+    total = BroadcastAdd(device, name, name, name, a_shape=(200, 200), b_shape=(200,), capabilities=caps)
+    found = total.execute(a=gw.asarray(rows, device), b=x[3:203]).output
+    _same(found.reshape(200, 200), rows + items[3:203])
+
+
+@pytest.mark.slow
+def test_past_65535_workgroups(device):
+    n = 65_535 * 4096 + 4099
+    x = gw.full(n, 7, "u8", device)
+    y = gw.add(x[1:], 1)
+    for array, value in ((x, 7), (y, 8), (y.astype("i8"), 8)):
+        found = array.to_numpy()
+        assert found.min() == found.max() == value
+        del found
