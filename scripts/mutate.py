@@ -99,6 +99,7 @@ _WGSL = {
     "shaders/lib/control.wgsl": f"{_SCAN} {_PROBE}",
     "shaders/lib/convert.wgsl": "primitives/item_datatypes primitives/dtypes",
     "shaders/lib/elementwise.wgsl": "primitives/vector_add primitives/views runtime/executor",
+    "shaders/lib/fields.wgsl": "primitives/structs",
     "shaders/lib/half.wgsl": "primitives/matmul primitives/item_datatypes",
     "shaders/lib/matmul_items.wgsl": "primitives/matmul",
     "shaders/lib/operator.wgsl": _BOTH,

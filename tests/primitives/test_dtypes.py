@@ -160,7 +160,7 @@ def test_other_functions_keep_the_dtype(device):
     "values",
     [[1, 2, 3], (True, False, True), range(7), 5, 2.5, True, [0.5, 1.5], [2**40, 1], [], np.float32(3), np.int8(-3),
      array.array("h", [1, -2]), memoryview(b"abc"), [np.uint8(200), np.uint8(100)], np.uint64(2**63)],
-    ids=lambda values: f"{type(values).__name__} {list(values) if isinstance(values, memoryview) else values!r}",
+    ids=lambda values: f"{type(values).__name__} of {np.asarray(values).tolist()}",
 )  # fmt: skip
 def test_what_is_no_array(device, values):
     for name in ("sum", "prod", "cumsum"):

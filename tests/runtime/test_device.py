@@ -261,6 +261,7 @@ def test_an_array_of_another_device_is_refused(device, fresh_device):
     ):
         with pytest.raises(gw.BufferUsageError, match=r"another device.*asarray\(.*to_numpy\(\), device\)"):
             add.execute(**arrays)
+    assert gw.asarray(foreign, device).device is device  # asked for, so copied
     with pytest.raises(gw.BufferUsageError, match="different devices"):
         gw.add(mine, foreign)
     with pytest.raises(gw.BufferUsageError, match="different devices"):

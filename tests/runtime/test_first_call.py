@@ -55,6 +55,7 @@ class Compilations:
 
 @pytest.fixture
 def compilations(monkeypatch):
+    compile_threads().finish()  # what earlier tests have left
     found = Compilations(monkeypatch)
     yield found
     found.gate.set()

@@ -148,7 +148,7 @@ def _estimate(row: PairedDifferences) -> _Estimate:
         raise ArgumentError(
             f"a row has {len(row.logs)} pairs of processes with turns, and needs at least {LEAST_PAIRS}"
         )
-    means = np.array([np.mean(turns) for turns in row.logs])
+    means = np.array([np.mean(turns) for turns in row.logs], np.float64)
     between = float(means.std(ddof=1))
     # A few pairs may agree by chance: they cannot be more alike than their own turns allow.
     errors = [np.var(turns, ddof=1) / len(turns) for turns in row.logs if len(turns) > 1]
