@@ -21,7 +21,7 @@ from ..planning.windows import Window, binding_limit, part_of, windows_of
 from ..tuning.axis_shapes import AxisShape, ColumnsShape, NarrowShape, RowsShape, axis_shape, with_parts
 from ..tuning.options import AxisTuning
 from ..types.capabilities import Capabilities
-from ..types.datatype import ItemDatatypeLike
+from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
 from .operator import OperatorPrimitive
 from .typed import InputOutput
@@ -45,7 +45,7 @@ class _Matrices:
 class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine the items of an array along an axis, with an associative operator.
 
-    Arrays are one-dimensional: they hold the items in C order; the constructor gets the shape. The result has the
+    The constructor gets the shape; at the call only the number of items counts, in C order. The result has the
     datatype of the input, as in `Reduce`: integers wrap. An axis of no items gives the operator's identity; an empty
     minimum or maximum raises. NaN propagates, and −0 is less than +0.
 
@@ -71,8 +71,10 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
 
     See Also
     --------
-    execute : takes ``input``, shape (n,), and ``output``, with an item for each index of the other axes.
+    execute : takes ``input``, with the items of the shape, and ``output``, with one for each index of the other axes;
+        it is made in one dimension.
     Reduce : combines all items.
+    sum : the function, with ``axis=``.
 
     Notes
     -----
@@ -95,8 +97,10 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
     """
 
     arguments = (
-        Argument("input", length=Product(("outer", "reduced", "inner"))),
-        Argument("output", is_output=True, datatype="result_datatype", length=Product(("outer", "inner"))),
+        Argument("input", length=Product(("outer", "reduced", "inner")), any_shape=True),
+        Argument(
+            "output", is_output=True, datatype="result_datatype", length=Product(("outer", "inner")), any_shape=True
+        ),
     )
 
     @explained(AxisTuning.remedies())
@@ -173,7 +177,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
         if self.reduced == 0:
             self.op.empty_result(self.result_datatype)  # raises where there is none
             nothing = Operand(
-                0, builder.constant("nothing", (0,) * 8), size_bytes=32, item_bytes=self.datatype.itemsize_bytes
+                0, builder.constant("nothing", (0,) * 16), size_bytes=64, item_bytes=layout["input"].item_bytes
             )
             whole = _Matrices(outputs, 0, 1)
             shape = self._shape(whole)
@@ -211,20 +215,22 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
         Where a binding does not hold a block of rows either, the kernel reaches the whole input by several bindings.
         """
         operand, items = layout["input"], whole.rows * whole.columns
+        total, words = whole.matrices * items, _words_counted(self.datatype)
         # Quads begin at multiples of 4 items of the input, whatever the windows.
         group = 4 // gcd(items, 4)
         block = self._block_items(whole, shape)
-        if operand.length <= self._most_items or items * group <= self._most_items:
-            for window in windows_of(layout, ["input"], self.capabilities, items * group):
-                yield _Part(window.first // items, window.length // items, [window])
+        if total <= self._most_items or items * group <= self._most_items:
+            for window in windows_of(layout, ["input"], self.capabilities, items * group * words):
+                yield _Part(window.first // (items * words), window.length // (items * words), [window])
         elif block <= self._most_items:
             for matrix in range(whole.matrices):
-                of_matrix = Layout({"input": replace(operand, offset=operand.offset + matrix * items, length=items)})
-                yield _Part(matrix, 1, windows_of(of_matrix, ["input"], self.capabilities, block))
+                first = operand.offset + matrix * items * words
+                of_matrix = Layout({"input": replace(operand, offset=first, length=items * words)})
+                yield _Part(matrix, 1, windows_of(of_matrix, ["input"], self.capabilities, block * words))
         else:
-            if operand.length > _MOST_ITEMS_OF_SEGMENTS:
+            if total > _MOST_ITEMS_OF_SEGMENTS:
                 raise LimitError(
-                    f"ReduceAxis: shape {self.shape} with axis={self.axes} has {operand.length} items, and one binding "
+                    f"ReduceAxis: shape {self.shape} with axis={self.axes} has {total} items, and one binding "
                     f"of the device (of {binding_limit(self.capabilities)} bytes) does not reach {block} of them, "
                     f"which a workgroup combines; a kernel counts up to {_MOST_ITEMS_OF_SEGMENTS} items: reduce parts "
                     f"of the array, or use a device with larger bindings"
@@ -243,23 +249,24 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
         self, builder: PlanBuilder, part: _Part, whole: _Matrices, shape: AxisShape, output: Operand
     ) -> None:
         """Add the kernels for some matrices: one for each window, and one that combines the totals of several parts."""
-        results = part_of(
-            output, part.first * whole.columns, part.matrices * whole.columns, self.capabilities
-        ) if part.matrices < whole.matrices else output  # fmt: skip
+        results, columns = output, whole.columns * _words_counted(self.result_datatype)
+        if part.matrices < whole.matrices:
+            results = part_of(output, part.first * columns, part.matrices * columns, self.capabilities)
         if shape.parts == 1 and part.windows == 1:
             window = part.of[0]
             here = _Matrices(part.matrices, whole.rows, whole.columns)
             self._add_kernel(builder, window.label("reduce"), here, shape, window.operands["input"], results)
             return
         words = self._accumulator.words
-        block = self._block_items(whole, shape)
+        block = self._block_items(whole, shape) * _words_counted(self.datatype)
         parts = [shape.parts if part.windows == 1 else -(-window.length // block) for window in part.of]
         totals = builder.scratch(
             f"totals_{part.first}" if part.first else "totals", words * sum(parts) * part.matrices * whole.columns
         )
         done = 0
         for window, blocks in zip(part.of, parts, strict=True):
-            rows = whole.rows if part.windows == 1 else window.length // whole.columns
+            row_words = whole.columns * _words_counted(self.datatype)
+            rows = whole.rows if part.windows == 1 else window.length // row_words
             here = _Matrices(part.matrices, rows, whole.columns)
             self._add_kernel(
                 builder, window.label("reduce"), here, with_parts(shape, blocks), window.operands["input"],
@@ -419,6 +426,11 @@ def _narrow_kernel(here: _Matrices, shape: NarrowShape, items: int) -> _KernelOf
 _KINDS = {RowsShape: "rows", ColumnsShape: "columns", NarrowShape: "narrow"}
 
 
+def _words_counted(datatype: Datatype) -> int:
+    """Return what the length of an operand counts for each item: the words of items that are several numbers."""
+    return datatype.itemsize_bytes // 4 if datatype.is_several else 1
+
+
 def _words_of(totals: Operand, first: int, count: int) -> Operand:
     return replace(totals, offset=first, length=count)
 
@@ -431,29 +443,40 @@ def array_shape(shape: Any) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
-def neighbouring_axes(axis: Any, dimensions: int) -> tuple[int, ...]:
+def axes_of(call: str, axis: Any, dimensions: int) -> tuple[int, ...]:
     """Return axes from 0 on, in order; all of them for None.
 
     Raises
     ------
     ArgumentError
-        If one is not an axis of an array of so many dimensions, is given twice, or others lie between them.
+        If one is not an axis of an array of so many dimensions, or is given twice.
     """
     if axis is None:
         return tuple(range(dimensions))
     given = (axis,) if _is_integer(axis) else axis
     if not isinstance(given, Sequence) or not all(_is_integer(each) for each in given):
-        raise ArgumentError(f"ReduceAxis: axis must be an integer, several, or None, not {axis!r}")
+        raise ArgumentError(f"{call}: axis must be an integer, several, or None, not {axis!r}")
     for each in given:
         if not -dimensions <= each < dimensions:
+            places = f"one from {-dimensions} to {dimensions - 1}" if dimensions else "axis=None"
             raise ArgumentError(
-                f"ReduceAxis: axis={each} is out of bounds for an array of {dimensions} dimensions; give one from "
-                f"{-dimensions} to {dimensions - 1}"
+                f"{call}: axis={each} is out of bounds for an array of {dimensions} dimensions; give {places}"
             )
     axes = tuple(sorted(int(each) % dimensions for each in given))
     if len(set(axes)) < len(axes):
-        raise ArgumentError(f"ReduceAxis: axis={axis!r} names an axis twice; name each once")
-    if axes and axes[-1] - axes[0] >= len(axes):
+        raise ArgumentError(f"{call}: axis={axis!r} names an axis twice; name each once")
+    return axes
+
+
+def is_together(axes: Sequence[int]) -> bool:
+    """Whether no other axis lies between axes in order."""
+    return not axes or axes[-1] - axes[0] < len(axes)
+
+
+def neighbouring_axes(axis: Any, dimensions: int) -> tuple[int, ...]:
+    """Return axes from 0 on, in order, as `axes_of`; raise ArgumentError also where others lie between them."""
+    axes = axes_of("ReduceAxis", axis, dimensions)
+    if not is_together(axes):
         raise ArgumentError(
             f"ReduceAxis: axis={axis!r} are not neighbours, so that their items do not lie evenly in memory; reduce "
             f"along one after the other, or make them neighbours first with numpy.moveaxis"
