@@ -21,7 +21,7 @@ from ..planning.windows import Window, binding_limit, part_of, windows_of
 from ..tuning.axis_shapes import AxisShape, ColumnsShape, NarrowShape, RowsShape, axis_shape, with_parts
 from ..tuning.options import AxisTuning
 from ..types.capabilities import Capabilities
-from ..types.datatype import Datatype, ItemDatatypeLike
+from ..types.datatype import ItemDatatypeLike
 from ..types.operators import Add, BinOpLike, memory_context, operator_context
 from .operator import OperatorPrimitive
 from .typed import InputOutput
@@ -186,11 +186,9 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
         if self.reduced == 1:  # one long row, of which every item is a result
             whole = _Matrices(1, 1, outputs) if outputs <= self._most_items else _Matrices(outputs, 1, 1)
         shape = self._shape(whole)
-        windows = 0
-        for part in self._matrix_windows(layout, whole, shape):
-            windows += part.windows
-            self._plan_part(builder, part, whole, shape, output)
-        return {"kind": _KINDS[type(shape)], **asdict(shape), "windows": windows}
+        parts = list(self._matrix_windows(layout, whole, shape))
+        (self._plan_parts if shape.parts == 1 else self._plan_totals)(builder, parts, whole, shape, output)
+        return {"kind": _KINDS[type(shape)], **asdict(shape), "windows": sum(part.windows for part in parts)}
 
     def _shape(self, matrices: _Matrices, *, accumulators: bool = False) -> AxisShape:
         fixed = self.fixes_order
@@ -215,14 +213,15 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
         Where a binding does not hold a block of rows either, the kernel reaches the whole input by several bindings.
         """
         operand, items = layout["input"], whole.rows * whole.columns
-        total, words = whole.matrices * items, _words_counted(self.datatype)
+        total, words = whole.matrices * items, self.datatype.elements
         # Quads begin at multiples of 4 items of the input, whatever the windows.
         group = 4 // gcd(items, 4)
         block = self._block_items(whole, shape)
         if total <= self._most_items or items * group <= self._most_items:
             for window in windows_of(layout, ["input"], self.capabilities, items * group * words):
                 yield _Part(window.first // (items * words), window.length // (items * words), [window])
-        elif block <= self._most_items:
+        elif block <= self._most_items and not (self.fixes_order and whole.columns == 1 and items % 4):
+            # In a fixed order a row has the same quads, wherever its window begins.
             for matrix in range(whole.matrices):
                 first = operand.offset + matrix * items * words
                 of_matrix = Layout({"input": replace(operand, offset=first, length=items * words)})
@@ -245,39 +244,45 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
 
     # ---- kernels ----
 
-    def _plan_part(
-        self, builder: PlanBuilder, part: _Part, whole: _Matrices, shape: AxisShape, output: Operand
+    def _plan_parts(
+        self, builder: PlanBuilder, parts: Sequence[_Part], whole: _Matrices, shape: AxisShape, output: Operand
     ) -> None:
-        """Add the kernels for some matrices: one for each window, and one that combines the totals of several parts."""
-        results, columns = output, whole.columns * _words_counted(self.result_datatype)
-        if part.matrices < whole.matrices:
-            results = part_of(output, part.first * columns, part.matrices * columns, self.capabilities)
-        if shape.parts == 1 and part.windows == 1:
-            window = part.of[0]
+        """Add a kernel for each window of whole matrices, which writes their results."""
+        columns = whole.columns * self.result_datatype.elements
+        for part in parts:
+            (window,) = part.of
+            results = output
+            if part.matrices < whole.matrices:
+                results = part_of(output, part.first * columns, part.matrices * columns, self.capabilities)
             here = _Matrices(part.matrices, whole.rows, whole.columns)
             self._add_kernel(builder, window.label("reduce"), here, shape, window.operands["input"], results)
-            return
-        words = self._accumulator.words
-        block = self._block_items(whole, shape) * _words_counted(self.datatype)
-        parts = [shape.parts if part.windows == 1 else -(-window.length // block) for window in part.of]
-        totals = builder.scratch(
-            f"totals_{part.first}" if part.first else "totals", words * sum(parts) * part.matrices * whole.columns
-        )
-        done = 0
-        for window, blocks in zip(part.of, parts, strict=True):
-            row_words = whole.columns * _words_counted(self.datatype)
-            rows = whole.rows if part.windows == 1 else window.length // row_words
-            here = _Matrices(part.matrices, rows, whole.columns)
-            self._add_kernel(
-                builder, window.label("reduce"), here, with_parts(shape, blocks), window.operands["input"],
-                _words_of(totals, words * done, words * blocks * part.matrices * whole.columns), raw_output=True,
-            )  # fmt: skip
-            done += blocks * part.matrices * whole.columns
-        of_totals = _Matrices(part.matrices, sum(parts), whole.columns)
-        label = "combine" if part.matrices == whole.matrices else f"combine ({part.first + 1} of {whole.matrices})"
+
+    def _plan_totals(
+        self, builder: PlanBuilder, parts: Sequence[_Part], whole: _Matrices, shape: AxisShape, output: Operand
+    ) -> None:
+        """Add a kernel for each window, which writes the totals of blocks, and one that combines all of them.
+
+        The totals lie as they would without windows, so that they are combined in the same order.
+        """
+        words = self._accumulator.words * whole.columns
+        block, row = (n * self.datatype.elements for n in (self._block_items(whole, shape), whole.columns))
+        totals = builder.scratch("totals", words * shape.parts * whole.matrices)
+        for part in parts:
+            done = part.first * shape.parts
+            for window in part.of:
+                whole_matrices = part.windows == 1
+                blocks = shape.parts if whole_matrices else -(-window.length // block)
+                here = _Matrices(part.matrices, whole.rows if whole_matrices else window.length // row, whole.columns)
+                count = blocks * part.matrices
+                self._add_kernel(
+                    builder, window.label("reduce"), here, with_parts(shape, blocks), window.operands["input"],
+                    _words_of(totals, words * done, words * count), raw_output=True,
+                )  # fmt: skip
+                done += count
+        of_totals = _Matrices(whole.matrices, shape.parts, whole.columns)
         self._add_kernel(
-            builder, label, of_totals, self._shape(of_totals, accumulators=True), _words_of(totals, 0, words * done),
-            results, raw_input=True,
+            builder, "combine", of_totals, self._shape(of_totals, accumulators=True),
+            _words_of(totals, 0, words * shape.parts * whole.matrices), output, raw_input=True,
         )  # fmt: skip
 
     def _add_kernel(
@@ -424,11 +429,6 @@ def _narrow_kernel(here: _Matrices, shape: NarrowShape, items: int) -> _KernelOf
 
 
 _KINDS = {RowsShape: "rows", ColumnsShape: "columns", NarrowShape: "narrow"}
-
-
-def _words_counted(datatype: Datatype) -> int:
-    """Return what the length of an operand counts for each item: the words of items that are several numbers."""
-    return datatype.itemsize_bytes // 4 if datatype.is_several else 1
 
 
 def _words_of(totals: Operand, first: int, count: int) -> Operand:
