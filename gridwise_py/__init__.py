@@ -88,7 +88,7 @@ from .runtime.sequence import Sequence, SequenceRun, capture
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
-from .tuning.options import ElementwiseTuning, MatMulTuning, ReduceTuning, ScanTuning, SortTuning
+from .tuning.options import AxisTuning, ElementwiseTuning, MatMulTuning, ReduceTuning, ScanTuning, SortTuning
 from .types.capabilities import Capabilities, LookbackVerdict
 from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct
 from .types.operators import Add, BinOp, Max, Min, Multiply
@@ -123,6 +123,7 @@ __all__ = [
     "Argument",
     "ArgumentError",
     "Array",
+    "AxisTuning",
     "BadResultsFile",
     "BenchmarkResult",
     "BinOp",

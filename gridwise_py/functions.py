@@ -6,8 +6,8 @@ the next is uploaded, and the result of the one before is downloaded (`streaming
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar, overload
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 import wgpu
@@ -16,12 +16,23 @@ from numpy.typing import NDArray
 from .array_functions import add_broadcast, is_broadcast
 from .call_errors import explained
 from .errors import ArgumentError, LengthError
-from .primitives import ArgSort, MatMul, Reduce, Scan, Sort, SortPairs, VectorAdd
+from .primitives import ArgSort, MatMul, Reduce, ReduceAxis, Scan, Sort, SortPairs, VectorAdd
 from .primitives.base import Primitive
 from .primitives.matmul import matrix_size
-from .primitives.one_shot import REMEDIES, HostItems, Results, argument_array, argument_datatype, checked, one_shot
+from .primitives.one_shot import (
+    REMEDIES,
+    HostItems,
+    Results,
+    argument_array,
+    argument_datatype,
+    checked,
+    device_of,
+    one_shot,
+    without_doubles,
+)  # fmt: skip
+from .primitives.reduce_axis import axes_of, is_together
 from .primitives.scan import ScanKind
-from .runtime.array import Array
+from .runtime.array import Array, check_numpy_out
 from .runtime.chunked_array import ChunkedArray, Items, ItemsT
 from .streaming import in_windows, takes_windows
 from .types.datatype import VALUE_DATATYPES, ItemDatatypeLike
@@ -43,6 +54,8 @@ __all__ = [
     "sum",
 ]
 
+#: The axes that a reduction combines items along; None means all.
+AxisLike: TypeAlias = int | Sequence[int] | None
 OutT = TypeVar("OutT", bound=np.ndarray)
 ScalarT = TypeVar("ScalarT", bound=np.number[Any])
 FloatT = TypeVar("FloatT", bound=np.floating[Any])
@@ -141,6 +154,8 @@ def reduce(
     x: Items,
     op: BinOpLike = ...,
     *,
+    axis: AxisLike = ...,
+    keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
@@ -152,6 +167,8 @@ def reduce(
     x: NDArray[ScalarT],
     op: BinOpLike = ...,
     *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
     dtype: None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
@@ -163,6 +180,8 @@ def reduce(
     x: HostItems,
     op: BinOpLike = ...,
     *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
@@ -174,6 +193,34 @@ def reduce(
     x: HostItems,
     op: BinOpLike = ...,
     *,
+    axis: int | Sequence[int],
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def reduce(
+    x: HostItems,
+    op: BinOpLike = ...,
+    *,
+    axis: None = ...,
+    keepdims: Literal[True],
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def reduce(
+    x: HostItems,
+    op: BinOpLike = ...,
+    *,
+    axis: AxisLike = ...,
+    keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
@@ -185,34 +232,41 @@ def reduce(
     x: Any,
     op: BinOpLike = Add,
     *,
+    axis: AxisLike = None,
+    keepdims: bool = False,
     dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
     compensated: bool = False,
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Combine all items of `x`.
+    """Combine all items of `x`, or those along an axis.
 
     Parameters
     ----------
     x : array_like or Array
-        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. A numpy array of any strides and byte
+        Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. A numpy array of any strides and byte
         order, anything that numpy makes an array of (a list, a number, a tensor on the CPU), or an Array. float64 needs
         a device that computes with it (``shader-f64``); Python floats are float32 on others.
     op : BinOp or {"add", "multiply", "min", "max"}, default Add
+    axis : int or tuple of int, optional
+        Along which items are combined, from the end if negative; by default all. Those of an Array that are several
+        must be neighbours.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
     out : numpy.ndarray or Array, optional
-        Where to put the result: for numpy an array of shape () and the dtype of the result, for an Array one of 1 item.
+        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
-    numpy scalar or Array
-        `out`, or a scalar for numpy, an Array of shape () for an Array.
+    numpy scalar, numpy.ndarray or Array
+        `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
 
     Raises
     ------
@@ -227,8 +281,9 @@ def reduce(
     as numpy's do.
     """
     return _reduce(
-        "gw.reduce()", x, op, Results(dtype), out, device, deterministic=deterministic, compensated=compensated
-    )
+        "gw.reduce()", x, op, Results(dtype), out, device, axis, keepdims,
+        deterministic=deterministic, compensated=compensated,
+    )  # fmt: skip
 
 
 def _reduce(
@@ -238,7 +293,47 @@ def _reduce(
     results: Results,
     out: Any,
     device: wgpu.GPUDevice | None,
+    axis: AxisLike,
+    keepdims: bool,
     **options: bool,
+) -> Any:
+    if axis is None and not keepdims:
+        return _reduce_all(call, x, op, results, out, device, **options)
+    items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+    axes = axes_of(call, axis, items.ndim)
+    shape = tuple(1 if k in axes else size for k, size in enumerate(items.shape) if keepdims or k not in axes)
+    if len(axes) == items.ndim:
+        item = out
+        if isinstance(out, np.ndarray) and not isinstance(items, Items):
+            check_numpy_out(out, shape, out.dtype, "the result", call)
+            item = out.reshape(())  # a view: it has one item
+        result = _reduce_all(call, items, op, results, item, device, **options)
+        if out is not None:
+            return out
+        if isinstance(result, ChunkedArray | Array):
+            return result.reshape(shape) if isinstance(result, Array) else result
+        return np.full(shape, result) if shape else result
+    if options.pop("compensated", False):
+        raise ArgumentError(
+            f"{call}: compensated=True takes all items, not axis={axis!r}; leave out one of the two, or give "
+            f"dtype=np.float64 where the device computes with it"
+        )
+    if not is_together(axes) and not isinstance(items, Items):
+        # Numpy brings the axes together, on the way into the order that is uploaded.
+        others = [k for k in range(items.ndim) if k not in axes]
+        items, axes = items.transpose(*others, *axes), tuple(range(len(others), items.ndim))
+    made = checked(
+        call, ReduceAxis, (as_binop(op),), device, {"input": items}, out, results=results, flatten=True,
+        out_shape=shape, shape=items.shape, axis=axes, **options,
+    )  # fmt: skip
+    result = made.run()[0]
+    if out is not None:
+        return out
+    return result.reshape(shape) if shape else result[0] if isinstance(result, np.ndarray) else result.reshape(())
+
+
+def _reduce_all(
+    call: str, x: Any, op: BinOpLike, results: Results, out: Any, device: wgpu.GPUDevice | None, **options: bool
 ) -> Any:
     result = _one_shot(
         call, Reduce, (as_binop(op),), device, {"input": x}, out, results=results, flatten=True, out_shape=(), **options
@@ -255,6 +350,8 @@ def _reduce(
 def sum(
     x: Items,
     *,
+    axis: AxisLike = ...,
+    keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
@@ -265,6 +362,8 @@ def sum(
 def sum(
     x: NDArray[FloatT],
     *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
     dtype: None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
@@ -275,6 +374,8 @@ def sum(
 def sum(
     x: HostItems,
     *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
@@ -285,6 +386,32 @@ def sum(
 def sum(
     x: HostItems,
     *,
+    axis: int | Sequence[int],
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def sum(
+    x: HostItems,
+    *,
+    axis: None = ...,
+    keepdims: Literal[True],
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def sum(
+    x: HostItems,
+    *,
+    axis: AxisLike = ...,
+    keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     compensated: bool = ...,
@@ -295,34 +422,41 @@ def sum(
 def sum(
     x: Any,
     *,
+    axis: AxisLike = None,
+    keepdims: bool = False,
     dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
     compensated: bool = False,
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the sum of `x`; 0 if `x` is empty.
+    """Return the sum of `x`, or sums along an axis; 0 where there are no items.
 
     Parameters
     ----------
     x : array_like or Array
-        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. A numpy array of any strides and byte
+        Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. A numpy array of any strides and byte
         order, anything that numpy makes an array of (a list, a number, a tensor on the CPU), or an Array. float64 needs
         a device that computes with it (``shader-f64``); Python floats are float32 on others.
+    axis : int or tuple of int, optional
+        Along which items are combined, from the end if negative; by default all. Those of an Array that are several
+        must be neighbours.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
     deterministic, compensated : bool, default False
         For floats: the same bits everywhere; a sum whose error hardly grows with n. See `Reduce`.
     out : numpy.ndarray or Array, optional
-        Where to put the result: for numpy an array of shape () and the dtype of the result, for an Array one of 1 item.
+        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
-    numpy scalar or Array
-        `out`, or a scalar for numpy, an Array of shape () for an Array.
+    numpy scalar, numpy.ndarray or Array
+        `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
 
     Notes
     -----
@@ -336,26 +470,24 @@ def sum(
     45
     >>> gw.sum([1, 2, 3])
     np.int64(6)
+    >>> gw.sum(np.ones((2, 3), dtype=np.float32), axis=0)
+    array([2., 2., 2.], dtype=float32)
     >>> x = np.full(3, 2**31, dtype=np.uint32)
     >>> int(gw.sum(x)), int(gw.sum(x, dtype=np.uint32))
     (6442450944, 2147483648)
     """
     return _reduce(
-        "gw.sum()",
-        x,
-        Add,
-        Results(dtype, widens=True),
-        out,
-        device,
-        deterministic=deterministic,
-        compensated=compensated,
-    )
+        "gw.sum()", x, Add, Results(dtype, widens=True), out, device, axis, keepdims,
+        deterministic=deterministic, compensated=compensated,
+    )  # fmt: skip
 
 
 @overload
 def prod(
     x: Items,
     *,
+    axis: AxisLike = ...,
+    keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     out: Array | None = ...,
@@ -365,6 +497,8 @@ def prod(
 def prod(
     x: NDArray[FloatT],
     *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
     dtype: None = ...,
     deterministic: bool = ...,
     out: None = ...,
@@ -374,6 +508,8 @@ def prod(
 def prod(
     x: HostItems,
     *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     out: None = ...,
@@ -383,6 +519,30 @@ def prod(
 def prod(
     x: HostItems,
     *,
+    axis: int | Sequence[int],
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def prod(
+    x: HostItems,
+    *,
+    axis: None = ...,
+    keepdims: Literal[True],
+    dtype: ItemDatatypeLike | None = ...,
+    deterministic: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def prod(
+    x: HostItems,
+    *,
+    axis: AxisLike = ...,
+    keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     out: OutT,
@@ -392,39 +552,50 @@ def prod(
 def prod(
     x: Any,
     *,
+    axis: AxisLike = None,
+    keepdims: bool = False,
     dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the product of `x`; 1 if `x` is empty.
+    """Return the product of `x`, or products along an axis; 1 where there are no items.
 
     Parameters
     ----------
     x : array_like or Array
         Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+    axis : int or tuple of int, optional
+        Along which items are combined, from the end if negative; by default all. Those of an Array that are several
+        must be neighbours.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
     deterministic : bool, default False
         For floats: the same bits everywhere. See `Reduce`.
     out : numpy.ndarray or Array, optional
-        Where to put the result: for numpy an array of shape () and the dtype of the result, for an Array one of 1 item.
+        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
-    numpy scalar or Array
-        `out`, or a scalar for numpy, an Array of shape () for an Array.
+    numpy scalar, numpy.ndarray or Array
+        `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
     """
-    return _reduce("gw.prod()", x, Multiply, Results(dtype, widens=True), out, device, deterministic=deterministic)
+    return _reduce(
+        "gw.prod()", x, Multiply, Results(dtype, widens=True), out, device, axis, keepdims, deterministic=deterministic
+    )
 
 
 @overload
 def min(
     x: Items,
     *,
+    axis: AxisLike = ...,
+    keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: Array | None = ...,
     device: wgpu.GPUDevice | None = ...,
@@ -433,6 +604,8 @@ def min(
 def min(
     x: NDArray[ScalarT],
     *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
     dtype: None = ...,
     out: None = ...,
     device: wgpu.GPUDevice | None = ...,
@@ -441,6 +614,8 @@ def min(
 def min(
     x: HostItems,
     *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: None = ...,
     device: wgpu.GPUDevice | None = ...,
@@ -449,6 +624,28 @@ def min(
 def min(
     x: HostItems,
     *,
+    axis: int | Sequence[int],
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def min(
+    x: HostItems,
+    *,
+    axis: None = ...,
+    keepdims: Literal[True],
+    dtype: ItemDatatypeLike | None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def min(
+    x: HostItems,
+    *,
+    axis: AxisLike = ...,
+    keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: OutT,
     device: wgpu.GPUDevice | None = ...,
@@ -457,35 +654,44 @@ def min(
 def min(
     x: Any,
     *,
+    axis: AxisLike = None,
+    keepdims: bool = False,
     dtype: ItemDatatypeLike | None = None,
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the smallest item of `x`, or NaN if `x` has one; raises if `x` is empty.
+    """Return the smallest item of `x`, or those along an axis; NaN where there is one; raises where there are no items.
 
     Parameters
     ----------
     x : array_like or Array
         Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. See `sum`.
+    axis : int or tuple of int, optional
+        Along which items are combined, from the end if negative; by default all. Those of an Array that are several
+        must be neighbours.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     out : numpy.ndarray or Array, optional
-        Where to put the result: for numpy an array of shape () and the dtype of the result, for an Array one of 1 item.
+        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
-    numpy scalar or Array
-        `out`, or a scalar for numpy, an Array of shape () for an Array.
+    numpy scalar, numpy.ndarray or Array
+        `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
     """
-    return _reduce("gw.min()", x, Min, Results(dtype), out, device)
+    return _reduce("gw.min()", x, Min, Results(dtype), out, device, axis, keepdims)
 
 
 @overload
 def max(
     x: Items,
     *,
+    axis: AxisLike = ...,
+    keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: Array | None = ...,
     device: wgpu.GPUDevice | None = ...,
@@ -494,6 +700,8 @@ def max(
 def max(
     x: NDArray[ScalarT],
     *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
     dtype: None = ...,
     out: None = ...,
     device: wgpu.GPUDevice | None = ...,
@@ -502,6 +710,8 @@ def max(
 def max(
     x: HostItems,
     *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: None = ...,
     device: wgpu.GPUDevice | None = ...,
@@ -510,6 +720,28 @@ def max(
 def max(
     x: HostItems,
     *,
+    axis: int | Sequence[int],
+    keepdims: bool = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def max(
+    x: HostItems,
+    *,
+    axis: None = ...,
+    keepdims: Literal[True],
+    dtype: ItemDatatypeLike | None = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@overload
+def max(
+    x: HostItems,
+    *,
+    axis: AxisLike = ...,
+    keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: OutT,
     device: wgpu.GPUDevice | None = ...,
@@ -518,29 +750,36 @@ def max(
 def max(
     x: Any,
     *,
+    axis: AxisLike = None,
+    keepdims: bool = False,
     dtype: ItemDatatypeLike | None = None,
     out: Any = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Any:
-    """Return the largest item of `x`, or NaN if `x` has one; raises if `x` is empty.
+    """Return the largest item of `x`, or those along an axis; NaN where there is one; raises where there are no items.
 
     Parameters
     ----------
     x : array_like or Array
         Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device. See `sum`.
+    axis : int or tuple of int, optional
+        Along which items are combined, from the end if negative; by default all. Those of an Array that are several
+        must be neighbours.
+    keepdims : bool, default False
+        Whether these axes stay, with one item each.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else that of `x`.
     out : numpy.ndarray or Array, optional
-        Where to put the result: for numpy an array of shape () and the dtype of the result, for an Array one of 1 item.
+        Where to put the result: of its dtype and shape, which is () without `axis`; an Array of 1 item will do there.
     device : wgpu.GPUDevice, optional
         By default that of `x`, else `default_device()`.
 
     Returns
     -------
-    numpy scalar or Array
-        `out`, or a scalar for numpy, an Array of shape () for an Array.
+    numpy scalar, numpy.ndarray or Array
+        `out`, or what `x` is: numpy gives a scalar where no axis is left, and an Array has shape ().
     """
-    return _reduce("gw.max()", x, Max, Results(dtype), out, device)
+    return _reduce("gw.max()", x, Max, Results(dtype), out, device, axis, keepdims)
 
 
 @overload

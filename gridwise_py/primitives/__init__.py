@@ -8,6 +8,7 @@ from .custom_kernel import Kernel
 from .map import Map
 from .matmul import MatMul
 from .reduce import Reduce
+from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
 from .scan import Scan
 from .sort import ArgSort, Sort, SortPairs
@@ -21,6 +22,7 @@ __all__ = [
     "MatMul",
     "Primitive",
     "Reduce",
+    "ReduceAxis",
     "Scan",
     "Sort",
     "SortPairs",

@@ -16,7 +16,16 @@ from ..planning.lookback_state import STATES
 from ..types.capabilities import Capabilities, SubgroupsLike
 from ..types.options import integer
 
-__all__ = ["ElementwiseTuning", "MatMulTuning", "ReduceTuning", "ScanTuning", "SortTuning", "StateForm", "Tuning"]
+__all__ = [
+    "AxisTuning",
+    "ElementwiseTuning",
+    "MatMulTuning",
+    "ReduceTuning",
+    "ScanTuning",
+    "SortTuning",
+    "StateForm",
+    "Tuning",
+]
 
 StateForm: TypeAlias = Literal["u64", "u32x2"]
 # Takes the name and the value of a field, and returns the value as it is kept.
@@ -195,6 +204,40 @@ class ReduceTuning(Tuning):
     def __post_init__(self) -> None:
         self._check(
             workgroup_size=_INVOCATIONS, vecs=_VECS, max_blocks=_word, state=_state_form, spin_limit=_word,
+            subgroups=_subgroups,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AxisTuning(Tuning):
+    """The tuning of `ReduceAxis`.
+
+    Parameters
+    ----------
+    workgroup_size : int, optional
+        Invocations per workgroup, a power of two.
+    vecs : int, optional
+        Loads of an invocation at once, 1 to 16.
+    team : int, optional
+        Rows only: invocations that combine one row, a power of two.
+    strip : int, optional
+        Columns only: invocations side by side in a workgroup, a power of two; the others are on top of them.
+    max_blocks : int, optional
+        Number of workgroups up to which rows and columns are cut into parts.
+    subgroups : None, bool or str, optional
+        As in `ReduceTuning`.
+    """
+
+    workgroup_size: int | None = None
+    vecs: int | None = None
+    team: int | None = None
+    strip: int | None = None
+    max_blocks: int | None = None
+    subgroups: SubgroupsLike = None
+
+    def __post_init__(self) -> None:
+        self._check(
+            workgroup_size=_INVOCATIONS, vecs=_VECS, team=_INVOCATIONS, strip=_INVOCATIONS, max_blocks=_word,
             subgroups=_subgroups,
         )  # fmt: skip
 

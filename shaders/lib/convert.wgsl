@@ -10,6 +10,32 @@ alias SourceQuad = array<vec4<u32>, 2>;
 //$ endif
 //$ set word = "vec2<u32>" if source.bytes == 8 else "u32"
 
+//$ if acc.words == 2 and acc.key
+// Ordered codes: their unsigned order equals the order of the numbers. A NaN gets the code that wins.
+fn coded(x: Acc) -> Acc {
+//$ if acc.order == "f"
+  if ((x.y & 0x7fffffffu) > 0x7ff00000u || ((x.y & 0x7fffffffu) == 0x7ff00000u && x.x != 0u)) {
+    return Acc({{ "0u" if acc.key == "min" else "0xffffffffu" }});
+  }
+  let sign = bitcast<u32>(bitcast<i32>(x.y) >> 31u);
+  return x ^ Acc(sign, sign | 0x80000000u);
+//$ elif acc.order == "i"
+  return x ^ Acc(0u, 0x80000000u);
+//$ else
+  return x;
+//$ endif
+}
+fn decoded(x: Acc) -> Acc {
+//$ if acc.order == "f"
+  if (all(x == Acc({{ "0u" if acc.key == "min" else "0xffffffffu" }}))) { return Acc(0u, 0x7ff80000u); }
+  let sign = bitcast<u32>(bitcast<i32>(~x.y) >> 31u);
+  return x ^ Acc(sign, sign | 0x80000000u);
+//$ else
+  return coded(x);
+//$ endif
+}
+//$ endif
+
 //$ if source.kind != "raw"
 // ---- the number that an item is
 //$ if source.bytes == 8
@@ -67,29 +93,6 @@ fn widened(x: Number) -> Acc {
 //$ endif
 }
 //$ if acc.key
-// Ordered codes: their unsigned order equals the order of the numbers. A NaN gets the code that wins.
-fn coded(x: Acc) -> Acc {
-//$ if acc.order == "f"
-  if ((x.y & 0x7fffffffu) > 0x7ff00000u || ((x.y & 0x7fffffffu) == 0x7ff00000u && x.x != 0u)) {
-    return Acc({{ "0u" if acc.key == "min" else "0xffffffffu" }});
-  }
-  let sign = bitcast<u32>(bitcast<i32>(x.y) >> 31u);
-  return x ^ Acc(sign, sign | 0x80000000u);
-//$ elif acc.order == "i"
-  return x ^ Acc(0u, 0x80000000u);
-//$ else
-  return x;
-//$ endif
-}
-fn decoded(x: Acc) -> Acc {
-//$ if acc.order == "f"
-  if (all(x == Acc({{ "0u" if acc.key == "min" else "0xffffffffu" }}))) { return Acc(0u, 0x7ff80000u); }
-  let sign = bitcast<u32>(bitcast<i32>(~x.y) >> 31u);
-  return x ^ Acc(sign, sign | 0x80000000u);
-//$ else
-  return coded(x);
-//$ endif
-}
 fn lift(word: {{ word }}) -> Acc { return coded(widened(number(word))); }
 //$ else
 fn lift(word: {{ word }}) -> Acc { return widened(number(word)); }

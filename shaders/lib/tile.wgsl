@@ -25,53 +25,7 @@ fn tile_item(tile: u32, r: u32) -> u32 {
 }
 
 //$ if source is defined
-//$ set raw = ["input"] if source.kind == "raw" else []
-//$ set raw_written = ["output"] if sink.kind == "raw" else []
-//$ include "lib/accumulators.wgsl"
-//$ if source.kind == "raw"
-fn item(i: u32) -> Acc { return load_acc_input(i); }
-//$ if acc.fields
-fn item4(i: u32) -> Quad { return load4_acc_input(i); }
-//$ else
-fn item4(i: u32) -> Quad { return Quad(item(i), item(i + 1u), item(i + 2u), item(i + 3u)); }
-//$ endif
-//$ else
-fn item(i: u32) -> Acc { return lift(load_input(i)); }
-fn item4(i: u32) -> Quad { return lift4(load4_input(i)); }
-//$ endif
-//$ if sink.kind == "raw"
-//$ if acc.fields
-//$ if fixed_order
-// All NaNs become one, because adapters make different ones.
-fn settled_words(x: Acc) -> Acc {
-  return Acc(
-//$ for name, type in acc.fields
-//$ set word = "x[%d]" % loop.index0 if acc.words > 1 else "x"
-    {{ "settled(bitcast<f32>(%s))" % word if type == "f32" else word }},
-//$ endfor
-  );
-}
-fn put(i: u32, x: Acc) { store_acc_output(i, settled_words(x)); }
-fn put4(i: u32, x: Quad) {
-  store4_acc_output(i, Quad(settled_words(x.x), settled_words(x.y), settled_words(x.z), settled_words(x.w)));
-}
-//$ else
-fn put(i: u32, x: Acc) { store_acc_output(i, x); }
-fn put4(i: u32, x: Quad) { store4_acc_output(i, x); }
-//$ endif
-//$ else
-fn put(i: u32, x: Acc) { store_acc_output(i, x); }
-fn put4(i: u32, x: Quad) {
-  put(i, x.x);
-  put(i + 1u, x.y);
-  put(i + 2u, x.z);
-  put(i + 3u, x.w);
-}
-//$ endif
-//$ else
-fn put(i: u32, x: Acc) { store_output(i, lower(x)); }
-fn put4(i: u32, x: Quad) { store4_output(i, lower4(x)); }
-//$ endif
+//$ include "lib/items.wgsl"
 //$ else
 // The input holds items, or accumulators packed by an earlier kernel.
 const RAW_INPUT: u32 = {{ constants.RAW_INPUT }}u;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from gridwise_py.primitives.broadcast_add import BroadcastAdd
 from gridwise_py.primitives.convert import Convert
 from gridwise_py.primitives.elementwise import Elementwise
 from gridwise_py.primitives.fill import Arange, Fill
+from gridwise_py.primitives.operator import check_conversion
 from gridwise_py.primitives.take import Take
 from gridwise_py.runtime.lookback_selftest import probe_plan
 from gridwise_py.runtime.operator_check import check_plan, unary_check_plan
@@ -293,6 +295,14 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
     return found
 
 
+def _converts(items: str, results: str) -> bool:
+    try:
+        check_conversion(gw.STORAGE_DATATYPES[items], gw.STORAGE_DATATYPES[results])
+    except gw.DatatypeError:
+        return False
+    return True
+
+
 def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
     """Casts, fills, gathers and broadcast sums, of views that begin with a word and within one."""
     sizes = {name: datatype.itemsize_bytes for name, datatype in gw.STORAGE_DATATYPES.items()}
@@ -307,7 +317,7 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
             }
         )
 
-    names = list(sizes)
+    names, modes = list(sizes), itertools.cycle(SUBGROUPS)
     for offset in (0, 1):
         for name, other in zip(names, [*names[5:], *names[:5]], strict=True):
             convert = Convert(None, name, other, capabilities=FULL)
@@ -322,6 +332,25 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                 take = Take(None, name, index, clip=clip, capabilities=FULL, **sizes_of)
                 placed = layout(offset, input=(name, n), indices=(index, n // inner), output=(name, n))
                 yield f"take-{name}-{index}-{clip}-{inner}", take.plan(placed)
+            shapes_and_axes = (
+                ((n // 4, 4), 0),
+                ((n // 4, 4), 1),
+                ((4, n // 4), 1),
+                ((100, n // 100), 0),
+                ((3, 7, 5), 1),
+            )
+            for shape, axis in shapes_and_axes:
+                for result, op in ((name, gw.Add), (name, gw.Max), (other, gw.Add)):
+                    if not _converts(name, result):
+                        continue
+                    mode = next(modes)
+                    reduction = gw.ReduceAxis(
+                        None, name, op, shape=shape, axis=axis, result_dtype=result, capabilities=FULL,
+                        tuning=gw.AxisTuning(subgroups=mode),
+                    )  # fmt: skip
+                    outputs = math.prod(reduction.output_shape)
+                    placed = layout(offset, input=(name, math.prod(shape)), output=(result, outputs))
+                    yield f"reduce_axis-{name}-{result}-{op.name}-{shape}-{axis}-{mode}", reduction.plan(placed)
             for shapes in (((n,), ()), ((4, n // 4), (4, 1)), ((3, 1, 5), (1, 7, 1))):
                 total = BroadcastAdd(None, name, other, name, a_shape=shapes[0], b_shape=shapes[1], capabilities=FULL)
                 placed = layout(offset, a=(other, total.a_size), b=(name, total.b_size), output=(name, total.size))

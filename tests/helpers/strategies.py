@@ -247,6 +247,7 @@ _TUNINGS: dict[type[gw.Primitive], type] = {
     gw.SortPairs: gw.SortTuning,
     gw.ArgSort: gw.SortTuning,
     gw.MatMul: gw.MatMulTuning,
+    gw.ReduceAxis: gw.AxisTuning,
 }
 _FAULTS = ("stall_every", "epoch_bits")
 

@@ -1,0 +1,233 @@
+"""The shapes of kernels that reduce along an axis, by the sizes of the array alone: not by what a binding holds.
+
+All arrays are (matrices, rows, columns), of which the rows are combined; where there is one column, a matrix is a row
+in memory, which `RowsShape` is for. The figures behind the numbers are in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import gcd
+
+from .options import AxisTuning
+
+__all__ = ["AxisShape", "ColumnsShape", "NarrowShape", "RowsShape", "axis_shape", "with_parts"]
+
+_WORKGROUP_SIZE = 256
+_VECS = 4
+# Workgroups for which rows and columns are cut into parts. As for `Reduce`, 4 for each multiprocessor of an H200, which
+# it runs all at once. Strips of columns do not divide evenly into so many: of many small blocks the last ones leave
+# less of the device idle. A CPU adapter runs a workgroup per core.
+_WORKGROUPS_GPU = 528
+_WORKGROUPS_OF_STRIPS_GPU = 4224
+_WORKGROUPS_CPU = 32
+# A part has at least so many loads per invocation, so that totals are few beside items.
+_LEAST_STEPS = 4
+_STRIP = 64
+_STRIP_OF_TOTALS = 8
+# Least share of invocations that have columns, in a kernel for few columns.
+_LEAST_BUSY = 0.7
+
+
+@dataclass(frozen=True)
+class RowsShape:
+    """How rows are combined that lie one behind the other.
+
+    Attributes
+    ----------
+    workgroup_size : int
+    vecs : int
+        Quads that an invocation loads at once.
+    team : int
+        Invocations that combine one row, or one part of it.
+    units : int
+        Rows that a team combines at once.
+    parts : int
+        Parts of each row; with several, a second kernel combines their totals.
+    part_quads : int
+        Quads of a part.
+    """
+
+    workgroup_size: int
+    vecs: int
+    team: int
+    units: int
+    parts: int
+    part_quads: int
+
+    @property
+    def looped(self) -> bool:
+        """Whether an invocation loads more than once."""
+        return self.part_quads > self.team * self.vecs
+
+    @property
+    def units_per_workgroup(self) -> int:
+        """Rows or parts of a workgroup."""
+        return self.workgroup_size // self.team * self.units
+
+
+@dataclass(frozen=True)
+class ColumnsShape:
+    """How columns are combined, a strip of them and a block of rows by each workgroup.
+
+    Attributes
+    ----------
+    workgroup_size : int
+    vecs : int
+        Rows that an invocation loads from at once.
+    strip : int
+        Invocations side by side.
+    width : int
+        Columns of an invocation, 1 or 4.
+    rows_per_block : int
+    parts : int
+        Blocks of rows; with several, a second kernel combines their totals.
+    """
+
+    workgroup_size: int
+    vecs: int
+    strip: int
+    width: int
+    rows_per_block: int
+    parts: int
+
+
+@dataclass(frozen=True)
+class NarrowShape:
+    """How few columns are combined, whole rows by each workgroup.
+
+    Attributes
+    ----------
+    workgroup_size : int
+    vecs : int
+        Tiles that an invocation loads from at once.
+    lanes : int
+        Invocations with columns; their quads, a tile, are whole rows.
+    tiles_per_block : int
+    rows_per_block : int
+    parts : int
+        Blocks of tiles; with several, a second kernel combines their totals.
+    """
+
+    workgroup_size: int
+    vecs: int
+    lanes: int
+    tiles_per_block: int
+    rows_per_block: int
+    parts: int
+
+
+AxisShape = RowsShape | ColumnsShape | NarrowShape
+
+
+def axis_shape(
+    matrices: int,
+    rows: int,
+    columns: int,
+    *,
+    commutative: bool,
+    accumulators: bool,
+    is_cpu: bool,
+    most_invocations: int,
+    tuning: AxisTuning,
+) -> AxisShape:
+    """Return the shape for an array of (matrices, rows, columns), whose rows are combined.
+
+    Parameters
+    ----------
+    matrices, rows, columns : int
+    commutative : bool
+        Whether the operator is.
+    accumulators : bool
+        Whether the array holds totals of parts, which a single further kernel has to combine.
+    is_cpu : bool
+    most_invocations : int
+        Of a workgroup; the most that the device allows.
+    tuning : AxisTuning
+    """
+    wanted = tuning.workgroup_size or min(_WORKGROUP_SIZE, 1 << (most_invocations.bit_length() - 1))
+    most_parts = tuning.max_blocks or (_WORKGROUPS_CPU if is_cpu else _WORKGROUPS_GPU)
+    most_strips = tuning.max_blocks or (_WORKGROUPS_CPU if is_cpu else _WORKGROUPS_OF_STRIPS_GPU)
+    vecs = tuning.vecs or _VECS
+    if columns == 1:
+        return _rows_shape(matrices, rows, wanted, 1 if accumulators else most_parts, vecs, tuning)
+    if commutative and not accumulators:
+        narrow = _narrow_shape(matrices, rows, columns, wanted, most_parts, vecs)
+        if narrow is not None:
+            return narrow
+    return _columns_shape(
+        matrices, rows, columns, wanted, 1 if accumulators else most_strips, vecs, accumulators, tuning
+    )
+
+
+def _rows_shape(rows: int, items: int, size: int, most_parts: int, vecs: int, tuning: AxisTuning) -> RowsShape:
+    # A row that does not begin at a multiple of 4 reaches into one more quad.
+    quads = max(1, items // 4 if items % 4 == 0 else (items + 6) // 4)
+    team = tuning.team or min(size, _power_of_two(-(-quads // vecs)))
+    team = min(team, size)
+    vecs = min(vecs, -(-quads // team))
+    step = team * vecs
+    parts = 1
+    if 2 * rows <= most_parts:
+        parts = max(1, min(-(-most_parts // max(rows, 1)), quads // (_LEAST_STEPS * step)))
+    part_quads = quads
+    if parts > 1:
+        part_quads = -(-quads // (parts * step)) * step
+        parts = -(-quads // part_quads)
+    looped = part_quads > step
+    units = 1 if looped else max(1, (tuning.vecs or _VECS) // vecs)
+    return RowsShape(size, vecs, team, units, parts, part_quads)
+
+
+def _columns_shape(
+    matrices: int,
+    rows: int,
+    columns: int,
+    size: int,
+    most_parts: int,
+    vecs: int,
+    accumulators: bool,
+    tuning: AxisTuning,
+) -> ColumnsShape:
+    width = 4 if columns % 4 == 0 and not accumulators else 1
+    vecs = min(vecs if width == 4 else 2 * vecs, max(1, rows))
+    across = -(-columns // width)
+    # As few invocations on top of each other as there are rows for, and not more side by side than there are columns.
+    least = max(1, size // _power_of_two(max(1, rows // (2 * vecs)), down=True))
+    # Totals are few: the more invocations share their rows, the sooner they are combined.
+    strip = tuning.strip or max(least, _STRIP_OF_TOTALS if accumulators else _STRIP)
+    strip = min(strip, size, _power_of_two(across))
+    strips = -(-across // strip)
+    levels = size // strip
+    step = levels * vecs
+    parts = 1
+    if 2 * strips * matrices <= most_parts:
+        parts = max(1, min(-(-most_parts // max(1, strips * matrices)), rows // (_LEAST_STEPS * step)))
+    rows_per_block = -(-rows // (parts * step)) * step if parts > 1 else max(rows, 1)
+    return ColumnsShape(size, vecs, strip, width, rows_per_block, max(1, -(-rows // rows_per_block)))
+
+
+def _narrow_shape(matrices: int, rows: int, columns: int, size: int, most_parts: int, vecs: int) -> NarrowShape | None:
+    """Return None where many invocations would have no columns, or a matrix would begin within a quad."""
+    period = columns // gcd(columns, 4)
+    lanes = size // period * period
+    if lanes < _LEAST_BUSY * size or rows * columns > 1 << 30 or (matrices > 1 and rows * columns % 4):
+        return None
+    tile_rows = 4 * lanes // columns
+    tiles = -(-rows // tile_rows)
+    parts = max(1, min(-(-most_parts // max(1, matrices)), tiles // (_LEAST_STEPS * vecs)))
+    if matrices > most_parts:
+        parts = 1
+    per_block = max(1, -(-tiles // parts))
+    if parts > 1:
+        per_block = -(-per_block // vecs) * vecs
+    return NarrowShape(size, vecs, lanes, per_block, per_block * tile_rows, max(1, -(-tiles // per_block)))
+
+
+def with_parts(shape: AxisShape, parts: int) -> AxisShape:
+    """Return the shape with another number of parts, of the same size."""
+    return replace(shape, parts=parts)
+
+
+def _power_of_two(n: int, *, down: bool = False) -> int:
+    return 1 << (n.bit_length() - 1 if down else (n - 1).bit_length())

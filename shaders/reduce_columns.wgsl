@@ -1,0 +1,101 @@
+// Columns of matrices: each workgroup combines a block of rows of a strip of columns. STRIP invocations lie side by side,
+// with {{ width }} columns each, and WORKGROUP_SIZE / STRIP on top of each other, whose totals are combined in workgroup memory.
+// Which invocation combines which items depends on the shape alone.
+// Forward progress: no workgroup waits for another. Bindings: params, input, output.
+
+struct Params {
+  rows: u32,
+  columns: u32,
+  strips: u32,
+  blocks: u32,  // of the rows of a matrix
+  rows_per_block: u32,
+  workgroups: u32,  // that have work: strips × blocks × matrices
+  identity_bits: u32,
+//$ for k in range(1, acc.words)
+  identity_bits_{{ k }}: u32,
+//$ endfor
+//$ if fixed_order
+  zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
+//$ endif
+  input_offset: u32,
+  output_offset: u32,
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+//$ include "lib/operator.wgsl"
+//$ include "lib/items.wgsl"
+override WORKGROUP_SIZE: u32 = 256u;
+override STRIP: u32 = 64u;
+const WIDTH: u32 = {{ width }}u;
+const VECS: u32 = {{ vecs }}u;  // rows that an invocation loads at once
+//$ if width == 4
+alias Columns = Quad;
+fn start() -> Columns { return quad_of(identity()); }
+fn join(a: Columns, b: Columns) -> Columns { return combine4(a, b); }
+fn load(i: u32) -> Columns { return item4(i); }
+fn save(i: u32, x: Columns) { put4(i, x); }
+//$ else
+alias Columns = Acc;
+fn start() -> Columns { return identity(); }
+fn join(a: Columns, b: Columns) -> Columns { return combine(a, b); }
+fn load(i: u32) -> Columns { return item(i); }
+fn save(i: u32, x: Columns) { put(i, x); }
+//$ endif
+var<workgroup> totals: array<Columns, WORKGROUP_SIZE>;
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let number = workgroup_index(workgroup, grid);
+  if (number >= params.workgroups) { return; }
+  let strip = number % params.strips;
+  let block_of_all = number / params.strips;
+  let block = block_of_all % params.blocks;
+  let matrix = block_of_all / params.blocks;
+  let column = (strip * STRIP + local % STRIP) * WIDTH;
+  let level = local / STRIP;
+  let levels = WORKGROUP_SIZE / STRIP;
+  let first = block * params.rows_per_block;
+  let end = min(first + params.rows_per_block, params.rows);
+//$ if op.commutative
+  let start_row = first + level;
+  let stop = end;
+//$ set stride = "levels"
+//$ else
+  let each = (end - first + levels - 1u) / levels;
+  let start_row = first + level * each;
+  let stop = min(start_row + each, end);
+//$ set stride = "1u"
+//$ endif
+  let base = matrix * params.rows * params.columns + column;
+  var sum = start();
+  if (column < params.columns) {
+    for (var row = start_row; row < stop; row += VECS * {{ stride }}) {
+//$ for k in range(vecs)
+      let row_{{ k }} = row + {{ k }}u * {{ stride }};
+      let v_{{ k }} = load(base + min(row_{{ k }}, stop - 1u) * params.columns);
+//$ endfor
+      if (row_{{ vecs - 1 }} < stop) {
+//$ for k in range(vecs)
+        sum = join(sum, v_{{ k }});
+//$ endfor
+      } else {
+//$ for k in range(vecs)
+        if (row_{{ k }} < stop) { sum = join(sum, v_{{ k }}); }
+//$ endfor
+      }
+    }
+  }
+  for (var d = 1u; d < levels; d <<= 1u) {
+    workgroupBarrier();
+    totals[local] = sum;
+    workgroupBarrier();
+    if (level % (2u * d) == 0u) { sum = join(sum, totals[local + d * STRIP]); }
+  }
+  if (level == 0u && column < params.columns) {
+    save((matrix * params.blocks + block) * params.columns + column, sum);
+  }
+}

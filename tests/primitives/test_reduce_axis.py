@@ -1,0 +1,331 @@
+"""Reductions along an axis, against numpy: ReduceAxis, and axis= and keepdims= of the functions."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gridwise_py as gw
+from helpers.strategies import assert_same, make_primitive, mode_for, operator
+
+pytestmark = pytest.mark.thin(1)
+
+#: Kernels with small parts, so that small arrays have several of them.
+SMALL = {"workgroup_size": 32, "max_blocks": 8}
+WIDTHS = (1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 127, 128, 129, 1000)
+UFUNCS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
+
+
+def _items(op, dtype, shape, seed=0):
+    """Items whose results are the same in any grouping."""
+    rng = np.random.default_rng([seed, *shape])
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return rng.random(shape) < 0.5
+    if dtype.kind == "c":
+        return (rng.integers(-9, 9, shape) + 1j * rng.integers(-9, 9, shape)).astype(dtype)
+    if dtype.kind == "f":
+        return (
+            rng.choice([1, -1], shape).astype(dtype) if op == "multiply" else rng.integers(-9, 9, shape).astype(dtype)
+        )
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+
+
+def _check(device, x, axis, op="add", result=None, offset=0, **options):
+    """Compare with numpy's reduction; `x` lies in a view that begins at an item."""
+    whole = gw.asarray(np.concatenate([np.zeros(offset, x.dtype), x.ravel()]), device)
+    reduction = make_primitive(
+        gw.ReduceAxis, device, x.dtype, op, shape=x.shape, axis=axis, result_dtype=result, **options
+    )  # fmt: skip
+    run = reduction.execute(input=whole[offset:])
+    wanted = x.dtype if result is None else np.dtype(result)
+    with np.errstate(all="ignore"):
+        want = UFUNCS[op].reduce(x.astype(wanted), axis=axis, dtype=wanted)
+    assert reduction.output_shape == np.shape(want)
+    assert_same(run.output.to_numpy(), np.ravel(want))
+    return run
+
+
+# ---- shapes
+
+
+@pytest.mark.parametrize("shape_of_kernel", [{}, SMALL], ids=["usual", "small"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_and_columns_of_any_length(device, axis, shape_of_kernel):
+    few = WIDTHS if shape_of_kernel else WIDTHS[::2]
+    for rows, columns in itertools.chain(((1, n) for n in few), ((n, 1) for n in few), ((37, n) for n in few)):
+        _check(device, _items("add", np.uint32, (rows, columns)), axis, **shape_of_kernel)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "kind"),
+    [((40_000, 4), 1, "rows"), ((40_000, 4), 0, "narrow"), ((40_001, 3), 0, "narrow"), ((4, 40_000), 1, "rows"),
+     ((4, 40_000), 0, "columns"), ((5, 40_001), 0, "columns"), ((3, 40_001), 1, "rows"), ((700, 301), 0, "columns"),
+     ((700, 301), 1, "rows"), ((3, 501, 7), 1, "columns"), ((5, 64, 12), 1, "narrow"), ((4, 600, 8), 1, "narrow")],
+    ids=str,
+)  # fmt: skip
+def test_every_kernel(device, shape, axis, kind):
+    for options in ({}, SMALL):
+        run = _check(device, _items("add", np.uint32, shape), axis, offset=3, **options)
+        assert run.plan.parameters["kind"] == kind
+    assert run.plan.parameters["parts"] > 1 or shape[axis] < 40_000, "small kernels combine long axes in parts"
+
+
+def test_any_axes(device):
+    x = _items("add", np.int32, (3, 5, 2, 4))
+    neighbours = [axes for k in range(5) for axes in itertools.combinations(range(4), k) if axes == tuple(
+        range(axes[0], axes[0] + k) if k else ())]  # fmt: skip
+    assert len(neighbours) == 11
+    for axis in (None, -1, -4, *neighbours):
+        _check(device, x, axis)
+
+
+def test_no_items(device):
+    for shape, axis in (((0, 3), 0), ((3, 0), 1), ((3, 0), 0), ((0, 3), 1), ((2, 0, 3), 1), ((0,), 0), ((0, 0), None)):
+        _check(device, np.zeros(shape, np.uint32), axis)
+        _check(device, np.zeros(shape, np.uint8), axis, result="uint64")
+        _check(device, np.zeros(shape, np.complex64), axis)
+        _check(device, np.ones(shape, np.float32), axis, op="multiply")
+    with pytest.raises(gw.EmptyReductionError):
+        gw.ReduceAxis(device, "f32", "min", shape=(3, 0), axis=1).execute(input=gw.empty(0, "f32", device))
+    _check(device, np.zeros((3, 0), np.float32), 0, op="min")  # no results, so nothing that has none
+
+
+def test_the_next_shape_of_a_view(device):
+    """A two-dimensional Array is what its items are in C order."""
+    x = gw.asarray(_items("add", np.uint32, (6, 10)), device)
+    out = gw.empty(5, "u32", device)
+    run = gw.ReduceAxis(device, "u32", shape=(5, 10), axis=1).execute(input=x[1:], output=out)
+    assert run.output is out
+    assert_same(out.to_numpy(), x.to_numpy()[1:].sum(axis=1, dtype=np.uint32))
+
+
+# ---- datatypes and operators
+
+
+@pytest.mark.parametrize(
+    ("name", "result"),
+    [("u32", None), ("f32", None), ("i64", None), ("u8", "u64"), ("i8", None), ("f16", "f32"), ("bool", "i64"),
+     ("c64", None), ("i16", "i32")],
+)  # fmt: skip
+@pytest.mark.parametrize("shape", [(40, 129), (2500, 4), (3, 90, 5)], ids=str)
+def test_datatypes(device, name, result, shape):
+    dtype = np.dtype(np.complex64) if name == "c64" else gw.STORAGE_DATATYPES[name].dtype
+    wanted = None if result is None else gw.STORAGE_DATATYPES[result].dtype
+    for axis in range(len(shape)):
+        _check(device, _items("add", dtype, shape), axis, result=wanted, offset=1, **SMALL)
+        if name not in ("c64", "bool"):
+            _check(device, _items("max", dtype, shape), axis, op="max", **SMALL)
+
+
+@pytest.mark.parametrize("mode", ["native", "none", "emulated"])
+@pytest.mark.parametrize("shape", [(6, 1001), (1001, 6), (2, 130, 40)], ids=str)
+def test_order_is_kept(device, mode, shape):
+    x = _items("add", np.uint32, shape)
+    affine = operator("affine", "u32")
+    for axis in range(len(shape)):
+        reduction = make_primitive(
+            gw.ReduceAxis, device, "u32", affine, shape=shape, axis=axis, subgroups=mode_for(device, mode, 32), **SMALL
+        )
+        parts = np.moveaxis(x, axis, 0)
+        want = parts[0]
+        for part in parts[1:]:
+            want = affine.numpy(want, part)
+        assert_same(reduction.execute(input=gw.asarray(x.ravel(), device)).output.to_numpy(), want.ravel())
+        assert_same(reduction.reference(x), want.ravel())
+
+
+def test_nan_and_zeros(device):
+    x = np.random.default_rng(1).standard_normal((40, 37)).astype(np.float32)
+    x[3, 4], x[:, 5], x[7, 5] = np.nan, 0, -0.0
+    given = gw.asarray(x, device)
+    for axis, name in itertools.product((0, 1), ("min", "max")):
+        for deterministic in (False, True):
+            reduction = gw.ReduceAxis(device, "f32", name, shape=x.shape, axis=axis, deterministic=deterministic)
+            want = UFUNCS[name].reduce(x, axis=axis)
+            np.testing.assert_array_equal(reduction.execute(input=given).output.to_numpy(), want)
+    least = gw.min(given, axis=0).to_numpy()
+    assert np.isnan(least[4])
+    assert np.signbit(least[5])
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((300, 1001), 1), ((300, 1001), 0), ((60_000, 4), 0), ((3, 90_000), 1), ((3, 90_001), 1)]
+)
+def test_deterministic_sums_are_the_same_everywhere(device, shape, axis):
+    x = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+    given, own = gw.asarray(x, device), gw.capabilities(device)
+    narrow = {**own.limits, "max-storage-buffer-binding-size": 1 << 18}
+    results = {
+        gw.ReduceAxis(device, "f32", shape=shape, axis=axis, deterministic=True, capabilities=each)
+        .execute(input=given).output.to_numpy().tobytes()
+        for each in (own, replace(own, adapter_type="DiscreteGPU"), replace(own, subgroup_size=None),
+                     replace(own, limits=narrow))
+    }  # fmt: skip
+    assert len(results) == 1
+    np.testing.assert_allclose(np.frombuffer(results.pop(), np.float32), x.sum(axis=axis, dtype=np.float64), atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((1000, 100), 1), ((1000, 100), 0), ((3, 30_001), 1), ((50_000, 3), 0), ((50_000, 3), 1), ((7, 101, 100), 1),
+     ((300, 301), 0), ((2, 100_000), 1)],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize(("name", "op", "result"), [("f32", "add", None), ("i64", "max", None), ("u8", "add", "i64"),
+                                                    ("c64", "add", None)])  # fmt: skip
+def test_in_windows(device, shape, axis, name, op, result):
+    dtype = np.dtype(np.complex64) if name == "c64" else gw.STORAGE_DATATYPES[name].dtype
+    own = gw.capabilities(device)
+    limits = {**own.limits, "max-storage-buffer-binding-size": 1 << 17}
+    x = _items(op, dtype, shape)
+    run = _check(
+        device, x, axis, op, None if result is None else gw.STORAGE_DATATYPES[result].dtype, offset=5,
+        capabilities=replace(own, limits=limits),
+    )  # fmt: skip
+    sizes = [binding.size_bytes for kernel in run.plan.kernels for binding in kernel.bindings]
+    assert all(size is None or size <= 1 << 17 for size in sizes)
+    if x.nbytes > 1 << 17:  # several dispatches, or several bindings of one
+        assert len(sizes) > 5
+
+
+def test_maxima_of_64_bits_over_windows(device):
+    """Of all items: the totals of windows are combined in accumulators, not in keys of items."""
+    x = _items("max", np.int64, (40_000,))
+    own = gw.capabilities(device)
+    limited = replace(own, limits={**own.limits, "max-storage-buffer-binding-size": 1 << 16})
+    run = gw.Reduce(device, "i64", "max", capabilities=limited).execute(input=gw.asarray(x, device))
+    assert run.plan.parameters["windows"] > 1
+    assert_same(run.output.to_numpy(), x.max(keepdims=True))
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [({"axis": 2}, "axis=2 is out of bounds.*from -2 to 1"), ({"axis": -3}, "axis=-3 is out of bounds"),
+     ({"axis": (0, 0)}, "twice"), ({"axis": 0.5}, "integer"), ({"axis": True}, "integer"),
+     ({"axis": 0, "shape": (3, -1)}, "at least 0"), ({"axis": (0, 2), "shape": (2, 3, 4)}, "neighbours.*moveaxis"),
+     ({"axis": 0, "tuning": {"workgroup_size": 48}}, "power of two"),
+     ({"axis": 0, "tuning": {"workgroup_size": 1 << 20}}, "at most")],
+)  # fmt: skip
+def test_what_is_refused(device, options, match):
+    tuning = options.pop("tuning", None)
+    with pytest.raises(gw.ArgumentError, match=match):
+        gw.ReduceAxis(
+            device, **{"shape": (3, 4), **options}, tuning=None if tuning is None else gw.AxisTuning(**tuning)
+        )
+
+
+def test_a_wrong_length_is_refused(device):
+    with pytest.raises(gw.LengthError, match="12"):
+        gw.ReduceAxis(device, shape=(3, 4), axis=1).execute(input=gw.empty(11, "u32", device))
+
+
+# ---- the functions
+
+
+def _same(got, want):
+    want = np.asarray(want)
+    got = got.to_numpy() if isinstance(got, gw.Array) else np.asarray(got)
+    assert (got.dtype, got.shape) == (want.dtype, want.shape)
+    assert_same(got.ravel(), want.ravel())
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int64], ids=str)
+def test_functions_answer_as_numpy(device, name, dtype):
+    ours, numpys = getattr(gw, name), getattr(np, name)
+    for shape in ((4, 9), (3, 5, 2), (7,), (1, 1)):
+        x = _items("multiply", dtype, shape)
+        on_gpu = gw.asarray(x, device)
+        for axis in (None, *range(-1, len(shape)), (0,), ()):
+            for keepdims in (False, True):
+                want = numpys(x, axis=axis, keepdims=keepdims)
+                _same(ours(x, axis=axis, keepdims=keepdims, device=device), want)
+                _same(ours(on_gpu, axis=axis, keepdims=keepdims), want)
+    several = _items("multiply", dtype, (2, 3, 4))
+    _same(ours(several, axis=(0, 2), keepdims=True, device=device), numpys(several, axis=(0, 2), keepdims=True))
+
+
+def test_the_kind_of_a_result(device):
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    assert type(gw.sum(x[0], axis=0, device=device)) is np.float32
+    assert type(gw.sum(x, axis=0, device=device)) is np.ndarray
+    assert gw.sum(gw.asarray(x[0], device), axis=0).shape == ()
+    assert gw.sum([[1, 2], [3, 4]], axis=1, device=device).tolist() == [3, 7]
+
+
+LAYOUTS = {
+    "transposed": lambda x: x.T,
+    "strided": lambda x: x[::2, ::-1],
+    "big-endian": lambda x: x.astype(">i4"),
+    "F order": np.asfortranarray,
+}
+
+
+@pytest.mark.parametrize("arranged", LAYOUTS.values(), ids=LAYOUTS)
+def test_any_layout_in_memory(device, arranged):
+    x = arranged(_items("add", np.int32, (9, 14)))
+    for axis in (0, 1):
+        _same(gw.sum(x, axis=axis, device=device), x.sum(axis=axis))
+        _same(gw.reduce(x, "max", axis=axis, device=device), x.max(axis=axis).astype(np.int32))
+
+
+def test_where_results_are_put(device):
+    x = _items("add", np.float32, (5, 8))
+    for axis, keepdims, shape in ((0, False, (8,)), (1, True, (5, 1)), (None, True, (1, 1))):
+        out = np.zeros(shape, np.float32)
+        assert gw.sum(x, axis=axis, keepdims=keepdims, out=out, device=device) is out
+        np.testing.assert_array_equal(out, x.sum(axis=axis, keepdims=keepdims))
+        kept = gw.zeros(shape, np.float32, device)
+        assert gw.sum(gw.asarray(x, device), axis=axis, keepdims=keepdims, out=kept) is kept
+        np.testing.assert_array_equal(kept.to_numpy(), out)
+    for wrong in (np.zeros(5, np.float32), np.zeros((8, 1), np.float32)):
+        with pytest.raises(gw.GridwiseError, match=r"\(8,\)|8 items|has 8"):
+            gw.sum(x, axis=0, out=wrong, device=device)
+    _same(gw.sum(x, axis=0, dtype=np.int32, device=device), x.sum(axis=0).astype(np.int32))
+
+
+def test_what_functions_refuse(device):
+    x = np.ones((2, 3, 4), np.float32)
+    with pytest.raises(gw.ArgumentError, match=r"gw\.sum\(\): axis=3 is out of bounds"):
+        gw.sum(x, axis=3, device=device)
+    with pytest.raises(gw.ArgumentError, match="neighbours"):
+        gw.sum(gw.asarray(x, device), axis=(0, 2))
+    with pytest.raises(gw.ArgumentError, match="compensated=True takes all items"):
+        gw.sum(x, axis=0, compensated=True, device=device)
+    with pytest.raises(gw.EmptyReductionError):
+        gw.max(np.zeros((3, 0), np.float32), axis=1, device=device)
+    assert gw.max(np.zeros((3, 0), np.float32), axis=0, device=device).shape == (0,)
+
+
+def test_an_array_is_reduced_inside_a_batch(device):
+    x = _items("add", np.float32, (64, 65))
+    given = gw.asarray(x, device)
+    with gw.batch(device):
+        rows = gw.sum(given, axis=1)
+        total = gw.sum(rows)
+    assert total.item() == x.sum()
+
+
+@given(st.data())
+def test_random_arrays(device, data):
+    shape = tuple(data.draw(st.lists(st.integers(0, 40), min_size=1, max_size=4), label="shape"))
+    dtype = data.draw(st.sampled_from([np.uint8, np.int16, np.int32, np.float32, np.int64]), label="dtype")
+    first = data.draw(st.integers(0, len(shape) - 1), label="first")
+    axis = tuple(range(first, data.draw(st.integers(first, len(shape) - 1), label="last") + 1))
+    keepdims = data.draw(st.booleans(), label="keepdims")
+    x = _items("add", dtype, shape)
+    if data.draw(st.booleans(), label="transposed"):
+        x = x.T
+    want = np.sum(x, axis=axis, keepdims=keepdims)
+    _same(gw.sum(x, axis=axis, keepdims=keepdims, device=device), want)
+    _same(gw.sum(gw.asarray(x, device), axis=axis, keepdims=keepdims), want)
