@@ -15,7 +15,7 @@ ALL = $(if $(shell command -v chromium 2>/dev/null),,-m "not tint and not browse
 export XDG_RUNTIME_DIR ?= /tmp
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-all validate soak soak-gpu leaks fuzz mutate audit lock lint format dist clean
+.PHONY: help bench test test-all validate soak soak-gpu leaks fuzz array-api mutate audit lock lint format dist clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1@/p' Makefile | tr @ '\t' | expand -t 18
@@ -61,6 +61,10 @@ fuzz:  ## atheris on the readers of results files, for 5 minutes
 	@$(SETUP) tools adapter
 	@mkdir -p $(FIGURES)
 	cd $(FIGURES) && PYTHONPATH=../tests ../$(BIN)/python -m helpers.fuzz_results -max_total_time=300 $(ARGS)
+
+array-api:  ## the array API standard's own tests on the functions that exist here, in a few minutes; clones them
+	@$(SETUP) dev adapter
+	sh scripts/run_array_api_tests.sh $(ARGS)
 
 mutate:  ## a sample of mutants of modules and shaders, for 40 minutes; survivors are printed
 	@$(SETUP) tools adapter

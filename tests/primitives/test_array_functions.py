@@ -302,10 +302,6 @@ def test_sums_of_shapes_are_numpys(device, data):
     ]
     names = [data.draw(st.sampled_from(["f32", "f32", "i16"]), label="datatype") for _ in "ab"]
     items = [np.arange(3, 3 + np.prod(s)).astype(_dtype(n)).reshape(s) for s, n in zip(shapes, names, strict=True)]
-    if shapes[0] == shapes[1]:
-        items[1] = items[1].astype(items[0].dtype)
-        if items[0].ndim == 0 or names[0] != "f32":
-            return
     expected = np.asarray(items[0] + items[1])
     arrays = [gw.asarray(x, device) for x in items]
     _same(gw.add(*arrays), expected)
@@ -342,6 +338,32 @@ def test_numbers_are_weak(device):
     for number in (256, -1):
         with pytest.raises(gw.DatatypeError, match=rf"gw.add\(\): the items are of u8, which does not hold {number}"):
             gw.add(x, number)
+
+
+@pytest.mark.parametrize("name", ["f32", "f16", "i64", "bool"])
+def test_two_single_items_are_added(device, name):
+    items = _random(name, 40)[-2:]
+    a, b = gw.full((), items[0], device=device), gw.full((), items[1], device=device)
+    with np.errstate(all="ignore"):
+        expected = np.asarray(items[0] + items[1])
+    out = gw.empty((), name, device)
+    assert gw.add(a, b, out=out) is out
+    for found in (gw.add(a, b), gw.add(a, items[1]), out):
+        _same(found, expected)
+    for host in (items, [np.array(x) for x in items]):
+        found = gw.add(*host, device=device)
+        assert (type(found), found.dtype) == (expected.dtype.type, expected.dtype)
+        assert np.array_equal(found, expected, equal_nan=True)
+
+
+def test_a_float64_of_numpy_is_no_python_number(device, require):
+    require("shader-f64")
+    x = np.array([0.25, 1.5], np.float32)
+    expected = x + np.float64(0.1)
+    _same(gw.add(gw.asarray(x, device), np.float64(0.1)), expected)
+    found = gw.add(np.float64(0.1), x, device=device)
+    assert found.dtype == np.float64
+    assert np.array_equal(found, expected)
 
 
 def test_shapes_that_do_not_broadcast_are_refused(device):

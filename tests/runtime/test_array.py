@@ -166,6 +166,8 @@ def test_a_tensor_of_another_library_is_as_good_as_numpys(device):
         ([2**70], "u64", "cannot be held as u64"),
         ([1e39], "f32", "beyond the largest number"),
         ([70_000.0], "f16", "beyond the largest number"),
+        ([1e39 + 1j], "complex64", "beyond the largest number"),
+        ([1e39], "complex64", "beyond the largest number"),
         (["7"], "u32", "'7' is str, no number"),
         ([None], "f32", "None is NoneType, no number"),
         ([1, None], "f32", "None is NoneType, no number"),
@@ -182,6 +184,7 @@ def test_numbers_that_a_datatype_holds(device):
     for data, dtype in (
         ([1.0, 2.0], "u32"), ([-3.0], "i32"), ([2**64 - 1, 0], "u64"), ([True, False], "u32"), ([0.1, 3], "f32"),
         ([math.inf, -math.inf, math.nan], "f16"), ([2**24 + 1], "f32"), ([], "i32"), ((1, 2), "f64"),
+        ([0.1, 3], "complex64"), ([0.1 + 0.2j, 1, math.inf], "complex64"),
     ):  # fmt: skip
         x = gw.asarray(data, device, dtype=dtype)
         np.testing.assert_array_equal(x.to_numpy(), np.array(data, dtype=x.dtype))
