@@ -26,7 +26,7 @@ from .runtime.array import Array, asarray, check_numpy_out, checked_shape, defau
 from .runtime.chunked_array import ChunkedArray
 from .runtime.context import context_of
 from .runtime.device import default_device
-from .types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
+from .types.datatype import COMPLEX, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
 from .types.operators import Max, Min
 
 __all__ = ["add_broadcast", "arange", "full", "full_like", "is_broadcast", "ones", "ones_like", "take", "zeros",
@@ -60,7 +60,7 @@ def ones(shape: Shape, dtype: ItemDatatypeLike | None = None, device: wgpu.GPUDe
 
 def full(
     shape: Shape,
-    fill_value: float | np.generic,
+    fill_value: complex | np.generic,
     dtype: ItemDatatypeLike | None = None,
     device: wgpu.GPUDevice | None = None,
 ) -> Array:
@@ -69,10 +69,10 @@ def full(
     Parameters
     ----------
     shape : int or sequence of int
-    fill_value : int, float, bool or numpy scalar
+    fill_value : int, float, complex, bool or numpy scalar
     dtype : Datatype, str or numpy dtype, optional
         By default that of `fill_value` in numpy; a Python float is float64 where the device computes with it, else
-        float32.
+        float32, and a complex number is complex64.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
 
@@ -84,7 +84,8 @@ def full(
     lengths = checked_shape(shape)
     device = device if device is not None else default_device()
     datatype = _datatype_of_number(fill_value, device) if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
-    value_words(fill_value, datatype, "gw.full()")
+    if not datatype.is_several:
+        value_words(fill_value, datatype, "gw.full()")
     return fill(empty(lengths, datatype, device), fill_value, "gw.full()")
 
 
@@ -112,7 +113,7 @@ def ones_like(
 
 def full_like(
     x: Array | np.ndarray,
-    fill_value: float | np.generic,
+    fill_value: complex | np.generic,
     dtype: ItemDatatypeLike | None = None,
     device: wgpu.GPUDevice | None = None,
     *,
@@ -222,10 +223,12 @@ def _datatype_of_number(value: Any, device: wgpu.GPUDevice) -> Datatype:
     """Return the datatype of a number that stands for itself."""
     if type(value) is float:
         return default_float(context_of(device))
+    if type(value) is complex:
+        return COMPLEX
     item = np.asarray(value)
-    if item.ndim or item.dtype.kind not in "biuf":
+    if item.ndim or item.dtype.kind not in "biufc":
         raise DatatypeError(f"{value!r} is not a number that an Array holds; upload arrays with gw.asarray")
-    return as_datatype(item.dtype, STORAGE_DATATYPES)
+    return as_datatype(item.dtype, ITEM_DATATYPES)
 
 
 def numpy_result(items: np.ndarray) -> Any:
@@ -293,7 +296,8 @@ def take(
     device = device_of(x, indices, device=device)
     on_gpu = isinstance(x, Array) or isinstance(indices, Array)
     items = x if isinstance(x, Array) else argument_array(call, "x", x)
-    argument_datatype(call, "x", x, items.dtype, STORAGE_DATATYPES)
+    if not isinstance(items, Array) and items.dtype.names is None:  # asarray() tells what a struct may be
+        argument_datatype(call, "x", x, items.dtype, ITEM_DATATYPES)
     source = items if isinstance(items, Array) else asarray(items, device)
     if mode == "raise" and isinstance(indices, Array) and indices.size:
         indices = _checked_indices(call, source, indices, axis)

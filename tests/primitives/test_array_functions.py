@@ -168,6 +168,8 @@ def test_default_datatypes(device, monkeypatch):
         (gw.full(2, 1.5, device=device), np.full(2, 1.5)),
         (gw.full(2, 7, device=device), np.full(2, 7)),
         (gw.full(2, True, device=device), np.full(2, True)),
+        (gw.full(2, 1 + 2j, device=device), np.full(2, np.complex64(1 + 2j))),
+        (gw.full(2, np.complex64(3j), device=device), np.full(2, np.complex64(3j))),
         (gw.full(2, np.float16(2), device=device), np.full(2, np.float16(2))),
         (gw.arange(3, device=device), np.arange(3)),
         (gw.arange(3.0, device=device), np.arange(3.0)),

@@ -142,11 +142,21 @@ def test_items_of_several_numbers_are_copied_filled_and_gathered(device, datatyp
     rows = x.reshape(4, 6)[np.array([2, 0])].to_numpy()
     assert rows.shape == (2, 6)
     assert rows.tobytes() == items.reshape(4, 6)[[2, 0]].tobytes()
+    grid, wanted = items.reshape(2, 3, 4), np.array([2, -3, 1])
+    out = gw.empty((2, 3, 4), datatype, device)
+    for taken in (
+        gw.take(gw.asarray(grid, device), wanted, 1).to_numpy(),
+        gw.take(gw.asarray(grid, device), gw.asarray(wanted, device), 1, out=out).to_numpy(),
+        gw.take(grid, wanted, 1, device=device),
+    ):
+        assert taken.tobytes() == grid[:, wanted].tobytes()
     value = tuple(range(1, 1 + len(dtype.names))) if dtype.names else 1 + 2j
     x[2:5].fill(value)
     filled = items.copy()
     filled[2:5] = value
     assert x.to_numpy().tobytes() == filled.tobytes()
+    assert gw.full((2, 3), value, datatype, device).to_numpy().tobytes() == np.full((2, 3), np.array(value, dtype)).tobytes()
+    assert gw.full_like(x, value).to_numpy().tobytes() == np.full(24, np.array(value, dtype)).tobytes()
     with pytest.raises(gw.DatatypeError, match="does not hold 'x'"):
         x.fill("x")
     with pytest.raises(gw.DatatypeError, match=r"convert them in numpy: gw\.asarray"):
