@@ -182,7 +182,7 @@ class PersistentScan(gw.Scan):
 
 # ---- reduce-then-scan in chunks that the last-level cache holds
 
-SCAN_MAIN = re.compile(r"tile_items: array<vec4<Acc>, VECS>;.*", re.DOTALL)
+SCAN_MAIN = re.compile(r"tile_items: array<[^;]*, VECS>;.*", re.DOTALL)
 # carries: the totals of all blocks, and after them what comes before each chunk.
 CACHED_MAIN = """
 fn scan_block(block: u32) {
@@ -190,9 +190,9 @@ fn scan_block(block: u32) {
   let each = (block - params.scan_first + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
   let start = params.scan_first + (sg_id * sg_size + sg_lane) * each;
   var sum_before = identity();
-  for (var i = start; i < min(start + each, block); i++) { sum_before = combine(sum_before, unpack(load_carries(i))); }
+  for (var i = start; i < min(start + each, block); i++) { sum_before = combine(sum_before, load_acc_carries(i)); }
   var carry = wg_scan(sg_reduce(sum_before)).total;
-  if (params.scan_first > 0u) { carry = combine(unpack(load_carries(params.carry_in)), carry); }
+  if (params.scan_first > 0u) { carry = combine(load_acc_carries(params.carry_in), carry); }
   let first = block * params.tiles_per_block;
   let end = min(first + params.tiles_per_block, params.tiles);
   for (var tile = first; tile < end; tile++) {

@@ -37,7 +37,7 @@ from gridwise_py.storage.json_files import write_json
 from gridwise_py.tuning.shapes import candidates_for, shapes_for
 from gridwise_py.tuning.sort_shapes import sort_shapes_for
 
-POST_EARLY = "  if (is_leader()) { state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), sum.total); }\n"
+POST_EARLY = "  if (is_leader()) { state_publish(tile, select(TOTAL, INCLUSIVE, tile == 0u), total); }\n"
 SERIAL_TOTALS = """  var before = identity();
   var total = identity();
   for (var s = 0u; s < sg_count; s++) {"""

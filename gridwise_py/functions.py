@@ -349,8 +349,8 @@ def _reduce_all(
 @overload
 def sum(
     x: Items,
-    *,
     axis: AxisLike = ...,
+    *,
     keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -361,8 +361,8 @@ def sum(
 @overload
 def sum(
     x: NDArray[FloatT],
-    *,
     axis: None = ...,
+    *,
     keepdims: Literal[False] = ...,
     dtype: None = ...,
     deterministic: bool = ...,
@@ -373,8 +373,8 @@ def sum(
 @overload
 def sum(
     x: HostItems,
-    *,
     axis: None = ...,
+    *,
     keepdims: Literal[False] = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -385,8 +385,8 @@ def sum(
 @overload
 def sum(
     x: HostItems,
-    *,
     axis: int | Sequence[int],
+    *,
     keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -397,8 +397,8 @@ def sum(
 @overload
 def sum(
     x: HostItems,
-    *,
     axis: None = ...,
+    *,
     keepdims: Literal[True],
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -409,8 +409,8 @@ def sum(
 @overload
 def sum(
     x: HostItems,
-    *,
     axis: AxisLike = ...,
+    *,
     keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -421,8 +421,8 @@ def sum(
 @explained(REMEDIES)
 def sum(
     x: Any,
-    *,
     axis: AxisLike = None,
+    *,
     keepdims: bool = False,
     dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
@@ -485,8 +485,8 @@ def sum(
 @overload
 def prod(
     x: Items,
-    *,
     axis: AxisLike = ...,
+    *,
     keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -496,8 +496,8 @@ def prod(
 @overload
 def prod(
     x: NDArray[FloatT],
-    *,
     axis: None = ...,
+    *,
     keepdims: Literal[False] = ...,
     dtype: None = ...,
     deterministic: bool = ...,
@@ -507,8 +507,8 @@ def prod(
 @overload
 def prod(
     x: HostItems,
-    *,
     axis: None = ...,
+    *,
     keepdims: Literal[False] = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -518,8 +518,8 @@ def prod(
 @overload
 def prod(
     x: HostItems,
-    *,
     axis: int | Sequence[int],
+    *,
     keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -529,8 +529,8 @@ def prod(
 @overload
 def prod(
     x: HostItems,
-    *,
     axis: None = ...,
+    *,
     keepdims: Literal[True],
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -540,8 +540,8 @@ def prod(
 @overload
 def prod(
     x: HostItems,
-    *,
     axis: AxisLike = ...,
+    *,
     keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -551,8 +551,8 @@ def prod(
 @explained(REMEDIES)
 def prod(
     x: Any,
-    *,
     axis: AxisLike = None,
+    *,
     keepdims: bool = False,
     dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
@@ -593,8 +593,8 @@ def prod(
 @overload
 def min(
     x: Items,
-    *,
     axis: AxisLike = ...,
+    *,
     keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: Array | None = ...,
@@ -603,8 +603,8 @@ def min(
 @overload
 def min(
     x: NDArray[ScalarT],
-    *,
     axis: None = ...,
+    *,
     keepdims: Literal[False] = ...,
     dtype: None = ...,
     out: None = ...,
@@ -613,8 +613,8 @@ def min(
 @overload
 def min(
     x: HostItems,
-    *,
     axis: None = ...,
+    *,
     keepdims: Literal[False] = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: None = ...,
@@ -623,8 +623,8 @@ def min(
 @overload
 def min(
     x: HostItems,
-    *,
     axis: int | Sequence[int],
+    *,
     keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: None = ...,
@@ -633,8 +633,8 @@ def min(
 @overload
 def min(
     x: HostItems,
-    *,
     axis: None = ...,
+    *,
     keepdims: Literal[True],
     dtype: ItemDatatypeLike | None = ...,
     out: None = ...,
@@ -643,8 +643,8 @@ def min(
 @overload
 def min(
     x: HostItems,
-    *,
     axis: AxisLike = ...,
+    *,
     keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: OutT,
@@ -653,8 +653,8 @@ def min(
 @explained(REMEDIES)
 def min(
     x: Any,
-    *,
     axis: AxisLike = None,
+    *,
     keepdims: bool = False,
     dtype: ItemDatatypeLike | None = None,
     out: Any = None,
@@ -689,8 +689,8 @@ def min(
 @overload
 def max(
     x: Items,
-    *,
     axis: AxisLike = ...,
+    *,
     keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: Array | None = ...,
@@ -699,8 +699,8 @@ def max(
 @overload
 def max(
     x: NDArray[ScalarT],
-    *,
     axis: None = ...,
+    *,
     keepdims: Literal[False] = ...,
     dtype: None = ...,
     out: None = ...,
@@ -709,8 +709,8 @@ def max(
 @overload
 def max(
     x: HostItems,
-    *,
     axis: None = ...,
+    *,
     keepdims: Literal[False] = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: None = ...,
@@ -719,8 +719,8 @@ def max(
 @overload
 def max(
     x: HostItems,
-    *,
     axis: int | Sequence[int],
+    *,
     keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: None = ...,
@@ -729,8 +729,8 @@ def max(
 @overload
 def max(
     x: HostItems,
-    *,
     axis: None = ...,
+    *,
     keepdims: Literal[True],
     dtype: ItemDatatypeLike | None = ...,
     out: None = ...,
@@ -739,8 +739,8 @@ def max(
 @overload
 def max(
     x: HostItems,
-    *,
     axis: AxisLike = ...,
+    *,
     keepdims: bool = ...,
     dtype: ItemDatatypeLike | None = ...,
     out: OutT,
@@ -749,8 +749,8 @@ def max(
 @explained(REMEDIES)
 def max(
     x: Any,
-    *,
     axis: AxisLike = None,
+    *,
     keepdims: bool = False,
     dtype: ItemDatatypeLike | None = None,
     out: Any = None,

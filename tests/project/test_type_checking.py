@@ -74,7 +74,7 @@ SLIPS = {
     "measure for benchmark": ("gw.benchmark(lambda: gw.sum(x))", "gw.measure(lambda: gw.sum(x))"),
     "a number for an array": ("gw.sort([3])", "gw.sort(3)"),
     "a broadcast": ("gw.add(f, np.full_like(f, 1))", "gw.add(f, 1)"),
-    "an axis": ("gw.sum(m.ravel())", "gw.sum(m, axis=0)"),
+    "an axis": ("gw.sum(m, axis=0)", 'gw.sum(m, axis="rows")'),
     "no device": ('gw.Scan(device, "f32")', 'gw.Scan("f32")'),
     "a name": ("gw.cumsum(f)", "gw.cumsun(f)"),
     "a module for a function": ("gw.asarray(f)", "gw.array(f)"),
