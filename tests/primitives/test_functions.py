@@ -217,9 +217,7 @@ def test_a_single_item_is_no_array(device):
         assert "broadcast" not in message
 
 
-@pytest.mark.parametrize(
-    "function", [gw.sum, gw.prod, gw.min, gw.max, gw.reduce, gw.cumsum, gw.scan, gw.sort, gw.argsort]
-)
+@pytest.mark.parametrize("function", [gw.cumsum, gw.scan, gw.sort, gw.argsort])
 def test_a_matrix_and_an_axis_are_refused_with_what_there_is(function):
     calls = [lambda: function(M, axis=0), *([lambda: function(M)] if function in (gw.sort, gw.argsort) else [])]
     for call in calls:
@@ -230,7 +228,7 @@ def test_a_matrix_and_an_axis_are_refused_with_what_there_is(function):
         assert "rows" in message
 
 
-@pytest.mark.parametrize("name", ["keepdims", "initial", "where"])
+@pytest.mark.parametrize("name", ["initial", "where"])
 def test_what_numpy_takes_and_this_does_not_has_a_remedy(name):
     message = _refusal(lambda: gw.sum(F, **{name: None}))
     assert message.startswith(f"gw.sum() has no argument {name!r}: ")

@@ -155,7 +155,10 @@ def test_items_of_several_numbers_are_copied_filled_and_gathered(device, datatyp
     filled = items.copy()
     filled[2:5] = value
     assert x.to_numpy().tobytes() == filled.tobytes()
-    assert gw.full((2, 3), value, datatype, device).to_numpy().tobytes() == np.full((2, 3), np.array(value, dtype)).tobytes()
+    assert (
+        gw.full((2, 3), value, datatype, device).to_numpy().tobytes()
+        == np.full((2, 3), np.array(value, dtype)).tobytes()
+    )
     assert gw.full_like(x, value).to_numpy().tobytes() == np.full(24, np.array(value, dtype)).tobytes()
     with pytest.raises(gw.DatatypeError, match="does not hold 'x'"):
         x.fill("x")
