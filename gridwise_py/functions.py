@@ -322,9 +322,10 @@ def _reduce(
         # Numpy brings the axes together, on the way into the order that is uploaded.
         others = [k for k in range(items.ndim) if k not in axes]
         items, axes = items.transpose(*others, *axes), tuple(range(len(others), items.ndim))
+    of_axes: dict[str, Any] = {"shape": items.shape, "axis": axes, **options}
     made = checked(
         call, ReduceAxis, (as_binop(op),), device, {"input": items}, out, results=results, flatten=True,
-        out_shape=shape, shape=items.shape, axis=axes, **options,
+        out_shape=shape, **of_axes,
     )  # fmt: skip
     result = made.run()[0]
     if out is not None:

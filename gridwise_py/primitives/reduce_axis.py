@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import gcd, prod
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import wgpu
@@ -437,10 +437,10 @@ def _words_of(totals: Operand, first: int, count: int) -> Operand:
 
 def array_shape(shape: Any) -> tuple[int, ...]:
     """Return a shape as a tuple; raise ArgumentError unless it is one or more integers of at least 0."""
-    sizes = (shape,) if isinstance(shape, Integral) else shape
-    if not isinstance(sizes, Sequence) or not all(_is_integer(size) and size >= 0 for size in sizes):
+    sizes = _integers(shape)
+    if sizes is None or any(size < 0 for size in sizes):
         raise ArgumentError(f"ReduceAxis: shape must be integers of at least 0, not {shape!r}")
-    return tuple(int(size) for size in sizes)
+    return sizes
 
 
 def axes_of(call: str, axis: Any, dimensions: int) -> tuple[int, ...]:
@@ -453,8 +453,8 @@ def axes_of(call: str, axis: Any, dimensions: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(dimensions))
-    given = (axis,) if _is_integer(axis) else axis
-    if not isinstance(given, Sequence) or not all(_is_integer(each) for each in given):
+    given = _integers(axis)
+    if given is None:
         raise ArgumentError(f"{call}: axis must be an integer, several, or None, not {axis!r}")
     for each in given:
         if not -dimensions <= each < dimensions:
@@ -462,7 +462,7 @@ def axes_of(call: str, axis: Any, dimensions: int) -> tuple[int, ...]:
             raise ArgumentError(
                 f"{call}: axis={each} is out of bounds for an array of {dimensions} dimensions; give {places}"
             )
-    axes = tuple(sorted(int(each) % dimensions for each in given))
+    axes = tuple(sorted(each % dimensions for each in given))
     if len(set(axes)) < len(axes):
         raise ArgumentError(f"{call}: axis={axis!r} names an axis twice; name each once")
     return axes
@@ -484,5 +484,9 @@ def neighbouring_axes(axis: Any, dimensions: int) -> tuple[int, ...]:
     return axes
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+def _integers(value: Any) -> tuple[int, ...] | None:
+    """Return one integer or several as a tuple; None for anything else."""
+    values = cast(Sequence[Any], value) if isinstance(value, Sequence) else (value,)
+    if not all(isinstance(each, Integral) and not isinstance(each, bool) for each in values):
+        return None
+    return tuple(int(each) for each in values)

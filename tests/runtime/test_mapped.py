@@ -275,7 +275,15 @@ def test_a_signal_handler_uses_the_array(shared, held):
     np.testing.assert_array_equal(sums[0].to_numpy(), np.cumsum(_random(), dtype=np.uint32))
 
 
-def test_an_interrupt_leaves_nothing_mapped(shared, held):
+@pytest.fixture
+def interruptible():
+    """Python's own handler of Ctrl-C: shells have background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_leaves_nothing_mapped(shared, held, interruptible):
     x = gw.asarray(_random(), shared)
     held.is_on, held.before = True, [lambda: os.kill(os.getpid(), signal.SIGINT)]
     threading.Timer(0.2, held.go_on.set).start()
