@@ -383,7 +383,7 @@ def add_broadcast(call: str, a: Any, b: Any, out: Any, device: wgpu.GPUDevice | 
     numbers = {name: _weak(call, value, datatype) for name, value in given.items() if name not in arrays}
     dtypes = {name: _datatype(arrays[name]) if name in arrays else datatype for name in given}
     primitive = kept_primitive(
-        BroadcastAdd, device, datatype.name, dtypes["a"].name, dtypes["b"].name, among="broadcast sums",
+        BroadcastAdd, device, datatype.name, dtypes["a"].name, dtypes["b"].name,
         a_shape=arrays["a"].shape if "a" in arrays else (), b_shape=arrays["b"].shape if "b" in arrays else (),
     )  # fmt: skip
     uploaded = {name: asarray(arrays.get(name, numbers.get(name)), device) for name in given}

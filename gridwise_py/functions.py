@@ -13,7 +13,7 @@ import numpy as np
 import wgpu
 from numpy.typing import NDArray
 
-from .array_functions import add_broadcast, is_broadcast
+from .array_functions import add_broadcast, is_broadcast, numpy_result
 from .call_errors import explained
 from .errors import ArgumentError, LengthError
 from .primitives import ArgSort, MatMul, Reduce, ReduceAxis, Scan, Sort, SortPairs, VectorAdd
@@ -310,8 +310,8 @@ def _reduce(
         result = _reduce_all(call, items, op, results, item, device, **options)
         if out is not None:
             return out
-        if isinstance(result, ChunkedArray | Array):
-            return result.reshape(shape) if isinstance(result, Array) else result
+        if isinstance(result, Array):
+            return result.reshape(shape)
         return np.full(shape, result) if shape else result
     if options.pop("compensated", False):
         raise ArgumentError(
@@ -330,7 +330,8 @@ def _reduce(
     result = made.run()[0]
     if out is not None:
         return out
-    return result.reshape(shape) if shape else result[0] if isinstance(result, np.ndarray) else result.reshape(())
+    result = result.reshape(shape)
+    return numpy_result(result) if isinstance(result, np.ndarray) else result
 
 
 def _reduce_all(

@@ -123,7 +123,7 @@ def taken(
         raise LengthError(f"{call}: nothing can be taken from a dimension of length 0 of shape {source.shape}")
     shape = (*before, *chosen.shape, *after)
     primitive = kept_primitive(
-        Take, source.device, source.datatype.name, chosen.datatype.name, among="gathers", outer=prod(before),
+        Take, source.device, source.datatype.name, chosen.datatype.name, outer=prod(before),
         length=length, count=chosen.size, inner=prod(after), clip=mode == "clip",
     )  # fmt: skip
     result = primitive.bind(input=viewed, indices=chosen, output=output).execute().outputs["output"]
@@ -141,7 +141,7 @@ def _indices(call: str, indices: Any, length: int, mode: str | None, device: wgp
     if items.size == 0 and not isinstance(indices, np.ndarray):
         items = items.astype(np.int64)  # of an empty list, of which numpy makes floats
     if items.dtype.kind not in "iu":
-        mask = f"; give np.flatnonzero({'mask' if items.dtype.kind == 'b' else 'x'})" if items.dtype.kind == "b" else ""
+        mask = "; give np.flatnonzero(mask)" if items.dtype.kind == "b" else ""
         raise DatatypeError(f"{call}: indices are of {items.dtype}, but must be integers{mask}")
     if mode in (None, "raise") and items.size:
         least, most = items.min(), items.max()

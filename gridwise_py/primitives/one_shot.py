@@ -68,17 +68,15 @@ def device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDev
     return next(iter(devices.values()), None) or default_device()
 
 
-def kept_primitive(
-    cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, among: str = "one-shot functions", **options: Any
-) -> PrimitiveT:
+def kept_primitive(cls: type[PrimitiveT], device: wgpu.GPUDevice, *key: Any, **options: Any) -> PrimitiveT:
     """Return a primitive that is kept with the device, so that a second call finds its pipelines.
 
-    Of those that are kept under one name, the oldest go when there are many.
+    Of those of one class, the oldest go when there are many: some classes have one for each shape of the arrays.
     """
     context = context_of(device)
     with context.lock:
-        kept = context.cached(among, dict[tuple[Any, ...], Any])
-        name = (cls, *key, *options.items())
+        kept = context.cached(("one-shot functions", cls), dict[tuple[Any, ...], Any])
+        name = (*key, *options.items())
         found = kept.get(name)
         if found is None:
             found = kept[name] = cls(device, *key, **options)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridwise_py as gw
+from gridwise_py.primitives.one_shot import kept_primitive
 from helpers.strategies import assert_same, make_primitive, mode_for, operator
 
 pytestmark = pytest.mark.thin(1)
@@ -305,6 +306,13 @@ def test_what_functions_refuse(device):
     with pytest.raises(gw.EmptyReductionError):
         gw.max(np.zeros((3, 0), np.float32), axis=1, device=device)
     assert gw.max(np.zeros((3, 0), np.float32), axis=0, device=device).shape == (0,)
+
+
+def test_many_shapes_leave_other_primitives_kept(device):
+    kept = kept_primitive(gw.Sort, device, "u32")
+    for rows in range(1, 100):
+        kept_primitive(gw.ReduceAxis, device, "u32", shape=(rows, 2), axis=0)
+    assert kept_primitive(gw.Sort, device, "u32") is kept
 
 
 def test_an_array_is_reduced_inside_a_batch(device):
