@@ -120,6 +120,7 @@ _WGSL = {
     "shaders/lib/sort_stage.wgsl": _SORT,
     "shaders/lib/sort_state.wgsl": _SORT,
     "shaders/lib/sort_write.wgsl": _SORT,
+    "shaders/lib/look_back.wgsl": _SCAN,
     "shaders/lib/state.wgsl": f"{_SCAN} {_PROBE}",
     "shaders/lib/subgroup.wgsl": _BOTH + " primitives/subgroup_sizes",
     "shaders/lib/tail.wgsl": f"{_SCAN} primitives/float_sums",
