@@ -17,7 +17,7 @@ __all__ = ["LEFT_OUT", "explained", "given"]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
-# Arguments by their names until 0.3: one word, dtype, is for all. These go in a later version.
+# Earlier names of arguments, which go in a later version: one word, dtype, is for all.
 _RENAMED = {"datatype": "dtype", "value_datatype": "value_dtype", "datatypes": "dtypes"}
 
 

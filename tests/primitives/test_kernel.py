@@ -529,7 +529,7 @@ def test_values_that_a_uniform_cannot_be(device, name, value, match):
         ({"constants": {"FACTOR": None}}, "the constant FACTOR is None"),
         ({"constants": ["FACTOR"]}, "constants must be a mapping by name, not list"),
         ({"bindings": ["x", "y"]}, "bindings must be a mapping by name, not list"),
-        ({"datatypes": ["f32"]}, "datatypes must be a mapping by name, not list"),
+        ({"dtypes": ["f32"]}, "dtypes must be a mapping by name, not list"),
         ({"entry_point": 5}, "entry_point must be a str, not int"),
         ({"label": 5}, "label must be a str, not int"),
         ({"label": "a\ud800"}, "label has '.ud800' at 1"),
