@@ -27,7 +27,7 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
         Datatype of the items and of the results.
     op : UnaryOp or str
         Your own operator, or ``"negate"``, ``"abs"`` or ``"square"``, which wrap integers.
@@ -56,13 +56,13 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ComputeDatatypeLike,
+        dtype: ComputeDatatypeLike,
         op: UnaryOpLike,
         *,
         tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, datatype, tuning=tuning, capabilities=capabilities)
+        super().__init__(device, dtype, tuning=tuning, capabilities=capabilities)
         self.op: UnaryOp = as_unaryop(op)
         self._trusted = self.op.builtin
         check_operator(self.op, self.datatype, None)
