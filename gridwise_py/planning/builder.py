@@ -11,7 +11,7 @@ from ..types.capabilities import Capabilities
 from . import accessors
 from .bindings import BoundChunks, BoundPart, PartKey, bound_parts, part_key
 from .layout import Layout, Operand
-from .plan import Binding, BufferSpec, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
+from .plan import Binding, BufferSpec, Copy, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
 from .shaders import compose, parameter_fields, sha256
 from .windows import binding_limit
 
@@ -65,6 +65,7 @@ class PlanBuilder:
         self._capabilities = capabilities
         self._buffers: dict[str, BufferSpec] = {}
         self._steps: list[Step] = []
+        self._feeds: list[Copy] = []
         self._siblings: list[Kernel] = []
         self._shaders: dict[str, Shader] = {}
         for operand in (part for argument in layout.values() for part in argument.parts if part.length):
@@ -117,6 +118,7 @@ class PlanBuilder:
         features: tuple[str, ...] = (),
         sibling: bool = False,
         units: Mapping[str, int] | None = None,
+        fed: Mapping[str, Operand] | None = None,
     ) -> None:
         """Add a dispatch of a shader file.
 
@@ -147,6 +149,10 @@ class PlanBuilder:
         units : mapping from str to int, optional
             The text loads and stores rows of 16 bytes, as those for items of other sizes than 4 bytes do; of each
             operand, how many consecutive bytes an invocation reads or writes.
+        fed : mapping from str to Operand, optional
+            Fields of `Params` whose values lie on the GPU: the first item of each operand, of 4 bytes, is copied into
+            the parameters before any kernel of the plan runs. The text does not know of it. Until then a field has its
+            value from `params`, which must be one that the kernel can run with.
         """
         operands = {**reads, **writes}
         parts, chunks = bound_parts(self._primitive, operands, set(writes), self._capabilities, units=units)
@@ -192,6 +198,8 @@ class PlanBuilder:
         params_name = f"params_{len(self._steps)}"
         self._buffers[params_name] = BufferSpec(params_name, "params", 4 * len(words), words)
         bindings[0] = Binding(0, params_name, "uniform")
+        for name, operand in (fed or {}).items():
+            self._feeds.append(_feed(shader, operand, params_name, fields, name))
         self._steps.append(Kernel(label, key, tuple(bindings), self._grid(workgroups, label), dict(constants)))
 
     def _check_bindings(
@@ -222,12 +230,14 @@ class PlanBuilder:
 
     def build(self, work: Work, parameters: Mapping[str, Any]) -> Plan:
         """Return the plan."""
-        used = {b.buffer for s in self._steps if isinstance(s, Kernel) for b in s.bindings}
-        used |= {name for s in self._steps if not isinstance(s, Kernel) for name in _names(s)}
+        # Copies come before all kernels: each ends a pass.
+        steps = (*self._feeds, *self._steps)
+        used = {b.buffer for s in steps if isinstance(s, Kernel) for b in s.bindings}
+        used |= {name for s in steps if not isinstance(s, Kernel) for name in _names(s)}
         return Plan(
             self._primitive,
             tuple(spec for name, spec in self._buffers.items() if name in used),
-            tuple(self._steps),
+            steps,
             self._shaders,
             work,
             parameters,
@@ -250,6 +260,15 @@ def parameter_words(shader: str, fields: Sequence[str], values: Mapping[str, int
             f"and the file declares no {', '.join(unknown) or '–'}; change struct Params, or the plan's params="
         )
     return pack_words([values[name] for name in fields])
+
+
+def _feed(shader: str, source: Operand, params_name: str, fields: Sequence[str], field: str) -> Copy:
+    """Return the copy of one item of 4 bytes into a field of the parameters."""
+    if field not in fields:
+        raise ShaderError(f"shader {shader!r} has no field {field!r} in Params to feed; it has {', '.join(fields)}")
+    if source.item_bytes != 4 or source.length < 1 or source.chunks:
+        raise ShaderError(f"shader {shader!r}: field {field!r} is fed by one item of 4 bytes, not by {source}")
+    return Copy(source.buffer, source.first_byte, params_name, 4 * fields.index(field), 4)
 
 
 def _names(step: Step) -> tuple[str, ...]:
