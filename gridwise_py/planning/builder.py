@@ -10,13 +10,21 @@ from ..errors import LimitError, ShaderError
 from ..types.capabilities import Capabilities
 from . import accessors
 from .bindings import BoundChunks, BoundPart, PartKey, bound_parts, part_key
-from .layout import Layout, Operand
+from .layout import COUNT, Layout, Operand
 from .plan import Binding, BufferSpec, Copy, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
 from .shaders import compose, parameter_fields, sha256
 from .windows import binding_limit
 
 __all__ = ["PlanBuilder"]
 
+#: How a text names what it has to do: of all items that there is room for, or of those that the GPU counted.
+_USED = {"n": "params.n", "tiles": "params.tiles", "tiles_per_block": "params.tiles_per_block", "blocks": "params.blocks"}
+_USED_IF_COUNTED = {
+    "n": "item_count()", "tiles": "used_tiles()", "tiles_per_block": "tiles_per_block()", "blocks": "used_blocks()",
+}  # fmt: skip
+_ITEM_COUNT = """
+// The items of the window: the GPU knows how many the call has.
+fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }"""
 
 @lru_cache(maxsize=512)
 def _shader(
@@ -63,6 +71,8 @@ class PlanBuilder:
     def __init__(self, primitive: str, layout: Layout, capabilities: Capabilities):
         self._primitive = primitive
         self._capabilities = capabilities
+        #: The argument with the number of items that count, where only the GPU knows it.
+        self.count: Operand | None = layout.get(COUNT)
         self._buffers: dict[str, BufferSpec] = {}
         self._steps: list[Step] = []
         self._feeds: list[Copy] = []
@@ -119,6 +129,8 @@ class PlanBuilder:
         sibling: bool = False,
         units: Mapping[str, int] | None = None,
         fed: Mapping[str, Operand] | None = None,
+        counted: bool = False,
+        first: int = 0,
     ) -> None:
         """Add a dispatch of a shader file.
 
@@ -153,7 +165,18 @@ class PlanBuilder:
             Fields of `Params` whose values lie on the GPU: the first item of each operand, of 4 bytes, is copied into
             the parameters before any kernel of the plan runs. The text does not know of it. Until then a field has its
             value from `params`, which must be one that the kernel can run with.
+        counted : bool
+            Where the call has a count on the GPU (`count`): whether only so many items count. The text is then another
+            (``//$ if counted``): ``n`` is fed, and bounded by the items of the window (``params["n"]``), which begins at
+            item `first`; ``{{ used.n }}`` is the number.
+        first : int
+            The first item of the window.
         """
+        counted = counted and self.count is not None
+        if counted:
+            assert self.count is not None, "asked above"
+            fed = {**(fed or {}), "n": self.count}
+            params = {**params, "n": first + params["n"], "first": first, "capacity": params["n"]}
         operands = {**reads, **writes}
         parts, chunks = bound_parts(self._primitive, operands, set(writes), self._capabilities, units=units)
         if sibling and (chunks or any(part.segments > 1 for part in parts.values())):
@@ -184,7 +207,10 @@ class PlanBuilder:
         places = [part.place for part in (*parts.values(), *chunks.values())]
         values_of_text = {
             **context,
-            "bindings": accessors.bindings(declarations, places, named, by_segment="by_segment" in context),
+            "bindings": accessors.bindings(declarations, places, named, by_segment="by_segment" in context)
+            + (_ITEM_COUNT if counted else ""),
+            "counted": counted,
+            "used": _USED_IF_COUNTED if counted else _USED,
             "operand_names": list(operands),
             "segments": {each.name: len(each.segments) for each in named},
         }
