@@ -760,14 +760,14 @@ class Array(Operators, OnGpu):
         return f"Array({self._datatype.name}, {many}{view}{label}, on {where}{end})"
 
 
-def check_usable(array: Array, usage: str, call: str) -> None:
+def check_usable(array: Array, usage: str | None, call: str) -> None:
     """Raise BufferUsageError where a call cannot use an array: its buffer is destroyed or mapped, or lacks a usage."""
     buffer = array.lease.buffer
     if array.lease.destroyed[0]:
         raise BufferUsageError(f"{call}: the buffer of {array!r} was destroyed; make a new Array")
     if buffer.map_state != "unmapped":
         raise BufferUsageError(f"{call}: the buffer of {array!r} is mapped; call buffer.unmap() first")
-    if not buffer.usage & getattr(wgpu.BufferUsage, usage):
+    if usage is not None and not buffer.usage & getattr(wgpu.BufferUsage, usage):
         raise BufferUsageError(
             f"{call}: the buffer of {array!r} lacks the usage {usage}; create it with "
             f"usage=wgpu.BufferUsage.{usage} | …"
