@@ -30,10 +30,18 @@ class SameAs:
     argument : str
     remedy : str
         What messages recommend if an input has another length.
+    times, per : int
+        Its length is that of the other one times `times`, divided by `per`.
     """
 
     argument: str
     remedy: str = "slice them to one length"
+    times: int = 1
+    per: int = 1
+
+    def of(self, length: int) -> int:
+        """Return the length, given that of the other argument."""
+        return length * self.times // self.per
 
 
 @dataclass(frozen=True)
@@ -215,7 +223,7 @@ class Signature:
         """Raise LengthError if the lengths of the inputs do not match each other or the primitive."""
         for name in self.inputs:
             rule, length = self.arguments[name].length, lengths[name]
-            if isinstance(rule, SameAs) and length != lengths[rule.argument]:
+            if isinstance(rule, SameAs) and length != rule.of(lengths[rule.argument]):
                 described = ", ".join(f"{name} has {n} items" for name, n in lengths.items())
                 raise LengthError(f"{self.primitive}: lengths differ: {described}; {rule.remedy}")
             if isinstance(rule, int) and length != rule:
@@ -244,7 +252,8 @@ class Signature:
                     f"{self.primitive}: {name} has shape {shape}, but {self.primitive} works along one dimension; for "
                     f"all items give {name}.ravel(), which copies nothing"
                 )
-            if isinstance(rule.length, SameAs) and shape != shapes.get(rule.length.argument, shape):
+            alike = isinstance(rule.length, SameAs) and rule.length.times == rule.length.per
+            if isinstance(rule.length, SameAs) and alike and shape != shapes.get(rule.length.argument, shape):
                 raise LengthError(
                     f"{self.primitive}: {name} has shape {shape}, but {rule.length.argument} has "
                     f"{shapes[rule.length.argument]}; give {name}.reshape({rule.length.argument}.shape)"
@@ -254,7 +263,9 @@ class Signature:
         """Return the capacity that an output needs, given the lengths of the inputs; None if the rule has none."""
         rule = self.arguments[name].length
         if isinstance(rule, (SameAs, UpTo)):
-            return lengths[rule.argument] if rule.argument in lengths else self.output_length(rule.argument, lengths)
+            known = rule.argument in lengths
+            length = lengths[rule.argument] if known else self.output_length(rule.argument, lengths)
+            return rule.of(length) if isinstance(rule, SameAs) and length is not None else length
         if callable(rule):
             return rule(lengths)
         return rule.items if isinstance(rule, Product) else rule

@@ -268,7 +268,7 @@ def _new_output(
     chunked = {other: value for other, value in given.items() if isinstance(value, ChunkedArray)}
     if not signature.arguments[name].chunked or not chunked:
         like = given.get(signature.length_like(name))
-        shape = like.shape if isinstance(like, Array) and len(like.shape) != 1 else None
+        shape = like.shape if isinstance(like, Array) and len(like.shape) != 1 and like.size == needed else None
         return new_array(context_of(device), needed, datatype, label, shape=shape)
     source = signature.length_like(name)
     like = next((value for other, value in chunked.items() if signature.length_like(other) == source), None)

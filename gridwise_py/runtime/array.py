@@ -36,7 +36,7 @@ from ..types.datatype import (
     as_datatype,
     numpy_text,
 )
-from ..types.expression import Expression, Operators, stored
+from ..types.expression import Expression, Operators, gather, stored
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -550,9 +550,15 @@ class Array(Operators, OnGpu):
         if self._count is not None:
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
 
-    def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array:
+    @overload
+    def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array: ...
+    @overload
+    def __getitem__(self, key: Expression) -> Expression: ...
+    def __getitem__(self, key: Any) -> Any:
         if self._count is not None:
             self._check_uncounted()
+        if type(key) is Expression:
+            return gather(self, key)
         shape = self._shape
         # Asked first: slices are many, and isinstance() takes long for an abstract class.
         if type(key) is not slice and isinstance(key, (Array, np.ndarray, list)) and shape != ():

@@ -25,7 +25,8 @@ SINCE = {
         scan sum timing_helper
     """,
     "Unreleased": """
-        Expression f32 i32 index leaf u32 where
+        Expression f32 i32 index leaf u32 scalar before bitcast ceil clip cos exp flip floor function gather
+        isnan log maximum minimum next popcount previous result rint sign sin sqrt struct tanh where
         STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
         KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile read_results sort
         sort_pairs stream synchronize to_dataframe BoundCall Product SameAs Signature UnaryOp UpTo hold_clock
