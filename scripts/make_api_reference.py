@@ -34,7 +34,7 @@ AREAS = {
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
     "One-shot functions": "add take sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul "
-    f"{FUNCTIONS} stream",
+    f"searchsorted digitize {FUNCTIONS} stream",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
     "Primitives": f"{CLASSES} ReduceAxis Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning MatMulTuning ElementwiseTuning",

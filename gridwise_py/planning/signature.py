@@ -94,6 +94,8 @@ class Argument:
         (`SameAs`) have its shape, too.
     cast : str or None
         What messages recommend if an array has another datatype; None for the usual advice.
+    ascending : bool
+        Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Argument:
     chunked: bool = False
     any_shape: bool = False
     cast: str | None = None
+    ascending: bool = False
 
     def __post_init__(self) -> None:
         if self.overlap not in get_args(Overlap):
