@@ -105,6 +105,8 @@ class Argument:
     fed : bool
         For inputs of one item of 4 bytes: whether plans copy it into their parameters (``fed=`` of
         `PlanBuilder.kernel`), so that no kernel binds it.
+    ascending : bool
+        Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
     """
 
     name: str
@@ -118,6 +120,7 @@ class Argument:
     any_shape: bool = False
     cast: str | None = None
     fed: bool = False
+    ascending: bool = False
 
     def __post_init__(self) -> None:
         if self.overlap not in get_args(Overlap):

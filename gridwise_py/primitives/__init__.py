@@ -12,6 +12,7 @@ from .reduce import Reduce
 from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
 from .scan import Scan
+from .search import Search
 from .sort import ArgSort, Sort, SortPairs
 from .vector_add import VectorAdd
 
@@ -25,6 +26,7 @@ __all__ = [
     "Reduce",
     "ReduceAxis",
     "Scan",
+    "Search",
     "Sort",
     "SortPairs",
     "VectorAdd",

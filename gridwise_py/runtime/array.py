@@ -497,6 +497,42 @@ class Array(Operators, OnGpu):
         kept = None if len(shape) == 1 else shape
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, None, kept)
 
+    def view(self, dtype: ItemDatatypeLike) -> Array:
+        """Return a view of the same bytes as items of another datatype, as numpy's `view`; nothing is converted.
+
+        Pairs of uint32 are so one uint64, of which the first is the low half.
+
+        Parameters
+        ----------
+        dtype : Datatype, str or numpy dtype
+            Any that an Array holds. The last dimension is longer or shorter as items are smaller or larger.
+
+        Raises
+        ------
+        LengthError
+            If the last dimension has a part of an item, or the first item begins within one.
+        """
+        self._check_uncounted()
+        wanted = as_datatype(dtype, ITEM_DATATYPES)
+        item_bytes, wanted_bytes = self._datatype.itemsize_bytes, wanted.itemsize_bytes
+        if item_bytes == wanted_bytes:
+            return Array.on(self.lease, wanted, self._length, self._device, self._offset, None, self._shape)
+        shape = self.shape
+        row_bytes = (shape[-1] if shape else 1) * item_bytes
+        if not shape or row_bytes % wanted_bytes or self.offset_bytes % wanted_bytes:
+            raise LengthError(
+                f"{self!r} cannot be viewed as {wanted}: "
+                + (
+                    f"its last dimension has {row_bytes} bytes and it begins at byte {self.offset_bytes} of its "
+                    f"buffer, which must be multiples of {wanted_bytes}; slice it, or copy() it first"
+                    if shape
+                    else "an Array of shape () has items of one size; give array.reshape(1).view(…)"
+                )
+            )
+        viewed = (*shape[:-1], row_bytes // wanted_bytes)
+        length, offset = self.nbytes // wanted_bytes, self.offset_bytes // wanted_bytes
+        return Array.on(self.lease, wanted, length, self._device, offset, None, None if len(viewed) == 1 else viewed)
+
     def copy(self) -> Array:
         """Return a copy in new memory, made on the GPU, without waiting."""
         self._check_uncounted()

@@ -91,6 +91,7 @@ class Case(NamedTuple):
         """Lengths of the arguments for n items; matrices are the largest square ones that n items make."""
         signature = self._planner(self._size(n)).signature
         inputs = self.cls.at_size(self._size(n))[1]
+        inputs |= {name: signature.output_length(name, inputs) for name in signature.inputs if name not in inputs}
         return {**inputs, **{name: signature.output_length(name, inputs) for name in signature.outputs}}
 
     def item_bytes(self, name: str) -> int:
@@ -123,11 +124,14 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
         if datatype not in gw.DATATYPES:
             for name in SORTS:
                 yield from list(_sorts(name, datatype, capabilities))[::2]
+    for datatype in SORTED_DATATYPES:
+        for side, sorter in itertools.product(("left", "right"), (False, True)):
+            yield Case("search", {"datatype": datatype, "side": side, "sorter": sorter}, capabilities)
     for value_datatype in ("i32", "f64"):
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
-            if name == "matmul":
+            if name in ("matmul", "search"):
                 continue
             if name in SORTS:
                 yield from _sorts(name, datatype, capabilities)
