@@ -36,7 +36,8 @@ AREAS = {
     "One-shot functions": "add take sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul "
     f"{FUNCTIONS} stream",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ReduceAxis Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
+    "Primitives": f"{CLASSES} ReduceAxis ReduceByKey ScanByKey Kernel Primitive Run BoundCall batch capture Sequence "
+    "SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",

@@ -3,6 +3,7 @@
 from ..runtime.array import OPERATIONS
 from .array_methods import METHODS
 from .base import Primitive
+from .by_key import ReduceByKey, ScanByKey
 from .copy import Copy
 from .custom_kernel import Kernel
 from .map import Map
@@ -23,7 +24,9 @@ __all__ = [
     "Primitive",
     "Reduce",
     "ReduceAxis",
+    "ReduceByKey",
     "Scan",
+    "ScanByKey",
     "Sort",
     "SortPairs",
     "VectorAdd",
