@@ -6,6 +6,7 @@ from .base import Primitive
 from .by_key import ReduceByKey, ScanByKey
 from .copy import Copy
 from .custom_kernel import Kernel
+from .fused_calls import evaluated
 from .map import Map
 from .matmul import MatMul
 from .reduce import Reduce
@@ -32,4 +33,4 @@ __all__ = [
     "VectorAdd",
 ]
 
-OPERATIONS.update(METHODS)  # what methods of Array run
+OPERATIONS.update(METHODS, evaluate=evaluated)  # what methods of Array run
