@@ -94,6 +94,9 @@ class Argument:
         (`SameAs`) have its shape, too.
     cast : str or None
         What messages recommend if an array has another datatype; None for the usual advice.
+    fed : bool
+        For inputs of one item of 4 bytes: whether plans copy it into their parameters (``fed=`` of
+        `PlanBuilder.kernel`), so that no kernel binds it.
     """
 
     name: str
@@ -106,6 +109,7 @@ class Argument:
     chunked: bool = False
     any_shape: bool = False
     cast: str | None = None
+    fed: bool = False
 
     def __post_init__(self) -> None:
         if self.overlap not in get_args(Overlap):
