@@ -37,8 +37,8 @@ AREAS = {
     f"{FUNCTIONS} stream",
     "Expressions": "Expression f32 i32 u32 leaf index where",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ReduceAxis ReduceByKey ScanByKey Kernel Primitive Run BoundCall batch capture Sequence "
-    "SequenceRun",
+    "Primitives": f"{CLASSES} ReduceAxis ReduceByKey ScanByKey SegmentedReduce SegmentedScan Kernel "
+    "Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",

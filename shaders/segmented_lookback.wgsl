@@ -14,15 +14,15 @@
 // only the words of the previous dispatch from those of this one.
 
 struct Params {
-  n: u32,  // items; at most `capacity` count
-  capacity: u32,
+  n: u32,  // items of this window and those before; the GPU may have counted them
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
   tiles: u32,  // of the capacity
   flags: u32,  // sum of some of HAS_CARRY and MORE_FOLLOWS
 //$ if emission == "runs"
   size: u32,  // runs that the outputs have room for
 //$ endif
 //$ if heads == "offsets"
-  first: u32,  // of the items, among those that offsets count
   segments: u32,
   search_steps: u32,
 //$ endif
@@ -33,8 +33,8 @@ struct Params {
 //$ if fixed_order
   zero: u32,
 //$ endif
-//$ for name in operand_names
-  {{ name }}_offset: u32,
+//$ for lines in fields.values()
+  {{ lines }}
 //$ endfor
 }
 {{ bindings }}

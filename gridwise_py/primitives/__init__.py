@@ -13,6 +13,7 @@ from .reduce import Reduce
 from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
 from .scan import Scan
+from .segmented import SegmentedReduce, SegmentedScan
 from .sort import ArgSort, Sort, SortPairs
 from .vector_add import VectorAdd
 
@@ -28,6 +29,8 @@ __all__ = [
     "ReduceByKey",
     "Scan",
     "ScanByKey",
+    "SegmentedReduce",
+    "SegmentedScan",
     "Sort",
     "SortPairs",
     "VectorAdd",

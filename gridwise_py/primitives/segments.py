@@ -68,6 +68,7 @@ class SegmentedPrimitive(OperatorPrimitive):
     _also_written: ClassVar[tuple[str, ...]] = ()
     #: Of the table of shapes.
     _kernel: ClassVar[str] = "segmented"
+    takes_count = True
     key_datatype: Datatype | None = None
     _exclusive: bool = False
 
@@ -174,7 +175,7 @@ class SegmentedPrimitive(OperatorPrimitive):
             for each in (shape, *(() if carried else self._shapes.others(length))):
                 self._add_kernel(
                     builder, window.label(self._label), "segmented_lookback.wgsl", each, layout, window,
-                    params={"n": length, "capacity": length, "tiles": count, "flags": flags},
+                    params={"tiles": count, "flags": flags}, items=length,
                     written={"carries": part} if carried else {}, workgroups=count, sibling=each != shape,
                     carried=carried, look=look, tickets=tickets, **state,
                 )  # fmt: skip
@@ -213,6 +214,7 @@ class SegmentedPrimitive(OperatorPrimitive):
         window: Window,
         *,
         params: Mapping[str, int],
+        items: int,
         workgroups: int,
         read: Mapping[str, Operand] | None = None,
         written: Mapping[str, Operand] | None = None,
@@ -235,7 +237,11 @@ class SegmentedPrimitive(OperatorPrimitive):
             writes |= {name: layout[name].by_words() for name in self._also_written}
         writes |= dict(written or {})
         parts = self._parts(shape)
-        values: dict[str, int] = {**params, **self._accumulator.params}
+        first = window.first // self.datatype.elements
+        values: dict[str, int] = {
+            "n": items if builder.count is not None else first + items, "first": first, "capacity": items,
+            **params, **self._accumulator.params,
+        }  # fmt: skip
         if self._fixed_order is not None:
             values["zero"] = 0
         if self._emission == "runs" and emits:
@@ -243,7 +249,6 @@ class SegmentedPrimitive(OperatorPrimitive):
         if self._heads == "offsets":
             segments = layout["offsets"].length - 1
             values |= {
-                "first": window.first // self.datatype.elements,
                 "segments": segments,
                 "search_steps": _search_steps(segments, shape.workgroup_size // (parts + 1)),
             }
@@ -254,7 +259,7 @@ class SegmentedPrimitive(OperatorPrimitive):
             features=tuple(
                 dict.fromkeys((*(("subgroup",) if self.mode.kind == "native" else ()), *self._features, *features))
             ),
-            sibling=sibling,
+            sibling=sibling, counted=True, first=first,
         )  # fmt: skip
 
     def _segment_context(self, shape: Shape, parts: int, **more: Any) -> dict[str, Any]:
@@ -285,6 +290,8 @@ class SegmentedPrimitive(OperatorPrimitive):
             "exclusive": self._exclusive,
             "items_are": "raw" if self.datatype.is_several else "words" if self._is_plain else "pairs",
             "parts": parts,
+            "search_lanes": shape.workgroup_size // (parts + 1),
+            "tile_items": shape.tile_items,
             "key": None if key is None else {"bytes": key.itemsize_bytes, "kind": key.dtype.kind},
             **more,
         }

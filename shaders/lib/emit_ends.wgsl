@@ -1,6 +1,6 @@
 // Emission of a segmented reduction: a result for each segment that ends in the tile. Values at ends go through workgroup
 // memory, part by part, so that neighbouring invocations write neighbouring results.
-const PART_ITEMS: u32 = WORKGROUP_SIZE * VECS * 4u / PARTS;
+const PART_ITEMS: u32 = {{ tile_items // parts }}u;
 var<workgroup> staged: array<Acc, PART_ITEMS>;
 
 fn stage_row(tile: u32, r: u32, part: u32, heads: u32, p: Acc, v: Quad) {

@@ -1,7 +1,7 @@
 // Heads by offsets: segment s is items offsets[s] to offsets[s + 1] − 1. The workgroup finds the segments that end in its
 // tile, and sets a bit for each place at which one ends or begins.
 const PARTS: u32 = {{ parts }}u;
-const LANES: u32 = WORKGROUP_SIZE / (PARTS + 1u);
+const LANES: u32 = {{ search_lanes }}u;
 // The searches: at most so many segments end up to the end of part p − 1 of the tile (before it, for p = 0), and at least
 // so many. Steps take turns between two copies.
 var<workgroup> search_least: array<atomic<u32>, {{ 2 * (parts + 1) }}>;
@@ -9,7 +9,7 @@ var<workgroup> search_most: array<atomic<u32>, {{ 2 * (parts + 1) }}>;
 // Segments that end in part p of the tile: segment_bounds[p] to segment_bounds[p + 1] − 1.
 var<workgroup> segment_bounds: array<u32, {{ parts + 1 }}>;
 // Bit q: a segment ends before place q of the tile, or begins with it.
-var<workgroup> head_bits: array<atomic<u32>, WORKGROUP_SIZE * VECS / 8u + 1u>;
+var<workgroup> head_bits: array<atomic<u32>, {{ tile_items // 32 + 1 }}>;
 
 // Item 0 of the tile, and the end of the items, as offsets count.
 fn tile_begin(tile: u32) -> u32 { return params.first + tile * tile_size(); }
@@ -48,16 +48,16 @@ fn heads_begin(tile: u32) {
   let limit = begin + p * (tile_size() / PARTS);
   for (var step = 0u; step < params.search_steps; step++) {
     if (p <= PARTS) {
-      let from = 2u * p + (step & 1u);
-      let to = from ^ 1u;
-      let least = atomicLoad(&search_least[from]);
-      let most = atomicLoad(&search_most[from]);
-      atomicMax(&search_least[to], least);
-      atomicMin(&search_most[to], most);
+      let here = 2u * p + (step & 1u);
+      let next = here ^ 1u;
+      let least = atomicLoad(&search_least[here]);
+      let most = atomicLoad(&search_most[here]);
+      atomicMax(&search_least[next], least);
+      atomicMin(&search_most[next], most);
       if (least < most) {
         let s = probe(step, limit, least, most, local - p * LANES);
         if (s >= least && s < most) {
-          if (load_offsets(s + 1u) <= limit) { atomicMax(&search_least[to], s + 1u); } else { atomicMin(&search_most[to], s); }
+          if (load_offsets(s + 1u) <= limit) { atomicMax(&search_least[next], s + 1u); } else { atomicMin(&search_most[next], s); }
         }
       }
     }

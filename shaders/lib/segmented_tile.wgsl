@@ -10,8 +10,10 @@ var<private> tile_open: u32;
 
 const MORE_FOLLOWS: u32 = {{ constants.MORE_FOLLOWS }}u;
 fn more_follows() -> bool { return (params.flags & MORE_FOLLOWS) != 0u; }
-// A count from the GPU may be anything.
-fn item_count() -> u32 { return min(params.n, params.capacity); }
+//$ if not counted
+// The items of the window.
+fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }
+//$ endif
 fn tile_size() -> u32 { return WORKGROUP_SIZE * VECS * 4u; }
 // Tiles that have items; without any, tile 0 closes what is open.
 fn used_tiles() -> u32 { return max((item_count() + tile_size() - 1u) / tile_size(), 1u); }
