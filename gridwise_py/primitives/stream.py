@@ -1,0 +1,347 @@
+"""Streams: the common part of primitives that find marked items and write what these give, in order.
+
+An item is marked by a flag, by a predicate, or because it differs from the one before it. Ranks are prefix counts of the
+marks, found in a single pass with decoupled look-back (stream_lookback.wgsl), or in three dispatches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import wgpu
+
+from ..errors import ArgumentError, LimitError
+from ..planning.builder import PlanBuilder
+from ..planning.faults import HEALTHY, Faults
+from ..planning.kernel_constants import CONTROL_WORDS, HAS_CARRY, IS_LAST
+from ..planning.layout import Layout, Operand
+from ..planning.lookback_state import SPIN_LIMIT, reads_by_rmw
+from ..planning.plan import Fill, Plan, Work
+from ..planning.windows import Window, windows_of
+from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
+from ..tuning.options import StreamTuning
+from ..tuning.shapes import Shape, Shapes, look_back_tiles, shapes_for
+from ..types.capabilities import Capabilities, SubgroupMode
+from ..types.datatype import Datatype
+from ..types.options import integer
+from .base import Primitive
+
+__all__ = ["Field", "Mark", "StreamPrimitive", "StreamStrategy"]
+
+StreamStrategy = Literal["auto", "reduce_then_scan", "lookback"]
+_STRATEGIES = ("auto", "reduce_then_scan", "lookback")
+_COUNT_MOST = 1 << 32
+
+# Four items as they are loaded: the type, and each of the four.
+_QUADS: Mapping[int, tuple[str, tuple[str, ...]]] = {
+    1: ("u32", tuple(f"((%s >> {8 * k}u) & 0xffu)" for k in range(4))),
+    2: ("vec2<u32>", ("(%s.x & 0xffffu)", "(%s.x >> 16u)", "(%s.y & 0xffffu)", "(%s.y >> 16u)")),
+    4: ("vec4<u32>", ("%s.x", "%s.y", "%s.z", "%s.w")),
+    8: ("array<vec4<u32>, 2>", ("%s[0].xy", "%s[0].zw", "%s[1].xy", "%s[1].zw")),
+}
+
+
+def _quad(item_bytes: int) -> dict[str, Any]:
+    kind, picks = _QUADS[item_bytes]
+    return {"bytes": item_bytes, "quad": kind, "picks": picks, "item": "vec2<u32>" if item_bytes == 8 else "u32"}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What marks an item.
+
+    Attributes
+    ----------
+    argument : str
+        The input that is read for it.
+    datatype : Datatype
+        Of that input.
+    heads : bool
+        Whether it is that the item differs from the one before it; otherwise that it is not 0.
+    equal_nan : bool
+        For heads of floats: whether NaN equals NaN.
+    """
+
+    argument: str
+    datatype: Datatype
+    heads: bool = False
+    equal_nan: bool = True
+
+
+@dataclass(frozen=True)
+class Field:
+    """What is written for an item.
+
+    Attributes
+    ----------
+    outputs : tuple of str
+        An output for each kind of items: those with the first mark, those with the second one, those with none.
+    argument : str or None
+        The input whose item is copied; None for the position of the item.
+    datatype : Datatype
+        Of the outputs.
+    """
+
+    outputs: tuple[str, ...]
+    argument: str | None
+    datatype: Datatype
+
+
+class StreamPrimitive(Primitive):
+    """Base of primitives that write, in order, what marked items give.
+
+    A subclass sets `marks`, `fields` and, for runs, `run_outputs`.
+    """
+
+    _faults: ClassVar[Faults] = HEALTHY
+    #: Name in plans and labels.
+    _label: ClassVar[str]
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        *,
+        size: int | None = None,
+        strategy: StreamStrategy | None = None,
+        tuning: StreamTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, capabilities=capabilities)
+        if strategy is not None and strategy not in _STRATEGIES:
+            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
+        if self._faults.epoch_bits not in (None, 1):
+            raise ArgumentError(f"{self.name}: epoch_bits={self._faults.epoch_bits}, but its words always have 1")
+        self.strategy: StreamStrategy = "auto" if strategy is None else strategy
+        self.size: int | None = None if size is None else integer("size", size, 0)
+        self.tuning: StreamTuning = StreamTuning.of(tuning)
+        self.mode: SubgroupMode = self.capabilities.subgroup_mode(self.tuning.subgroups)
+        self._shapes: Shapes[Shape] = shapes_for("stream", self.capabilities, self.mode, self.tuning)
+
+    # ---- what a subclass says ----
+
+    marks: tuple[Mark, ...]
+    fields: tuple[Field, ...]
+    #: Outputs of runs that are wanted, among starts and lengths.
+    run_lengths: bool = False
+    #: Whether items without a mark are written, too.
+    splits: bool = False
+
+    # ---- planning ----
+
+    @cached_property
+    def _lookback(self) -> LookBackChoice:
+        """What is known about look-back on the device: tested at the first plan that depends on it."""
+        return look_back_choice(self.capabilities, self._device, "u32x2")
+
+    @property
+    def _words(self) -> int:
+        """Counters of a tile."""
+        return 2 if self.run_lengths else len(self.marks)
+
+    @property
+    def _inputs(self) -> tuple[str, ...]:
+        names = [*(mark.argument for mark in self.marks), *(f.argument for f in self.fields if f.argument is not None)]
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def _count(self) -> str:
+        """The output that holds the counts."""
+        return "counts" if self.splits else "count"
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: one dispatch, or three where look-back is not safe; more in windows."""
+        builder = PlanBuilder(self._label, layout, self.capabilities)
+        first = self.signature.inputs[0]
+        datatypes = {name: self.signature.datatype(name) for name in layout}
+        elements = {name: 1 if of is None else of.elements for name, of in datatypes.items()}
+        n = layout[first].length // elements[first]
+        if n >= _COUNT_MOST:
+            raise LimitError(
+                f"{self.name}: {n} items, but positions are of 32 bits; give parts of fewer than 2^32 items"
+            )
+        count = layout[self._count]
+        strategy = self._choose_strategy()
+        parameters: dict[str, Any] = {"strategy": strategy, "subgroups": str(self.mode)}
+        if n:
+            windows = self._windows(layout, elements, n)
+            parameters |= self._plan_lookback(builder, layout, windows, n)
+        else:
+            builder.step(Fill(count.buffer, count.first_byte, count.length * count.item_bytes))
+        read = sum(layout[name].length * layout[name].item_bytes for name in self._inputs)
+        written = sum(layout[name].length * layout[name].item_bytes for name in self.signature.outputs)
+        return builder.build(Work(n, read, written), parameters)
+
+    def _choose_strategy(self) -> str:
+        if self.strategy != "auto":
+            return self.strategy
+        return "lookback" if self._lookback.safe else "reduce_then_scan"
+
+    def _windows(self, layout: Layout, elements: Mapping[str, int], n: int) -> list[Window]:
+        shape = self._shapes.at(n)
+        return windows_of(layout, self._inputs, self.capabilities, shape.tile_items)
+
+    def _room(self, layout: Layout) -> int:
+        """Return the items for which all outputs have room."""
+        rooms = [layout[name].length // field.datatype.elements for field in self.fields for name in field.outputs]
+        return min(rooms)
+
+    def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window], n: int) -> dict[str, Any]:
+        shape = self._shapes.at(n)
+        tiles = [-(-window.length // shape.tile_items) for window in windows]
+        tickets = self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
+        look = look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
+        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
+        carried = len(windows) > 1
+        carry_words = self._words + (max(1, self.marks[0].datatype.itemsize_bytes // 4) if self.marks[0].heads else 0)
+        carries = builder.scratch("carries", carry_words * (len(windows) + 1))
+        for window, count in zip(windows, tiles, strict=True):
+            states = f"states_{window.index}" if carried else "states"
+            builder.scratch(states, CONTROL_WORDS + self._words * count)
+            carry = replace(carries, offset=carry_words * window.index, length=2 * carry_words).by_words()
+            for each in (shape, *(() if carried else self._shapes.others(n))):
+                self._add(
+                    builder, window.label(self._label), "stream_lookback.wgsl", each, layout, window, n,
+                    params={"tiles": count}, workgroups=count,
+                    constants={"SPIN_LIMIT": spin_limit, "EPOCH_BITS": 1, "STALL_EVERY": self._faults.stall_every},
+                    atomics={"states": (states, "array<atomic<u32>>")},
+                    carries=carry if carried else None,
+                    sibling=each != shape, blocks=False, look=look, tickets=tickets, control="states",
+                    read_by_rmw=reads_by_rmw(self.capabilities),
+                )  # fmt: skip
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": self._shapes.source,
+            "tiles": sum(tiles),
+            "windows": len(windows),
+            "tickets": tickets,
+            "look_back_window": look * self.mode.size,
+            "stage": self._stage(),
+        }
+
+    def _add(
+        self,
+        builder: PlanBuilder,
+        label: str,
+        shader: str,
+        shape: Shape,
+        layout: Layout,
+        window: Window,
+        n: int,
+        *,
+        params: Mapping[str, int],
+        workgroups: int,
+        constants: Mapping[str, int],
+        carries: Operand | None,
+        atomics: Mapping[str, tuple[str, str]] | None = None,
+        sibling: bool = False,
+        **context: Any,
+    ) -> None:
+        outputs = {name: layout[name] for name in self.signature.outputs}
+        flags = (HAS_CARRY if window.index else 0) | (IS_LAST if window.index == window.count - 1 else 0)
+        writes = outputs | ({} if carries is None else {"carries": carries})
+        builder.kernel(
+            label,
+            shader,
+            reads=dict(window.operands),
+            writes=writes,
+            params={
+                "n": n, "first": window.first, "capacity": window.length, "room": self._room(layout), "flags": flags,
+                **params,
+            },
+            workgroups=workgroups,
+            constants={"WORKGROUP_SIZE": shape.workgroup_size, **constants},
+            context={**self._text(shape), "carried": carries is not None, **context},
+            atomics=atomics,
+            features=("subgroup",) if self.mode.kind == "native" else (),
+            sibling=sibling,
+            units={
+                **{name: 4 * operand.item_bytes for name, operand in window.operands.items()},
+                **{name: operand.item_bytes for name, operand in writes.items()},
+            },
+        )  # fmt: skip
+
+    # ---- the text ----
+
+    def _stage(self) -> int:
+        """Return the items that are staged at once; 0 for none."""
+        if self.run_lengths:  # lengths need neighbouring heads
+            return self.tuning.stage or _STAGE_ITEMS
+        return _STAGE_ITEMS if self.tuning.stage is None else self.tuning.stage
+
+    def _is_held(self, field: Field) -> bool:
+        """Whether items stay in registers from the load of the tile on; otherwise they are read when they are written."""
+        return field.argument is not None and field.datatype.elements == 1 and self.tuning.items != "late"
+
+    def _text(self, shape: Shape) -> dict[str, Any]:
+        """Return the template values."""
+        words, runs = self._words, self.run_lengths
+        held = {
+            f.argument: _quad(f.datatype.itemsize_bytes) | {"name": f.argument} for f in self.fields if self._is_held(f)
+        }
+        marks = [
+            {
+                "name": mark.argument,
+                "kind": "heads" if mark.heads else "flags",
+                "of": mark.datatype.dtype.kind,
+                "equal_nan": mark.equal_nan,
+                "held": mark.argument in held,
+                **_quad(mark.datatype.itemsize_bytes),
+            }
+            for mark in self.marks
+        ]
+        fields = [
+            {
+                "name": field.argument or "position",
+                "outputs": field.outputs,
+                "source": "held" if self._is_held(field) else "index" if field.argument is None else "late",
+                "elements": field.datatype.elements,
+                **_quad(field.datatype.element_bytes),
+            }
+            for field in self.fields
+        ]
+        late = [field for field in fields if field["source"] != "held"]
+        passes = [{"name": "positions", "held": False, "words": 1}] if late or runs else []
+        passes += [
+            {
+                "name": field["name"], "held": True, "field": field, "words": max(1, field["bytes"] // 4),
+                "picks": field["picks"],
+            }
+            for field in fields
+            if field["source"] == "held"
+        ]  # fmt: skip
+        stage, stage_words = self._stage(), max(each["words"] for each in passes)
+        kind = {
+            "suffix": "", "type": "u32", "combine": "add", "identity": "0u", "subgroup_reduce": "subgroupAdd",
+            "subgroup_exclusive_scan": "subgroupExclusiveAdd",
+        }  # fmt: skip
+        pair = {"suffix": "_acc", "type": "Acc", "combine": "combine", "identity": "identity()"}
+        pair |= {"subgroup_reduce": None, "subgroup_exclusive_scan": None}
+        quads = {m["name"]: m for m in marks if m["kind"] == "heads"} | {name: one for name, one in held.items()}
+        return {
+            "words": words,
+            "runs": runs,
+            "heads": self.marks[0].heads,
+            "splits": self.splits,
+            "marks": marks,
+            "held": list(held.values()),
+            "quads": list(quads.values()),
+            "fields": fields,
+            "late": late,
+            "passes": passes,
+            "staged": stage > 0,
+            "part_items": stage // stage_words,
+            "stage_words": stage_words,
+            "vecs": shape.vecs,
+            "pack": 4 if self.mode.size <= 32 else 2,
+            "kinds": [kind] if words == 1 else [kind, pair],
+            "subgroups": self.mode.kind,
+            "emulated_size": self.mode.size,
+        }
+
+
+# 8 KiB of workgroup memory: as many workgroups fit on a multiprocessor as registers allow.
+_STAGE_ITEMS = 2048

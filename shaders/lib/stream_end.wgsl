@@ -1,0 +1,78 @@
+// The end of a window: the counts, the run that is open, and what the next window has to know.
+//$ if staged and not splits
+var<workgroup> staged_items: u32;
+//$ endif
+const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
+const IS_LAST: u32 = {{ constants.IS_LAST }}u;
+fn has_carry() -> bool { return (params.flags & HAS_CARRY) != 0u; }
+
+// The counts of all tiles before one, from those in its window.
+//$ if carried
+fn carried_before(before: Acc) -> Acc {
+//$ if runs
+  let here = Acc(before.x, select(0u, params.first + before.y, before.y > 0u));
+//$ else
+  let here = before;
+//$ endif
+  if (!has_carry()) { return here; }
+//$ if words == 1
+  return combine(load_carries(0u), here);
+//$ else
+  return combine(Acc(load_carries(0u), load_carries(1u)), here);
+//$ endif
+}
+//$ set carry_words = words + (marks[0].bytes // 8 + 1 if heads else 0)
+//$ if heads
+// The last item of the window before.
+fn carried_item() -> {{ marks[0].item }} {
+//$ if marks[0].bytes == 8
+  return vec2<u32>(load_carries({{ words }}u), load_carries({{ words + 1 }}u));
+//$ else
+  return load_carries({{ words }}u);
+//$ endif
+}
+//$ endif
+//$ else
+fn carried_before(before: Acc) -> Acc { return before; }
+//$ endif
+
+// One invocation of the last tile calls it, with the counts of the window.
+fn emit_end(here: Acc) {
+  let total = carried_before(here);
+  let n = min(params.n, params.first + params.capacity);
+//$ if words == 1
+  store_count(0u, total);
+//$ if splits
+  store_count(1u, n - total);
+//$ endif
+//$ elif splits
+  store_count(0u, total.x);
+  store_count(1u, total.y);
+  store_count(2u, n - total.x - total.y);
+//$ else
+  store_count(0u, total.x);
+//$ endif
+//$ if runs
+  // The last run ends with the items.
+  if ((params.flags & IS_LAST) != 0u && total.x > 0u && total.x <= params.room) { store_lengths(total.x - 1u, n + 1u - total.y); }
+//$ endif
+//$ if carried
+//$ if words == 1
+  store_carries({{ carry_words }}u, total);
+//$ else
+  store_carries({{ carry_words }}u, total.x);
+  store_carries({{ carry_words + 1 }}u, total.y);
+//$ endif
+//$ if heads
+  if (item_count() > 0u) {
+    let last = load_{{ marks[0].name }}(item_count() - 1u);
+//$ if marks[0].bytes == 8
+    store_carries({{ carry_words + words }}u, last.x);
+    store_carries({{ carry_words + words + 1 }}u, last.y);
+//$ else
+    store_carries({{ carry_words + words }}u, last);
+//$ endif
+  }
+//$ endif
+//$ endif
+}
