@@ -68,7 +68,7 @@ class Elementwise(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype, self.datatypes)
+        self.datatype: Datatype = as_datatype(self._take(datatype), self.datatypes)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
 
@@ -94,8 +94,9 @@ class Elementwise(Primitive):
         """Return the plan: one dispatch."""
         n = layout["output"].length
         shape = self._shapes.at(n)
-        inputs = self.signature.inputs
         builder = PlanBuilder(self.shader, layout, self.capabilities)
+        layout = self._reads(layout)
+        inputs = [name for name in layout if name != "output"]
         regions = self._regions(layout)
         windows = windows_of(layout, [*inputs, "output"], self.capabilities, shape.tile_items)
         for window in windows:
@@ -117,7 +118,7 @@ class Elementwise(Primitive):
                 )
         item_bytes = self.datatype.itemsize_bytes
         return builder.build(
-            Work(n, len(inputs) * n * item_bytes, n * item_bytes, self.flops_per_item * n),
+            Work(n, sum(layout[name].nbytes for name in inputs), n * item_bytes, self.flops_per_item * n),
             {
                 "workgroup_size": shape.workgroup_size,
                 "vecs": shape.vecs,

@@ -89,7 +89,7 @@ class OperatorPrimitive(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype, ITEM_DATATYPES)
+        self.datatype: Datatype = as_datatype(self._take(datatype), ITEM_DATATYPES)
         self.op: BinOp = as_binop(op)
         asked = self.datatype if result_dtype is None else result_dtype
         #: The datatype of the results, in which items are combined.

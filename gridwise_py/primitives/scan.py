@@ -25,6 +25,7 @@ from ..tuning.options import ScanTuning
 from ..tuning.shapes import Shape, look_back_tiles
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
+from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
 from .operator import BlockWindow, OperatorPrimitive, blocks_of
 from .reduce import wider
@@ -127,7 +128,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike = "u32",
+        datatype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
@@ -211,10 +212,10 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back); more in windows."""
-        operand = layout["input"]
-        n, item_bytes = self._items_in(operand), self.datatype.itemsize_bytes
-        result_bytes = self.result_datatype.itemsize_bytes
         builder = PlanBuilder("scan", layout, self.capabilities)
+        layout = self._reads(layout)
+        operand = layout["input"]
+        n, result_bytes = self._items_in(operand), self.result_datatype.itemsize_bytes
         strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
         parameters: dict[str, Any] = {
             "strategy": strategy,
@@ -227,7 +228,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             parameters |= self._plan_lookback(builder, layout)
         elif n:
             parameters |= (self._plan_compensated if self.compensated else self._plan_blocks)(builder, layout)
-        return builder.build(Work(n, n * item_bytes, n * result_bytes, max(0, n - 1)), parameters)
+        return builder.build(Work(n, operand.nbytes, n * result_bytes, max(0, n - 1)), parameters)
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         n = self._items_in(layout["input"])

@@ -35,6 +35,7 @@ from ..types.datatype import (
     as_datatype,
     numpy_text,
 )
+from ..types.expression import Expression, Operators, stored
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -269,7 +270,7 @@ def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str
         raise ArgumentError(f"{call}out is read-only; {make}, or set out.flags.writeable")
 
 
-class Array(OnGpu):
+class Array(Operators, OnGpu):
     """A typed view of a GPU buffer, of any number of dimensions.
 
     Create one with `asarray`, `empty` or `empty_like`, or from your own buffer. The items lie in C order, without
@@ -479,6 +480,11 @@ class Array(OnGpu):
                 f"{self.shape}; give lengths whose product is {self._length}, or slice it first"
             )
         return self.viewed_as(tuple(lengths))
+
+    def as_expression(self) -> Expression:
+        """Return the expression that is this Array."""
+        self._check_uncounted()
+        return stored(self)
 
     def ravel(self) -> Array:
         """Return a view of all items, in C order, in one dimension; itself if it has one."""
@@ -1017,11 +1023,12 @@ def asarray(
 
     Parameters
     ----------
-    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, number or sequence
+    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, Expression, number or sequence
         A numpy array, or anything with ``__array__`` or DLPack on the CPU (a tensor, a pandas Series), is uploaded,
         whatever its strides and byte order. So are Python numbers and sequences of them, in the dtype that numpy gives
         them; their floats are float32 on a device that does not compute with float64. An Array is returned unchanged,
-        or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view.
+        or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view. The items of
+        an expression of Arrays are computed by one kernel.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional
@@ -1035,6 +1042,8 @@ def asarray(
     ArgumentError
         If `data` is memory of another device.
     """
+    if isinstance(data, Expression):
+        return OPERATIONS["evaluate"](data, device, dtype)
     wanted = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
         if wanted is None:
