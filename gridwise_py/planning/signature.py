@@ -58,11 +58,17 @@ class UpTo:
     argument : str
         Its length is the capacity of the output.
     count : str
-        The name of the output, of one u32, that holds the count.
+        The name of the output, of u32, that holds the count.
+    item : int
+        Which item of that output it is.
+    most : int, optional
+        A smaller capacity, which the caller asked for. The count may be larger: what did not fit is counted, too.
     """
 
     argument: str
     count: str
+    item: int = 0
+    most: int | None = None
 
 
 Length: TypeAlias = int | SameAs | Product | UpTo | Callable[[Mapping[str, int]], int] | None
@@ -250,7 +256,9 @@ class Signature:
         """Return the capacity that an output needs, given the lengths of the inputs; None if the rule has none."""
         rule = self.arguments[name].length
         if isinstance(rule, (SameAs, UpTo)):
-            return lengths[rule.argument] if rule.argument in lengths else self.output_length(rule.argument, lengths)
+            length = lengths[rule.argument] if rule.argument in lengths else self.output_length(rule.argument, lengths)
+            most = rule.most if isinstance(rule, UpTo) else None
+            return length if most is None or length is None else min(length, most)
         if callable(rule):
             return rule(lengths)
         return rule.items if isinstance(rule, Product) else rule

@@ -6,11 +6,13 @@ marks, found in a single pass with decoupled look-back (stream_lookback.wgsl), o
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, ClassVar, Literal
+from functools import cache, cached_property
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
+import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, LimitError
@@ -20,20 +22,33 @@ from ..planning.kernel_constants import CONTROL_WORDS, HAS_CARRY, IS_LAST
 from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import SPIN_LIMIT, reads_by_rmw
 from ..planning.plan import Fill, Plan, Work
-from ..planning.windows import Window, windows_of
+from ..planning.signature import Argument, SameAs, UpTo
+from ..planning.source import Source
+from ..planning.windows import Window, binding_limit, windows_of
+from ..runtime.bound_call import BoundCall
 from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
 from ..tuning.options import StreamTuning
 from ..tuning.shapes import Shape, Shapes, look_back_tiles, shapes_for
 from ..types.capabilities import Capabilities, SubgroupMode
-from ..types.datatype import Datatype
+from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.expression import Operators
 from ..types.options import integer
+from ..types.program import Flat, flatten
 from .base import Primitive
 
-__all__ = ["Field", "Mark", "StreamPrimitive", "StreamStrategy"]
+__all__ = ["FLAGS", "Field", "Mark", "StreamPrimitive", "StreamStrategy", "count_argument"]
 
-StreamStrategy = Literal["auto", "reduce_then_scan", "lookback"]
+StreamStrategy: TypeAlias = Literal["auto", "reduce_then_scan", "lookback"]
 _STRATEGIES = ("auto", "reduce_then_scan", "lookback")
 _COUNT_MOST = 1 << 32
+#: What flags may be.
+FLAGS = STORAGE_DATATYPES
+
+
+def count_argument(name: str = "count", items: int = 1) -> Argument:
+    """Return the output that holds the counts."""
+    return Argument(name, is_output=True, datatype=DATATYPES["u32"], length=items)
+
 
 # Four items as they are loaded: the type, and each of the four.
 _QUADS: Mapping[int, tuple[str, tuple[str, ...]]] = {
@@ -83,31 +98,56 @@ class Field:
         The input whose item is copied; None for the position of the item.
     datatype : Datatype
         Of the outputs.
+    sparse : bool
+        Whether items are read only where they are written, not with the tile.
     """
 
     outputs: tuple[str, ...]
     argument: str | None
     datatype: Datatype
+    sparse: bool = False
 
 
 class StreamPrimitive(Primitive):
     """Base of primitives that write, in order, what marked items give.
 
-    A subclass sets `marks`, `fields` and, for runs, `run_outputs`.
+    A subclass declares its inputs with `_input`, sets `marks` and `fields`, and calls `_finish`.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice or None
+    size : int, optional
+        Room of the outputs.
+    strategy : {None, "auto", "reduce_then_scan", "lookback"}
+    tuning : StreamTuning, optional
+    capabilities : Capabilities, optional
     """
 
     _faults: ClassVar[Faults] = HEALTHY
     #: Name in plans and labels.
     _label: ClassVar[str]
+    #: What marks items: one of the inputs, or two of them, of which the first wins.
+    marks: tuple[Mark, ...]
+    #: What is written.
+    fields: tuple[Field, ...]
+    #: Whether the lengths of runs are written.
+    run_lengths: bool = False
+    #: Whether items without a mark are written, too.
+    splits: bool = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Return an instance; the methods of one that reads expressions take their leaves by name."""
+        fused = any(isinstance(value, (Operators, Flat)) for value in (*args, *kwargs.values()))
+        return object.__new__(_taking_leaves(cls) if fused else cls)
 
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
         *,
-        size: int | None = None,
-        strategy: StreamStrategy | None = None,
-        tuning: StreamTuning | None = None,
-        capabilities: Capabilities | None = None,
+        size: int | None,
+        strategy: StreamStrategy | None,
+        tuning: StreamTuning | None,
+        capabilities: Capabilities | None,
     ):
         super().__init__(device, capabilities=capabilities)
         if strategy is not None and strategy not in _STRATEGIES:
@@ -119,15 +159,68 @@ class StreamPrimitive(Primitive):
         self.tuning: StreamTuning = StreamTuning.of(tuning)
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(self.tuning.subgroups)
         self._shapes: Shapes[Shape] = shapes_for("stream", self.capabilities, self.mode, self.tuning)
+        self._flats: dict[str, Flat] = {}
 
-    # ---- what a subclass says ----
+    def _input(self, name: str, items: Any, known: Mapping[str, Datatype]) -> Datatype:
+        """Return the datatype of an input; of an expression that takes its place, what its items are read as."""
+        if not isinstance(items, (Operators, Flat)):
+            return as_datatype(items, known)
+        flat = self._flats[name] = items if isinstance(items, Flat) else flatten(items.as_expression())
+        return DATATYPES["u32" if flat.type == "bool" else flat.type]
 
-    marks: tuple[Mark, ...]
-    fields: tuple[Field, ...]
-    #: Outputs of runs that are wanted, among starts and lengths.
-    run_lengths: bool = False
-    #: Whether items without a mark are written, too.
-    splits: bool = False
+    def _finish(self, arguments: Sequence[Argument]) -> None:
+        """Set the arguments: leaves in place of the inputs that are expressions, and the room that was asked for."""
+        inputs = [each for each in arguments if not each.is_output]
+        primary = inputs[0].name
+        leaves: dict[str, Argument] = {}
+        for each in inputs:
+            flat = self._flats.get(each.name)
+            if flat is None:
+                leaves.setdefault(each.name, each.resolved(self))
+                continue
+            streamed = {flat.names[k] for k in flat.program.streamed}
+            for name, datatype in zip(flat.names, flat.datatypes, strict=True):
+                length = SameAs(primary) if name in streamed else None
+                found = leaves.setdefault(name, replace(each, name=name, datatype=datatype, length=length))
+                if found.datatype != datatype:
+                    raise ArgumentError(
+                        f"{self.name}: {name!r} is of {found.datatype} in one place and of {datatype} in another; cast "
+                        f"one of them, for example gw.{datatype}(gw.{found.datatype}({name!r}))"
+                    )
+        first = next((name for name, leaf in leaves.items() if name == primary or leaf.length == SameAs(primary)), None)
+        if first is None:
+            raise ArgumentError(
+                f"{self.name}: the expression has no leaf that says how many items there are; add one, such as "
+                f"gw.u32('x')"
+            )
+        found: list[Argument] = []
+        for each in (*leaves.values(), *(each for each in arguments if each.is_output)):
+            length = each.length
+            if each.is_output and each.name in leaves:
+                raise ArgumentError(f"{self.name}: a leaf cannot be called {each.name!r}, as an output; rename it")
+            if each.name == first:
+                length = None
+            elif isinstance(length, (SameAs, UpTo)) and length.argument == primary:
+                length = replace(length, argument=first)
+            if isinstance(length, UpTo):
+                length = replace(length, most=self.size)
+            found.append(replace(each, length=length))
+        self.arguments = tuple(found)
+
+    def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> BoundCall[Any]:
+        bound = {name: array for flat in self._flats.values() for name, array in flat.arrays}
+        return super()._bind({**bound, **arrays} if bound else arrays, trials)
+
+    def reference(self, **arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return numpy's outputs for the same inputs, or for the same leaves of expressions."""
+        given = {
+            name: self._flats[name].value(arrays) if name in self._flats else arrays[name] for name in self._operands
+        }
+        return self._twin(**given)
+
+    @abstractmethod
+    def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return numpy's outputs for the same inputs."""
 
     # ---- planning ----
 
@@ -142,36 +235,42 @@ class StreamPrimitive(Primitive):
         return 2 if self.run_lengths else len(self.marks)
 
     @property
-    def _inputs(self) -> tuple[str, ...]:
+    def _operands(self) -> tuple[str, ...]:
+        """What kernels read: arrays and expressions."""
         names = [*(mark.argument for mark in self.marks), *(f.argument for f in self.fields if f.argument is not None)]
         return tuple(dict.fromkeys(names))
 
-    @property
-    def _count(self) -> str:
-        """The output that holds the counts."""
-        return "counts" if self.splits else "count"
+    def _read(self, layout: Layout) -> Layout:
+        """Return what kernels read."""
+        first = layout[self.signature.inputs[0]]
+        operands: dict[str, Operand] = {}
+        for name in self._operands:
+            flat = self._flats.get(name)
+            operands[name] = layout[name] if flat is None else Source(
+                first.length, "", program=flat.program, leaves=tuple(layout[leaf] for leaf in flat.names),
+                numbers=flat.numbers,
+            )  # fmt: skip
+        return Layout(operands)
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch, or three where look-back is not safe; more in windows."""
         builder = PlanBuilder(self._label, layout, self.capabilities)
-        first = self.signature.inputs[0]
-        datatypes = {name: self.signature.datatype(name) for name in layout}
-        elements = {name: 1 if of is None else of.elements for name, of in datatypes.items()}
-        n = layout[first].length // elements[first]
+        reads = self._read(layout)
+        n = layout[self.signature.inputs[0]].length // self._elements
         if n >= _COUNT_MOST:
             raise LimitError(
                 f"{self.name}: {n} items, but positions are of 32 bits; give parts of fewer than 2^32 items"
             )
-        count = layout[self._count]
         strategy = self._choose_strategy()
-        parameters: dict[str, Any] = {"strategy": strategy, "subgroups": str(self.mode)}
+        parameters: dict[str, Any] = {"strategy": strategy, "subgroups": str(self.mode), "stage": self._stage()}
         if n:
-            windows = self._windows(layout, elements, n)
-            parameters |= self._plan_lookback(builder, layout, windows, n)
+            plan = self._plan_lookback if strategy == "lookback" else self._plan_blocks
+            parameters |= plan(builder, layout, self._windows(reads, n), n)
         else:
-            builder.step(Fill(count.buffer, count.first_byte, count.length * count.item_bytes))
-        read = sum(layout[name].length * layout[name].item_bytes for name in self._inputs)
-        written = sum(layout[name].length * layout[name].item_bytes for name in self.signature.outputs)
+            count = layout["counts" if self.splits else "count"]
+            builder.step(Fill(count.buffer, count.first_byte, count.nbytes))
+        read = sum(layout[name].nbytes for name in self.signature.inputs)
+        written = sum(layout[name].nbytes for name in self.signature.outputs)
         return builder.build(Work(n, read, written), parameters)
 
     def _choose_strategy(self) -> str:
@@ -179,14 +278,29 @@ class StreamPrimitive(Primitive):
             return self.strategy
         return "lookback" if self._lookback.safe else "reduce_then_scan"
 
-    def _windows(self, layout: Layout, elements: Mapping[str, int], n: int) -> list[Window]:
-        shape = self._shapes.at(n)
-        return windows_of(layout, self._inputs, self.capabilities, shape.tile_items)
+    @property
+    def _elements(self) -> int:
+        """Of the first input, how many numbers an item is, which layouts count."""
+        datatype = self.signature.datatype(self.signature.inputs[0])
+        return 1 if datatype is None else datatype.elements
+
+    def _windows(self, reads: Layout, n: int) -> list[Window]:
+        """Split the inputs into windows; those of items that are several numbers must fit one binding."""
+        if all(field.datatype.elements == 1 for field in self.fields):
+            return windows_of(reads, list(reads), self.capabilities, self._shapes.at(n).tile_items)
+        limit = binding_limit(self.capabilities)
+        for name, operand in reads.items():
+            if operand.chunks or operand.nbytes > limit:
+                raise LimitError(
+                    f"{self.name}: {name} has {operand.nbytes} bytes, but items of several numbers must fit one binding "
+                    f"(max-storage-buffer-binding-size {limit} bytes); give their fields as arrays, or smaller parts"
+                )
+        return [Window(0, 1, 0, n, n, dict(reads))]
 
     def _room(self, layout: Layout) -> int:
         """Return the items for which all outputs have room."""
         rooms = [layout[name].length // field.datatype.elements for field in self.fields for name in field.outputs]
-        return min(rooms)
+        return min([*rooms, *([layout["lengths"].length] if self.run_lengths else [])])
 
     def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window], n: int) -> dict[str, Any]:
         shape = self._shapes.at(n)
@@ -219,7 +333,7 @@ class StreamPrimitive(Primitive):
             "windows": len(windows),
             "tickets": tickets,
             "look_back_window": look * self.mode.size,
-            "stage": self._stage(),
+            "spin_limit": spin_limit,
         }
 
     def _add(
@@ -274,7 +388,8 @@ class StreamPrimitive(Primitive):
 
     def _is_held(self, field: Field) -> bool:
         """Whether items stay in registers from the load of the tile on; otherwise they are read when they are written."""
-        return field.argument is not None and field.datatype.elements == 1 and self.tuning.items != "late"
+        is_read = field.argument is not None and not field.sparse
+        return is_read and field.datatype.elements == 1 and self.tuning.items != "late"
 
     def _text(self, shape: Shape) -> dict[str, Any]:
         """Return the template values."""
@@ -325,11 +440,12 @@ class StreamPrimitive(Primitive):
             "words": words,
             "runs": runs,
             "heads": self.marks[0].heads,
+            "count": "counts" if self.splits else "count",
             "splits": self.splits,
             "marks": marks,
             "held": list(held.values()),
             "quads": list(quads.values()),
-            "fields": fields,
+            "moved": fields,
             "late": late,
             "passes": passes,
             "staged": stage > 0,
@@ -341,6 +457,13 @@ class StreamPrimitive(Primitive):
             "subgroups": self.mode.kind,
             "emulated_size": self.mode.size,
         }
+
+
+@cache
+def _taking_leaves(cls: type[Any]) -> type[Any]:
+    """Return the subclass of a class whose methods take any names, in place of those of `typed`."""
+    methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
+    return type(cls.__name__, (cls,), {**methods, "__module__": cls.__module__})
 
 
 # 8 KiB of workgroup memory: as many workgroups fit on a multiprocessor as registers allow.

@@ -4,7 +4,7 @@
 //$ set mask = "0xffu" if pack == 4 else "0xffffu"
 //$ set two = marks | length > 1
 
-//$ for f in fields
+//$ for f in moved
 //$ for output in f.outputs
 // `at` is the place in the output{{ ", `i` the item" if f.source != "held" }}; what does not fit is only counted.
 //$ if f.source == "held"
@@ -49,7 +49,7 @@ fn place_in_output(place: u32, tile: u32, before: Acc, total: Acc) -> Place {
   return Place(1u, params.first + tile * tile_size() - before + place - total);
 //$ endif
 }
-//$ for f in fields
+//$ for f in moved
 fn write_{{ f.name }}(to: Place, {{ "item: " ~ f.item if f.source == "held" else "i: u32" }}) {
 //$ for output in f.outputs
   {{ "else " if not loop.first }}{{ "if (to.output == %du) " % loop.index0 if not loop.last }}{ write_{{ output }}(to.at, {{ "item" if f.source == "held" else "i" }}); }
@@ -204,7 +204,7 @@ fn emit_tile(tile: u32, before: Acc, count: TileCount) {
   if ((bits_0_{{ r }} & {{ 2 ** j }}u) != 0u) {
     let to_{{ j }} = before + rank_0_{{ r }}{{ " + countOneBits(bits_0_%d & %du)" % (r, low) if j }};
 //$ endif
-//$ for f in fields
+//$ for f in moved
     write_{{ f.name if splits else f.outputs[0] }}(to_{{ j }}, {{ f.picks[j] % ("held_%s[%d]" % (f.name, r)) if f.source == "held" else "i + %du" % j }});
 //$ endfor
   }

@@ -41,16 +41,16 @@ fn emit_end(here: Acc) {
   let total = carried_before(here);
   let n = min(params.n, params.first + params.capacity);
 //$ if words == 1
-  store_count(0u, total);
+  store_{{ count }}(0u, total);
 //$ if splits
-  store_count(1u, n - total);
+  store_{{ count }}(1u, n - total);
 //$ endif
 //$ elif splits
-  store_count(0u, total.x);
-  store_count(1u, total.y);
-  store_count(2u, n - total.x - total.y);
+  store_{{ count }}(0u, total.x);
+  store_{{ count }}(1u, total.y);
+  store_{{ count }}(2u, n - total.x - total.y);
 //$ else
-  store_count(0u, total.x);
+  store_{{ count }}(0u, total.x);
 //$ endif
 //$ if runs
   // The last run ends with the items.

@@ -9,7 +9,7 @@ struct Params {
   blocks: u32,    // workgroups that have work
 //$ endif
   flags: u32,     // sum of some of HAS_CARRY and IS_LAST
-//$ for name in operand_names
-  {{ name }}_offset: u32,
+//$ for operand in fields.values()
+  {{ operand }}
 //$ endfor
 }
