@@ -86,8 +86,8 @@ class Partition(StreamPrimitive):
         self.parts: int = (len(predicates) + 1 if predicates else 2) if parts is None else parts
         if self.parts not in (2, 3) or (predicates and len(predicates) != self.parts - 1):
             raise ArgumentError(
-                f"Partition: {self.parts} parts with {len(predicates)} predicates; give one predicate for two parts, or "
-                f"two for three"
+                f"Partition: {self.parts} parts with {len(predicates)} predicates; give one predicate for two parts, "
+                f"or two for three"
             )
         self.datatype: Datatype = self._input("input", datatype, self.datatypes)
         names = ("flags", "second_flags")[: self.parts - 1]

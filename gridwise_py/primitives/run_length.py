@@ -46,8 +46,8 @@ class RunLength(StreamPrimitive):
 
     Notes
     -----
-    One pass: the head of a run writes the length of the run before it, and the last tile closes the last run. The starts
-    of runs of sorted rows are the row pointer of a sparse matrix without empty rows.
+    One pass: the head of a run writes the length of the run before it, and the last tile closes the last run. The
+    starts of runs of sorted rows are the row pointer of a sparse matrix without empty rows.
 
     Examples
     --------

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError
 from ..planning.signature import Argument, SameAs, UpTo
 from ..tuning.options import StreamTuning
 from ..types.capabilities import Capabilities

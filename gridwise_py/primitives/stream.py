@@ -1,7 +1,7 @@
 """Streams: the common part of primitives that find marked items and write what these give, in order.
 
-An item is marked by a flag, by a predicate, or because it differs from the one before it. Ranks are prefix counts of the
-marks, found in a single pass with decoupled look-back (stream_lookback.wgsl), or in three dispatches.
+An item is marked by a flag, by a predicate, or because it differs from the one before it. Ranks are prefix counts of
+the marks, found in a single pass with decoupled look-back (stream_lookback.wgsl), or in three dispatches.
 """
 
 from __future__ import annotations
@@ -292,8 +292,9 @@ class StreamPrimitive(Primitive):
         for name, operand in reads.items():
             if operand.chunks or operand.nbytes > limit:
                 raise LimitError(
-                    f"{self.name}: {name} has {operand.nbytes} bytes, but items of several numbers must fit one binding "
-                    f"(max-storage-buffer-binding-size {limit} bytes); give their fields as arrays, or smaller parts"
+                    f"{self.name}: {name} has {operand.nbytes} bytes, but items of several numbers must fit one "
+                    f"binding (max-storage-buffer-binding-size {limit} bytes); give their fields as arrays, or smaller "
+                    f"parts"
                 )
         return [Window(0, 1, 0, n, n, dict(reads))]
 
@@ -381,13 +382,15 @@ class StreamPrimitive(Primitive):
     # ---- the text ----
 
     def _stage(self) -> int:
-        """Return the items that are staged at once; 0 for none."""
-        if self.run_lengths:  # lengths need neighbouring heads
-            return self.tuning.stage or _STAGE_ITEMS
-        return _STAGE_ITEMS if self.tuning.stage is None else self.tuning.stage
+        """Return the words of workgroup memory that items go through; 0 for none."""
+        # A CPU adapter writes one item after the other in any case.
+        default = 0 if self.capabilities.is_cpu else _STAGE_WORDS
+        stage = default if self.tuning.stage is None else self.tuning.stage
+        # Lengths are differences of neighbouring heads.
+        return stage or (_STAGE_WORDS if self.run_lengths else 0)
 
     def _is_held(self, field: Field) -> bool:
-        """Whether items stay in registers from the load of the tile on; otherwise they are read when they are written."""
+        """Whether items stay in registers from the load of the tile on; else they are read when they are written."""
         is_read = field.argument is not None and not field.sparse
         return is_read and field.datatype.elements == 1 and self.tuning.items != "late"
 
@@ -467,4 +470,4 @@ def _taking_leaves(cls: type[Any]) -> type[Any]:
 
 
 # 8 KiB of workgroup memory: as many workgroups fit on a multiprocessor as registers allow.
-_STAGE_ITEMS = 2048
+_STAGE_WORDS = 2048
