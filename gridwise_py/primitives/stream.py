@@ -267,7 +267,7 @@ class StreamPrimitive(Primitive):
             plan = self._plan_lookback if strategy == "lookback" else self._plan_blocks
             parameters |= plan(builder, layout, self._windows(reads, n), n)
         else:
-            count = layout["counts" if self.splits else "count"]
+            count = layout[self._count_name]
             builder.step(Fill(count.buffer, count.first_byte, count.nbytes))
         read = sum(layout[name].nbytes for name in self.signature.inputs)
         written = sum(layout[name].nbytes for name in self.signature.outputs)
@@ -309,33 +309,87 @@ class StreamPrimitive(Primitive):
         tickets = self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
         look = look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
         spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
-        carried = len(windows) > 1
-        carry_words = self._words + (max(1, self.marks[0].datatype.itemsize_bytes // 4) if self.marks[0].heads else 0)
-        carries = builder.scratch("carries", carry_words * (len(windows) + 1))
-        for window, count in zip(windows, tiles, strict=True):
-            states = f"states_{window.index}" if carried else "states"
+        carries = self._carries(builder, windows)
+        outputs = {name: layout[name] for name in self.signature.outputs}
+        for window, count, carry in zip(windows, tiles, carries, strict=True):
+            states = f"states_{window.index}" if carry else "states"
             builder.scratch(states, CONTROL_WORDS + self._words * count)
-            carry = replace(carries, offset=carry_words * window.index, length=2 * carry_words).by_words()
-            for each in (shape, *(() if carried else self._shapes.others(n))):
+            for each in (shape, *(() if carry else self._shapes.others(n))):
                 self._add(
-                    builder, window.label(self._label), "stream_lookback.wgsl", each, layout, window, n,
+                    builder, window.label(self._label), "stream_lookback.wgsl", each, window, n,
+                    reads=window.operands, writes=outputs | carry, room=self._room(layout),
                     params={"tiles": count}, workgroups=count,
                     constants={"SPIN_LIMIT": spin_limit, "EPOCH_BITS": 1, "STALL_EVERY": self._faults.stall_every},
                     atomics={"states": (states, "array<atomic<u32>>")},
-                    carries=carry if carried else None,
                     sibling=each != shape, blocks=False, look=look, tickets=tickets, control="states",
                     read_by_rmw=reads_by_rmw(self.capabilities),
                 )  # fmt: skip
         return {
-            "workgroup_size": shape.workgroup_size,
-            "vecs": shape.vecs,
-            "shape": self._shapes.source,
+            **self._shape_parameters(shape, windows),
             "tiles": sum(tiles),
-            "windows": len(windows),
             "tickets": tickets,
             "look_back_window": look * self.mode.size,
             "spin_limit": spin_limit,
         }
+
+    def _plan_blocks(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window], n: int) -> dict[str, Any]:
+        shape, words, room = self._shapes.at(n), self._words, self._room(layout)
+        most = _CPU_BLOCKS if self.capabilities.is_cpu else _GPU_BLOCKS
+        totals, before = builder.scratch("block_totals", words * most), builder.scratch("block_carries", words * most)
+        totals, before = totals.by_words(), before.by_words()
+        outputs = {name: layout[name] for name in self.signature.outputs}
+        ends = {name: operand for name, operand in outputs.items() if name in (self._count_name, "lengths")}
+        written = {name: operand for name, operand in outputs.items() if name != self._count_name}
+        marking = {mark.argument for mark in self.marks}
+        for window, carry in zip(windows, self._carries(builder, windows), strict=True):
+            tiles = -(-window.length // shape.tile_items)
+            per_block = -(-tiles // min(tiles, most))
+            marks = {name: operand for name, operand in window.operands.items() if name in marking}
+            last_items = marks if carry and self.marks[0].heads else {}
+            blocks = -(-tiles // per_block)
+            params = {"tiles": tiles, "tiles_per_block": per_block, "blocks": blocks}
+            for each in (shape, *(() if carry else self._shapes.others(n))):
+                more: dict[str, Any] = {"room": room, "params": params, "sibling": each != shape, "blocks": True}
+                self._add(
+                    builder, window.label(f"{self._label} count"), "stream_count.wgsl", each, window, n,
+                    reads=marks | carry, writes={"block_totals": totals}, workgroups=blocks, **more,
+                )  # fmt: skip
+                self._add(
+                    builder, window.label(f"{self._label} totals"), "stream_totals.wgsl", each, window, n,
+                    reads={"block_totals": totals} | last_items, writes=ends | {"block_carries": before} | carry,
+                    workgroups=1, **more,
+                )  # fmt: skip
+                self._add(
+                    builder, window.label(self._label), "stream_blocks.wgsl", each, window, n,
+                    reads=window.operands | {"block_carries": before} | carry, writes=written, workgroups=blocks,
+                    **more,
+                )  # fmt: skip
+        return self._shape_parameters(shape, windows)
+
+    def _carries(self, builder: PlanBuilder, windows: Sequence[Window]) -> list[dict[str, Operand]]:
+        """Return for each window where it reads what the one before left, and writes what the next one reads."""
+        if len(windows) == 1:
+            return [{}]
+        of_items = max(1, self.marks[0].datatype.itemsize_bytes // 4) if self.marks[0].heads else 0
+        words = self._words + of_items
+        carries = builder.scratch("carries", words * (len(windows) + 1))
+        return [
+            {"carries": replace(carries, offset=words * window.index, length=2 * words).by_words()}
+            for window in windows
+        ]
+
+    def _shape_parameters(self, shape: Shape, windows: Sequence[Window]) -> dict[str, Any]:
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": self._shapes.source,
+            "windows": len(windows),
+        }
+
+    @property
+    def _count_name(self) -> str:
+        """The output that holds the counts."""
+        return "counts" if self.splits else "count"
 
     def _add(
         self,
@@ -343,39 +397,38 @@ class StreamPrimitive(Primitive):
         label: str,
         shader: str,
         shape: Shape,
-        layout: Layout,
         window: Window,
         n: int,
         *,
+        reads: Mapping[str, Operand],
+        writes: Mapping[str, Operand],
+        room: int,
         params: Mapping[str, int],
         workgroups: int,
-        constants: Mapping[str, int],
-        carries: Operand | None,
+        constants: Mapping[str, int] | None = None,
         atomics: Mapping[str, tuple[str, str]] | None = None,
         sibling: bool = False,
         **context: Any,
     ) -> None:
-        outputs = {name: layout[name] for name in self.signature.outputs}
         flags = (HAS_CARRY if window.index else 0) | (IS_LAST if window.index == window.count - 1 else 0)
-        writes = outputs | ({} if carries is None else {"carries": carries})
         builder.kernel(
             label,
             shader,
-            reads=dict(window.operands),
+            reads=reads,
             writes=writes,
             params={
-                "n": n, "first": window.first, "capacity": window.length, "room": self._room(layout), "flags": flags,
-                **params,
+                "n": n, "first": window.first, "capacity": window.length, "room": room, "flags": flags, **params,
             },
             workgroups=workgroups,
-            constants={"WORKGROUP_SIZE": shape.workgroup_size, **constants},
-            context={**self._text(shape), "carried": carries is not None, **context},
+            constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
+            context={**self._text(shape), "carried": window.count > 1, **context},
             atomics=atomics,
             features=("subgroup",) if self.mode.kind == "native" else (),
             sibling=sibling,
+            # Inputs are read four items at a time, outputs are written item by item.
             units={
-                **{name: 4 * operand.item_bytes for name, operand in window.operands.items()},
-                **{name: operand.item_bytes for name, operand in writes.items()},
+                **{name: (4 if name in window.operands else 1) * each.item_bytes for name, each in reads.items()},
+                **{name: each.item_bytes for name, each in writes.items()},
             },
         )  # fmt: skip
 
@@ -438,16 +491,14 @@ class StreamPrimitive(Primitive):
         }  # fmt: skip
         pair = {"suffix": "_acc", "type": "Acc", "combine": "combine", "identity": "identity()"}
         pair |= {"subgroup_reduce": None, "subgroup_exclusive_scan": None}
-        quads = {m["name"]: m for m in marks if m["kind"] == "heads"} | {name: one for name, one in held.items()}
         return {
             "words": words,
             "runs": runs,
             "heads": self.marks[0].heads,
-            "count": "counts" if self.splits else "count",
+            "count": self._count_name,
             "splits": self.splits,
             "marks": marks,
             "held": list(held.values()),
-            "quads": list(quads.values()),
             "moved": fields,
             "late": late,
             "passes": passes,
@@ -469,5 +520,7 @@ def _taking_leaves(cls: type[Any]) -> type[Any]:
     return type(cls.__name__, (cls,), {**methods, "__module__": cls.__module__})
 
 
+# Workgroups of kernels that give each a block of tiles; as those of scans.
+_GPU_BLOCKS, _CPU_BLOCKS = 1056, 64
 # 8 KiB of workgroup memory: as many workgroups fit on a multiprocessor as registers allow.
 _STAGE_WORDS = 2048

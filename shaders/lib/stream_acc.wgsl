@@ -14,6 +14,10 @@ fn combine(a: Acc, b: Acc) -> Acc { return a + b; }
 //$ endif
 fn add(a: u32, b: u32) -> u32 { return a + b; }
 
+// A tile: WORKGROUP_SIZE × VECS × 4 consecutive items.
+const VECS: u32 = {{ vecs }}u;
+fn tile_size() -> u32 { return WORKGROUP_SIZE * VECS * 4u; }
+
 // Items of this window: n may come from the GPU, and be any number.
 fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }
 // Tiles that have items; without any, tile 0 still writes the count.

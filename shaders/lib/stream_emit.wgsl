@@ -155,6 +155,9 @@ fn write_{{ pass.name }}_part(tile: u32, part: u32, length: u32, before: Acc, to
 var<private> run_start: u32;  // position of the last head before the part, plus 1
 //$ endif
 
+//$ if not splits
+var<workgroup> staged_items: u32;
+//$ endif
 // The first thing that a tile stages, which need not wait for `before`.
 fn stage_first(tile: u32, count: TileCount) { stage_{{ passes[0].name }}(tile, 0u, count); }
 
