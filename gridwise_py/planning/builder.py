@@ -18,13 +18,19 @@ from .windows import binding_limit
 __all__ = ["PlanBuilder"]
 
 #: How a text names what it has to do: of all items that there is room for, or of those that the GPU counted.
-_USED = {"n": "params.n", "tiles": "params.tiles", "tiles_per_block": "params.tiles_per_block", "blocks": "params.blocks"}
+_USED = {
+    "n": "params.n",
+    "tiles": "params.tiles",
+    "tiles_per_block": "params.tiles_per_block",
+    "blocks": "params.blocks",
+}
 _USED_IF_COUNTED = {
     "n": "item_count()", "tiles": "used_tiles()", "tiles_per_block": "tiles_per_block()", "blocks": "used_blocks()",
 }  # fmt: skip
 _ITEM_COUNT = """
 // The items of the window: the GPU knows how many the call has.
 fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }"""
+
 
 @lru_cache(maxsize=512)
 def _shader(
@@ -167,8 +173,8 @@ class PlanBuilder:
             value from `params`, which must be one that the kernel can run with.
         counted : bool
             Where the call has a count on the GPU (`count`): whether only so many items count. The text is then another
-            (``//$ if counted``): ``n`` is fed, and bounded by the items of the window (``params["n"]``), which begins at
-            item `first`; ``{{ used.n }}`` is the number.
+            (``//$ if counted``): ``n`` is fed, and bounded by the items of the window (``params["n"]``), which begins
+            at item `first`; ``{{ used.n }}`` is the number.
         first : int
             The first item of the window.
         """

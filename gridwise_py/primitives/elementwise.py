@@ -45,6 +45,7 @@ class Elementwise(Primitive):
     capabilities : Capabilities, optional
     """
 
+    takes_count = True
     #: Shader file; also the name in plans and tables.
     shader: ClassVar[str]
     #: Operations per item.
@@ -114,6 +115,8 @@ class Elementwise(Primitive):
                     features=self._features,
                     sibling=each != shape,
                     units=self._units(),
+                    counted=True,
+                    first=window.first,
                 )
         item_bytes = self.datatype.itemsize_bytes
         return builder.build(

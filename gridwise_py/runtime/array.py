@@ -369,8 +369,8 @@ class Array(OnGpu):
         place = self._place
         if place is None:
             uid = self.lease.buffer.uid
-            name, counted, shape = self._datatype.key, self._count is None, self._shape
-            self._place = place = (uid, self._offset, self._length, name, counted, shape)
+            count = None if self._count is None else self._count.place()
+            self._place = place = (uid, self._offset, self._length, self._datatype.key, count, self._shape)
         return place
 
     @property
