@@ -542,9 +542,20 @@ class Array(OnGpu):
         if self._count is not None:
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
 
+    def _first_counted(self, key: Any) -> Array:
+        """Return a view of the first items: those that count are counted by the same Array."""
+        if not isinstance(key, slice) or key.start not in (None, 0) or key.step not in (None, 1):
+            raise ArgumentError(
+                f"only the GPU knows how many items {self!r} has, so only its first ones can be named: array[:k]; slice "
+                f"array.trim(), which reads the count"
+            )
+        most = self._length if key.stop is None else checked_count(key.stop, "the end of a slice of a counted Array")
+        length = min(most, self._length)
+        return Array.on(self.lease, self._datatype, length, self._device, self._offset, self._count)
+
     def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array:
         if self._count is not None:
-            self._check_uncounted()
+            return self._first_counted(key)
         shape = self._shape
         # Asked first: slices are many, and isinstance() takes long for an abstract class.
         if type(key) is not slice and isinstance(key, (Array, np.ndarray, list)) and shape != ():
