@@ -203,6 +203,8 @@ class Primitive(ABC):
         device, context, last_call = self.device, self._context, self._last_call
         last, known = (None, None) if last_call is None else (last_call.parsed, last_call.known)
         assert context is not None, "a primitive with a device has its context"
+        if COUNT in arrays and arrays[COUNT] is None and self.takes_count:
+            arrays = {name: array for name, array in arrays.items() if name != COUNT}
         if known is not None and last is not None and last.has_key_of(arrays):
             key = last.key
         else:

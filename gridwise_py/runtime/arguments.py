@@ -135,6 +135,8 @@ def parse(
         _check_array(signature, signature.rule(name), array, device)
     lengths = {name: given[name].size for name in signature.inputs}
     signature.check_lengths(lengths)
+    if COUNT in given and signature.takes_count and given[COUNT].size != 1:
+        raise LengthError(f"{signature.primitive}: n has {given[COUNT].size} items, but takes 1")
     signature.check_shapes(_shapes(signature, given))
     used = dict(given)
     for name in signature.outputs:

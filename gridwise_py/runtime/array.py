@@ -546,8 +546,8 @@ class Array(OnGpu):
         """Return a view of the first items: those that count are counted by the same Array."""
         if not isinstance(key, slice) or key.start not in (None, 0) or key.step not in (None, 1):
             raise ArgumentError(
-                f"only the GPU knows how many items {self!r} has, so only its first ones can be named: array[:k]; slice "
-                f"array.trim(), which reads the count"
+                f"only the GPU knows how many items {self!r} has, so its views are of the first ones, array[:k]; for "
+                f"others slice array.trim(), which reads the count"
             )
         most = self._length if key.stop is None else checked_count(key.stop, "the end of a slice of a counted Array")
         length = min(most, self._length)

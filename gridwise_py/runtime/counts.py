@@ -35,7 +35,7 @@ def with_count(signature: Signature, arrays: Mapping[str, Any]) -> Mapping[str, 
         if type(array) is Array and array.count is not None and name in signature.inputs
     }
     if not counts and n is None:
-        return arrays if own or COUNT not in arrays else {k: v for k, v in arrays.items() if k != COUNT}
+        return arrays
     if not signature.takes_count:
         _refuse(signature, arrays, counts)
     inputs = {name: arrays[name] for name in signature.inputs if arrays.get(name) is not None}
