@@ -91,6 +91,7 @@ from .timing.result import PerTrial, Span, TimingResult
 from .tuning.options import AxisTuning, ElementwiseTuning, MatMulTuning, ReduceTuning, ScanTuning, SortTuning
 from .types.capabilities import Capabilities, LookbackVerdict
 from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct
+from .types.expression import Expression, f32, i32, index, leaf, u32, where
 from .types.operators import Add, BinOp, Max, Min, Multiply
 from .types.unary_operators import UnaryOp
 from .warming import warm_up
@@ -140,6 +141,7 @@ __all__ = [
     "ElementwiseTuning",
     "EmptyReductionError",
     "Event",
+    "Expression",
     "ForkError",
     "GridwiseError",
     "GridwiseWarning",
@@ -198,9 +200,13 @@ __all__ = [
     "empty",
     "empty_cache",
     "empty_like",
+    "f32",
     "full",
     "full_like",
     "hold_clock",
+    "i32",
+    "index",
+    "leaf",
     "list_adapters",
     "matmul",
     "max",
@@ -224,7 +230,9 @@ __all__ = [
     "take",
     "timing_helper",
     "to_dataframe",
+    "u32",
     "warm_up",
+    "where",
     "zeros",
     "zeros_like",
 ]

@@ -35,6 +35,7 @@ AREAS = {
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
     "One-shot functions": "add take sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul "
     f"{FUNCTIONS} stream",
+    "Expressions": "Expression f32 i32 u32 leaf index where",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
     "Primitives": f"{CLASSES} ReduceAxis Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning MatMulTuning ElementwiseTuning",
@@ -54,6 +55,7 @@ OBJECTS = {
     "Multiply": "Product. Identity 1; integers wrap.",
     "Min": "Minimum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
     "Max": "Maximum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
+    "index": "The number of the item that is computed, from 0; of u32.",
     "DATATYPES": "The datatypes that kernels compute with, by name: " + ", ".join(gw.DATATYPES) + ".",
     "STORAGE_DATATYPES": "What arrays can hold, by name: " + ", ".join(gw.STORAGE_DATATYPES) + ".",
 }

@@ -8,13 +8,19 @@ struct Params {
   capacity: u32,  // items of the window that there is room for
 //$ endif
   blocks: u32,  // workgroups that have work
-  input_offset: u32,
+  {{ fields.input }}
   output_offset: u32,
 }
 {{ bindings }}
+//$ if op is defined
 //$ include "lib/unary_operator.wgsl"
 
 fn f(i: u32) -> u32 { return bitcast<u32>(apply(bitcast<T>(load_input(i)))); }
 fn f4(i: u32) -> vec4<u32> { return bitcast<vec4<u32>>(apply4(bitcast<vec4<T>>(load4_input(i)))); }
 
+//$ else
+fn f(i: u32) -> u32 { return load_input(i); }
+fn f4(i: u32) -> vec4<u32> { return load4_input(i); }
+
+//$ endif
 //$ include "lib/elementwise.wgsl"

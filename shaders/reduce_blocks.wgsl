@@ -24,7 +24,7 @@ struct Params {
 //$ if fixed_order
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
-  input_offset: u32,
+  {{ fields.input }}
   output_offset: u32,
 }
 {{ bindings }}
@@ -32,6 +32,7 @@ struct Params {
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
+//$ include "lib/used_blocks.wgsl"
 //$ include "lib/reduce_block.wgsl"
 
 @compute @workgroup_size(WORKGROUP_SIZE)

@@ -19,7 +19,7 @@ struct Params {
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
-  input_offset: u32,
+  {{ fields.input }}
   output_offset: u32,
 }
 {{ bindings }}

@@ -26,7 +26,7 @@ struct Params {
 //$ if fixed_order
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
-  input_offset: u32,
+  {{ fields.input }}
   carries_offset: u32,
   output_offset: u32,
 }

@@ -21,7 +21,7 @@ struct Params {
 //$ for k in range(1, acc.words)
   identity_bits_{{ k }}: u32,
 //$ endfor
-  input_offset: u32,
+  {{ fields.input }}
   output_offset: u32,
 //$ if carried
   carries_offset: u32,

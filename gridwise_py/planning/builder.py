@@ -13,17 +13,15 @@ from .bindings import BoundChunks, BoundPart, PartKey, bound_parts, part_key
 from .layout import COUNT, Layout, Operand
 from .plan import Binding, BufferSpec, Copy, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
 from .shaders import compose, parameter_fields, sha256
+from .source import Source, source_text
 from .windows import binding_limit
 
 __all__ = ["PlanBuilder"]
 
 #: How a text names what it has to do: of all items that there is room for, or of those that the GPU counted.
 _USED = {
-    "n": "params.n",
-    "tiles": "params.tiles",
-    "tiles_per_block": "params.tiles_per_block",
-    "blocks": "params.blocks",
-}
+    "n": "params.n", "tiles": "params.tiles", "tiles_per_block": "params.tiles_per_block", "blocks": "params.blocks",
+}  # fmt: skip
 _USED_IF_COUNTED = {
     "n": "item_count()", "tiles": "used_tiles()", "tiles_per_block": "tiles_per_block()", "blocks": "used_blocks()",
 }  # fmt: skip
@@ -183,7 +181,16 @@ class PlanBuilder:
             assert self.count is not None, "asked above"
             fed = {**(fed or {}), "n": self.count}
             params = {**params, "n": first + params["n"], "first": first, "capacity": params["n"]}
-        operands = {**reads, **writes}
+        rows = units is not None
+        sources = {name: operand for name, operand in reads.items() if isinstance(operand, Source)}
+        texts = {name: source_text(name, source.program, rows) for name, source in sources.items()}
+        reached_of: dict[str, dict[str, Operand]] = {
+            name: operand.named_leaves(name) if isinstance(operand, Source) else {name: operand}
+            for name, operand in {**reads, **writes}.items()
+        }
+        operands = {name: operand for leaves in reached_of.values() for name, operand in leaves.items()}
+        if units is not None:
+            units = {leaf: units[name] for name, leaves in reached_of.items() if name in units for leaf in leaves}
         parts, chunks = bound_parts(self._primitive, operands, set(writes), self._capabilities, units=units)
         if sibling and (chunks or any(part.segments > 1 for part in parts.values())):
             return  # lengths that want another shape want other bindings, too
@@ -202,25 +209,33 @@ class PlanBuilder:
             declarations.append(accessors.declaration(index, "read_write", var, element))
         self._check_bindings(label, len(declarations), parts, chunks)
         values = {**params, **{f"{name}_offset": operand.offset for name, operand in operands.items()}}
+        for name, source in sources.items():
+            values |= source.params(name, texts[name].fields)
         reached = {
             name: chunks[operand.chunks] if operand.chunks else parts[part_key(operand)]
             for name, operand in operands.items()
         }
         named = [
-            accessors.Accessors(name, part.place, item_bytes, name in writes, part.items(item_bytes), units is not None)
+            accessors.Accessors(name, part.place, item_bytes, name in writes, part.items(item_bytes), rows)
             for (name, part), item_bytes in zip(reached.items(), (o.item_bytes for o in operands.values()), strict=True)
         ]
         places = [part.place for part in (*parts.values(), *chunks.values())]
         values_of_text = {
             **context,
             "bindings": accessors.bindings(declarations, places, named, by_segment="by_segment" in context)
-            + (_ITEM_COUNT if counted else ""),
+            + (_ITEM_COUNT if counted else "")
+            + "".join(text.text for text in texts.values()),
             "counted": counted,
             "used": _USED_IF_COUNTED if counted else _USED,
             "operand_names": list(operands),
+            "fields": {
+                name: _fields([*(f"{leaf}_offset" for leaf in leaves), *(texts[name].fields if name in texts else ())])
+                for name, leaves in reached_of.items()
+            },
             "segments": {each.name: len(each.segments) for each in named},
         }
         frozen = tuple((name, _freeze(value)) for name, value in values_of_text.items())
+        trusted = trusted and all(source.trusted for source in sources.values())
         key, text, fields = _shader(shader, trusted, features, frozen)
         words = parameter_words(shader, fields, values)
         self._shaders[key] = text
@@ -275,6 +290,11 @@ class PlanBuilder:
             parameters,
             tuple(self._siblings),
         )
+
+
+def _fields(names: Sequence[str]) -> str:
+    """Return the lines of `Params` that belong to an operand, but for the first one's indentation."""
+    return "\n  ".join(f"{name}: u32," for name in names)
 
 
 def parameter_words(shader: str, fields: Sequence[str], values: Mapping[str, int]) -> tuple[int, ...]:

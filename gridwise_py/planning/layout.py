@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 __all__ = ["COUNT", "Layout", "Operand"]
@@ -51,6 +51,15 @@ class Operand:
         """Its chunks, or itself if it has none."""
         return self.chunks or (self,)
 
+    @property
+    def streams(self) -> tuple[Operand, ...]:
+        """What is read from the first item to the last, which windows split: itself."""
+        return (self,)
+
+    def window(self, first: int, length: int, part: Callable[[Operand], Operand]) -> Operand:
+        """Return a range of its items, cut by `part`."""
+        return part(self)
+
     def overlaps(self, other: Operand) -> bool:
         """Whether it shares bytes with another operand."""
         return any(
@@ -58,6 +67,11 @@ class Operand:
             for a in self.parts
             for b in other.parts
         )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its items."""
+        return self.length * self.item_bytes
 
     @property
     def first_byte(self) -> int:

@@ -100,17 +100,27 @@ def windows_of(
         If a binding does not hold `multiple` items.
     """
     operands = {name: layout[name] for name in names}
+    streams = {
+        f"{name}_{k}" if k else name: each
+        for name, operand in operands.items()
+        for k, each in enumerate(operand.streams)
+    }
     ranges: list[tuple[int, int, int]] = []
-    for first, length in _pieces(list(operands.values())):
-        step = _capacity(operands, first, length, capabilities, multiple)
+    for first, length in _pieces(list(streams.values())):
+        step = _capacity(streams, first, length, capabilities, multiple)
         ranges += [(first + at, min(step, length - at), length) for at in range(0, length, step)]
     return [
         Window(
             index, len(ranges), first, length, piece,
-            {name: part_of(operand, first, length, capabilities) for name, operand in operands.items()},
+            {name: _cut(operand, first, length, capabilities) for name, operand in operands.items()},
         )
         for index, (first, length, piece) in enumerate(ranges)
     ]  # fmt: skip
+
+
+def _cut(operand: Operand, first: int, length: int, capabilities: Capabilities) -> Operand:
+    """Return items of an operand, as a kernel for a window reaches them."""
+    return operand.window(first, length, lambda each: part_of(each, first, length, capabilities))
 
 
 def _pieces(operands: Sequence[Operand]) -> list[tuple[int, int]]:

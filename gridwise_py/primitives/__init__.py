@@ -5,6 +5,7 @@ from .array_methods import METHODS
 from .base import Primitive
 from .copy import Copy
 from .custom_kernel import Kernel
+from .fused_calls import evaluated
 from .map import Map
 from .matmul import MatMul
 from .reduce import Reduce
@@ -29,4 +30,4 @@ __all__ = [
     "VectorAdd",
 ]
 
-OPERATIONS.update(METHODS)  # what methods of Array run
+OPERATIONS.update(METHODS, evaluate=evaluated)  # what methods of Array run

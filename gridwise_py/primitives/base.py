@@ -7,7 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import wgpu
 
@@ -40,6 +40,9 @@ from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype
+from ..types.expression import Operators
+from ..types.program import Flat, flatten
+from .fusion import Fusion
 
 __all__ = ["Primitive"]
 
@@ -72,6 +75,13 @@ class Primitive(ABC):
     overwrite_input: bool = False
     #: Whether calls take ``n=``, the number of items that count.
     takes_count: ClassVar[bool] = False
+    #: The expression that it reads in place of an array.
+    _fusion: Fusion | None = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Return an instance; of one that reads an expression, the methods take the leaves by their names."""
+        is_fused = any(isinstance(value, (Operators, Flat)) for value in (*args, *kwargs.values()))
+        return super().__new__(_taking_leaves(cls) if is_fused else cls)
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
         self._context = context_of(device) if device is not None else None
@@ -91,6 +101,18 @@ class Primitive(ABC):
         # Of the last call; nothing else of a primitive changes, and each is replaced as a whole.
         self._last_call: BoundCall[Any] | None = None
         self._last_timed: Measurement | None = None
+
+    def _reads(self, layout: Layout) -> Layout:
+        """Return what kernels read: the arguments, or an expression in place of those that are its leaves."""
+        return layout if self._fusion is None else self._fusion.reads(layout)
+
+    def _take(self, items: Any, argument: str = "input") -> Any:
+        """Return the datatype of an argument's items. If they are an expression, its leaves become the arguments."""
+        if not isinstance(items, (Operators, Flat)):
+            return items
+        self._fusion = Fusion(items if isinstance(items, Flat) else flatten(items.as_expression()), argument)
+        self.arguments = self._fusion.arguments(self.arguments)
+        return self._fusion.datatype
 
     # ---- what a subclass says ----
 
@@ -198,6 +220,8 @@ class Primitive(ABC):
 
     def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> BoundCall[Any]:
         """Take a call through its stations: arguments, plan, binding. Nothing changes before all checks are done."""
+        if self._fusion is not None and self._fusion.flat.arrays:
+            arrays = {**self._fusion.arrays, **arrays}
         check_process()  # before any lock, which a thread may have held when the process was forked
         check_trials(trials)
         device, context, last_call = self.device, self._context, self._last_call
@@ -393,3 +417,15 @@ class Primitive(ABC):
 
     def __repr__(self) -> str:
         return f"{self.name}({self.capabilities.adapter})"
+
+
+@functools.cache
+def _taking_leaves(cls: type[Any]) -> type[Any]:
+    """Return the subclass of a primitive's class whose methods take any names, in place of those of `typed`."""
+
+    def reference(self: Any, **arrays: Any) -> Any:
+        """Return numpy's result for the same leaves."""
+        return cls.reference(self, self._fusion.flat.value(arrays))
+
+    methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
+    return type(cls.__name__, (cls,), {**methods, "reference": reference, "__module__": cls.__module__})

@@ -8,7 +8,7 @@ import wgpu
 
 from ..call_errors import explained
 from ..planning.builder import PlanBuilder
-from ..planning.layout import Layout
+from ..planning.layout import COUNT, Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
@@ -40,7 +40,7 @@ class Elementwise(Primitive):
     Parameters
     ----------
     device : wgpu.GPUDevice or None
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
     tuning : ElementwiseTuning, optional
     capabilities : Capabilities, optional
     """
@@ -63,13 +63,13 @@ class Elementwise(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike = "u32",
+        dtype: ItemDatatypeLike = "u32",
         *,
         tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype, self.datatypes)
+        self.datatype: Datatype = as_datatype(self._take(dtype), self.datatypes)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
 
@@ -95,8 +95,9 @@ class Elementwise(Primitive):
         """Return the plan: one dispatch."""
         n = layout["output"].length
         shape = self._shapes.at(n)
-        inputs = self.signature.inputs
         builder = PlanBuilder(self.shader, layout, self.capabilities)
+        layout = self._reads(layout)
+        inputs = [name for name in layout if name not in ("output", COUNT)]
         regions = self._regions(layout)
         windows = windows_of(layout, [*inputs, "output"], self.capabilities, shape.tile_items)
         for window in windows:
@@ -120,7 +121,7 @@ class Elementwise(Primitive):
                 )
         item_bytes = self.datatype.itemsize_bytes
         return builder.build(
-            Work(n, len(inputs) * n * item_bytes, n * item_bytes, self.flops_per_item * n),
+            Work(n, sum(layout[name].nbytes for name in inputs), n * item_bytes, self.flops_per_item * n),
             {
                 "workgroup_size": shape.workgroup_size,
                 "vecs": shape.vecs,

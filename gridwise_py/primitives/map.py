@@ -8,10 +8,12 @@ import numpy as np
 import wgpu
 
 from ..call_errors import explained
+from ..errors import ArgumentError
 from ..runtime.operator_check import check_operator
 from ..tuning.options import ElementwiseTuning
 from ..types.capabilities import Capabilities
 from ..types.datatype import ComputeDatatypeLike
+from ..types.expression import Operators
 from ..types.unary_operators import Square, UnaryOp, UnaryOpLike, as_unaryop, unary_context
 from .elementwise import Elementwise, elementwise_arguments
 from .registry import register
@@ -27,7 +29,7 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
         Datatype of the items and of the results.
     op : UnaryOp or str
         Your own operator, or ``"negate"``, ``"abs"`` or ``"square"``, which wrap integers.
@@ -56,19 +58,23 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ComputeDatatypeLike,
-        op: UnaryOpLike,
+        dtype: ComputeDatatypeLike | Operators,
+        op: UnaryOpLike | None = None,
         *,
         tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, datatype, tuning=tuning, capabilities=capabilities)
-        self.op: UnaryOp = as_unaryop(op)
-        self._trusted = self.op.builtin
-        check_operator(self.op, self.datatype, None)
+        super().__init__(device, dtype, tuning=tuning, capabilities=capabilities)
+        if op is None and self._fusion is None:
+            raise ArgumentError("Map of items needs an operator; give op=, or an expression in place of the datatype")
+        self.op: UnaryOp | None = None if op is None else as_unaryop(op)
+        if self.op is not None:
+            self._trusted = self.op.builtin
+            check_operator(self.op, self.datatype, None)
 
     def _check_on_device(self) -> None:
-        check_operator(self.op, self.datatype, self._device)
+        if self.op is not None:
+            check_operator(self.op, self.datatype, self._device)
 
     @classmethod
     def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
@@ -77,8 +83,8 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
         return {**options, "op": Square}, lengths
 
     def _template_values(self) -> dict[str, Any]:
-        return unary_context(self.op, self.datatype)
+        return {} if self.op is None else unary_context(self.op, self.datatype)
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return the result of the operator's numpy function for the same input."""
-        return self.op.twin(input)
+        return input if self.op is None else self.op.twin(input)

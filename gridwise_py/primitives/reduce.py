@@ -19,6 +19,7 @@ from ..tuning.options import ReduceTuning
 from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
+from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
 from .operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .registry import register
@@ -40,7 +41,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str or numpy dtype, default "u32"
     op : BinOp or str, default Add
         A non-commutative operator keeps the order of the items.
     result_dtype : Datatype, str or numpy dtype, optional
@@ -108,7 +109,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         *,
         result_dtype: ItemDatatypeLike | None = None,
@@ -119,7 +120,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     ):
         self.tuning: ReduceTuning = ReduceTuning.of(tuning)
         super().__init__(
-            device, datatype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
+            device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
             subgroups=self.tuning.subgroups, capabilities=capabilities,
         )  # fmt: skip
         spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
@@ -138,8 +139,9 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: at most two dispatches; with several windows one each and one more."""
-        item_bytes, result_bytes = self.datatype.itemsize_bytes, self.result_datatype.itemsize_bytes
+        result_bytes = self.result_datatype.itemsize_bytes
         builder = PlanBuilder("reduce", layout, self.capabilities)
+        layout = self._reads(layout)
         n = self._items_in(layout["input"])
         shape = self._shapes.at(n)
         windows = self._block_windows(layout, ["input"], shape)
@@ -151,7 +153,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             plan = self._plan_compensated if self.compensated else several
             plan(builder, layout, shape, windows)
         return builder.build(
-            Work(n, n * item_bytes, result_bytes, max(0, n - 1)),
+            Work(n, layout["input"].nbytes, result_bytes, max(0, n - 1)),
             {
                 "subgroups": str(self.mode),
                 "deterministic": self.deterministic,

@@ -25,6 +25,7 @@ from ..tuning.options import ScanTuning
 from ..tuning.shapes import Shape, look_back_tiles
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
+from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
 from .operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .reduce import wider
@@ -54,7 +55,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str or numpy dtype, default "u32"
     op : BinOp or str, default Add
     kind : {"inclusive", "exclusive"}
     result_dtype : Datatype, str or numpy dtype, optional
@@ -128,7 +129,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
@@ -141,7 +142,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     ):
         self.tuning: ScanTuning = ScanTuning.of(tuning)
         super().__init__(
-            device, datatype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
+            device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
             subgroups=self.tuning.subgroups, capabilities=capabilities,
         )  # fmt: skip
         _check("kind", kind, _KINDS)
@@ -212,10 +213,10 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back); more in windows."""
-        operand = layout["input"]
-        n, item_bytes = self._items_in(operand), self.datatype.itemsize_bytes
-        result_bytes = self.result_datatype.itemsize_bytes
         builder = PlanBuilder("scan", layout, self.capabilities)
+        layout = self._reads(layout)
+        operand = layout["input"]
+        n, result_bytes = self._items_in(operand), self.result_datatype.itemsize_bytes
         strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
         parameters: dict[str, Any] = {
             "strategy": strategy,
@@ -228,7 +229,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             parameters |= self._plan_lookback(builder, layout)
         elif n:
             parameters |= (self._plan_compensated if self.compensated else self._plan_blocks)(builder, layout)
-        return builder.build(Work(n, n * item_bytes, n * result_bytes, max(0, n - 1)), parameters)
+        return builder.build(Work(n, operand.nbytes, n * result_bytes, max(0, n - 1)), parameters)
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         n = self._items_in(layout["input"])

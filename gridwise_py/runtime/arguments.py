@@ -201,7 +201,7 @@ def _check_array(signature: Signature, argument: Argument, array: Items, device:
     if datatype is not None and array.datatype != datatype:
         remedy = argument.cast or (
             f"convert the data with x.astype(np.{datatype.numpy_name}) before it is uploaded, or make a {primitive} "
-            f"with datatype='{array.datatype}'"
+            f"with dtype='{array.datatype}'"
         )
         raise DatatypeError(
             f"{primitive}: {name} is of {array.datatype}, but this {primitive} was made for {datatype}; {remedy}"

@@ -18,6 +18,7 @@ from ..backend.device_errors import device_errors
 from ..backend.device_state import check_queue_use
 from ..backend.fork_guard import in_thread
 from ..backend.wgpu_native import destroyed_flag, device_of, submit
+from ..call_errors import explained
 from ..errors import (
     ArgumentError,
     BufferUsageError,
@@ -35,6 +36,7 @@ from ..types.datatype import (
     as_datatype,
     numpy_text,
 )
+from ..types.expression import Expression, Operators, stored
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -269,7 +271,7 @@ def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str
         raise ArgumentError(f"{call}out is read-only; {make}, or set out.flags.writeable")
 
 
-class Array(OnGpu):
+class Array(Operators, OnGpu):
     """A typed view of a GPU buffer, of any number of dimensions.
 
     Create one with `asarray`, `empty` or `empty_like`, or from your own buffer. The items lie in C order, without
@@ -281,7 +283,7 @@ class Array(OnGpu):
     ----------
     buffer : wgpu.GPUBuffer
         Needs the usage STORAGE for kernels, COPY_SRC for `to_numpy`.
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
     length : int, optional
         Number of items; by default, all from `offset` to the end of the buffer.
     offset : int, default 0
@@ -307,10 +309,11 @@ class Array(OnGpu):
     #: None for one dimension, which has all items: most Arrays are such, and calls make many.
     _shape: tuple[int, ...] | None
 
+    @explained()
     def __init__(
         self,
         buffer: wgpu.GPUBuffer,
-        datatype: Datatype | str | Any,
+        dtype: Datatype | str | Any,
         length: int | None = None,
         offset: int = 0,
         *,
@@ -319,7 +322,7 @@ class Array(OnGpu):
         if not isinstance(buffer, wgpu.GPUBuffer):
             raise DatatypeError(f"buffer must be a wgpu.GPUBuffer, not {type(buffer).__name__}")
         self._count = self._place = self._shape = None
-        self._datatype = as_datatype(datatype, ITEM_DATATYPES)
+        self._datatype = as_datatype(dtype, ITEM_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         # Python's ints: sums of numpy's would wrap.
         offset = checked_count(offset, "offset")
@@ -479,6 +482,10 @@ class Array(OnGpu):
                 f"{self.shape}; give lengths whose product is {self._length}, or slice it first"
             )
         return self.viewed_as(tuple(lengths))
+
+    def as_expression(self) -> Expression:
+        """Return the expression that is this Array."""
+        return stored(self)
 
     def ravel(self) -> Array:
         """Return a view of all items, in C order, in one dimension; itself if it has one."""
@@ -835,13 +842,13 @@ def _making(
     return device_errors(f"an Array of {n} items of {datatype.name} ({size_bytes} bytes)", device)
 
 
+@explained()
 def empty(
     shape: int | Sequence[int],
     dtype: ItemDatatypeLike | None = None,
     device: wgpu.GPUDevice | None = None,
     *,
     label: str = "",
-    datatype: ItemDatatypeLike | None = None,
 ) -> Array:
     """Return an Array with unspecified contents.
 
@@ -856,19 +863,15 @@ def empty(
     label : str, optional
         The buffer's label, for debuggers. A buffer with a label is made for this Array and goes with it; memory
         without one comes from the device's cache, and returns there.
-    datatype : optional
-        Another name for `dtype`.
 
     Raises
     ------
     ArgumentError
-        If `shape` is none, or both `datatype` and `dtype` are given.
+        If `shape` is none.
     LimitError
         If the Array is larger than the device's largest buffer.
     """
-    if datatype is not None and dtype is not None:
-        raise ArgumentError(f"dtype={dtype!r} and datatype={datatype!r} are the same option; give only one of them")
-    asked: Any = datatype if dtype is None else dtype
+    asked: Any = dtype
     if isinstance(asked, wgpu.GPUDevice):
         raise ArgumentError("dtype is a device; give device= by its name")
     lengths = checked_shape(shape)
@@ -888,15 +891,16 @@ def default_float(context: DeviceContext) -> Datatype:
     return STORAGE_DATATYPES["f64" if context.has_float64 else "f32"]
 
 
+@explained()
 def pinned_empty(
-    n: int, datatype: ItemDatatypeLike, direction: Direction, device: wgpu.GPUDevice | None = None
+    n: int, dtype: ItemDatatypeLike, direction: Direction, device: wgpu.GPUDevice | None = None
 ) -> PinnedArray:
     """Return memory for `n` items that the GPU reads or writes by itself, at the speed of the bus.
 
     Parameters
     ----------
     n : int
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
     direction : {"up", "down"}
         ``"up"`` to upload from, ``"down"`` to download into. WebGPU has no memory for both.
     device : wgpu.GPUDevice, optional
@@ -915,7 +919,7 @@ def pinned_empty(
         If it is larger than the device's largest buffer.
     """
     n = checked_count(n, "n")
-    datatype = as_datatype(datatype, ITEM_DATATYPES)
+    datatype = as_datatype(dtype, ITEM_DATATYPES)
     if direction not in DIRECTIONS:
         raise ArgumentError(
             f"direction={direction!r} is unknown; 'up' is for memory to upload from, 'down' to download into"
@@ -1028,11 +1032,12 @@ def asarray(
 
     Parameters
     ----------
-    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, number or sequence
+    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, Expression, number or sequence
         A numpy array, or anything with ``__array__`` or DLPack on the CPU (a tensor, a pandas Series), is uploaded,
         whatever its strides and byte order. So are Python numbers and sequences of them, in the dtype that numpy gives
         them; their floats are float32 on a device that does not compute with float64. An Array is returned unchanged,
-        or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view.
+        or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view. The items of
+        an expression of Arrays are computed by one kernel.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional
@@ -1046,6 +1051,8 @@ def asarray(
     ArgumentError
         If `data` is memory of another device.
     """
+    if isinstance(data, Expression):
+        return OPERATIONS["evaluate"](data, device, dtype)
     wanted = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
         if wanted is None:

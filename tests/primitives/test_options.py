@@ -44,7 +44,7 @@ def _plan(name, tuning=None, n=50_000, capabilities=ROOMY, **options):
     cls = REGISTRY[name]
     sizes, inputs = cls.at_size(64 if name == "matmul" else n)
     outputs = {a.name: (1 if name == "reduce" else max(inputs.values())) for a in cls.arguments if a.is_output}
-    sizes = {"datatype": "f32"} | sizes if name == "map" else sizes
+    sizes = {"dtype": "f32"} | sizes if name == "map" else sizes
     return cls.plan_for(capabilities=capabilities, lengths=inputs | outputs, tuning=tuning, **sizes, **options)
 
 

@@ -155,7 +155,7 @@ def test_a_plan_needs_no_device_and_survives_json(name, n):
     if name == "matmul":
         n = int(n**0.5)
     options, lengths = cls.at_size(n)
-    options["datatype"] = next(iter(cls.datatypes))
+    options["dtype"] = next(iter(cls.datatypes))
     planner = cls(None, capabilities=gw.Capabilities(), **options)
     for output in planner.signature.outputs:
         lengths = {**lengths, output: planner.signature.output_length(output, lengths)}

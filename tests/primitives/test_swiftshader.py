@@ -195,11 +195,11 @@ def counted() -> Iterator[Expected]:
     shape = {"workgroup_size": 64, "vecs": 1}
     few = {"workgroup_size": 256, "items": 2, "parts": 1}
     for cls, options in (
-        (gw.Copy, {}), (gw.Reduce, {"max_blocks": 6, **shape}), (gw.Reduce, {"datatype": "f32", "deterministic": True}),
+        (gw.Copy, {}), (gw.Reduce, {"max_blocks": 6, **shape}), (gw.Reduce, {"dtype": "f32", "deterministic": True}),
         (gw.Scan, {"strategy": "lookback", "state": "u32x2", **shape}),
         (gw.Scan, {"strategy": "lookback", "state": "u32x2", "stall_every": 2, "spin_limit": 4, **shape}),
         (gw.Scan, {"strategy": "reduce_then_scan", "max_blocks": 6, **shape}),
-        (gw.Scan, {"datatype": "f32", "compensated": True}),
+        (gw.Scan, {"dtype": "f32", "compensated": True}),
         (gw.Sort, {"strategy": "onesweep", **few}), (gw.Sort, {"strategy": "reduce_then_scan", **few}),
         (gw.ArgSort, few), (gw.SortPairs, few),
     ):  # fmt: skip

@@ -25,6 +25,7 @@ SINCE = {
         scan sum timing_helper
     """,
     "Unreleased": """
+        Expression f32 i32 index leaf u32 where
         STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
         KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile read_results sort
         sort_pairs stream synchronize to_dataframe BoundCall Product SameAs Signature UnaryOp UpTo hold_clock
