@@ -200,7 +200,7 @@ class PlanBuilder:
             **context,
             "bindings": accessors.bindings(declarations, places, named, by_segment="by_segment" in context)
             + "".join(text.text for text in texts.values()),
-            "operand_names": list(operands),
+            "operand_names": list(reached_of),
             "computed": [name for name, source in sources.items() if source.is_struct],
             "fields": {
                 name: _fields([*(f"{leaf}_offset" for leaf in leaves), *(texts[name].fields if name in texts else ())])

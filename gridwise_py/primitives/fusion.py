@@ -12,12 +12,14 @@ from ..planning.layout import Layout, Operand
 from ..planning.signature import Argument, SameAs, UpTo, ValueRule
 from ..planning.source import Source
 from ..types.datatype import DATATYPES, Datatype
-from ..types.expression import Operators
+from ..types.expression import Expression, Operators
 from ..types.expression_functions import StructExpression
 from ..types.program import Flat, flatten
 
-__all__ = ["FUSED", "Fusion", "flat_of"]
+__all__ = ["EXPRESSIONS", "FUSED", "Fusion", "flat_of"]
 
+#: What one-shot functions take in place of an array.
+EXPRESSIONS = (Expression, StructExpression)
 #: What a primitive takes in place of a datatype.
 FUSED = (Operators, StructExpression, Flat)
 
