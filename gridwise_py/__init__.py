@@ -43,7 +43,18 @@ from . import extras as _extras
 from . import namespace as _namespace
 from . import primitives as _primitives
 from ._version import __version__ as __version__
-from .array_functions import arange, full, full_like, ones, ones_like, take, zeros, zeros_like
+from .array_functions import (
+    arange,
+    digitize,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    searchsorted,
+    take,
+    zeros,
+    zeros_like,
+)
 from .errors import (
     AdapterError,
     ArgumentError,
@@ -227,6 +238,7 @@ __all__ = [
     "cumprod",
     "cumsum",
     "default_device",
+    "digitize",
     "empty",
     "empty_cache",
     "empty_like",
@@ -267,6 +279,7 @@ __all__ = [
     "rint",
     "scalar",
     "scan",
+    "searchsorted",
     "sign",
     "sin",
     "sort",

@@ -19,7 +19,7 @@ from ..planning.layout import Layout
 from ..planning.plan import Plan
 from ..planning.signature import Argument, Signature
 from ..planning.windows import check_bindings
-from ..runtime.arguments import call_key, parse
+from ..runtime.arguments import ParsedCall, call_key, parse
 from ..runtime.bound_call import (
     ASYNC_REMEDIES,
     BoundCall,
@@ -248,8 +248,7 @@ class Primitive(ABC):
         check_in_place(self.name, trials, parsed.in_place)
         plan = self._plan_cached(parsed.layout, parsed.values)
         if len(plan.kernels) < len(plan.steps):
-            for name in self.signature.outputs:
-                check_usable(parsed.arrays[name], "COPY_DST", self.name)
+            self._check_transfers(plan, parsed)
         names = {spec.name for spec in plan.buffers if spec.role == "argument"}
         bound_plan = context.executor.bind(plan, {k: v for k, v in parsed.ranges.items() if k in names})
         # With the executor's own one of several equal plans, which is found by its identity.
@@ -257,6 +256,16 @@ class Primitive(ABC):
         if known is not None:
             self._remember(key, known)
         return BoundCall(self.name, context, parsed, bound_plan, launch_blocking=self._launch_blocking, known=known)
+
+    def _check_transfers(self, plan: Plan, parsed: ParsedCall) -> None:
+        """Raise where an argument that a plan copies lacks the usage."""
+        sources, destinations = plan.copied_from, plan.copied_to
+        for name, operand in parsed.layout.items():
+            buffers = {part.buffer for part in operand.parts}
+            if buffers & sources:
+                check_usable(parsed.arrays[name], "COPY_SRC", f"{self.name}: {name}")
+            if buffers & destinations:
+                check_usable(parsed.arrays[name], "COPY_DST", f"{self.name}: {name}")
 
     def _remember(self, key: Any, known: KnownCall) -> None:
         with self._plans_lock:

@@ -60,7 +60,7 @@ class OperatorPrimitive(Primitive):
     Parameters
     ----------
     device : wgpu.GPUDevice or None
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
         Of the items.
     op : BinOp or str
     result_dtype : Datatype, str or numpy dtype, optional
@@ -83,7 +83,7 @@ class OperatorPrimitive(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any = "u32",
+        dtype: Datatype | str | Any = "u32",
         op: BinOp | str = Add,
         *,
         result_dtype: Datatype | str | Any = None,
@@ -94,7 +94,7 @@ class OperatorPrimitive(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(self._take(datatype), ITEM_DATATYPES)
+        self.datatype: Datatype = as_datatype(self._take(dtype), ITEM_DATATYPES)
         self.op: BinOp = as_binop(op)
         asked = self.datatype if result_dtype is None else result_dtype
         #: The datatype of the results, in which items are combined.

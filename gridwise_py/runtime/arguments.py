@@ -194,7 +194,7 @@ def _check_array(signature: Signature, argument: Argument, array: Items, device:
     if datatype is not None and array.datatype != datatype:
         remedy = argument.cast or (
             f"convert the data with x.astype(np.{datatype.numpy_name}) before it is uploaded, or make a {primitive} "
-            f"with datatype='{array.datatype}'"
+            f"with dtype='{array.datatype}'"
         )
         raise DatatypeError(
             f"{primitive}: {name} is of {array.datatype}, but this {primitive} was made for {datatype}; {remedy}"
@@ -210,7 +210,7 @@ def _check_array(signature: Signature, argument: Argument, array: Items, device:
             f"{primitive}: only the GPU knows how many items {name} has, {array!r}; give {name}.trim(), which reads "
             f"the count of 4 bytes"
         )
-    check_usable(array, "STORAGE", f"{primitive}: {name}")
+    check_usable(array, "COPY_SRC" if argument.fed else "STORAGE", f"{primitive}: {name}")
 
 
 def _shapes(signature: Signature, given: Mapping[str, Items]) -> dict[str, tuple[int, ...]]:
@@ -285,4 +285,5 @@ def counted(argument: Argument, arrays: Mapping[str, Items]) -> Items:
     count = arrays[argument.length.count]
     assert isinstance(array, Array), "outputs that the GPU counts are not chunked"
     assert isinstance(count, Array), "a count is one item"
-    return array.counted_by(count)
+    item = argument.length.item
+    return array.counted_by(count if count.size == 1 else count[item : item + 1])
