@@ -1048,7 +1048,7 @@ def sort(x: Any, *, descending: bool = False, out: Any = None, device: wgpu.GPUD
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Shape (n,), of u32, i32, f32, u64, i64, f64 or f16.
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device.
     descending : bool, default False
         Largest first. Equal items keep their order, and NaN comes last in both directions.
     out : numpy.ndarray or Array, optional

@@ -63,6 +63,7 @@ USER_NEXT = gw.UnaryOp(
 USER_TWICE = gw.UnaryOp("user twice", numpy=lambda x: x + x, expression="x + x", max_ulps=0)
 #: Operators of primitives that take others than those of reduce and scan.
 OTHER_OPERATORS = {"map": [*gw.UnaryOp.builtins.values(), USER_NEXT, USER_TWICE]}
+_UNLIKE_KEYS = ("u64", "i64", "f64", "f16")
 SORTS = ("sort", "sort_pairs", "argsort")
 SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
@@ -122,7 +123,8 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
     for datatype in SORTED_DATATYPES:
         if datatype not in gw.DATATYPES:
             for name in SORTS:
-                yield from list(_sorts(name, datatype, capabilities))[::2]
+                # The kernels of small keys differ from those of f16 in a few constants.
+                yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
     for value_datatype in ("i32", "f64"):
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
