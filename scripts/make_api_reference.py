@@ -33,10 +33,11 @@ AREAS = {
     "LookbackVerdict hold_clock warm_up memory_stats MemoryStats empty_cache",
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
-    "One-shot functions": "add take sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul "
+    "One-shot functions": "add take sum prod min max reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
+    "argsort sort_pairs matmul "
     f"{FUNCTIONS} stream",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ReduceAxis Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
+    "Primitives": f"{CLASSES} ReduceAxis ScanAxis Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",

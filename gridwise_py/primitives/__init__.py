@@ -11,6 +11,7 @@ from .reduce import Reduce
 from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
 from .scan import Scan
+from .scan_axis import ScanAxis
 from .sort import ArgSort, Sort, SortPairs
 from .vector_add import VectorAdd
 
@@ -24,6 +25,7 @@ __all__ = [
     "Reduce",
     "ReduceAxis",
     "Scan",
+    "ScanAxis",
     "Sort",
     "SortPairs",
     "VectorAdd",

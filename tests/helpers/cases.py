@@ -353,6 +353,15 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                     outputs = math.prod(reduction.output_shape)
                     placed = layout(offset, input=(name, math.prod(shape)), output=(result, outputs))
                     yield f"reduce_axis-{name}-{result}-{op.name}-{shape}-{axis}-{mode}", reduction.plan(placed)
+                    if op is gw.Max:
+                        continue
+                    scan = gw.ScanAxis(
+                        None, name, op, shape=shape, axis=axis, include_initial=axis == 0, result_dtype=result,
+                        tuning=gw.AxisTuning(subgroups=mode, max_blocks=64), capabilities=FULL,
+                    )  # fmt: skip
+                    outputs = math.prod(scan.output_shape)
+                    placed = layout(offset, input=(name, math.prod(shape)), output=(result, outputs))
+                    yield f"scan_axis-{name}-{result}-{shape}-{axis}-{mode}", scan.plan(placed)
             for shapes in (((n,), ()), ((4, n // 4), (4, 1)), ((3, 1, 5), (1, 7, 1))):
                 total = BroadcastAdd(None, name, other, name, a_shape=shapes[0], b_shape=shapes[1], capabilities=FULL)
                 placed = layout(offset, a=(other, total.a_size), b=(name, total.b_size), output=(name, total.size))
