@@ -290,5 +290,5 @@ def counted(signature: Signature, name: str, arrays: Mapping[str, Items]) -> Ite
         return array
     assert isinstance(array, Array), "outputs that the GPU counts are not chunked"
     assert isinstance(count, Array), "a count is one item"
-    item = argument.length.item
+    item = length.item
     return array.counted_by(count if count.size == 1 else count[item : item + 1])
