@@ -39,7 +39,8 @@ AREAS = {
     "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
     "where",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ReduceAxis Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
+    "Primitives": f"{CLASSES} ReduceAxis ReduceByKey ScanByKey SegmentedReduce SegmentedScan Kernel "
+    "Primitive Run BoundCall batch capture Sequence SequenceRun",
     "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",

@@ -29,6 +29,7 @@ _ITEM_COUNT = """
 // The items of the window: the GPU knows how many the call has.
 fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }"""
 
+
 @lru_cache(maxsize=512)
 def _shader(
     name: str, trusted: bool, features: tuple[str, ...], context: tuple[tuple[str, Any], ...]

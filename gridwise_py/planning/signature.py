@@ -66,11 +66,17 @@ class UpTo:
     argument : str
         Its length is the capacity of the output.
     count : str
-        The name of the output, of one u32, that holds the count.
+        The name of the output, of u32, that holds the count.
+    item : int
+        Which item of that output it is.
+    most : int, optional
+        A smaller capacity, which the caller asked for. The count may be larger: what did not fit is counted, too.
     """
 
     argument: str
     count: str
+    item: int = 0
+    most: int | None = None
 
 
 Length: TypeAlias = int | SameAs | Product | UpTo | Callable[[Mapping[str, int]], int] | None
@@ -268,7 +274,11 @@ class Signature:
         if isinstance(rule, (SameAs, UpTo)):
             known = rule.argument in lengths
             length = lengths[rule.argument] if known else self.output_length(rule.argument, lengths)
-            return rule.of(length) if isinstance(rule, SameAs) and length is not None else length
+            if length is None:
+                return None
+            if isinstance(rule, SameAs):
+                return rule.of(length)
+            return length if rule.most is None else min(length, rule.most)
         if callable(rule):
             return rule(lengths)
         return rule.items if isinstance(rule, Product) else rule

@@ -3,6 +3,7 @@
 from ..runtime.array import OPERATIONS
 from .array_methods import METHODS
 from .base import Primitive
+from .by_key import ReduceByKey, ScanByKey
 from .copy import Copy
 from .custom_kernel import Kernel
 from .fused_calls import evaluated
@@ -13,6 +14,7 @@ from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
 from .scan import Scan
 from .search import Search
+from .segmented import SegmentedReduce, SegmentedScan
 from .sort import ArgSort, Sort, SortPairs
 from .vector_add import VectorAdd
 
@@ -25,8 +27,12 @@ __all__ = [
     "Primitive",
     "Reduce",
     "ReduceAxis",
+    "ReduceByKey",
     "Scan",
+    "ScanByKey",
     "Search",
+    "SegmentedReduce",
+    "SegmentedScan",
     "Sort",
     "SortPairs",
     "VectorAdd",

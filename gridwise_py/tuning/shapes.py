@@ -116,6 +116,14 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
         ((None, Shape(256, 8)),),
     ),
     "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
+    "by_key": (
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 8))),
+        ((None, Shape(256, 8)),),
+    ),
+    "segmented": (
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 8))),
+        ((None, Shape(256, 8)),),
+    ),
 }
 
 # By what differs for items that do not have 4 bytes (2^28 items on an H200, GB/s): a row of 16 bytes has 16 items of 1
@@ -165,6 +173,18 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         tuple(Shape(w, v) for w, v in ((128, 4), (128, 8), (256, 1), (256, 2), (256, 4), (256, 8), (512, 2), (512, 4))),
         tuple(Shape(w, v) for w, v in ((64, 4), (64, 16), (128, 16), (256, 4), (256, 16))),
     ),
+    "by_key": (
+        tuple(
+            Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
+        ),
+        tuple(Shape(w, v) for w, v in ((64, 8), (128, 8), (256, 4), (256, 8))),
+    ),
+    "segmented": (
+        tuple(
+            Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
+        ),
+        tuple(Shape(w, v) for w, v in ((64, 8), (128, 8), (256, 4), (256, 8))),
+    ),
 }  # fmt: skip
 
 KERNELS = tuple(_SHAPES)
@@ -174,6 +194,8 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "scan": ScanTuning,
     "scan_lookback": ScanTuning,
     "search": ElementwiseTuning,
+    "by_key": ScanTuning,
+    "segmented": ScanTuning,
 }
 
 
