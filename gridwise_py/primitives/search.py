@@ -41,7 +41,7 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str or numpy dtype, default "u32"
         Datatype of keys and queries: u32, i32, f32, u64, i64, f64 or f16.
     side : {"left", "right"}, default "left"
         Of keys that equal a query: ``"left"`` gives the index of the first, ``"right"`` the index behind the last.
@@ -89,7 +89,7 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: KeyDatatypeLike = "u32",
+        dtype: KeyDatatypeLike = "u32",
         *,
         side: SearchSide = "left",
         sorter: bool = False,
@@ -97,7 +97,7 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype, self.datatypes)
+        self.datatype: Datatype = as_datatype(dtype, self.datatypes)
         if side not in _SIDES:
             raise ArgumentError(f"side={side!r} is unknown; known are {', '.join(_SIDES)}")
         self.side: SearchSide = side

@@ -285,4 +285,5 @@ def counted(argument: Argument, arrays: Mapping[str, Items]) -> Items:
     count = arrays[argument.length.count]
     assert isinstance(array, Array), "outputs that the GPU counts are not chunked"
     assert isinstance(count, Array), "a count is one item"
-    return array.counted_by(count)
+    item = argument.length.item
+    return array.counted_by(count if count.size == 1 else count[item : item + 1])

@@ -175,7 +175,7 @@ def test_bad_input_is_refused(device, call, error, message):
 def test_the_table_fits_into_workgroup_memory_and_is_at_least_half_full(datatype, most):
     for length in (most - 1, most, most + 1, 2 * most - 1, 2 * most, 2 * most + 1, 10_000, (1 << 24) - 1, 1 << 24):
         lengths = {"sorted": length, "queries": 1, "output": 1}
-        plan = gw.Search.plan_for(capabilities=FULL, datatype=datatype, lengths=lengths)
+        plan = gw.Search.plan_for(capabilities=FULL, dtype=datatype, lengths=lengths)
         assert most // 2 <= plan.parameters["table_keys"] <= most
         assert f"table: array<Key, {most}>" in next(iter(plan.shaders.values())).text
 
