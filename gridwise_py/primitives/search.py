@@ -48,8 +48,9 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     side : {"left", "right"}, default "left"
         Of keys that equal a query: ``"left"`` gives the index of the first, ``"right"`` the index behind the last.
     queries : Expression, optional
-        Queries that are not stored: their leaves are arguments of `execute` in place of ``queries``. ``gw.index`` counts
-        them, and ``output`` is then given. They are of the keys' datatype: u32, i32 or f32.
+        Queries that are not stored: their leaves are arguments of `execute` in place of ``queries``. With ``gw.index``
+        the length of ``output``, which is then given, says how many there are. They are of the keys' datatype: u32, i32
+        or f32.
     sorter : bool, default False
         Whether `execute` takes ``sorter``, the indices (u32) that sort the keys, as `ArgSort` computes them; the keys
         are then in any order. An index that is out of range is taken as the last one.
@@ -120,8 +121,8 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
             found = as_datatype(self._take(queries, "queries"), self.datatypes)
             if found != self.datatype:
                 raise DatatypeError(
-                    f"Search: the queries are of {found}, but the keys of {self.datatype}; cast the queries, for example "
-                    f"gw.{self.datatype.name}(…)"
+                    f"Search: the queries are of {found}, but the keys of {self.datatype}; cast the queries, for "
+                    f"example gw.{self.datatype.name}(…)"
                 )
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("search", self.capabilities, tuning=self.tuning)
