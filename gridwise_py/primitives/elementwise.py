@@ -116,9 +116,8 @@ class Elementwise(Primitive):
                     sibling=each != shape,
                     units=self._units(),
                 )
-        item_bytes = self.datatype.itemsize_bytes
         return builder.build(
-            Work(n, sum(layout[name].nbytes for name in inputs), n * item_bytes, self.flops_per_item * n),
+            Work(n, sum(layout[name].nbytes for name in inputs), layout["output"].nbytes, self.flops_per_item * n),
             {
                 "workgroup_size": shape.workgroup_size,
                 "vecs": shape.vecs,
