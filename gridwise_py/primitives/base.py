@@ -432,7 +432,11 @@ def _taking_leaves(cls: type[Any]) -> type[Any]:
 
     def reference(self: Any, **arrays: Any) -> Any:
         """Return numpy's result for the same leaves."""
-        return cls.reference(self, value_of(self._fusion.flat, arrays))
+        flat = self._fusion.flat
+        names = [*flat.names, *(name for name, _ in flat.scalars)]
+        others = {name: items for name, items in arrays.items() if name not in names}
+        leaves = {name: items for name, items in arrays.items() if name in names}
+        return cls.reference(self, **{self._fusion.argument: value_of(flat, leaves)}, **others)
 
     methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
     return type(cls.__name__, (cls,), {**methods, "reference": reference, "__module__": cls.__module__})

@@ -107,6 +107,7 @@ class ScanByKey(SegmentedPrimitive):
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch (look-back), or three."""
+        layout = self._reads(layout)
         n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
         builder = PlanBuilder("scan_by_key", layout, self.capabilities)
         parameters: dict[str, Any] = {"kind": self.kind, "subgroups": str(self.mode)}
@@ -207,6 +208,7 @@ class ReduceByKey(SegmentedPrimitive):
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch (look-back), or three."""
+        layout = self._reads(layout)
         n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
         key_bytes = self.key_datatype.itemsize_bytes
         builder = PlanBuilder("reduce_by_key", layout, self.capabilities)

@@ -137,6 +137,7 @@ class SegmentedScan(_ByOffsets):
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch (look-back), or three."""
+        layout = self._reads(layout)
         n, segments = self._items_in(layout["items"]), self._check_offsets(layout)
         builder = PlanBuilder("segmented_scan", layout, self.capabilities)
         parameters: dict[str, Any] = {"kind": self.kind, "subgroups": str(self.mode), "segments": segments}
@@ -227,9 +228,6 @@ class SegmentedReduce(_ByOffsets):
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(
-            device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
-        )
         self.length: int | None = None if length is None else integer("length", length, 1)
         if self.length is None:
             self.arguments = (
@@ -242,6 +240,9 @@ class SegmentedReduce(_ByOffsets):
                 Argument("items"),
                 Argument("output", is_output=True, length=self._whole_segments),
             )
+        super().__init__(
+            device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+        )
 
     def _whole_segments(self, lengths: Mapping[str, int]) -> int:
         assert self.length is not None
@@ -254,6 +255,7 @@ class SegmentedReduce(_ByOffsets):
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch (look-back), or three; of segments of one length that of `ReduceAxis`."""
+        layout = self._reads(layout)
         if self.length is not None:
             return self._plan_rows(layout, self.length)
         n, segments = self._items_in(layout["items"]), self._check_offsets(layout)

@@ -58,6 +58,7 @@ class SegmentedPrimitive(OperatorPrimitive):
     capabilities : Capabilities or None
     """
 
+    _items = "items"
     #: Shader file names, and the name of the table of shapes.
     _heads: ClassVar[str]
     _emission: ClassVar[str]

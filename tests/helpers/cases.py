@@ -128,7 +128,7 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                 yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
     for datatype in SORTED_DATATYPES:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
-            yield Case("search", {"datatype": datatype, "side": side, "sorter": sorter}, capabilities)
+            yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
     for value_datatype in ("i32", "f64"):
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
