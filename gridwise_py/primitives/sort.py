@@ -148,7 +148,8 @@ class SortPrimitive(Primitive):
         value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
         read = key_bytes + (value_bytes if values_in is not None else 0)
         written = (key_bytes if keys_out is not None else 0) + value_bytes
-        return builder.build(Work(n, n * read, n * written), parameters)
+        work = Work(n, n * read, n * written, counted=builder.counted_work(n, read, written))
+        return builder.build(work, parameters)
 
     def _order(self, keys: np.ndarray) -> np.ndarray:
         codes = key_codes(keys, self.descending)
