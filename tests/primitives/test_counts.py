@@ -437,3 +437,21 @@ def test_a_measurement_is_of_the_items_that_counted(device):
     measured = gw.measure(gw.Copy(device), input=counted, protocol=protocol)
     assert measured.work == {"items": 321, "read_bytes": 4 * 321, "write_bytes": 4 * 321, "flops": 0}
     assert measured.correct
+
+
+# ---- expressions of counted Arrays
+
+
+def test_expressions_of_counted_arrays_are_counted(device):
+    x, y = floats(1000), floats(1000, 1)
+    n = number(321, device)
+    counted, other = gw.asarray(x, device).counted_by(n), gw.asarray(y, device)
+    stored = gw.asarray(counted + other)
+    assert stored.count is n
+    np.testing.assert_array_equal(stored.to_numpy(), (x + y)[:321])
+    largest = gw.Reduce(device, gw.f32("a") - gw.f32("b"), "max").execute(a=counted, b=other).output
+    assert largest.item() == (x - y)[:321].max()
+    with pytest.raises(gw.ArgumentError, match="different counts"):
+        gw.asarray(counted + other.counted_by(number(5, device)))
+    with pytest.raises(gw.ArgumentError, match="'n'"):
+        gw.Map(device, gw.f32("n") + 1.0)
