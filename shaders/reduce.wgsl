@@ -33,7 +33,7 @@ struct Params {
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
   {{ fields.input }}
-  output_offset: u32,
+  {{ fields.output }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

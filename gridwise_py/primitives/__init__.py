@@ -3,6 +3,7 @@
 from ..runtime.array import OPERATIONS
 from .array_methods import METHODS
 from .base import Primitive
+from .by_key import ReduceByKey, ScanByKey
 from .copy import Copy
 from .custom_kernel import Kernel
 from .fused_calls import evaluated
@@ -12,6 +13,9 @@ from .reduce import Reduce
 from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
 from .scan import Scan
+from .scan_axis import ScanAxis
+from .search import Search
+from .segmented import SegmentedReduce, SegmentedScan
 from .sort import ArgSort, Sort, SortPairs
 from .vector_add import VectorAdd
 
@@ -24,7 +28,13 @@ __all__ = [
     "Primitive",
     "Reduce",
     "ReduceAxis",
+    "ReduceByKey",
     "Scan",
+    "ScanAxis",
+    "ScanByKey",
+    "Search",
+    "SegmentedReduce",
+    "SegmentedScan",
     "Sort",
     "SortPairs",
     "VectorAdd",

@@ -40,9 +40,10 @@ from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype
-from ..types.expression import Operators
-from ..types.program import Flat, flatten
-from .fusion import Fusion
+from ..types.evaluation import value_of
+from ..types.program import Flat
+from .fusion import FUSED, Fusion, flat_of
+from .mapped_output import MappedOutput
 
 __all__ = ["Primitive"]
 
@@ -77,10 +78,13 @@ class Primitive(ABC):
     takes_count: ClassVar[bool] = False
     #: The expression that it reads in place of an array.
     _fusion: Fusion | None = None
+    #: The expression of its results that it stores.
+    _mapped: MappedOutput | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Return an instance; of one that reads an expression, the methods take the leaves by their names."""
-        is_fused = any(isinstance(value, (Operators, Flat)) for value in (*args, *kwargs.values()))
+        given = (*args, *(value for name, value in kwargs.items() if name != "output"))
+        is_fused = any(isinstance(value, FUSED) for value in given)
         return super().__new__(_taking_leaves(cls) if is_fused else cls)
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
@@ -103,14 +107,16 @@ class Primitive(ABC):
         self._last_timed: Measurement | None = None
 
     def _reads(self, layout: Layout) -> Layout:
-        """Return what kernels read: the arguments, or an expression in place of those that are its leaves."""
-        return layout if self._fusion is None else self._fusion.reads(layout)
+        """Return what kernels read and write: the arguments, or expressions in their place."""
+        if self._fusion is not None:
+            layout = self._fusion.reads(layout)
+        return layout if self._mapped is None else self._mapped.writes(layout)
 
     def _take(self, items: Any, argument: str = "input") -> Any:
         """Return the datatype of an argument's items. If they are an expression, its leaves become the arguments."""
-        if not isinstance(items, (Operators, Flat)):
+        if not isinstance(items, FUSED):
             return items
-        self._fusion = Fusion(items if isinstance(items, Flat) else flatten(items.as_expression()), argument)
+        self._fusion = Fusion(items if isinstance(items, Flat) else flat_of(items), argument)
         self.arguments = self._fusion.arguments(self.arguments)
         return self._fusion.datatype
 
@@ -133,7 +139,8 @@ class Primitive(ABC):
     @functools.cached_property
     def signature(self) -> Signature:
         """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
-        return Signature.of(self)
+        values = {} if self._fusion is None else self._fusion.values
+        return Signature.of(self, values if self._mapped is None else values | self._mapped.values)
 
     # ---- planning ----
 
@@ -180,7 +187,7 @@ class Primitive(ABC):
 
     def _plan_with(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> Plan:
         """Return the plan for a layout and the words of the arguments that are values."""
-        return self.plan(layout)
+        return self.plan(layout.with_values(values) if values else layout)
 
     def _plan_cached(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> Plan:
         key = (layout, tuple(values.items()))
@@ -425,7 +432,11 @@ def _taking_leaves(cls: type[Any]) -> type[Any]:
 
     def reference(self: Any, **arrays: Any) -> Any:
         """Return numpy's result for the same leaves."""
-        return cls.reference(self, self._fusion.flat.value(arrays))
+        flat = self._fusion.flat
+        names = [*flat.names, *(name for name, _ in flat.scalars)]
+        others = {name: items for name, items in arrays.items() if name not in names}
+        leaves = {name: items for name, items in arrays.items() if name in names}
+        return cls.reference(self, **{self._fusion.argument: value_of(flat, leaves)}, **others)
 
     methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
     return type(cls.__name__, (cls,), {**methods, "reference": reference, "__module__": cls.__module__})

@@ -119,10 +119,10 @@ class Elementwise(Primitive):
                     counted=True,
                     first=window.first,
                 )
-        item_bytes, read_bytes = self.datatype.itemsize_bytes, sum(layout[name].nbytes for name in inputs)
-        counted = builder.counted_work(n, read_bytes // max(n, 1), item_bytes)
+        read_bytes, written_bytes = sum(layout[name].nbytes for name in inputs), layout["output"].nbytes
+        counted = builder.counted_work(n, read_bytes // max(n, 1), written_bytes // max(n, 1))
         return builder.build(
-            Work(n, read_bytes, n * item_bytes, self.flops_per_item * n, counted),
+            Work(n, read_bytes, written_bytes, self.flops_per_item * n, counted),
             {
                 "workgroup_size": shape.workgroup_size,
                 "vecs": shape.vecs,

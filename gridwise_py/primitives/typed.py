@@ -19,7 +19,7 @@ from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from .base import Primitive
 
-__all__ = ["InputOutput", "InputTotal", "KeysValues", "TwoInputs"]
+__all__ = ["InputOutput", "InputTotal", "KeysValues", "SortedQueries", "TwoInputs"]
 
 
 class InputOutput(Primitive):
@@ -260,4 +260,65 @@ class KeysValues(Primitive):
         trials: int = 1,
     ) -> Run[ItemsT]:
         arrays = given(keys=keys, values=values, output_keys=output_keys, output_values=output_values, n=n)
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
+
+
+class SortedQueries(Primitive):
+    """Primitives that search in sorted items for others."""
+
+    @explained()
+    def bind(
+        self,
+        *,
+        sorted: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        queries: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        sorter: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+    ) -> BoundCall[ItemsT]:
+        return self._bind(given(sorted=sorted, queries=queries, sorter=sorter, output=output))
+
+    @explained()
+    def record(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        sorted: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        queries: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        sorter: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> dict[str, ItemsT]:
+        arrays = given(sorted=sorted, queries=queries, sorter=sorter, output=output)
+        return self._record(arrays, encoder, trials, timing)
+
+    @explained()
+    def execute(
+        self,
+        *,
+        sorted: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        queries: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        sorter: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        encoder: wgpu.GPUCommandEncoder | None = None,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[ItemsT]:
+        arrays = given(sorted=sorted, queries=queries, sorter=sorter, output=output)
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self,
+        *,
+        sorted: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        queries: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        sorter: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[ItemsT]:
+        arrays = given(sorted=sorted, queries=queries, sorter=sorter, output=output)
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)

@@ -270,7 +270,7 @@ def _new_output(
     chunked = {other: value for other, value in given.items() if isinstance(value, ChunkedArray)}
     if not signature.arguments[name].chunked or not chunked:
         like = given.get(signature.length_like(name))
-        shape = like.shape if isinstance(like, Array) and len(like.shape) != 1 else None
+        shape = like.shape if isinstance(like, Array) and len(like.shape) != 1 and like.size == needed else None
         return new_array(context_of(device), needed, datatype, label, shape=shape)
     source = signature.length_like(name)
     like = next((value for other, value in chunked.items() if signature.length_like(other) == source), None)
@@ -290,4 +290,5 @@ def counted(signature: Signature, name: str, arrays: Mapping[str, Items]) -> Ite
         return array
     assert isinstance(array, Array), "outputs that the GPU counts are not chunked"
     assert isinstance(count, Array), "a count is one item"
-    return array.counted_by(count)
+    item = length.item
+    return array.counted_by(count if count.size == 1 else count[item : item + 1])
