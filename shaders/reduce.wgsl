@@ -5,12 +5,24 @@
 // and its ready flag are one word, so no fence is needed.
 // Forward progress: no workgroup waits for another. The last one to finish knows that all totals were published, but WGSL
 // does not promise that it sees them at once. It recomputes a block whose total it has not seen after SPIN_LIMIT polls.
+//$ if counted
+// The GPU knows how many items there are: blocks behind them have none, publish the identity, and count as finished, since
+// the epoch relies on every block publishing in every dispatch.
+//$ endif
 // Bindings: params, input, output, and control and states for the totals.
 
 struct Params {
   n: u32,  // items of the window
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
+//$ if counted
+  max_blocks: u32,
+//$ else
   tiles: u32,
   tiles_per_block: u32,
+//$ endif
   blocks: u32,  // workgroups that have work
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
@@ -39,9 +51,9 @@ var<workgroup> unseen_block: u32;
 
 // Combines the totals of all blocks, in order; each invocation takes a few consecutive ones.
 fn combine_totals() -> Acc {
-  let each = (params.blocks + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
+  let each = ({{ used.blocks }} + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
   let first = (sg_id * sg_size + sg_lane) * each;
-  let end = min(first + each, params.blocks);
+  let end = min(first + each, {{ used.blocks }});
   var sum = identity();
   var next = first;
   var again = NONE;  // the block that all invocations recompute together
@@ -87,7 +99,17 @@ fn main(
       state_publish(block, TOTAL, total);
       last_to_finish = select(0u, 1u, state_count_finished(params.blocks));
     }
+//$ if counted
+    // A single block is combined with nothing, as in an array of that length. The other blocks have read no item.
+    if (block == 0u && used_blocks() <= 1u && local == 0u) { put(0u, total); }
+//$ endif
     if (workgroupUniformLoad(&last_to_finish) == 0u) { return; }
+//$ if counted
+    if (used_blocks() <= 1u) {
+      if (is_leader()) { state_next_epoch(); }
+      return;
+    }
+//$ endif
     let whole = combine_totals();
     if (is_leader()) {
       state_next_epoch();

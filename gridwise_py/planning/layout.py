@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-__all__ = ["Layout", "Operand"]
+__all__ = ["COUNT", "Layout", "Operand"]
+
+#: The argument, of one u32, that says how many of the items count.
+COUNT = "n"
 
 
 @dataclass(frozen=True)

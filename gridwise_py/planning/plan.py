@@ -208,6 +208,20 @@ class Plan:
         return tuple(step for step in self.steps if isinstance(step, Kernel))
 
     @property
+    def copied_from(self) -> frozenset[str]:
+        """The buffers that copies read."""
+        return frozenset(step.source for step in self.steps if isinstance(step, Copy))
+
+    @property
+    def copied_to(self) -> frozenset[str]:
+        """The buffers that copies and fills write."""
+        return frozenset(
+            step.destination if isinstance(step, Copy) else step.buffer
+            for step in self.steps
+            if not isinstance(step, Kernel)
+        )
+
+    @property
     def features(self) -> frozenset[str]:
         """wgpu features that it needs."""
         return frozenset(f for shader in self.shaders.values() for f in shader.features)

@@ -15,11 +15,12 @@ from .. import settings
 from ..backend.fork_guard import check_process, in_thread
 from ..call_errors import explained
 from ..errors import ArgumentError
-from ..planning.layout import Layout
+from ..planning.layout import COUNT, Layout
 from ..planning.plan import Plan
 from ..planning.signature import Argument, Signature
 from ..planning.windows import check_bindings
-from ..runtime.arguments import call_key, parse
+from ..runtime.arguments import ParsedCall, call_key, parse
+from ..runtime.array import Array
 from ..runtime.bound_call import (
     ASYNC_REMEDIES,
     BoundCall,
@@ -31,6 +32,7 @@ from ..runtime.bound_call import (
 )
 from ..runtime.chunked_array import Items, check_usable
 from ..runtime.context import context_of
+from ..runtime.counts import with_count
 from ..runtime.encoders import check_encoder, check_session
 from ..runtime.known_calls import KnownCall
 from ..runtime.run import Measurement, Run
@@ -73,6 +75,8 @@ class Primitive(ABC):
     overwrite_input: bool = False
     #: The expression that it reads in place of an array.
     _fusion: Fusion | None = None
+    #: Whether calls take ``n=``, the number of items that count.
+    takes_count: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Return an instance; of one that reads an expression, the methods take the leaves by their names."""
@@ -223,11 +227,15 @@ class Primitive(ABC):
         device, context, last_call = self.device, self._context, self._last_call
         last, known = (None, None) if last_call is None else (last_call.parsed, last_call.known)
         assert context is not None, "a primitive with a device has its context"
+        if COUNT in arrays and arrays[COUNT] is None and self.takes_count:
+            arrays = {name: array for name, array in arrays.items() if name != COUNT}
         if known is not None and last is not None and last.has_key_of(arrays):
             key = last.key
         else:
+            if COUNT in arrays or any(type(array) is Array and array.count is not None for array in arrays.values()):
+                arrays = with_count(self.signature, arrays)
             if last is not None:
-                arrays = last.with_given(arrays)
+                arrays = last.with_given(self.signature, arrays)
             key = call_key(self.signature, arrays)
             known = self._known_calls.get(key)
         if known is not None and known.applies(arrays):
@@ -241,8 +249,7 @@ class Primitive(ABC):
         check_in_place(self.name, trials, parsed.in_place)
         plan = self._plan_cached(parsed.layout, parsed.values)
         if len(plan.kernels) < len(plan.steps):
-            for name in self.signature.outputs:
-                check_usable(parsed.arrays[name], "COPY_DST", self.name)
+            self._check_transfers(plan, parsed)
         names = {spec.name for spec in plan.buffers if spec.role == "argument"}
         bound_plan = context.executor.bind(plan, {k: v for k, v in parsed.ranges.items() if k in names})
         # With the executor's own one of several equal plans, which is found by its identity.
@@ -250,6 +257,16 @@ class Primitive(ABC):
         if known is not None:
             self._remember(key, known)
         return BoundCall(self.name, context, parsed, bound_plan, launch_blocking=self._launch_blocking, known=known)
+
+    def _check_transfers(self, plan: Plan, parsed: ParsedCall) -> None:
+        """Raise where an argument that a plan copies lacks the usage."""
+        sources, destinations = plan.copied_from, plan.copied_to
+        for name, operand in parsed.layout.items():
+            buffers = {part.buffer for part in operand.parts}
+            if buffers & sources:
+                check_usable(parsed.arrays[name], "COPY_SRC", f"{self.name}: {name}")
+            if buffers & destinations:
+                check_usable(parsed.arrays[name], "COPY_DST", f"{self.name}: {name}")
 
     def _remember(self, key: Any, known: KnownCall) -> None:
         with self._plans_lock:

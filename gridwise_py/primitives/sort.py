@@ -57,6 +57,7 @@ class Roles(NamedTuple):
 class SortPrimitive(Primitive):
     """Base of all sorts; see `Sort`."""
 
+    takes_count = True
     datatypes: ClassVar[Mapping[str, Datatype]] = KEY_DATATYPES
     _roles: ClassVar[Roles]
     _faults: ClassVar[Faults] = HEALTHY

@@ -123,6 +123,7 @@ class StreamPrimitive(Primitive):
     capabilities : Capabilities, optional
     """
 
+    takes_count = True
     _faults: ClassVar[Faults] = HEALTHY
     #: Name in plans and labels.
     _label: ClassVar[str]
@@ -423,6 +424,7 @@ class StreamPrimitive(Primitive):
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
             context={**self._text(shape), "carried": window.count > 1, **context},
             atomics=atomics,
+            fed={} if builder.count is None else {"n": builder.count},
             features=("subgroup",) if self.mode.kind == "native" else (),
             sibling=sibling,
             # Inputs are read four items at a time, outputs are written item by item.

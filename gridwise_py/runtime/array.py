@@ -370,8 +370,8 @@ class Array(Operators, OnGpu):
         place = self._place
         if place is None:
             uid = self.lease.buffer.uid
-            name, counted, shape = self._datatype.key, self._count is None, self._shape
-            self._place = place = (uid, self._offset, self._length, name, counted, shape)
+            count = None if self._count is None else self._count.place()
+            self._place = place = (uid, self._offset, self._length, self._datatype.key, count, self._shape)
         return place
 
     @property
@@ -548,9 +548,20 @@ class Array(Operators, OnGpu):
         if self._count is not None:
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
 
+    def _first_counted(self, key: Any) -> Array:
+        """Return a view of the first items: those that count are counted by the same Array."""
+        if not isinstance(key, slice) or key.start not in (None, 0) or key.step not in (None, 1):
+            raise ArgumentError(
+                f"only the GPU knows how many items {self!r} has, so its views are of the first ones, array[:k]; for "
+                f"others slice array.trim(), which reads the count"
+            )
+        most = self._length if key.stop is None else checked_count(key.stop, "the end of a slice of a counted Array")
+        length = min(most, self._length)
+        return Array.on(self.lease, self._datatype, length, self._device, self._offset, self._count)
+
     def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array:
         if self._count is not None:
-            self._check_uncounted()
+            return self._first_counted(key)
         shape = self._shape
         # Asked first: slices are many, and isinstance() takes long for an abstract class.
         if type(key) is not slice and isinstance(key, (Array, np.ndarray, list)) and shape != ():
@@ -758,14 +769,14 @@ class Array(Operators, OnGpu):
         return f"Array({self._datatype.name}, {many}{view}{label}, on {where}{end})"
 
 
-def check_usable(array: Array, usage: str, call: str) -> None:
+def check_usable(array: Array, usage: str | None, call: str) -> None:
     """Raise BufferUsageError where a call cannot use an array: its buffer is destroyed or mapped, or lacks a usage."""
     buffer = array.lease.buffer
     if array.lease.destroyed[0]:
         raise BufferUsageError(f"{call}: the buffer of {array!r} was destroyed; make a new Array")
     if buffer.map_state != "unmapped":
         raise BufferUsageError(f"{call}: the buffer of {array!r} is mapped; call buffer.unmap() first")
-    if not buffer.usage & getattr(wgpu.BufferUsage, usage):
+    if usage is not None and not buffer.usage & getattr(wgpu.BufferUsage, usage):
         raise BufferUsageError(
             f"{call}: the buffer of {array!r} lacks the usage {usage}; create it with "
             f"usage=wgpu.BufferUsage.{usage} | …"

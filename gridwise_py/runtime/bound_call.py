@@ -192,7 +192,7 @@ class BoundCall(Generic[ItemsT]):
 
     def _check_buffers(self) -> None:
         for array in self.parsed.arrays.values():
-            check_usable(array, "STORAGE", self.name)
+            check_usable(array, None, self.name)
 
     # ---- running ----
 
