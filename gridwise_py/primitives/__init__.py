@@ -8,11 +8,15 @@ from .custom_kernel import Kernel
 from .fused_calls import evaluated
 from .map import Map
 from .matmul import MatMul
+from .partition import Partition
 from .reduce import Reduce
 from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
+from .run_length import RunLength
 from .scan import Scan
+from .select import Select
 from .sort import ArgSort, Sort, SortPairs
+from .unique import Unique
 from .vector_add import VectorAdd
 
 __all__ = [
@@ -21,12 +25,16 @@ __all__ = [
     "Kernel",
     "Map",
     "MatMul",
+    "Partition",
     "Primitive",
     "Reduce",
     "ReduceAxis",
+    "RunLength",
     "Scan",
+    "Select",
     "Sort",
     "SortPairs",
+    "Unique",
     "VectorAdd",
 ]
 

@@ -17,12 +17,13 @@ from ..types.datatype import ITEM_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from .registry import register
 from .stream import FLAGS, Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .typed import InputParts
 
 __all__ = ["Partition"]
 
 
 @register("partition")
-class Partition(StreamPrimitive):
+class Partition(InputParts, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Split items into those that a predicate marks and the rest, or into three parts; every part keeps the order.
 
     Parameters

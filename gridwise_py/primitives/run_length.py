@@ -16,6 +16,7 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatyp
 from ..types.expression import Operators
 from .registry import register
 from .stream import Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .typed import KeysRuns
 from .unique import run_heads
 
 __all__ = ["RunLength"]
@@ -24,7 +25,7 @@ _OUTPUTS = ("values", "starts", "lengths")
 
 
 @register("run_length")
-class RunLength(StreamPrimitive):
+class RunLength(KeysRuns, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Encode runs of equal keys: the key, the position of the first one, and how many there are.
 
     Parameters

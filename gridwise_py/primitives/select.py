@@ -13,12 +13,13 @@ from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datat
 from ..types.expression import Operators
 from .registry import register
 from .stream import FLAGS, Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .typed import InputFlags
 
 __all__ = ["FlatNonzero", "Select"]
 
 
 @register("select")
-class Select(StreamPrimitive):
+class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Copy the items that a flag or a predicate marks, in order, and count them.
 
     Parameters

@@ -13,12 +13,13 @@ from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDa
 from ..types.expression import Operators
 from .registry import register
 from .stream import Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .typed import KeysKept
 
 __all__ = ["Unique", "run_heads"]
 
 
 @register("unique")
-class Unique(StreamPrimitive):
+class Unique(KeysKept, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Keep the first key of each run of equal keys, and of values the one that goes with it.
 
     Of sorted keys these are the unique ones.

@@ -31,7 +31,7 @@ SINCE = {
         sort_pairs stream synchronize to_dataframe BoundCall Product SameAs Signature UnaryOp UpTo hold_clock
         ElementwiseTuning MatMulTuning ReduceTuning ScanTuning SortTuning Sequence SequenceRun batch capture warm_up
         MemoryStats PinnedArray Struct empty_cache memory_stats pinned_empty arange full full_like ones ones_like take
-        zeros zeros_like cumprod AxisTuning ReduceAxis
+        zeros zeros_like cumprod AxisTuning ReduceAxis StreamTuning
     """,
 }
 #: Public once, and why no more.
