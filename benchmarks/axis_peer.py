@@ -173,9 +173,7 @@ def tunings(device: Any, shape: tuple[int, ...], axis: int, sweep: bool) -> dict
     if not sweep:
         return found
     lengths = {"input": int(np.prod(shape)), "output": int(np.prod(own.output_shape))}
-    plan = gw.ReduceAxis.plan_for(
-        capabilities=own.capabilities, lengths=lengths, datatype="f32", shape=shape, axis=axis
-    )
+    plan = gw.ReduceAxis.plan_for(capabilities=own.capabilities, lengths=lengths, dtype="f32", shape=shape, axis=axis)
     for fields in SWEEP[str(plan.parameters["kind"])]:
         name = " ".join(f"{field}={value}" for field, value in fields.items())
         try:

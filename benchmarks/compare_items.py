@@ -42,7 +42,7 @@ class Differences:
 
     def __init__(self, device):
         bindings = {"got": "read", "expected": "read", "wrong": "read_write"}
-        self._compare = gw.Kernel(device, _COUNT_DIFFERENCES, bindings, 1024, label="compare", datatypes=_ANY)
+        self._compare = gw.Kernel(device, _COUNT_DIFFERENCES, bindings, 1024, label="compare", dtypes=_ANY)
         self._wrong = gw.asarray(_NOTHING, device)
 
     def record(self, encoder, got: gw.Array, expected: gw.Array) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import sys
+import warnings
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from .errors import ArgumentError
+from .errors import ArgumentError, GridwiseWarning
 
 __all__ = ["LEFT_OUT", "explained", "given"]
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+# Earlier names of arguments, which go in a later version: one word, dtype, is for all.
+_RENAMED = {"datatype": "dtype", "value_datatype": "value_dtype", "datatypes": "dtypes"}
 
 
 class _LeftOut:
@@ -39,6 +45,8 @@ def given(**arguments: Any) -> dict[str, Any]:
 def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT], FunctionT]:
     """Make a function or a method answer arguments that it does not have with an ArgumentError.
 
+    An argument under its earlier name is taken with a GridwiseWarning.
+
     Parameters
     ----------
     remedies : mapping from str to str, optional
@@ -51,36 +59,57 @@ def explained(remedies: Mapping[str, str] | None = None) -> Callable[[FunctionT]
         most = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
         known = {p.name for p in parameters}
         takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
-        refused = set(remedies or ()) - known
+        if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+            most = sys.maxsize
+        renamed = {old: new for old, new in _RENAMED.items() if new in known and old not in known}
+        refused = {*(remedies or ()), *renamed} - known
 
         fits: Callable[[Mapping[str, Any]], bool] = refused.isdisjoint if takes_any else known.issuperset
 
-        def refuse(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> NoReturn:
-            raise ArgumentError(_explanation(function, parameters, args, kwargs, remedies or {}))
+        def checked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+            """Return the named arguments under their names of today, or raise."""
+            named = _with_new_names(parameters, renamed, args, kwargs)
+            if len(args) > most or not fits(named):
+                raise ArgumentError(_explanation(function, parameters, args, named, remedies or {}))
+            return named
 
         if inspect.iscoroutinefunction(function):
 
             @wraps(function)
             async def call_async(*args: Any, **kwargs: Any) -> Any:
                 if not fits(kwargs) or len(args) > most:
-                    refuse(args, kwargs)
+                    kwargs = checked(args, kwargs)
                 return await function(*args, **kwargs)
 
             return cast(FunctionT, call_async)
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if len(args) > most:
-                refuse(args, kwargs)
+            if len(args) > most or (kwargs and not fits(kwargs)):
+                kwargs = checked(args, kwargs)
             if not kwargs:
                 return function(*args)
-            if not fits(kwargs):
-                refuse(args, kwargs)
             return function(*args, **kwargs)
 
         return cast(FunctionT, call)
 
     return decorate
+
+
+def _with_new_names(
+    parameters: list[inspect.Parameter],
+    renamed: Mapping[str, str],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> dict[str, Any]:
+    """Return named arguments with those of earlier names under today's; warn of each."""
+    found = {old: new for old, new in renamed.items() if old in kwargs}
+    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][: len(args)]
+    for old, new in found.items():
+        if new in kwargs or new in positional:
+            raise ArgumentError(f"{new}= and {old}= are the same option; give only {new}=")
+        warnings.warn(f"{old}= is called {new}= now; the earlier name goes in a later version", GridwiseWarning, 4)
+    return {found.get(name, name): value for name, value in kwargs.items()}
 
 
 def _explanation(
@@ -91,10 +120,12 @@ def _explanation(
     remedies: Mapping[str, str],
 ) -> str:
     """Return what is wrong with a call, and what the function takes."""
-    is_method = parameters[0].name == "self"
+    is_method = parameters[0].name in {"self", "cls"}
     own = parameters[1:] if is_method else parameters
     if not is_method:
         call = f"gw.{function.__name__}()"
+    elif parameters[0].name == "cls":
+        call = f"{args[0].__name__}.{function.__name__}()"
     elif function.__name__ == "__init__":
         call = type(args[0]).__name__
     else:

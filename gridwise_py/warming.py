@@ -11,6 +11,7 @@ import numpy as np
 import wgpu
 
 from . import functions
+from .call_errors import explained
 from .errors import ArgumentError
 from .planning.signature import Product
 from .primitives.base import Primitive
@@ -30,10 +31,11 @@ _OF_TWO = ("add", "matmul", "sort_pairs")
 _N = 4096  # where the caller names no length
 
 
+@explained()
 def warm_up(
     device: wgpu.GPUDevice | None = None,
     *what: FunctionName | Primitive,
-    datatype: str | Datatype | np.dtype[Any] | type | Sequence[str] | None = None,
+    dtype: str | Datatype | np.dtype[Any] | type | Sequence[str] | None = None,
     n: int | None = None,
 ) -> int:
     """Compile ahead, side by side, what the first calls of functions and primitives would wait for.
@@ -49,7 +51,7 @@ def warm_up(
     *what : str or Primitive
         Names of one-shot functions (``"sort"`` stands for `gw.sort` without options; ``"reduce"`` and ``"scan"`` add),
         or primitives on this device. A `gw.Kernel` is compiled when it is made.
-    datatype : str, Datatype, numpy dtype, or sequence of str, optional
+    dtype : str, Datatype, numpy dtype, or sequence of str, optional
         For the functions; by default u32, and f32 for ``"matmul"``. Primitives have their own.
     n : int, optional
         The length to run with. Only what this length needs is waited for; the rest compiles in the background.
@@ -80,7 +82,7 @@ def warm_up(
     length = _N if n is None else n
     if isinstance(length, bool) or not isinstance(length, int) or length < 1:
         raise ArgumentError(f"gw.warm_up(): n={n!r} must be an integer of at least 1")
-    runs = [run for item in what for run in _runs(item, device, _datatypes(datatype), length)]
+    runs = [run for item in what for run in _runs(item, device, _datatypes(dtype), length)]
     before = pipelines.compiled
     _ = context_of(device).capabilities  # measured before the threads ask for them
     _run_side_by_side(runs)

@@ -20,11 +20,8 @@ __all__ = ["PlanBuilder"]
 
 #: How a text names what it has to do: of all items that there is room for, or of those that the GPU counted.
 _USED = {
-    "n": "params.n",
-    "tiles": "params.tiles",
-    "tiles_per_block": "params.tiles_per_block",
-    "blocks": "params.blocks",
-}
+    "n": "params.n", "tiles": "params.tiles", "tiles_per_block": "params.tiles_per_block", "blocks": "params.blocks",
+}  # fmt: skip
 _USED_IF_COUNTED = {
     "n": "item_count()", "tiles": "used_tiles()", "tiles_per_block": "tiles_per_block()", "blocks": "used_blocks()",
 }  # fmt: skip
@@ -186,14 +183,20 @@ class PlanBuilder:
             params = {**params, "n": first + params["n"], "first": first, "capacity": params["n"]}
         rows = units is not None
         sources = {name: operand for name, operand in reads.items() if isinstance(operand, Source)}
-        texts = {name: source_text(name, source.program, rows) for name, source in sources.items()}
+        texts = {name: source_text(name, each.program, each.is_struct, rows) for name, each in sources.items()}
         reached_of: dict[str, dict[str, Operand]] = {
             name: operand.named_leaves(name) if isinstance(operand, Source) else {name: operand}
             for name, operand in {**reads, **writes}.items()
         }
         operands = {name: operand for leaves in reached_of.values() for name, operand in leaves.items()}
         if units is not None:
-            units = {leaf: units[name] for name, leaves in reached_of.items() if name in units for leaf in leaves}
+            units = {
+                leaf: 4 * operand.item_bytes if name in sources else units[name]
+                for name, leaves in reached_of.items()
+                if name in units
+                for leaf, operand in leaves.items()
+            }
+        small = {leaf for name in sources for leaf, operand in reached_of[name].items() if operand.item_bytes < 4}
         parts, chunks = bound_parts(self._primitive, operands, set(writes), self._capabilities, units=units)
         if sibling and (chunks or any(part.segments > 1 for part in parts.values())):
             return  # lengths that want another shape want other bindings, too
@@ -219,18 +222,21 @@ class PlanBuilder:
             for name, operand in operands.items()
         }
         named = [
-            accessors.Accessors(name, part.place, item_bytes, name in writes, part.items(item_bytes), rows)
+            accessors.Accessors(
+                name, part.place, item_bytes, name in writes, part.items(item_bytes), rows or name in small
+            )
             for (name, part), item_bytes in zip(reached.items(), (o.item_bytes for o in operands.values()), strict=True)
         ]
         places = [part.place for part in (*parts.values(), *chunks.values())]
         values_of_text = {
             **context,
             "bindings": accessors.bindings(declarations, places, named, by_segment="by_segment" in context)
-            + "".join(text.text for text in texts.values())
-            + (_ITEM_COUNT if counted else ""),
+            + (_ITEM_COUNT if counted else "")
+            + "".join(text.text for text in texts.values()),
             "counted": counted,
             "used": _USED_IF_COUNTED if counted else _USED,
             "operand_names": list(operands),
+            "computed": [name for name, source in sources.items() if source.is_struct],
             "fields": {
                 name: _fields([*(f"{leaf}_offset" for leaf in leaves), *(texts[name].fields if name in texts else ())])
                 for name, leaves in reached_of.items()
@@ -238,7 +244,7 @@ class PlanBuilder:
             "segments": {each.name: len(each.segments) for each in named},
         }
         frozen = tuple((name, _freeze(value)) for name, value in values_of_text.items())
-        trusted = trusted and all(source.trusted for source in sources.values())
+        trusted = trusted and all(source.program.trusted for source in sources.values())
         key, text, fields = _shader(shader, trusted, features, frozen)
         words = parameter_words(shader, fields, values)
         self._shaders[key] = text

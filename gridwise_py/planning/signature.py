@@ -31,10 +31,18 @@ class SameAs:
     argument : str
     remedy : str
         What messages recommend if an input has another length.
+    times, per : int
+        Its length is that of the other one times `times`, divided by `per`.
     """
 
     argument: str
     remedy: str = "slice them to one length"
+    times: int = 1
+    per: int = 1
+
+    def of(self, length: int) -> int:
+        """Return the length, given that of the other argument."""
+        return length * self.times // self.per
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,8 @@ class Argument:
     fed : bool
         For inputs of one item of 4 bytes: whether plans copy it into their parameters (``fed=`` of
         `PlanBuilder.kernel`), so that no kernel binds it.
+    ascending : bool
+        Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
     """
 
     name: str
@@ -117,6 +127,7 @@ class Argument:
     any_shape: bool = False
     cast: str | None = None
     fed: bool = False
+    ascending: bool = False
 
     def __post_init__(self) -> None:
         if self.overlap not in get_args(Overlap):
@@ -242,7 +253,7 @@ class Signature:
         """Raise LengthError if the lengths of the inputs do not match each other or the primitive."""
         for name in self.inputs:
             rule, length = self.arguments[name].length, lengths[name]
-            if isinstance(rule, SameAs) and length != lengths[rule.argument]:
+            if isinstance(rule, SameAs) and length != rule.of(lengths[rule.argument]):
                 described = ", ".join(f"{name} has {n} items" for name, n in lengths.items())
                 raise LengthError(f"{self.primitive}: lengths differ: {described}; {rule.remedy}")
             if isinstance(rule, int) and length != rule:
@@ -271,7 +282,8 @@ class Signature:
                     f"{self.primitive}: {name} has shape {shape}, but {self.primitive} works along one dimension; for "
                     f"all items give {name}.ravel(), which copies nothing"
                 )
-            if isinstance(rule.length, SameAs) and shape != shapes.get(rule.length.argument, shape):
+            alike = isinstance(rule.length, SameAs) and rule.length.times == rule.length.per
+            if isinstance(rule.length, SameAs) and alike and shape != shapes.get(rule.length.argument, shape):
                 raise LengthError(
                     f"{self.primitive}: {name} has shape {shape}, but {rule.length.argument} has "
                     f"{shapes[rule.length.argument]}; give {name}.reshape({rule.length.argument}.shape)"
@@ -281,9 +293,13 @@ class Signature:
         """Return the capacity that an output needs, given the lengths of the inputs; None if the rule has none."""
         rule = self.arguments[name].length
         if isinstance(rule, (SameAs, UpTo)):
-            length = lengths[rule.argument] if rule.argument in lengths else self.output_length(rule.argument, lengths)
-            most = rule.most if isinstance(rule, UpTo) else None
-            return length if most is None or length is None else min(length, most)
+            known = rule.argument in lengths
+            length = lengths[rule.argument] if known else self.output_length(rule.argument, lengths)
+            if length is None:
+                return None
+            if isinstance(rule, SameAs):
+                return rule.of(length)
+            return length if rule.most is None else min(length, rule.most)
         if callable(rule):
             return rule(lengths)
         return rule.items if isinstance(rule, Product) else rule

@@ -3,6 +3,7 @@
 from ..runtime.array import OPERATIONS
 from .array_methods import METHODS
 from .base import Primitive
+from .by_key import ReduceByKey, ScanByKey
 from .copy import Copy
 from .custom_kernel import Kernel
 from .fused_calls import evaluated
@@ -14,6 +15,8 @@ from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
 from .run_length import RunLength
 from .scan import Scan
+from .search import Search
+from .segmented import SegmentedReduce, SegmentedScan
 from .select import Select
 from .sort import ArgSort, Sort, SortPairs
 from .unique import Unique
@@ -29,8 +32,13 @@ __all__ = [
     "Primitive",
     "Reduce",
     "ReduceAxis",
+    "ReduceByKey",
     "RunLength",
     "Scan",
+    "ScanByKey",
+    "Search",
+    "SegmentedReduce",
+    "SegmentedScan",
     "Select",
     "Sort",
     "SortPairs",

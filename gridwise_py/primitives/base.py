@@ -40,9 +40,9 @@ from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype
-from ..types.expression import Operators
-from ..types.program import Flat, flatten
-from .fusion import Fusion
+from ..types.evaluation import value_of
+from ..types.program import Flat
+from .fusion import FUSED, Fusion, flat_of
 
 __all__ = ["Primitive"]
 
@@ -80,7 +80,7 @@ class Primitive(ABC):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Return an instance; of one that reads an expression, the methods take the leaves by their names."""
-        is_fused = any(isinstance(value, (Operators, Flat)) for value in (*args, *kwargs.values()))
+        is_fused = any(isinstance(value, FUSED) for value in (*args, *kwargs.values()))
         return super().__new__(_taking_leaves(cls) if is_fused else cls)
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
@@ -108,9 +108,9 @@ class Primitive(ABC):
 
     def _take(self, items: Any, argument: str = "input") -> Any:
         """Return the datatype of an argument's items. If they are an expression, its leaves become the arguments."""
-        if not isinstance(items, (Operators, Flat)):
+        if not isinstance(items, FUSED):
             return items
-        self._fusion = Fusion(items if isinstance(items, Flat) else flatten(items.as_expression()), argument)
+        self._fusion = Fusion(items if isinstance(items, Flat) else flat_of(items), argument)
         self.arguments = self._fusion.arguments(self.arguments)
         return self._fusion.datatype
 
@@ -133,7 +133,7 @@ class Primitive(ABC):
     @functools.cached_property
     def signature(self) -> Signature:
         """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
-        return Signature.of(self)
+        return Signature.of(self, None if self._fusion is None else self._fusion.values)
 
     # ---- planning ----
 
@@ -180,7 +180,7 @@ class Primitive(ABC):
 
     def _plan_with(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> Plan:
         """Return the plan for a layout and the words of the arguments that are values."""
-        return self.plan(layout)
+        return self.plan(layout.with_values(values) if values else layout)
 
     def _plan_cached(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> Plan:
         key = (layout, tuple(values.items()))
@@ -425,7 +425,7 @@ def _taking_leaves(cls: type[Any]) -> type[Any]:
 
     def reference(self: Any, **arrays: Any) -> Any:
         """Return numpy's result for the same leaves."""
-        return cls.reference(self, self._fusion.flat.value(arrays))
+        return cls.reference(self, value_of(self._fusion.flat, arrays))
 
     methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
     return type(cls.__name__, (cls,), {**methods, "reference": reference, "__module__": cls.__module__})

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import wgpu
 
+from ..call_errors import explained
 from ..errors import DatatypeError, LengthError
 from ..planning.signature import Argument, Product
 from ..planning.windows import Window
@@ -63,7 +64,7 @@ class BroadcastAdd(ItemsKernel):
     Parameters
     ----------
     device : wgpu.GPUDevice or None
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
         Of the output, to which items are converted before they are added.
     a_dtype, b_dtype : Datatype, str or numpy dtype
     a_shape, b_shape : tuple of int
@@ -81,10 +82,11 @@ class BroadcastAdd(ItemsKernel):
         Argument("output", is_output=True, length=Product(("size",)), overlap="same view", any_shape=True),
     )
 
+    @explained()
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike,
+        dtype: ItemDatatypeLike,
         a_dtype: ItemDatatypeLike,
         b_dtype: ItemDatatypeLike,
         *,
@@ -94,7 +96,7 @@ class BroadcastAdd(ItemsKernel):
     ):
         self.a_datatype: Datatype = as_datatype(a_dtype, STORAGE_DATATYPES)
         self.b_datatype: Datatype = as_datatype(b_dtype, STORAGE_DATATYPES)
-        super().__init__(device, datatype, capabilities=capabilities)
+        super().__init__(device, dtype, capabilities=capabilities)
         shape = broadcast_shapes(self.name, tuple(a_shape), tuple(b_shape))
         self.a_size, self.b_size, self.size = prod(a_shape), prod(b_shape), prod(shape)
         self._dimensions = merged(tuple(a_shape), tuple(b_shape), shape)

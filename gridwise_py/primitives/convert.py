@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import wgpu
 
+from ..call_errors import explained
 from ..planning.signature import Argument, SameAs
 from ..types.capabilities import Capabilities
 from ..types.datatype import STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
@@ -24,7 +25,7 @@ class Convert(ItemsKernel):
     Parameters
     ----------
     device : wgpu.GPUDevice or None
-    datatype, result_dtype : Datatype, str or numpy dtype
+    dtype, result_dtype : Datatype, str or numpy dtype
         Of the input and of the output.
     capabilities : Capabilities, optional
 
@@ -40,15 +41,16 @@ class Convert(ItemsKernel):
         Argument("output", is_output=True, length=SameAs("input"), overlap="same view", any_shape=True),
     )
 
+    @explained()
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike,
+        dtype: ItemDatatypeLike,
         result_dtype: ItemDatatypeLike,
         *,
         capabilities: Capabilities | None = None,
     ):
-        self.source: Datatype = as_datatype(datatype, STORAGE_DATATYPES)
+        self.source: Datatype = as_datatype(dtype, STORAGE_DATATYPES)
         super().__init__(device, result_dtype, capabilities=capabilities)
 
     def _context_values(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Copy(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMetho
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str or numpy dtype, default "u32"
     tuning : ElementwiseTuning, optional
         Shape of the kernel; affects only the speed. By default the library's, or the one from ``gridwise tune``.
     capabilities : Capabilities, optional

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 import wgpu
 
+from ..call_errors import explained
 from ..errors import ArgumentError, DatatypeError, LimitError, ShaderError
 from ..planning.kernel_text import Uniform, Variable, variables
 from ..planning.layout import Layout
@@ -68,7 +69,7 @@ class Kernel(Primitive):
     entry_point : str, default "main"
     constants : mapping from str to number, optional
         Values of WGSL overrides.
-    datatypes : mapping from str to datatype, optional
+    dtypes : mapping from str to dtype, optional
         Datatypes of arguments that differ from the declaration, for example for a kernel that reads f16 as
         ``array<u32>``. None accepts any. By default an argument must have the scalar type of its array or vectors;
         structures and ``vec2<u32>`` accept any (a raw GPUBuffer then counts as u32).
@@ -105,6 +106,7 @@ class Kernel(Primitive):
     array([2., 2., 2., 2.], dtype=float32)
     """
 
+    @explained()
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
@@ -115,13 +117,13 @@ class Kernel(Primitive):
         label: str = "kernel",
         entry_point: str = "main",
         constants: Mapping[str, int | float] | None = None,
-        datatypes: Mapping[str, Any] | None = None,
+        dtypes: Mapping[str, Any] | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
         for option, text in (("label", label), ("wgsl", wgsl), ("entry_point", entry_point)):
             _check_text(label, option, text)
-        for option, mapping in (("bindings", bindings), ("constants", constants), ("datatypes", datatypes)):
+        for option, mapping in (("bindings", bindings), ("constants", constants), ("dtypes", dtypes)):
             if mapping is not None and not isinstance(mapping, Mapping):
                 raise ArgumentError(f"{label}: {option} must be a mapping by name, not {type(mapping).__name__}")
         for name, value in (constants or {}).items():
@@ -145,10 +147,10 @@ class Kernel(Primitive):
         }
         storage = {name: each for name, each in self._bindings.items() if name not in self._uniforms}
         self._datatypes: dict[str, Datatype | None] = {name: variable.datatype for name, variable in storage.items()}
-        unknown = set(datatypes or {}) - set(storage)
+        unknown = set(dtypes or {}) - set(storage)
         if unknown:
-            raise ArgumentError(f"datatypes of unknown bindings {sorted(unknown)}; there are {list(storage)}")
-        for name, value in (datatypes or {}).items():
+            raise ArgumentError(f"dtypes of unknown bindings {sorted(unknown)}; there are {list(storage)}")
+        for name, value in (dtypes or {}).items():
             self._datatypes[name] = None if value is None else as_datatype(value, ITEM_DATATYPES)
         self.arguments = tuple(
             Argument(
@@ -224,7 +226,7 @@ class Kernel(Primitive):
             return None
         return (
             f"the WGSL declares it as {self._bindings[name].type}. If the kernel means the bits of other items, say so "
-            f"by datatypes={{{name!r}: …}} of gw.Kernel; if not, change the declaration, or the data"
+            f"by dtypes={{{name!r}: …}} of gw.Kernel; if not, change the declaration, or the data"
         )
 
     def _check_limits(self) -> None:

@@ -40,7 +40,7 @@ class Elementwise(Primitive):
     Parameters
     ----------
     device : wgpu.GPUDevice or None
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
     tuning : ElementwiseTuning, optional
     capabilities : Capabilities, optional
     """
@@ -63,13 +63,13 @@ class Elementwise(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike = "u32",
+        dtype: ItemDatatypeLike = "u32",
         *,
         tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(self._take(datatype), self.datatypes)
+        self.datatype: Datatype = as_datatype(self._take(dtype), self.datatypes)
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("elementwise", self.capabilities, tuning=self.tuning)
 

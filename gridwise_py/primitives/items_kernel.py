@@ -44,7 +44,7 @@ class ItemsKernel(Primitive):
     Parameters
     ----------
     device : wgpu.GPUDevice or None
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
         Of the output.
     capabilities : Capabilities, optional
     """
@@ -57,10 +57,10 @@ class ItemsKernel(Primitive):
     datatypes = STORAGE_DATATYPES
 
     def __init__(
-        self, device: wgpu.GPUDevice | None, datatype: ItemDatatypeLike, *, capabilities: Capabilities | None = None
+        self, device: wgpu.GPUDevice | None, dtype: ItemDatatypeLike, *, capabilities: Capabilities | None = None
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype, STORAGE_DATATYPES)
+        self.datatype: Datatype = as_datatype(dtype, STORAGE_DATATYPES)
         self._shapes = shapes_for("elementwise", self.capabilities)
 
     @abstractmethod

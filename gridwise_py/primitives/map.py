@@ -29,7 +29,7 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
         Datatype of the items and of the results.
     op : UnaryOp or str
         Your own operator, or ``"negate"``, ``"abs"`` or ``"square"``, which wrap integers.
@@ -58,13 +58,13 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ComputeDatatypeLike | Operators,
+        dtype: ComputeDatatypeLike | Operators,
         op: UnaryOpLike | None = None,
         *,
         tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, datatype, tuning=tuning, capabilities=capabilities)
+        super().__init__(device, dtype, tuning=tuning, capabilities=capabilities)
         if op is None and self._fusion is None:
             raise ArgumentError("Map of items needs an operator; give op=, or an expression in place of the datatype")
         self.op: UnaryOp | None = None if op is None else as_unaryop(op)

@@ -46,7 +46,7 @@ class MatMul(TwoInputs):
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "f32"
+    dtype : Datatype, str or numpy dtype, default "f32"
         Datatype of all arguments: f32 or f16. f16 is multiplied and summed in f32, so no device feature is needed.
     m, n, k : int
         `a` is m × k, `b` is k × n, and the output is m × n.
@@ -88,7 +88,7 @@ class MatMul(TwoInputs):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: MatMulDatatypeLike = "f32",
+        dtype: MatMulDatatypeLike = "f32",
         *,
         m: int,
         n: int,
@@ -97,7 +97,7 @@ class MatMul(TwoInputs):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype, self.datatypes)
+        self.datatype: Datatype = as_datatype(dtype, self.datatypes)
         self.m: int = matrix_size("m", m)
         self.n: int = matrix_size("n", n)
         self.k: int = matrix_size("k", k)

@@ -60,7 +60,7 @@ class OperatorPrimitive(Primitive):
     Parameters
     ----------
     device : wgpu.GPUDevice or None
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
         Of the items.
     op : BinOp or str
     result_dtype : Datatype, str or numpy dtype, optional
@@ -81,7 +81,7 @@ class OperatorPrimitive(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: Datatype | str | Any = "u32",
+        dtype: Datatype | str | Any = "u32",
         op: BinOp | str = Add,
         *,
         result_dtype: Datatype | str | Any = None,
@@ -91,7 +91,7 @@ class OperatorPrimitive(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(self._take(datatype), ITEM_DATATYPES)
+        self.datatype: Datatype = as_datatype(self._take(dtype), ITEM_DATATYPES)
         self.op: BinOp = as_binop(op)
         asked = self.datatype if result_dtype is None else result_dtype
         #: The datatype of the results, in which items are combined.
@@ -264,7 +264,7 @@ class OperatorPrimitive(Primitive):
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
             context=self._context_for(shape, flags, **context),
             atomics=atomics,
-            trusted=self.op.builtin,
+            trusted=self.op.is_trusted(self.result_datatype),
             features=tuple(dict.fromkeys(native + self._features_of(flags) + features)),
             sibling=sibling,
             units=self._units(flags),

@@ -17,7 +17,7 @@ from ..types.datatype import ITEM_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from .registry import register
 from .stream import FLAGS, Field, Mark, StreamPrimitive, StreamStrategy, count_argument
-from .typed import InputParts
+from .typed_streams import InputParts
 
 __all__ = ["Partition"]
 

@@ -41,7 +41,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str or numpy dtype, default "u32"
     op : BinOp or str, default Add
         A non-commutative operator keeps the order of the items.
     result_dtype : Datatype, str or numpy dtype, optional
@@ -109,7 +109,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         *,
         result_dtype: ItemDatatypeLike | None = None,
@@ -120,7 +120,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     ):
         self.tuning: ReduceTuning = ReduceTuning.of(tuning)
         super().__init__(
-            device, datatype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
+            device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
             subgroups=self.tuning.subgroups, capabilities=capabilities,
         )  # fmt: skip
         spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit

@@ -52,7 +52,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str or numpy dtype, default "u32"
     op : BinOp or str, default Add
         A non-commutative operator keeps the order of the items.
     shape : int or tuple of int
@@ -107,7 +107,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike = "u32",
+        dtype: ItemDatatypeLike = "u32",
         op: BinOpLike = Add,
         *,
         shape: int | Sequence[int],
@@ -119,7 +119,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
     ):
         self.tuning: AxisTuning = AxisTuning.of(tuning)
         super().__init__(
-            device, datatype, op, result_dtype=result_dtype, deterministic=deterministic,
+            device, dtype, op, result_dtype=result_dtype, deterministic=deterministic,
             subgroups=self.tuning.subgroups, capabilities=capabilities,
         )  # fmt: skip
         self.shape: tuple[int, ...] = array_shape(shape)
@@ -322,7 +322,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
             workgroups=of_kernel.workgroups,
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **of_kernel.constants},
             context={**context, "vecs": shape.vecs, **of_kernel.context},
-            trusted=self.op.builtin,
+            trusted=self.op.is_trusted(self.result_datatype),
             features=tuple(dict.fromkeys(native + self._features)),
             units={"input": of_kernel.read_items * read, "output": width * written},
         )

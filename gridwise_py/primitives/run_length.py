@@ -16,7 +16,7 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatyp
 from ..types.expression import Operators
 from .registry import register
 from .stream import Field, Mark, StreamPrimitive, StreamStrategy, count_argument
-from .typed import KeysRuns
+from .typed_streams import KeysRuns
 from .unique import run_heads
 
 __all__ = ["RunLength"]

@@ -55,7 +55,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str or numpy dtype, default "u32"
     op : BinOp or str, default Add
     kind : {"inclusive", "exclusive"}
     result_dtype : Datatype, str or numpy dtype, optional
@@ -129,7 +129,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
@@ -142,7 +142,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     ):
         self.tuning: ScanTuning = ScanTuning.of(tuning)
         super().__init__(
-            device, datatype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
+            device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
             subgroups=self.tuning.subgroups, capabilities=capabilities,
         )  # fmt: skip
         _check("kind", kind, _KINDS)

@@ -13,7 +13,7 @@ from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datat
 from ..types.expression import Operators
 from .registry import register
 from .stream import FLAGS, Field, Mark, StreamPrimitive, StreamStrategy, count_argument
-from .typed import InputFlags
+from .typed_streams import InputFlags
 
 __all__ = ["FlatNonzero", "Select"]
 

@@ -170,7 +170,7 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str or numpy dtype, default "u32"
         Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
     descending : bool, default False
         Largest first. Equal keys keep their order in both directions.
@@ -224,7 +224,7 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: KeyDatatypeLike = "u32",
+        dtype: KeyDatatypeLike = "u32",
         *,
         descending: bool = False,
         begin_bit: int = 0,
@@ -235,7 +235,7 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
         capabilities: Capabilities | None = None,
     ):
         super().__init__(
-            device, datatype, None,
+            device, dtype, None,
             descending=descending, begin_bit=begin_bit, end_bit=end_bit, overwrite_input=overwrite_input,
             strategy=strategy, tuning=tuning, capabilities=capabilities,
         )  # fmt: skip
@@ -252,9 +252,9 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str or numpy dtype, default "u32"
         Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
-    value_datatype : Datatype, str or numpy dtype, default "u32"
+    value_dtype : Datatype, str or numpy dtype, default "u32"
         Datatype of the values, of 4 or 8 bytes.
     descending : bool, default False
         Largest key first. Pairs with equal keys keep their order in both directions.
@@ -300,8 +300,8 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: KeyDatatypeLike = "u32",
-        value_datatype: ValueDatatypeLike = "u32",
+        dtype: KeyDatatypeLike = "u32",
+        value_dtype: ValueDatatypeLike = "u32",
         *,
         descending: bool = False,
         begin_bit: int = 0,
@@ -312,7 +312,7 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
         capabilities: Capabilities | None = None,
     ):
         super().__init__(
-            device, datatype, as_datatype(value_datatype, VALUE_DATATYPES),
+            device, dtype, as_datatype(value_dtype, VALUE_DATATYPES),
             descending=descending, begin_bit=begin_bit, end_bit=end_bit, overwrite_input=overwrite_input,
             strategy=strategy, tuning=tuning, capabilities=capabilities,
         )  # fmt: skip
@@ -330,7 +330,7 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str or numpy dtype, default "u32"
         Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
     descending : bool, default False
         Index of the largest key first. Indices of equal keys ascend in both directions.
@@ -376,7 +376,7 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: KeyDatatypeLike = "u32",
+        dtype: KeyDatatypeLike = "u32",
         *,
         descending: bool = False,
         begin_bit: int = 0,
@@ -386,7 +386,7 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
         capabilities: Capabilities | None = None,
     ):
         super().__init__(
-            device, datatype, DATATYPES["u32"],
+            device, dtype, DATATYPES["u32"],
             descending=descending, begin_bit=begin_bit, end_bit=end_bit, overwrite_input=False,
             strategy=strategy, tuning=tuning, capabilities=capabilities,
         )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import wgpu
 
+from ..call_errors import explained
 from ..planning.signature import Argument, Product
 from ..planning.windows import Window
 from ..types.capabilities import Capabilities
@@ -22,7 +23,7 @@ class Take(ItemsKernel):
     Parameters
     ----------
     device : wgpu.GPUDevice or None
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
         Of the items.
     index_dtype : Datatype, str or numpy dtype
         An integer datatype.
@@ -45,10 +46,11 @@ class Take(ItemsKernel):
         Argument("output", is_output=True, length=Product(("outer", "count", "inner")), any_shape=True),
     )
 
+    @explained()
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike,
+        dtype: ItemDatatypeLike,
         index_dtype: ItemDatatypeLike,
         *,
         outer: int,
@@ -61,7 +63,7 @@ class Take(ItemsKernel):
         self.index_datatype: Datatype = as_datatype(index_dtype, STORAGE_DATATYPES)
         self.outer, self.length, self.count, self.inner = outer, length, count, inner
         self._clip = clip
-        super().__init__(device, datatype, capabilities=capabilities)
+        super().__init__(device, dtype, capabilities=capabilities)
 
     def _context_values(self) -> dict[str, Any]:
         flat = self.outer == self.inner == 1  # no divisions then

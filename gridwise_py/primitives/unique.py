@@ -13,7 +13,7 @@ from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDa
 from ..types.expression import Operators
 from .registry import register
 from .stream import Field, Mark, StreamPrimitive, StreamStrategy, count_argument
-from .typed import KeysKept
+from .typed_streams import KeysKept
 
 __all__ = ["Unique", "run_heads"]
 

@@ -28,7 +28,7 @@ class VectorAdd(TwoInputs, Elementwise):  # pyright: ignore[reportIncompatibleMe
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str or numpy dtype, default "u32"
         Any that an Array holds; f64 needs the device's features ``shader-f64`` and ``shader-int64``.
     tuning : ElementwiseTuning, optional
         Shape of the kernel; affects only the speed. By default the library's, or the one from ``gridwise tune``.
@@ -56,12 +56,12 @@ class VectorAdd(TwoInputs, Elementwise):  # pyright: ignore[reportIncompatibleMe
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike = "u32",
+        dtype: ItemDatatypeLike = "u32",
         *,
         tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(device, datatype, tuning=tuning, capabilities=capabilities)
+        super().__init__(device, dtype, tuning=tuning, capabilities=capabilities)
         if self.datatype.name == "f64":
             check_float64("add", self.capabilities)
             self._features = FEATURES_OF_FLOAT64

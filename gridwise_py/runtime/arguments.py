@@ -201,7 +201,7 @@ def _check_array(signature: Signature, argument: Argument, array: Items, device:
     if datatype is not None and array.datatype != datatype:
         remedy = argument.cast or (
             f"convert the data with x.astype(np.{datatype.numpy_name}) before it is uploaded, or make a {primitive} "
-            f"with datatype='{array.datatype}'"
+            f"with dtype='{array.datatype}'"
         )
         raise DatatypeError(
             f"{primitive}: {name} is of {array.datatype}, but this {primitive} was made for {datatype}; {remedy}"
@@ -270,7 +270,7 @@ def _new_output(
     chunked = {other: value for other, value in given.items() if isinstance(value, ChunkedArray)}
     if not signature.arguments[name].chunked or not chunked:
         like = given.get(signature.length_like(name))
-        shape = like.shape if isinstance(like, Array) and len(like.shape) != 1 else None
+        shape = like.shape if isinstance(like, Array) and len(like.shape) != 1 and like.size == needed else None
         return new_array(context_of(device), needed, datatype, label, shape=shape)
     source = signature.length_like(name)
     like = next((value for other, value in chunked.items() if signature.length_like(other) == source), None)

@@ -18,6 +18,7 @@ from ..backend.device_errors import device_errors
 from ..backend.device_state import check_queue_use
 from ..backend.fork_guard import in_thread
 from ..backend.wgpu_native import destroyed_flag, device_of, submit
+from ..call_errors import explained
 from ..errors import (
     ArgumentError,
     BufferUsageError,
@@ -35,7 +36,7 @@ from ..types.datatype import (
     as_datatype,
     numpy_text,
 )
-from ..types.expression import Expression, Operators, stored
+from ..types.expression import Expression, Operators, gather, stored
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -282,7 +283,7 @@ class Array(Operators, OnGpu):
     ----------
     buffer : wgpu.GPUBuffer
         Needs the usage STORAGE for kernels, COPY_SRC for `to_numpy`.
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
     length : int, optional
         Number of items; by default, all from `offset` to the end of the buffer.
     offset : int, default 0
@@ -308,10 +309,11 @@ class Array(Operators, OnGpu):
     #: None for one dimension, which has all items: most Arrays are such, and calls make many.
     _shape: tuple[int, ...] | None
 
+    @explained()
     def __init__(
         self,
         buffer: wgpu.GPUBuffer,
-        datatype: Datatype | str | Any,
+        dtype: Datatype | str | Any,
         length: int | None = None,
         offset: int = 0,
         *,
@@ -320,7 +322,7 @@ class Array(Operators, OnGpu):
         if not isinstance(buffer, wgpu.GPUBuffer):
             raise DatatypeError(f"buffer must be a wgpu.GPUBuffer, not {type(buffer).__name__}")
         self._count = self._place = self._shape = None
-        self._datatype = as_datatype(datatype, ITEM_DATATYPES)
+        self._datatype = as_datatype(dtype, ITEM_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         # Python's ints: sums of numpy's would wrap.
         offset = checked_count(offset, "offset")
@@ -495,6 +497,42 @@ class Array(Operators, OnGpu):
         kept = None if len(shape) == 1 else shape
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, None, kept)
 
+    def view(self, dtype: ItemDatatypeLike) -> Array:
+        """Return a view of the same bytes as items of another datatype, as numpy's `view`; nothing is converted.
+
+        Pairs of uint32 are so one uint64, of which the first is the low half.
+
+        Parameters
+        ----------
+        dtype : Datatype, str or numpy dtype
+            Any that an Array holds. The last dimension is longer or shorter as items are smaller or larger.
+
+        Raises
+        ------
+        LengthError
+            If the last dimension has a part of an item, or the first item begins within one.
+        """
+        self._check_uncounted()
+        wanted = as_datatype(dtype, ITEM_DATATYPES)
+        item_bytes, wanted_bytes = self._datatype.itemsize_bytes, wanted.itemsize_bytes
+        if item_bytes == wanted_bytes:
+            return Array.on(self.lease, wanted, self._length, self._device, self._offset, None, self._shape)
+        shape = self.shape
+        row_bytes = (shape[-1] if shape else 1) * item_bytes
+        if not shape or row_bytes % wanted_bytes or self.offset_bytes % wanted_bytes:
+            raise LengthError(
+                f"{self!r} cannot be viewed as {wanted}: "
+                + (
+                    f"its last dimension has {row_bytes} bytes and it begins at byte {self.offset_bytes} of its "
+                    f"buffer, which must be multiples of {wanted_bytes}; slice it, or copy() it first"
+                    if shape
+                    else "an Array of shape () has items of one size; give array.reshape(1).view(…)"
+                )
+            )
+        viewed = (*shape[:-1], row_bytes // wanted_bytes)
+        length, offset = self.nbytes // wanted_bytes, self.offset_bytes // wanted_bytes
+        return Array.on(self.lease, wanted, length, self._device, offset, None, None if len(viewed) == 1 else viewed)
+
     def copy(self) -> Array:
         """Return a copy in new memory, made on the GPU, without waiting."""
         self._check_uncounted()
@@ -559,9 +597,15 @@ class Array(Operators, OnGpu):
         length = min(most, self._length)
         return Array.on(self.lease, self._datatype, length, self._device, self._offset, self._count)
 
-    def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array:
+    @overload
+    def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array: ...
+    @overload
+    def __getitem__(self, key: Expression) -> Expression: ...
+    def __getitem__(self, key: Any) -> Any:
         if self._count is not None:
             return self._first_counted(key)
+        if type(key) is Expression:
+            return gather(self, key)
         shape = self._shape
         # Asked first: slices are many, and isinstance() takes long for an abstract class.
         if type(key) is not slice and isinstance(key, (Array, np.ndarray, list)) and shape != ():
@@ -841,13 +885,13 @@ def _making(
     return device_errors(f"an Array of {n} items of {datatype.name} ({size_bytes} bytes)", device)
 
 
+@explained()
 def empty(
     shape: int | Sequence[int],
     dtype: ItemDatatypeLike | None = None,
     device: wgpu.GPUDevice | None = None,
     *,
     label: str = "",
-    datatype: ItemDatatypeLike | None = None,
 ) -> Array:
     """Return an Array with unspecified contents.
 
@@ -862,19 +906,15 @@ def empty(
     label : str, optional
         The buffer's label, for debuggers. A buffer with a label is made for this Array and goes with it; memory
         without one comes from the device's cache, and returns there.
-    datatype : optional
-        Another name for `dtype`.
 
     Raises
     ------
     ArgumentError
-        If `shape` is none, or both `datatype` and `dtype` are given.
+        If `shape` is none.
     LimitError
         If the Array is larger than the device's largest buffer.
     """
-    if datatype is not None and dtype is not None:
-        raise ArgumentError(f"dtype={dtype!r} and datatype={datatype!r} are the same option; give only one of them")
-    asked: Any = datatype if dtype is None else dtype
+    asked: Any = dtype
     if isinstance(asked, wgpu.GPUDevice):
         raise ArgumentError("dtype is a device; give device= by its name")
     lengths = checked_shape(shape)
@@ -894,15 +934,16 @@ def default_float(context: DeviceContext) -> Datatype:
     return STORAGE_DATATYPES["f64" if context.has_float64 else "f32"]
 
 
+@explained()
 def pinned_empty(
-    n: int, datatype: ItemDatatypeLike, direction: Direction, device: wgpu.GPUDevice | None = None
+    n: int, dtype: ItemDatatypeLike, direction: Direction, device: wgpu.GPUDevice | None = None
 ) -> PinnedArray:
     """Return memory for `n` items that the GPU reads or writes by itself, at the speed of the bus.
 
     Parameters
     ----------
     n : int
-    datatype : Datatype, str or numpy dtype
+    dtype : Datatype, str or numpy dtype
     direction : {"up", "down"}
         ``"up"`` to upload from, ``"down"`` to download into. WebGPU has no memory for both.
     device : wgpu.GPUDevice, optional
@@ -921,7 +962,7 @@ def pinned_empty(
         If it is larger than the device's largest buffer.
     """
     n = checked_count(n, "n")
-    datatype = as_datatype(datatype, ITEM_DATATYPES)
+    datatype = as_datatype(dtype, ITEM_DATATYPES)
     if direction not in DIRECTIONS:
         raise ArgumentError(
             f"direction={direction!r} is unknown; 'up' is for memory to upload from, 'down' to download into"

@@ -10,6 +10,7 @@ import numpy as np
 import wgpu
 
 from ..backend.fork_guard import in_thread
+from ..call_errors import explained
 from ..errors import ArgumentError, BufferUsageError, DatatypeError
 from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from .array import (
@@ -112,17 +113,18 @@ class ChunkedArray(OnGpu):
         return cls([asarray(items[first : first + step], device) for first in range(0, max(items.size, 1), step)])
 
     @classmethod
+    @explained()
     def empty(
         cls,
         n: int,
-        datatype: Datatype | str | Any = "u32",
+        dtype: Datatype | str | Any = "u32",
         device: wgpu.GPUDevice | None = None,
         *,
         chunk_items: int | None = None,
     ) -> ChunkedArray:
         """Return `n` items with unspecified contents, in chunks like those of `from_numpy`."""
         n = checked_count(n, "n")
-        datatype = as_datatype(datatype, ITEM_DATATYPES)
+        datatype = as_datatype(dtype, ITEM_DATATYPES)
         device = device if device is not None else default_device()
         step = _chunk_items(chunk_items, datatype, device)
         return cls([empty(min(step, n - first), datatype, device) for first in range(0, max(n, 1), step)])

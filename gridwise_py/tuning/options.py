@@ -166,14 +166,14 @@ _INVOCATIONS, _VECS, _LOOK = _power_of_two(1), _from_to(1, 16), _from_to(1, 32)
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ElementwiseTuning(Tuning):
-    """The tuning of `VectorAdd`, `Map` and `Copy`.
+    """The tuning of `VectorAdd`, `Map`, `Copy` and `Search`.
 
     Parameters
     ----------
     workgroup_size : int, optional
         Invocations per workgroup, a power of two.
     vecs : int, optional
-        vec4 per invocation, 1 to 16.
+        vec4 per invocation, 1 to 16; of a search, four queries.
     """
 
     workgroup_size: int | None = None

@@ -1,5 +1,6 @@
 // Accumulators in memory, {{ acc.words }} words each.
 //$ for operand in raw
+//$ if operand not in computed
 //$ if acc.words == 1
 fn load_acc_{{ operand }}(i: u32) -> Acc { return unpack(load_{{ operand }}(i)); }
 //$ else
@@ -30,6 +31,7 @@ fn load4_acc_{{ operand }}(i: u32) -> Quad {
 //$ endfor
   );
 }
+//$ endif
 //$ endif
 //$ endfor
 //$ for operand in raw_written

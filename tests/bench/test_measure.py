@@ -324,7 +324,7 @@ INCREMENT = """
 
 
 def test_named_arguments_are_put_back(timed, device):
-    kernel = gw.Kernel(device, INCREMENT, {"x": "read_write"}, lambda n: -(-n["x"] // 64), datatypes={"x": "u32"})
+    kernel = gw.Kernel(device, INCREMENT, {"x": "read_write"}, lambda n: -(-n["x"] // 64), dtypes={"x": "u32"})
     for restore, expected in ((["x"], X + 1), ((), None)):
         x = gw.asarray(X, device)
         gw.measure(kernel, protocol=_protocol(), restore=restore, x=x)
@@ -367,7 +367,7 @@ def test_the_last_result_is_checked_too(timed, device, scan):
     assert m.mismatches == (Mismatch(0, 1, 2, 1),)
     # A result that goes wrong between is found by the reference, too.
     x = gw.asarray(X, device)
-    kernel = gw.Kernel(device, INCREMENT, {"x": "read_write"}, lambda n: -(-n["x"] // 64), datatypes={"x": "u32"})
+    kernel = gw.Kernel(device, INCREMENT, {"x": "read_write"}, lambda n: -(-n["x"] // 64), dtypes={"x": "u32"})
     kernel.reference = lambda: X + 1
     m = gw.measure(kernel, protocol=_protocol(), restore=(), x=x)
     assert len(m.mismatches) == 1

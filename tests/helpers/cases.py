@@ -91,6 +91,7 @@ class Case(NamedTuple):
         """Lengths of the arguments for n items; matrices are the largest square ones that n items make."""
         signature = self._planner(self._size(n)).signature
         inputs = self.cls.at_size(self._size(n))[1]
+        inputs |= {name: signature.output_length(name, inputs) for name in signature.inputs if name not in inputs}
         return {**inputs, **{name: signature.output_length(name, inputs) for name in signature.outputs}}
 
     def item_bytes(self, name: str) -> int:
@@ -113,32 +114,35 @@ class Case(NamedTuple):
 def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
     """Every primitive × datatype × operator × subgroup mode × strategy × state."""
     for datatype in gw.MatMul.datatypes:
-        yield Case("matmul", {"datatype": datatype}, capabilities)
+        yield Case("matmul", {"dtype": datatype}, capabilities)
         for stages in (1, 2):
             shape = {"tile_n": 32, "tile_k": 8, "thread_n": 4, "stages": stages}
-            yield Case("matmul", {"datatype": datatype, **shape}, capabilities)
+            yield Case("matmul", {"dtype": datatype, **shape}, capabilities)
     yield from _reproducible(capabilities)
     yield from _other_items(capabilities)
     for datatype in SORTED_DATATYPES:
         if datatype not in gw.DATATYPES:
             for name in SORTS:
                 yield from list(_sorts(name, datatype, capabilities))[::2]
+    for datatype in SORTED_DATATYPES:
+        for side, sorter in itertools.product(("left", "right"), (False, True)):
+            yield Case("search", {"datatype": datatype, "side": side, "sorter": sorter}, capabilities)
     for value_datatype in ("i32", "f64"):
-        yield Case("sort_pairs", {"datatype": "u64", "value_datatype": value_datatype}, capabilities)
+        yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
-            if name == "matmul":
+            if name in ("matmul", "search"):
                 continue
             if name in SORTS:
                 yield from _sorts(name, datatype, capabilities)
                 continue
             if name not in ("reduce", "scan"):
                 for op in OTHER_OPERATORS.get(name, [None]):
-                    yield Case(name, {"datatype": datatype} | ({} if op is None else {"op": op}), capabilities)
+                    yield Case(name, {"dtype": datatype} | ({} if op is None else {"op": op}), capabilities)
                 continue
             for op in OPERATORS:
                 for mode in SUBGROUPS:
-                    options: dict[str, Any] = {"datatype": datatype, "op": op, "subgroups": mode}
+                    options: dict[str, Any] = {"dtype": datatype, "op": op, "subgroups": mode}
                     if name == "reduce":
                         for state in ("u64", "u32x2"):
                             yield Case(name, options | {"state": state}, capabilities)
@@ -152,12 +156,12 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
 
 def _reproducible(capabilities: gw.Capabilities) -> Iterator[Case]:
     for op in (gw.Add, gw.Multiply, USER_ADD):
-        options = {"datatype": "f32", "op": op, "deterministic": True}
+        options = {"dtype": "f32", "op": op, "deterministic": True}
         for state in ("u64", "u32x2"):
             yield Case("reduce", options | {"state": state}, capabilities)
         for kind in ("inclusive", "exclusive"):
             yield Case("scan", options | {"kind": kind}, capabilities)
-    compensated = {"datatype": "f32", "op": gw.Add, "compensated": True}
+    compensated = {"dtype": "f32", "op": gw.Add, "compensated": True}
     yield Case("reduce", compensated, capabilities)
     for kind in ("inclusive", "exclusive"):
         yield Case("scan", compensated | {"kind": kind}, capabilities)
@@ -174,7 +178,7 @@ def _other_items(capabilities: gw.Capabilities) -> Iterator[Case]:
     for number, (datatype, result) in enumerate(OTHER_ITEMS):
         for op in (gw.Add, gw.Max):
             mode = SUBGROUPS[number % len(SUBGROUPS)]
-            options: dict[str, Any] = {"datatype": datatype, "result_dtype": result, "op": op, "subgroups": mode}
+            options: dict[str, Any] = {"dtype": datatype, "result_dtype": result, "op": op, "subgroups": mode}
             for state in ("u64", "u32x2"):
                 yield Case("reduce", options | {"state": state}, capabilities)
                 yield Case("scan", options | {"strategy": "lookback", "state": state}, capabilities)
@@ -182,18 +186,18 @@ def _other_items(capabilities: gw.Capabilities) -> Iterator[Case]:
 
 
 def _sorts(name: str, datatype: str, capabilities: gw.Capabilities) -> Iterator[Case]:
-    few = {"datatype": datatype, "items": 2, "parts": 2}
+    few = {"dtype": datatype, "items": 2, "parts": 2}
     for strategy in ("onesweep", "reduce_then_scan"):
         for mode in SUBGROUPS:
             yield Case(name, few | {"subgroups": mode, "strategy": strategy}, capabilities)
         yield Case(name, few | {"descending": True, "parts": 1, "strategy": strategy}, capabilities)
-        yield Case(name, {"datatype": datatype, "strategy": strategy}, capabilities)
+        yield Case(name, {"dtype": datatype, "strategy": strategy}, capabilities)
 
 
 def few_cases(capabilities: gw.Capabilities = FULL) -> list[Case]:
     """A part of `cases` with every option: those of u32 with add, matrices, and a stride through the others."""
     every = list(cases(capabilities))
-    first = [c for c in every if c.options["datatype"] == "u32" and c.options.get("op", gw.Add) is gw.Add]
+    first = [c for c in every if c.options["dtype"] == "u32" and c.options.get("op", gw.Add) is gw.Add]
     first += [c for c in every if c.name == "matmul" or "deterministic" in c.options or "compensated" in c.options]
     first += [c for c in every if "result_dtype" in c.options and c.options["op"] is gw.Add]
     return first + [c for c in every[::23] if c not in first]
@@ -275,7 +279,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
                 found |= {key: (f"lookback_probe-{state}-{tickets}", shader) for key, shader in probe.shaders.items()}
     for case in few_cases(NARROW):
         reproducible = "deterministic" in case.options or "compensated" in case.options
-        sums = case.options["datatype"] == "u32" and case.options.get("op", gw.Add) is gw.Add
+        sums = case.options["dtype"] == "u32" and case.options.get("op", gw.Add) is gw.Add
         if sums or reproducible or case.name == "matmul":
             for how, layout in list(layouts(case, n))[::4]:
                 for key, shader in case.plan(layout).shaders.items():
@@ -285,7 +289,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
                 found.setdefault(key, (f"{case} in chunks", shader))
     for name in (name for name, cls in REGISTRY.items() if issubclass(cls, Elementwise)):
         for datatype in gw.DATATYPES:
-            case = Case(name, {"datatype": datatype}, FULL)
+            case = Case(name, {"dtype": datatype}, FULL)
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
@@ -367,6 +371,6 @@ def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
     for name in ("canary", "flush", "fma"):
         yield name, own_plan(name, 4 * n)
     for datatype in gw.DATATYPES:
-        case = Case("triad", {"datatype": datatype}, FULL)
+        case = Case("triad", {"dtype": datatype}, FULL)
         for how, layout in layouts(case, n):
             yield f"{case} {how}", case.plan(layout)

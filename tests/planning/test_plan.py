@@ -145,7 +145,7 @@ def test_work_is_the_bytes_that_must_move():
     assert work("reduce") == Work(n, 4 * n, 4, n - 1)
     assert work("scan") == Work(n, 4 * n, 4 * n, n - 1)
     assert work("vector_add").moved_bytes == 12 * n
-    assert work("matmul", datatype="f16") == Work(2 * 31**2, 2 * 2 * 31**2, 2 * 31**2, 2 * 31**3)
+    assert work("matmul", dtype="f16") == Work(2 * 31**2, 2 * 2 * 31**2, 2 * 31**2, 2 * 31**3)
 
 
 def test_no_items_need_no_kernel():
@@ -169,7 +169,7 @@ def test_features_are_those_of_the_texts():
         expected = {"subgroup"} if native else set()
         expected |= {"shader-int64", "shader-int64-atomic-all-ops"} if wide else set()
         doubles = case.options.get("result_dtype") == "f64" and (
-            case.options["op"] is gw.Add or case.options["datatype"] != "f64"
+            case.options["op"] is gw.Add or case.options["dtype"] != "f64"
         )
         expected |= {"shader-f64", "shader-int64"} if doubles else set()
         assert plan.features == expected, case
@@ -224,8 +224,8 @@ def test_choices_are_validated():
     refused("256", workgroup_size=512)
     refused("vecs=0", vecs=0)
     refused("subgroups of 32", workgroup_size=16)
-    refused("shader-f64.*float32", BARE, datatype="f64")
-    refused("complex128.*complex64", datatype=np.complex128)
+    refused("shader-f64.*float32", BARE, dtype="f64")
+    refused("complex128.*complex64", dtype=np.complex128)
     refused("planning only, capabilities=", None)
 
 

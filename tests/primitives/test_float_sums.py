@@ -252,7 +252,7 @@ def test_an_operator_of_ones_own(device):
         got = _run(make(device, "f32", AFFINE_F32, deterministic=True), device, x)
         _assert_bits(got, _run(make(device, "f32", AFFINE_F32), device, x))
         assert make.plan_for(
-            capabilities=gw.Capabilities(), lengths={"input": 9, "output": 9}, datatype="f32", op=AFFINE_F32,
+            capabilities=gw.Capabilities(), lengths={"input": 9, "output": 9}, dtype="f32", op=AFFINE_F32,
             deterministic=True,
         ).parameters["shape"] == "fixed"  # fmt: skip
 
@@ -264,7 +264,7 @@ def test_an_operator_of_ones_own(device):
 def test_nothing_changes_where_nothing_rounds(datatype, op):
     for make in (gw.Reduce, gw.Scan):
         for subgroups in (None, "emulated-4"):
-            options = {"datatype": datatype, "op": op, "subgroups": subgroups}
+            options = {"dtype": datatype, "op": op, "subgroups": subgroups}
             plain, asked = (
                 plan_from(
                     make,
@@ -282,7 +282,7 @@ def test_nothing_changes_where_nothing_rounds(datatype, op):
 def test_the_choice_is_in_the_parameters():
     def parameters(make, **options):
         lengths = {"input": 5000, "output": 1 if make is gw.Reduce else 5000}
-        return make.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype="f32", **options).parameters
+        return make.plan_for(capabilities=gw.Capabilities(), lengths=lengths, dtype="f32", **options).parameters
 
     plain = parameters(gw.Reduce)
     assert (plain["deterministic"], plain["compensated"]) == (False, False)
@@ -470,18 +470,18 @@ def test_infinities_nan_and_overflow(device, values, want, place):
 
 def test_work_and_dispatches_of_compensated_sums():
     plan = gw.Reduce.plan_for(
-        capabilities=gw.Capabilities(), lengths={"input": 5000, "output": 1}, datatype="f32", compensated=True
+        capabilities=gw.Capabilities(), lengths={"input": 5000, "output": 1}, dtype="f32", compensated=True
     )
     assert [(kernel.label, kernel.workgroups) for kernel in plan.kernels] == [
         ("sum blocks", (2, 1, 1)),
         ("sum", (1, 1, 1)),
     ]
-    plain = gw.Reduce.plan_for(capabilities=gw.Capabilities(), lengths={"input": 5000, "output": 1}, datatype="f32")
+    plain = gw.Reduce.plan_for(capabilities=gw.Capabilities(), lengths={"input": 5000, "output": 1}, dtype="f32")
     assert plan.work == plain.work
     lengths = {"input": 5000, "output": 5000}
-    plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype="f32", compensated=True)
+    plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths, dtype="f32", compensated=True)
     assert [kernel.label for kernel in plan.kernels] == ["sum blocks", "scan pairs", "scan blocks"]
-    assert plan.work == gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype="f32").work
+    assert plan.work == gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths, dtype="f32").work
 
 
 def test_another_length_compiles_nothing(device):

@@ -210,8 +210,8 @@ def test_what_a_kernel_cannot_be_given(device):
     with pytest.raises(gw.ArgumentError, match="at least one binding"):
         gw.Kernel(device, SCALE, {}, 1)
     with pytest.raises(gw.ArgumentError, match=r"unknown bindings \['z'\]"):
-        _scale(device, datatypes={"z": "f32"})
-    kernel = _scale(device, datatypes={"x": "f32"})
+        _scale(device, dtypes={"z": "f32"})
+    kernel = _scale(device, dtypes={"x": "f32"})
     with pytest.raises(gw.DatatypeError, match="x is of u32"):
         kernel.execute(x=gw.empty(5, "u32", device), y=x)
     with pytest.raises(gw.ArgumentError, match="y has 0 items"):
@@ -337,7 +337,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   if (id.x < arrayLength(&x)) { y[id.x] = unpack2x16float(x[id.x]).x; }
 }
 """
-    kernel = gw.Kernel(device, text, BINDINGS, _groups, datatypes={"x": "f16", "y": "f32"})
+    kernel = gw.Kernel(device, text, BINDINGS, _groups, dtypes={"x": "f16", "y": "f32"})
     items = np.linspace(-3, 3, 151).astype(np.float16)
     y = gw.asarray(np.full(100, 9, np.float32), device)
     kernel.execute(x=gw.asarray(items, device), y=y)
@@ -397,15 +397,15 @@ def test_a_binding_cannot_have_the_name_of_an_option(device, name):
 
 def test_an_array_is_of_the_type_that_the_text_declares(device):
     x, y = gw.asarray(X.astype(np.uint32), device), gw.asarray(X, device)
-    with pytest.raises(gw.DatatypeError, match=r"x is of u32.*array<f32>.*datatypes=\{'x': …\}"):
+    with pytest.raises(gw.DatatypeError, match=r"x is of u32.*array<f32>.*dtypes=\{'x': …\}"):
         _scale(device).execute(x=x, y=y)
     np.testing.assert_array_equal(y.to_numpy(), X)
     bits = gw.asarray(X.view(np.uint32), device)
     for datatypes in ({"x": "u32"}, {"x": None}):
-        got = _scale(device, datatypes=datatypes).execute(x=bits, y=y).output.to_numpy()
+        got = _scale(device, dtypes=datatypes).execute(x=bits, y=y).output.to_numpy()
         np.testing.assert_array_equal(got, 2 * X)
     with pytest.raises(gw.DatatypeError, match="x is of f32, but this scale was made for u32"):
-        _scale(device, datatypes={"x": "u32"}).execute(x=y, y=bits)
+        _scale(device, dtypes={"x": "u32"}).execute(x=y, y=bits)
 
 
 COPY_PAIRS = SCALE.replace("array<f32>", "array<vec2<u32>>").replace("FACTOR * x", "x")
@@ -529,7 +529,7 @@ def test_values_that_a_uniform_cannot_be(device, name, value, match):
         ({"constants": {"FACTOR": None}}, "the constant FACTOR is None"),
         ({"constants": ["FACTOR"]}, "constants must be a mapping by name, not list"),
         ({"bindings": ["x", "y"]}, "bindings must be a mapping by name, not list"),
-        ({"datatypes": ["f32"]}, "datatypes must be a mapping by name, not list"),
+        ({"dtypes": ["f32"]}, "dtypes must be a mapping by name, not list"),
         ({"entry_point": 5}, "entry_point must be a str, not int"),
         ({"label": 5}, "label must be a str, not int"),
         ({"label": "a\ud800"}, "label has '.ud800' at 1"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.cases.distributions import UNIFORM, random_items
+from gridwise_py.bench.cases.distributions import UNIFORM, random_input
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.primitives import REGISTRY
 from helpers.strategies import quick_first
@@ -27,7 +27,8 @@ class Call:
         self.primitive = cls(device, datatype, **options)
         self.signature = self.primitive.signature
         rng = np.random.default_rng(n)
-        self.inputs = {k: random_items(UNIFORM, rng, size, self.dtype(k)) for k, size in self.lengths.items()}
+        rules = self.signature.arguments
+        self.inputs = {k: random_input(rules[k], UNIFORM, rng, size, self.dtype(k)) for k, size in self.lengths.items()}
 
     def dtype(self, argument):
         return self.signature.datatype(argument).dtype
@@ -155,7 +156,7 @@ def test_a_plan_needs_no_device_and_survives_json(name, n):
     if name == "matmul":
         n = int(n**0.5)
     options, lengths = cls.at_size(n)
-    options["datatype"] = next(iter(cls.datatypes))
+    options["dtype"] = next(iter(cls.datatypes))
     planner = cls(None, capabilities=gw.Capabilities(), **options)
     for output in planner.signature.outputs:
         lengths = {**lengths, output: planner.signature.output_length(output, lengths)}

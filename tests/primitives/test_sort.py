@@ -476,9 +476,9 @@ def test_temporary_memory(storage_bytes):
 
 def test_work_is_each_item_read_once_and_written_once():
     lengths = dict.fromkeys(("keys", "values", "output_keys", "output_values"), 1000)
-    plan = gw.SortPairs.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype="u64", value_datatype="f32")
+    plan = gw.SortPairs.plan_for(capabilities=gw.Capabilities(), lengths=lengths, dtype="u64", value_dtype="f32")
     assert (plan.work.items, plan.work.read_bytes, plan.work.write_bytes) == (1000, 12_000, 12_000)
-    plan = gw.ArgSort.plan_for(capabilities=gw.Capabilities(), lengths={"input": 10, "output": 10}, datatype="f64")
+    plan = gw.ArgSort.plan_for(capabilities=gw.Capabilities(), lengths={"input": 10, "output": 10}, dtype="f64")
     assert (plan.work.read_bytes, plan.work.write_bytes) == (80, 40)
 
 
@@ -490,7 +490,7 @@ def test_a_kernel_binds_no_more_buffers_than_every_device_allows():
 
 
 def test_plans_survive_json():
-    plan = gw.Sort.plan_for(capabilities=gw.Capabilities(), lengths={"input": 10_000, "output": 10_000}, datatype="f64")
+    plan = gw.Sort.plan_for(capabilities=gw.Capabilities(), lengths={"input": 10_000, "output": 10_000}, dtype="f64")
     assert gw.Plan.from_json(plan.to_json()) == plan
 
 
@@ -500,7 +500,7 @@ def test_plans_survive_json():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"datatype": "u16"}, "datatype 'u16' is not supported here; supported are u32"),
+        ({"dtype": "u16"}, "datatype 'u16' is not supported here; supported are u32"),
         ({"begin_bit": 3, "end_bit": 33}, "bits 3 to 33 do not lie in a key of u32"),
         ({"begin_bit": 9, "end_bit": 8}, "0 <= begin_bit <= end_bit <= 32"),
         ({"strategy": "merge"}, "known are onesweep, reduce_then_scan"),

@@ -592,8 +592,8 @@ def test_results_of_another_datatype_are_refused():
 def test_a_plan_without_a_device_counts_items_and_bytes(words):
     struct, op, *_ = CASES[words]
     capabilities = gw.Capabilities()
-    plan = gw.Scan.plan_for(capabilities=capabilities, lengths={"input": 1000, "output": 1000}, datatype=struct, op=op)
+    plan = gw.Scan.plan_for(capabilities=capabilities, lengths={"input": 1000, "output": 1000}, dtype=struct, op=op)
     assert (plan.work.items, plan.work.read_bytes, plan.work.write_bytes) == (1000, 4000 * words, 4000 * words)
     assert gw.Plan.from_json(plan.to_json()) == plan
-    reduce = gw.Reduce.plan_for(capabilities=capabilities, lengths={"input": 1000, "output": 1}, datatype=struct, op=op)
+    reduce = gw.Reduce.plan_for(capabilities=capabilities, lengths={"input": 1000, "output": 1}, dtype=struct, op=op)
     assert (reduce.work.items, reduce.work.read_bytes) == (1000, 4000 * words)

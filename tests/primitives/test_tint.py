@@ -94,7 +94,7 @@ def test_reproducible_floats_are_the_same_bits_on_another_adapter(chromium):
             (gw.Reduce, {"compensated": True}, ill, compensated_twin(ill)),
         ):
             lengths = {"input": n, "output": want.size}
-            plan = cls.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype="f32", **options)
+            plan = cls.plan_for(capabilities=gw.Capabilities(), lengths=lengths, dtype="f32", **options)
             jobs.append(Job(plan, {"input": items}, {"output": items.dtype}))
             wanted.append(want)
     adapter, results = replay(jobs, chromium=chromium)

@@ -165,7 +165,7 @@ def test_2_to_the_30_items_are_planned_as_on_a_gpu_with_bindings_of_2_gib():
                 assert binding.offset_bytes % 32 == 0
     # A fixed order has 528 blocks, of which a binding reaches 263: not 263, 263 and 2, which would idle the device.
     plan = gw.Reduce.plan_for(
-        capabilities=caps, lengths={"input": n, "output": 1}, datatype="f32", deterministic=True
+        capabilities=caps, lengths={"input": n, "output": 1}, dtype="f32", deterministic=True
     )  # fmt: skip
     assert [kernel.workgroups[0] for kernel in plan.kernels] == [176, 176, 176, 1]
     plan = gw.Sort.plan_for(capabilities=caps, lengths={"input": n, "output": n})

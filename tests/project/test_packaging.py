@@ -89,7 +89,7 @@ def test_the_wheel_works_alone_in_an_empty_folder(wheel, tmp_path):
         "import gridwise_py as gw\n"
         "from gridwise_py.planning.shaders import shader_directory\n"
         "lengths = {'input': 9, 'output': 9}\n"
-        "plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths, datatype='u32')\n"
+        "plan = gw.Scan.plan_for(capabilities=gw.Capabilities(), lengths=lengths, dtype='u32')\n"
         "assert plan.kernels\n"
         "from gridwise_py.bench.results.schema import SCHEMA_FILE\n"
         "from gridwise_py.bench.sweep.suite import load_suite\n"

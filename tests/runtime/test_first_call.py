@@ -400,7 +400,7 @@ def test_a_measurement_has_nothing_compile_beneath_it(reduce, compilations, monk
 
 def test_after_a_warm_up_calls_compile_nothing(fresh_device):
     cache = context_of(fresh_device).executor.pipelines
-    compiled = gw.warm_up(fresh_device, "sum", "cumsum", datatype="u32")
+    compiled = gw.warm_up(fresh_device, "sum", "cumsum", dtype="u32")
     assert compiled == cache.compiled > 0
     for n in (1, 1000, X.size):
         assert gw.sum(X[:n], device=fresh_device) == X[:n].sum()
@@ -426,7 +426,7 @@ def test_a_warm_up_for_one_length_waits_for_that(reduce, compilations, at_once):
 
 
 def test_a_warm_up_takes_several_datatypes(fresh_device):
-    compiled = gw.warm_up(fresh_device, "sum", datatype=["u32", "f32"])
+    compiled = gw.warm_up(fresh_device, "sum", dtype=["u32", "f32"])
     assert compiled == context_of(fresh_device).executor.pipelines.compiled
     x = X[:100].astype(np.float32)
     assert gw.sum(x, device=fresh_device) == x.sum()
@@ -477,7 +477,7 @@ def test_mistakes_are_refused_before_anything_is_compiled(fresh_device, device):
         with pytest.raises(gw.ArgumentError, match=message):
             gw.warm_up(*arguments, **options)
     with pytest.raises(gw.DatatypeError, match="int8"):
-        gw.warm_up(fresh_device, "sort", datatype="i8")
+        gw.warm_up(fresh_device, "sort", dtype="i8")
     with pytest.raises(gw.DatatypeError, match="complex128"):
-        gw.warm_up(fresh_device, "sum", datatype=np.complex128)
+        gw.warm_up(fresh_device, "sum", dtype=np.complex128)
     assert context_of(fresh_device).executor.pipelines.compiled == compiled

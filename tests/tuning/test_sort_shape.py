@@ -61,10 +61,10 @@ def test_kernels_fit_into_any_device(storage_bytes, invocations, mode):
     for adapter_type, key, value in itertools.product(["IntegratedGPU", "CPU"], ["u32", "u64"], [None, "u32", "u64"]):
         caps = _caps(storage_bytes, invocations, 2048, adapter_type)
         if value is None:
-            make, names, datatypes = gw.Sort, ("input", "output"), {"datatype": key}
+            make, names, datatypes = gw.Sort, ("input", "output"), {"dtype": key}
         else:
             make, names = gw.SortPairs, ("keys", "values", "output_keys", "output_values")
-            datatypes = {"datatype": key, "value_datatype": value}
+            datatypes = {"dtype": key, "value_dtype": value}
         tuning = gw.SortTuning(subgroups=mode)
         plan = make.plan_for(capabilities=caps, lengths=dict.fromkeys(names, 1 << 22), tuning=tuning, **datatypes)
         for kernel in plan.kernels:

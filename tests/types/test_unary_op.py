@@ -57,11 +57,11 @@ def test_what_cannot_be_an_operator_is_refused(options, kind, why):
 
 def test_an_operator_for_one_datatype_is_refused_for_another():
     op = gw.UnaryOp("typed", _twice, wgsl="fn apply(x: u32) -> u32 { return x + x; }")
-    gw.Map(datatype="u32", op=op, **PLANNING).plan(gw.Layout.separate(input=9, output=9))
+    gw.Map(dtype="u32", op=op, **PLANNING).plan(gw.Layout.separate(input=9, output=9))
     with pytest.raises(
         gw.DatatypeError, match="'apply' of UnaryOp 'typed' is written for u32, but the items are of f32"
     ):
-        gw.Map(datatype="f32", op=op, **PLANNING).plan(gw.Layout.separate(input=9, output=9))
+        gw.Map(dtype="f32", op=op, **PLANNING).plan(gw.Layout.separate(input=9, output=9))
 
 
 def test_an_unknown_operator_is_refused_with_what_there_is():
@@ -71,9 +71,9 @@ def test_an_unknown_operator_is_refused_with_what_there_is():
         ):
             as_unaryop(value)
     with pytest.raises(gw.ArgumentError, match=r"'square' is unknown; known are add, "):
-        gw.Reduce(datatype="u32", op="square", **PLANNING)
+        gw.Reduce(dtype="u32", op="square", **PLANNING)
     with pytest.raises(gw.ArgumentError, match=r"UnaryOp\('square'\) is unknown; known are add, "):
-        gw.Reduce(datatype="u32", op=Square, **PLANNING)
+        gw.Reduce(dtype="u32", op=Square, **PLANNING)
 
 
 def test_names_that_a_text_declares_are_its_own():
@@ -110,7 +110,7 @@ def test_a_users_operator_is_never_trusted_even_if_it_is_called_like_one():
     assert not mine.builtin
     layout = gw.Layout.separate(input=9, output=9)
     for op, trusted in ((mine, False), (Square, True)):
-        plan = gw.Map(datatype="u32", op=op, **PLANNING).plan(layout)
+        plan = gw.Map(dtype="u32", op=op, **PLANNING).plan(layout)
         assert {shader.trusted for shader in plan.shaders.values()} == {trusted}
 
 
@@ -127,8 +127,8 @@ def test_a_users_operator_is_never_trusted_even_if_it_is_called_like_one():
 def test_a_twin_that_does_not_work_is_an_error_without_a_gpu(twin, why):
     op = gw.UnaryOp("p", twin, expression="x")
     with pytest.raises(gw.ArgumentError, match=why):
-        gw.Map(datatype="u32", op=op, **PLANNING)
-    gw.Map(datatype="u32", op=replace(op, check=False), **PLANNING)
+        gw.Map(dtype="u32", op=op, **PLANNING)
+    gw.Map(dtype="u32", op=replace(op, check=False), **PLANNING)
 
 
 def _bound(device, datatype, op):
@@ -164,9 +164,9 @@ def test_what_is_wrong_only_for_some_data_is_a_warning(device):
 
 def test_values_to_check_with_are_of_the_datatype():
     op = gw.UnaryOp("p", _twice, expression="x + x", check=[0.5])
-    gw.Map(datatype="f32", op=op, **PLANNING)
+    gw.Map(dtype="f32", op=op, **PLANNING)
     with pytest.raises(gw.DatatypeError, match=r"check 0\.5 of UnaryOp 'p' is not a whole number"):
-        gw.Map(datatype="u32", op=op, **PLANNING)
+        gw.Map(dtype="u32", op=op, **PLANNING)
 
 
 def test_the_check_allows_the_ulps_that_an_operator_states(device):

@@ -1,0 +1,348 @@
+"""The engine of scans and reductions within segments: by keys, or by offsets.
+
+A kernel reads each item once. Its heads say what begins a segment, and its emission what is written: a result for each
+item, for each run of equal keys, or for each segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import wgpu
+
+from .. import settings
+from ..errors import ArgumentError, DatatypeError
+from ..planning.builder import PlanBuilder
+from ..planning.kernel_constants import HAS_CARRY, MORE_FOLLOWS
+from ..planning.layout import Layout, Operand
+from ..planning.lookback_state import SPIN_LIMIT, ChainedState
+from ..planning.windows import Window, windows_of
+from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
+from ..tuning.options import ScanTuning
+from ..tuning.shapes import Shape, look_back_tiles
+from ..types.capabilities import Capabilities
+from ..types.datatype import ITEM_DATATYPES, Datatype
+from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
+from .operator import OperatorPrimitive
+
+__all__ = ["KEY_DATATYPES", "SegmentStrategy", "SegmentedPrimitive", "heads_of_keys", "segmented_prefixes"]
+
+SegmentStrategy: TypeAlias = Literal["auto", "reduce_then_scan", "lookback"]
+_STRATEGIES = ("auto", "reduce_then_scan", "lookback")
+
+#: What keys may be: they are compared, not computed with.
+KEY_DATATYPES: Mapping[str, Datatype] = {
+    name: datatype for name, datatype in ITEM_DATATYPES.items() if datatype.itemsize_bytes in (4, 8)
+}
+# A vector of WGSL has four words, and one counts the runs.
+_MOST_WORDS = 3
+# Results at ends of segments go through so many bytes of workgroup memory at a time.
+_STAGED_BYTES = 8192
+
+
+class SegmentedPrimitive(OperatorPrimitive):
+    """Base of primitives that combine items within segments.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice or None
+    items : Datatype, str or numpy dtype
+    op : BinOp or str
+    strategy : {"auto", "reduce_then_scan", "lookback"}, optional
+    deterministic : bool
+    tuning : ScanTuning or None
+    capabilities : Capabilities or None
+    """
+
+    #: Shader file names, and the name of the table of shapes.
+    _heads: ClassVar[str]
+    _emission: ClassVar[str]
+    #: The arguments with an entry for each item.
+    _per_item: ClassVar[tuple[str, ...]]
+    #: The other arguments that are read, and those that are written.
+    _also_read: ClassVar[tuple[str, ...]] = ()
+    _also_written: ClassVar[tuple[str, ...]] = ()
+    #: Of the table of shapes.
+    _kernel: ClassVar[str] = "segmented"
+    takes_count = True
+    key_datatype: Datatype | None = None
+    _exclusive: bool = False
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        items: Any = "u32",
+        op: BinOpLike = Add,
+        *,
+        strategy: SegmentStrategy | None = None,
+        deterministic: bool = False,
+        tuning: ScanTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        self.tuning: ScanTuning = ScanTuning.of(tuning)
+        super().__init__(
+            device, items, op, deterministic=deterministic, subgroups=self.tuning.subgroups, capabilities=capabilities
+        )
+        if self.datatype.itemsize_bytes < 4:
+            raise DatatypeError(
+                f"{type(self).__name__}: items are of {self.datatype}, but must have 4 bytes or more; convert them, in "
+                f"numpy with x.astype(np.{'float32' if self.datatype.dtype.kind == 'f' else 'int32'})"
+            )
+        if self._accumulator.words > _MOST_WORDS:
+            raise DatatypeError(
+                f"{type(self).__name__}: items of {self.datatype} are {self._accumulator.words} words, but at most "
+                f"{_MOST_WORDS} are combined; use structs of up to {_MOST_WORDS} fields"
+            )
+        if strategy is not None and strategy not in _STRATEGIES:
+            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
+        self._requested: SegmentStrategy | None = strategy
+        if self._fixed_order is not None:
+            if strategy == "lookback":
+                raise ArgumentError(
+                    f"strategy='lookback' together with {self._fixed_order}: how a look-back groups its additions "
+                    f"depends on timing; leave out one of the two"
+                )
+            self._requested = "reduce_then_scan"
+        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
+        self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
+        self._shapes = self._shapes_for("scan" if self._fixed_order else self._kernel, self.tuning)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether items are of 4 bytes, so that texts convert nothing."""
+        return self.datatype.itemsize_bytes == 4 and not self.datatype.is_several
+
+    @property
+    def _quads(self) -> int:
+        return 1
+
+    @cached_property
+    def strategy(self) -> settings.ScanStrategy:
+        """The requested strategy, by argument or environment; ``"auto"`` if none was requested."""
+        return settings.scan_strategy() if self._requested is None else self._requested
+
+    @cached_property
+    def _lookback(self) -> LookBackChoice:
+        return look_back_choice(self.capabilities, self._device, self._state.form)
+
+    @property
+    def state(self) -> str:
+        """Form of the look-back's state words."""
+        return self._state.form
+
+    def choose_strategy(self) -> str:
+        """Return the strategy for a call; with ``"auto"`` this may test the device."""
+        if self.strategy != "auto":
+            return self.strategy
+        return "lookback" if self._lookback.safe else "reduce_then_scan"
+
+    # ---- plans ----
+
+    def _plan_items(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the kernels; there are items or segments."""
+        n = self._items_in(layout["items"])
+        shape = self._shapes.at(n)
+        if n == 0:
+            nothing = Operand(
+                0, builder.constant("nothing", (0,) * 16), size_bytes=64, item_bytes=layout["items"].item_bytes
+            )
+            windows = [Window(0, 1, 0, 0, 0, {name: nothing for name in self._per_item})]
+        else:
+            tile_length = shape.tile_items * self.datatype.elements
+            windows = windows_of(layout, self._per_item, self.capabilities, tile_length)
+        return self._plan_lookback(builder, layout, shape, windows)
+
+    def _plan_lookback(
+        self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[Window]
+    ) -> dict[str, Any]:
+        lengths = [window.length // self.datatype.elements for window in windows]
+        tiles = [max(1, -(-length // shape.tile_items)) for length in lengths]
+        tickets = self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
+        look = look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
+        carried = len(windows) > 1
+        chain_words = 1 + self._accumulator.words
+        words = chain_words if self._emission == "runs" else self._accumulator.words
+        carries = builder.scratch("carries", chain_words * (len(windows) + 1))
+        for window, length, count in zip(windows, lengths, tiles, strict=True):
+            suffix = f"_{window.index}" if carried else ""
+            state = self._state.add_to(builder, count, suffix, words=words)
+            part = replace(carries, offset=chain_words * window.index, length=2 * chain_words).by_words()
+            flags = (HAS_CARRY if window.index else 0) | (MORE_FOLLOWS if window.index < len(windows) - 1 else 0)
+            for each in (shape, *(() if carried else self._shapes.others(length))):
+                self._add_kernel(
+                    builder, window.label(self._label), "segmented_lookback.wgsl", each, layout, window,
+                    params={"tiles": count, "flags": flags}, items=length,
+                    written={"carries": part} if carried else {}, workgroups=count, sibling=each != shape,
+                    carried=carried, look=look, tickets=tickets, **state,
+                )  # fmt: skip
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": self._shapes.source,
+            "tiles": sum(tiles),
+            "windows": len(windows),
+            "tickets": tickets,
+            "look_back_window": look * self.mode.size,
+            **self._state.parameters(),
+        }
+
+    @property
+    def _label(self) -> str:
+        return "scan" if self._emission == "dense" else "reduce"
+
+    def _parts(self, shape: Shape) -> int:
+        """Return in how many parts a tile's results go through workgroup memory."""
+        if self._emission != "ends":
+            return 1
+        tile_bytes = 4 * self._accumulator.words * shape.tile_items
+        parts = 1
+        while tile_bytes // parts > _STAGED_BYTES and parts < 32:
+            parts *= 2
+        return parts
+
+    def _add_kernel(
+        self,
+        builder: PlanBuilder,
+        label: str,
+        shader: str,
+        shape: Shape,
+        layout: Layout,
+        window: Window,
+        *,
+        params: Mapping[str, int],
+        items: int,
+        workgroups: int,
+        read: Mapping[str, Operand] | None = None,
+        written: Mapping[str, Operand] | None = None,
+        emits: bool = True,
+        constants: Mapping[str, int] | None = None,
+        atomics: Mapping[str, tuple[str, str]] | None = None,
+        features: tuple[str, ...] = (),
+        sibling: bool = False,
+        **context: Any,
+    ) -> None:
+        operands = dict(window.operands)
+        if "keys" in operands and window.index:
+            operands["keys"] = _with_item_before(operands["keys"], self.capabilities)
+        reads = {name: operands[name] for name in self._per_item if name != "output"}
+        reads |= {name: layout[name] for name in self._also_read} | dict(read or {})
+        writes: dict[str, Operand] = {}
+        if emits:
+            writes = {"output": operands["output"]} if "output" in operands else {}
+            # Different invocations write what lies in one vec4.
+            writes |= {name: layout[name].by_words() for name in self._also_written}
+        writes |= dict(written or {})
+        parts = self._parts(shape)
+        first = window.first // self.datatype.elements
+        values: dict[str, int] = {
+            "n": items if builder.count is not None else first + items, "first": first, "capacity": items,
+            **params, **self._accumulator.params,
+        }  # fmt: skip
+        if self._fixed_order is not None:
+            values["zero"] = 0
+        if self._emission == "runs" and emits:
+            values["size"] = layout["output_keys"].length
+        if self._heads == "offsets":
+            segments = layout["offsets"].length - 1
+            values |= {
+                "segments": segments,
+                "search_steps": _search_steps(segments, shape.workgroup_size // (parts + 1)),
+            }
+        builder.kernel(
+            label, shader, reads=reads, writes=writes, params=values, workgroups=workgroups,
+            constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
+            context=self._segment_context(shape, parts, **context), atomics=atomics, trusted=self.op.builtin,
+            features=tuple(
+                dict.fromkeys((*(("subgroup",) if self.mode.kind == "native" else ()), *self._features, *features))
+            ),
+            sibling=sibling, counted=True, first=first,
+        )  # fmt: skip
+
+    def _segment_context(self, shape: Shape, parts: int, **more: Any) -> dict[str, Any]:
+        memory: dict[str, Any] = {}
+        if not self._is_plain:
+            memory = {"source": memory_context(self.datatype), "sink": memory_context(self.datatype)}
+        context = operator_context(
+            self.op, self.datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
+        )
+        chain = {
+            "suffix": "_chain", "type": "Chain", "combine": "chain_combine", "identity": "chain_identity()",
+            "subgroup_reduce": None, "subgroup_exclusive_scan": None,
+        }  # fmt: skip
+        counted = self._emission == "runs"
+        kinds = [*context["kinds"], chain] if counted else [chain, *context["kinds"]]
+        if counted:
+            more["chain"] = {
+                "type": "Chain", "combine": "chain_combine", "identity": "chain_identity()",
+                "words": 1 + self._accumulator.words,
+            }  # fmt: skip
+        key = self.key_datatype
+        return {
+            **context,
+            "kinds": kinds,
+            "vecs": shape.vecs,
+            "heads": self._heads,
+            "emission": self._emission,
+            "exclusive": self._exclusive,
+            "items_are": "raw" if self.datatype.is_several else "words" if self._is_plain else "pairs",
+            "parts": parts,
+            "search_lanes": shape.workgroup_size // (parts + 1),
+            "tile_items": shape.tile_items,
+            "key": None if key is None else {"bytes": key.itemsize_bytes, "kind": key.dtype.kind},
+            **more,
+        }
+
+
+def _with_item_before(operand: Operand, capabilities: Capabilities) -> Operand:
+    """Return a window's operand with a binding that reaches the item before its first one, too."""
+    if operand.offset:
+        return operand
+    step = capabilities.limits["min-storage-buffer-offset-alignment"]
+    return replace(
+        operand, begin_bytes=operand.begin_bytes - step, size_bytes=operand.size_bytes + step,
+        offset=step // operand.item_bytes,
+    )  # fmt: skip
+
+
+def _search_steps(segments: int, lanes: int) -> int:
+    """Return the steps in which so many lanes find a segment: one around a guess, then cuts into equal parts."""
+    steps, left = int(segments > lanes), segments
+    while left > 0:
+        chunk = -(-left // (lanes + 1))
+        left = max(chunk - 1, left - lanes * chunk)
+        steps += 1
+    return steps
+
+
+# ---- numpy's results ----
+
+
+def heads_of_keys(keys: np.ndarray) -> np.ndarray:
+    """Return whether each key begins a run; −0 equals +0, and a NaN one of the same bits."""
+    if keys.dtype.kind == "f":
+        keys = (keys + 0.0).view(f"u{keys.itemsize}")
+    heads = np.ones(keys.size, dtype=bool)
+    heads[1:] = keys[1:] != keys[:-1]
+    return heads
+
+
+def segmented_prefixes(op: BinOp, items: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    """Return the inclusive scan of items that begins again at each head, by the operator's numpy twin."""
+    result, distance = items.copy(), 1
+    # Of each item, the distance to the head of its segment.
+    indices = np.arange(items.size)
+    begins = np.maximum.accumulate(np.where(heads, indices, 0)) if items.size else indices
+    with np.errstate(all="ignore"):
+        while distance < result.size:
+            # Hillis and Steele: keeps the order and needs few calls.
+            combined = op.numpy(result[:-distance], result[distance:]).astype(items.dtype)
+            reaches = (indices - begins)[distance:] >= distance
+            later = result[distance:].copy()
+            later[reaches] = combined[reaches]
+            result = np.concatenate([result[:distance], later])
+            distance *= 2
+    return result
