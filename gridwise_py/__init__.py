@@ -112,7 +112,6 @@ from .types.capabilities import Capabilities, LookbackVerdict
 from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct
 from .types.expression import Expression, f32, i32, index, leaf, scalar, u32
 from .types.expression_functions import (
-    before,
     bitcast,
     ceil,
     clip,
@@ -238,7 +237,6 @@ __all__ = [
     "argsort",
     "asarray",
     "batch",
-    "before",
     "benchmark",
     "bitcast",
     "capabilities",

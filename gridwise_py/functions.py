@@ -18,7 +18,7 @@ from .call_errors import explained
 from .errors import ArgumentError, LengthError
 from .primitives import ArgSort, MatMul, Reduce, ReduceAxis, Scan, Sort, SortPairs, VectorAdd
 from .primitives.base import Primitive
-from .primitives.fused_calls import reduced
+from .primitives.fusion import EXPRESSIONS
 from .primitives.matmul import matrix_size
 from .primitives.one_shot import (
     REMEDIES,
@@ -37,7 +37,6 @@ from .runtime.array import Array, check_numpy_out
 from .runtime.chunked_array import ChunkedArray, Items, ItemsT
 from .streaming import in_windows, takes_windows
 from .types.datatype import VALUE_DATATYPES, ItemDatatypeLike
-from .types.expression import Expression
 from .types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
 
 __all__ = [
@@ -148,7 +147,7 @@ def _one_shot(
 
 
 def _any_on_gpu(inputs: Mapping[str, Any]) -> bool:
-    return any(isinstance(value, Items) for value in inputs.values())
+    return any(isinstance(value, (*EXPRESSIONS, Items)) for value in inputs.values())
 
 
 @overload
@@ -299,10 +298,10 @@ def _reduce(
     keepdims: bool,
     **options: bool,
 ) -> Any:
-    if isinstance(x, Expression):
+    if isinstance(x, EXPRESSIONS):
         if axis is not None or keepdims:
             raise ArgumentError(f"{call}: an expression has no axes; leave out axis= and keepdims=")
-        return reduced(call, x, as_binop(op), results, out, device, **options)
+        return _reduce_all(call, x, op, results, out, device, **options)
     if axis is None and not keepdims:
         return _reduce_all(call, x, op, results, out, device, **options)
     items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))

@@ -35,7 +35,7 @@ AREAS = {
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
     "One-shot functions": "add take sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul "
     f"searchsorted digitize {FUNCTIONS} stream",
-    "Expressions": "Expression f32 i32 u32 leaf scalar index result before bitcast ceil clip cos exp flip floor "
+    "Expressions": "Expression f32 i32 u32 leaf scalar index result bitcast ceil clip cos exp flip floor "
     "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
     "where",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
@@ -59,7 +59,6 @@ OBJECTS = {
     "Min": "Minimum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
     "Max": "Maximum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
     "result": "What a primitive computes for an item of its output; for ``output=``.",
-    "before": "What a scan computes for the item before; for ``output=``.",
     "index": "The number of the item that is computed, from 0; of u32.",
     "DATATYPES": "The datatypes that kernels compute with, by name: " + ", ".join(gw.DATATYPES) + ".",
     "STORAGE_DATATYPES": "What arrays can hold, by name: " + ", ".join(gw.STORAGE_DATATYPES) + ".",

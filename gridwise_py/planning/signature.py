@@ -193,7 +193,8 @@ class Signature:
         """Return the signature of a primitive, from its `arguments` and its attributes."""
         resolved = {argument.name: argument.resolved(primitive) for argument in primitive.arguments}
         signature = cls(primitive.name, resolved, dict(values or {}), primitive.takes_count)
-        assert not (signature.takes_count and COUNT in resolved), f"{primitive.name}: the argument n is the count"
+        if signature.takes_count and COUNT in resolved:
+            raise ArgumentError(f"{primitive.name}: {COUNT}= is the number of items that count; rename that argument")
         for argument in resolved.values():
             others = (getattr(argument.length, "argument", None), getattr(argument.length, "count", None))
             for other in (*others, argument.replaces):

@@ -22,7 +22,7 @@ from ..types.program import Program, Step
 from ..types.wgsl_function import function_texts
 from .layout import Operand
 
-__all__ = ["Source", "SourceText", "source_text"]
+__all__ = ["Source", "SourceText", "Writer", "source_text"]
 
 _NOTHING = Program((), (), ())
 _LANES = "xyzw"
@@ -141,7 +141,7 @@ def source_text(name: str, program: Program, is_struct: bool, rows: bool) -> Sou
     lines = [f"// {name} is computed in {len(program.steps)} steps.", *functions]
     for lanes in (1, 4):
         one = lanes == 1
-        writer = _Writer(name, program, lanes, fields, names)
+        writer = Writer(name, program, lanes, fields, names)
         if is_struct:
             lines.append(f"fn load{'' if one else 4}_acc_{name}(i: u32) -> {'Acc' if one else 'Quad'} {{")
             body = writer.struct()
@@ -180,7 +180,7 @@ class _Position:
         return name if self.lanes == 1 else f"vec4<{name}>"
 
 
-class _Writer:
+class Writer:
     """Writes the body of a function: one ``let`` for each step at each position."""
 
     def __init__(self, name: str, program: Program, lanes: int, fields: dict[str, None], functions: dict[object, str]):
@@ -205,6 +205,11 @@ class _Writer:
         words = [self._let(each) for each in bits]
         lanes = (f"Acc({', '.join(f'{word}.{lane}' for word in words)})" for lane in _LANES)
         return [*self._lines, f"return Quad({', '.join(lanes)});"]
+
+    def bits(self) -> tuple[list[str], list[str]]:
+        """Return the statements that compute the results, and the texts of their bits."""
+        bits = self._bits()
+        return self._lines, bits
 
     def _bits(self) -> list[str]:
         found: list[str] = []

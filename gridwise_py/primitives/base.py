@@ -43,6 +43,7 @@ from ..types.datatype import DATATYPES, Datatype
 from ..types.evaluation import value_of
 from ..types.program import Flat
 from .fusion import FUSED, Fusion, flat_of
+from .mapped_output import MappedOutput
 
 __all__ = ["Primitive"]
 
@@ -73,14 +74,17 @@ class Primitive(ABC):
     arguments: tuple[Argument, ...] = ()
     #: Whether an output that `Argument.replaces` an input is that input, where the caller gives none.
     overwrite_input: bool = False
-    #: The expression that it reads in place of an array.
-    _fusion: Fusion | None = None
     #: Whether calls take ``n=``, the number of items that count.
     takes_count: ClassVar[bool] = False
+    #: The expression that it reads in place of an array.
+    _fusion: Fusion | None = None
+    #: The expression of its results that it stores.
+    _mapped: MappedOutput | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Return an instance; of one that reads an expression, the methods take the leaves by their names."""
-        is_fused = any(isinstance(value, FUSED) for value in (*args, *kwargs.values()))
+        given = (*args, *(value for name, value in kwargs.items() if name != "output"))
+        is_fused = any(isinstance(value, FUSED) for value in given)
         return super().__new__(_taking_leaves(cls) if is_fused else cls)
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
@@ -103,8 +107,10 @@ class Primitive(ABC):
         self._last_timed: Measurement | None = None
 
     def _reads(self, layout: Layout) -> Layout:
-        """Return what kernels read: the arguments, or an expression in place of those that are its leaves."""
-        return layout if self._fusion is None else self._fusion.reads(layout)
+        """Return what kernels read and write: the arguments, or expressions in their place."""
+        if self._fusion is not None:
+            layout = self._fusion.reads(layout)
+        return layout if self._mapped is None else self._mapped.writes(layout)
 
     def _take(self, items: Any, argument: str = "input") -> Any:
         """Return the datatype of an argument's items. If they are an expression, its leaves become the arguments."""
@@ -133,7 +139,8 @@ class Primitive(ABC):
     @functools.cached_property
     def signature(self) -> Signature:
         """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
-        return Signature.of(self, None if self._fusion is None else self._fusion.values)
+        values = {} if self._fusion is None else self._fusion.values
+        return Signature.of(self, values if self._mapped is None else values | self._mapped.values)
 
     # ---- planning ----
 

@@ -119,9 +119,8 @@ class Elementwise(Primitive):
                     counted=True,
                     first=window.first,
                 )
-        item_bytes = self.datatype.itemsize_bytes
         return builder.build(
-            Work(n, sum(layout[name].nbytes for name in inputs), n * item_bytes, self.flops_per_item * n),
+            Work(n, sum(layout[name].nbytes for name in inputs), layout["output"].nbytes, self.flops_per_item * n),
             {
                 "workgroup_size": shape.workgroup_size,
                 "vecs": shape.vecs,

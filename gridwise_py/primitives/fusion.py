@@ -13,12 +13,14 @@ from ..planning.layout import Layout, Operand
 from ..planning.signature import Argument, SameAs, UpTo, ValueRule
 from ..planning.source import Source
 from ..types.datatype import DATATYPES, Datatype
-from ..types.expression import Operators
+from ..types.expression import Expression, Operators
 from ..types.expression_functions import StructExpression
 from ..types.program import Flat, flatten
 
-__all__ = ["FUSED", "Fusion", "flat_of"]
+__all__ = ["EXPRESSIONS", "FUSED", "Fusion", "flat_of", "number_rules"]
 
+#: What one-shot functions take in place of an array.
+EXPRESSIONS = (Expression, StructExpression)
 #: What a primitive takes in place of a datatype.
 FUSED = (Operators, StructExpression, Flat)
 
@@ -56,6 +58,11 @@ class _Number(ValueRule):
         return (int(word.view(np.uint32)),)
 
 
+def number_rules(flat: Flat) -> dict[str, ValueRule]:
+    """Return the rules of the scalars of an expression."""
+    return {name: _Number(kind) for name, kind in flat.scalars}
+
+
 class Fusion:
     """An expression that a primitive reads as one of its arguments.
 
@@ -83,7 +90,7 @@ class Fusion:
     @property
     def values(self) -> dict[str, ValueRule]:
         """The rules of its scalars."""
-        return {name: _Number(kind) for name, kind in self.flat.scalars}
+        return number_rules(self.flat)
 
     def _measure(self) -> int | None:
         """Return the leaf that says how many items there are; None if none does."""
@@ -197,4 +204,4 @@ class Fusion:
         """Return a layout with the expression in place of its leaves, for the plan."""
         operands: dict[str, Operand] = {self.argument: self.read_from(layout)}
         operands |= {name: operand for name, operand in layout.items() if name not in self.flat.names}
-        return Layout(operands)
+        return Layout(operands, layout.values_given)

@@ -19,8 +19,10 @@ from ..tuning.options import ReduceTuning, ScanTuning
 from ..tuning.shapes import Shape, Shapes, fixed_shapes, shapes_for, suited
 from ..types.capabilities import FEATURES_OF_FLOAT64, Capabilities, SubgroupMode, SubgroupsLike
 from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
+from ..types.expression import Operators
 from ..types.operators import Add, BinOp, as_binop, memory_context, operator_context
 from .base import Primitive
+from .mapped_output import MappedOutput
 
 __all__ = [
     "BlockWindow", "OperatorPrimitive", "blocks_of", "check_conversion", "check_float64", "over_blocks",
@@ -68,6 +70,8 @@ class OperatorPrimitive(Primitive):
     deterministic, compensated : bool, default False
         Combine in the same order everywhere. This matters only if combining rounds: for floats, except with minimum
         and maximum.
+    output : Expression, optional
+        Of ``gw.result``: what is stored in place of the results.
     subgroups : None, bool or str
         The field of the tuning; see `Capabilities.subgroup_mode`.
     capabilities : Capabilities, optional
@@ -88,6 +92,7 @@ class OperatorPrimitive(Primitive):
         deterministic: bool = False,
         compensated: bool = False,
         subgroups: SubgroupsLike = None,
+        output: Operators | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
@@ -97,6 +102,10 @@ class OperatorPrimitive(Primitive):
         #: The datatype of the results, in which items are combined.
         self.result_datatype: Datatype = as_datatype(asked, ITEM_DATATYPES)
         check_conversion(self.datatype, self.result_datatype)
+        if output is not None:
+            self._mapped = MappedOutput(output, self.result_datatype)
+        #: The datatype of what is stored.
+        self.output_datatype: Datatype = self.result_datatype if self._mapped is None else self._mapped.datatype
         self._accumulator = self.op.accumulator(self.result_datatype)
         check_operator(self.op, self.result_datatype, None)
         self._rounds = self.result_datatype.rounds and self._accumulator.key is None

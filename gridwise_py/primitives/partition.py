@@ -29,7 +29,7 @@ class Partition(InputParts, StreamPrimitive):  # pyright: ignore[reportIncompati
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, or expression, default "u32"
+    dtype : Datatype, str or numpy dtype, or expression, default "u32"
         Of the items, as in `Select`.
     where : expression, or sequence of two of them, optional
         The predicates; the first that holds for an item decides. Without them ``execute`` takes ``flags``, and for
@@ -72,7 +72,7 @@ class Partition(InputParts, StreamPrimitive):  # pyright: ignore[reportIncompati
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         *,
         where: Operators | Sequence[Operators] | None = None,
         parts: int | None = None,
@@ -90,7 +90,7 @@ class Partition(InputParts, StreamPrimitive):  # pyright: ignore[reportIncompati
                 f"Partition: {self.parts} parts with {len(predicates)} predicates; give one predicate for two parts, "
                 f"or two for three"
             )
-        self.datatype: Datatype = self._input("input", datatype, self.datatypes)
+        self.datatype: Datatype = self._input("input", dtype, self.datatypes)
         names = ("flags", "second_flags")[: self.parts - 1]
         flags = predicates or [flag_dtype] * len(names)
         kinds = [self._input(name, of, FLAGS) for name, of in zip(names, flags, strict=True)]

@@ -69,6 +69,9 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         result is kept on disk. Plans without a device assume that look-back is safe, except on CPU adapters. The
         default is the environment variable ``GRIDWISE_SCAN_STRATEGY`` (in place always reduce-then-scan), else
         ``"auto"``. ``run.plan.parameters["strategy"]`` has the choice.
+    output : Expression, optional
+        What is stored in place of a result: an expression of ``gw.result``, ``gw.index`` and numbers, such as
+        ``gw.result / 2``. The fields of a struct are attributes, ``gw.result.sum / gw.result.count``.
     deterministic : bool, default False
         For floats: the same bits on every run and on every adapter that rounds according to IEEE 754, for any subgroup
         size, in place or not; see Notes for the cost. Integers, minima and maxima always have this property; the option
@@ -120,7 +123,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     arguments = (
         Argument("input", chunked=True),
         Argument(
-            "output", is_output=True, datatype="result_datatype", length=SameAs("input"), overlap="same view",
+            "output", is_output=True, datatype="output_datatype", length=SameAs("input"), overlap="same view",
             chunked=True,
         ),
     )  # fmt: skip
@@ -134,6 +137,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         kind: ScanKind = "inclusive",
         *,
         result_dtype: ItemDatatypeLike | None = None,
+        output: Operators | None = None,
         strategy: Literal["auto", "reduce_then_scan", "lookback"] | None = None,
         deterministic: bool = False,
         compensated: bool = False,
@@ -143,7 +147,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         self.tuning: ScanTuning = ScanTuning.of(tuning)
         super().__init__(
             device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
-            subgroups=self.tuning.subgroups, capabilities=capabilities,
+            subgroups=self.tuning.subgroups, output=output, capabilities=capabilities,
         )  # fmt: skip
         _check("kind", kind, _KINDS)
         self.kind = kind
@@ -216,7 +220,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         builder = PlanBuilder("scan", layout, self.capabilities)
         layout = self._reads(layout)
         operand = layout["input"]
-        n, result_bytes = self._items_in(operand), self.result_datatype.itemsize_bytes
+        n, result_bytes = self._items_in(operand), self.output_datatype.itemsize_bytes
         strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
         parameters: dict[str, Any] = {
             "strategy": strategy,
@@ -339,10 +343,11 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         """Return numpy's result for the same input, in the dtype of the result."""
         with np.errstate(over="ignore"):
             inclusive = prefixes(self.op, input.astype(self.result_datatype.dtype))
-        if self.kind == "inclusive" or input.size == 0:
-            return inclusive
-        first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)
-        return np.concatenate([first, inclusive[:-1]])
+        results = inclusive
+        if self.kind == "exclusive" and input.size:
+            first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)
+            results = np.concatenate([first, inclusive[:-1]])
+        return results if self._mapped is None else self._mapped.value(results)
 
 
 def _check(name: str, value: str, known: tuple[str, ...]) -> None:

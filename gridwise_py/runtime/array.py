@@ -485,7 +485,6 @@ class Array(Operators, OnGpu):
 
     def as_expression(self) -> Expression:
         """Return the expression that is this Array."""
-        self._check_uncounted()
         return stored(self)
 
     def ravel(self) -> Array:
@@ -1069,7 +1068,12 @@ def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
 
 
 def asarray(
-    data: Any, device: wgpu.GPUDevice | None = None, *, dtype: ItemDatatypeLike | None = None, label: str = ""
+    data: Any,
+    device: wgpu.GPUDevice | None = None,
+    *,
+    dtype: ItemDatatypeLike | None = None,
+    label: str = "",
+    size: int | None = None,
 ) -> Array:
     """Return an Array with the items of `data`.
 
@@ -1086,6 +1090,8 @@ def asarray(
     dtype : optional
         Datatype, its name, or a numpy dtype. numpy arrays are not converted: a different dtype is an error. Python
         numbers may be rounded to a float datatype, but not to an integer one.
+    size : int, optional
+        The number of items of an expression that has no leaf, such as ``gw.f32(gw.index)``.
 
     Raises
     ------
@@ -1095,7 +1101,7 @@ def asarray(
         If `data` is memory of another device.
     """
     if isinstance(data, Expression):
-        return OPERATIONS["evaluate"](data, device, dtype)
+        return OPERATIONS["evaluate"](data, device, dtype, None if size is None else checked_count(size, "size"))
     wanted = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
         if wanted is None:

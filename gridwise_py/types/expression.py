@@ -291,7 +291,7 @@ class Later(Operators):
 
     def as_expression(self) -> NoReturn:
         """Raise: its type is not known."""
-        raise ArgumentError("gw.result and gw.before are for output= of a primitive, which says what they are")
+        raise ArgumentError("gw.result is for output= of a primitive, which says what it is")
 
     def __getattr__(self, name: str) -> Later:
         if name.startswith("_"):

@@ -15,7 +15,7 @@ from .program import flatten
 from .wgsl_function import WgslFunction
 
 __all__ = [
-    "StructExpression", "before", "bitcast", "ceil", "clip", "cos", "exp", "flip", "floor", "function", "gather",
+    "StructExpression", "bitcast", "ceil", "clip", "cos", "exp", "flip", "floor", "function", "gather",
     "isnan", "log", "maximum", "minimum", "next", "popcount", "previous", "result", "rint", "sign", "sin", "sqrt",
     "struct", "tanh", "where",
 ]  # fmt: skip
@@ -264,5 +264,3 @@ def function(text: str, *, numpy: Callable[..., Any] | None = None) -> Callable[
 
 #: What a primitive computes for an item of its output: see its ``output=``.
 result: Any = Later.named("result")
-#: What a scan computes for the item before: see its ``output=``.
-before: Any = Later.named("before")

@@ -142,6 +142,13 @@ class Program:
         """The types of the results."""
         return tuple(self.steps[k].type for k in self.results)
 
+    def with_leaves(self, numbers: Sequence[int]) -> Program:
+        """Return it with other numbers of the leaves."""
+        steps = tuple(
+            replace(step, value=numbers[step.value]) if step.kind in ("leaf", "single") else step for step in self.steps
+        )
+        return replace(self, steps=steps)
+
     @cached_property
     def aligned(self) -> tuple[int, ...]:
         """The leaves that have as many items as the expression, in order."""

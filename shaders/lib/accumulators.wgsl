@@ -35,6 +35,7 @@ fn load4_acc_{{ operand }}(i: u32) -> Quad {
 //$ endif
 //$ endfor
 //$ for operand in raw_written
+//$ if operand not in computed
 fn store_acc_{{ operand }}(i: u32, x: Acc) {
 //$ if acc.words == 1
   store_{{ operand }}(i, pack(x));
@@ -55,5 +56,6 @@ fn store4_acc_{{ operand }}(i: u32, x: Quad) {
   ));
 //$ endfor
 }
+//$ endif
 //$ endif
 //$ endfor

@@ -293,7 +293,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in (*instrument_plans(n), *array_plans(n)):
+    for name, plan in (*instrument_plans(n), *array_plans(n), *counted_plans(n)):
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
@@ -305,6 +305,16 @@ def _converts(items: str, results: str) -> bool:
     except gw.DatatypeError:
         return False
     return True
+
+
+def counted_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Every primitive of which only so many items count as the GPU says, with the state words that it has."""
+    for case in cases():
+        sums = case.options.get("op", gw.Add) is gw.Add and case.options["dtype"] in ("u32", "f32")
+        if case.cls.takes_count and (sums or "result_dtype" in case.options):
+            lengths = case.lengths(n)
+            layout = gw.Layout.separate({name: case.item_bytes(name) for name in lengths}, **lengths, n=1)
+            yield f"{case} counted", case.plan(layout)
 
 
 def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:

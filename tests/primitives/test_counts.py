@@ -32,18 +32,18 @@ def floats(n=CAPACITY, seed=0):
 
 CASES = {
     "copy": (gw.Copy, {}),
-    "map": (gw.Map, {"datatype": "i32", "op": "negate"}),
+    "map": (gw.Map, {"dtype": "i32", "op": "negate"}),
     "vector_add": (gw.VectorAdd, {}),
     "reduce": (gw.Reduce, FEW_BLOCKS),
-    "reduce max": (gw.Reduce, {"op": "max", "datatype": "i32", **FEW_BLOCKS}),
-    "reduce u8 as u64": (gw.Reduce, {"datatype": "u8", "result_dtype": "u64", **FEW_BLOCKS}),
+    "reduce max": (gw.Reduce, {"op": "max", "dtype": "i32", **FEW_BLOCKS}),
+    "reduce u8 as u64": (gw.Reduce, {"dtype": "u8", "result_dtype": "u64", **FEW_BLOCKS}),
     "scan": (gw.Scan, {"strategy": "lookback", **SHAPE}),
     "scan exclusive": (gw.Scan, {"strategy": "lookback", "kind": "exclusive", **SHAPE}),
-    "scan i16 as i64": (gw.Scan, {"datatype": "i16", "result_dtype": "i64", "strategy": "lookback", **SHAPE}),
+    "scan i16 as i64": (gw.Scan, {"dtype": "i16", "result_dtype": "i64", "strategy": "lookback", **SHAPE}),
     "scan in blocks": (gw.Scan, {"strategy": "reduce_then_scan", **FEW_BLOCKS}),
     "sort": (gw.Sort, {"strategy": "onesweep", "items": 2, "parts": 2}),
     "sort in blocks": (gw.Sort, {"strategy": "reduce_then_scan", "items": 2, "parts": 2}),
-    "sort f32": (gw.Sort, {"datatype": "f32", "descending": True, "items": 2, "parts": 2}),
+    "sort f32": (gw.Sort, {"dtype": "f32", "descending": True, "items": 2, "parts": 2}),
     "sort_pairs": (gw.SortPairs, {"value_datatype": "f64", "items": 2, "parts": 2}),
     "argsort": (gw.ArgSort, {"items": 2, "parts": 2}),
 }
