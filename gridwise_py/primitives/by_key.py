@@ -225,4 +225,6 @@ class ReduceByKey(SegmentedPrimitive):
         starts = np.flatnonzero(heads)
         ends = np.append(starts[1:], keys.size)[: starts.size] - 1
         values = segmented_prefixes(self.op, items, heads)[ends]
+        if keys.dtype.kind == "f":
+            keys = keys + keys.dtype.type(0)  # −0 becomes +0
         return keys[starts], values, np.array([starts.size], dtype=np.uint32)

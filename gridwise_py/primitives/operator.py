@@ -22,7 +22,7 @@ from ..types.datatype import ITEM_DATATYPES, Datatype, as_datatype
 from ..types.operators import Add, BinOp, as_binop, memory_context, operator_context
 from .base import Primitive
 
-__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of", "check_conversion", "check_float64"]
+__all__ = ["BlockWindow", "OperatorPrimitive", "block_split", "blocks_of", "check_conversion", "check_float64"]
 
 
 @dataclass(frozen=True)
