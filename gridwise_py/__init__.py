@@ -3,7 +3,7 @@
 Overview, after ``import gridwise_py as gw``:
 
 functions like numpy's
-    ``gw.sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul``
+    ``gw.sum prod min max reduce cumsum cumprod cumulative_sum cumulative_prod scan sort argsort sort_pairs matmul``
     ``gw.add take``
 data on the GPU
     ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back; ``gw.zeros ones full arange empty``
@@ -43,7 +43,18 @@ from . import extras as _extras
 from . import namespace as _namespace
 from . import primitives as _primitives
 from ._version import __version__ as __version__
-from .array_functions import arange, full, full_like, ones, ones_like, take, zeros, zeros_like
+from .array_functions import (
+    arange,
+    digitize,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    searchsorted,
+    take,
+    zeros,
+    zeros_like,
+)
 from .errors import (
     AdapterError,
     ArgumentError,
@@ -67,7 +78,23 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
-from .functions import add, argsort, cumprod, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
+from .functions import (
+    add,
+    argsort,
+    cumprod,
+    cumsum,
+    cumulative_prod,
+    cumulative_sum,
+    matmul,
+    max,
+    min,
+    prod,
+    reduce,
+    scan,
+    sort,
+    sort_pairs,
+    sum,
+)
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
 from .planning.signature import Argument, Product, SameAs, Signature, UpTo
@@ -91,7 +118,33 @@ from .timing.result import PerTrial, Span, TimingResult
 from .tuning.options import AxisTuning, ElementwiseTuning, MatMulTuning, ReduceTuning, ScanTuning, SortTuning
 from .types.capabilities import Capabilities, LookbackVerdict
 from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct
-from .types.expression import Expression, f32, i32, index, leaf, u32, where
+from .types.expression import Expression, f32, i32, index, leaf, scalar, u32
+from .types.expression_functions import (
+    bitcast,
+    ceil,
+    clip,
+    cos,
+    exp,
+    flip,
+    floor,
+    function,
+    gather,
+    isnan,
+    log,
+    maximum,
+    minimum,
+    next,
+    popcount,
+    previous,
+    result,
+    rint,
+    sign,
+    sin,
+    sqrt,
+    struct,
+    tanh,
+    where,
+)
 from .types.operators import Add, BinOp, Max, Min, Multiply
 from .types.unary_operators import UnaryOp
 from .warming import warm_up
@@ -192,42 +245,70 @@ __all__ = [
     "asarray",
     "batch",
     "benchmark",
+    "bitcast",
     "capabilities",
     "capture",
+    "ceil",
+    "clip",
+    "cos",
     "cumprod",
     "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
     "default_device",
+    "digitize",
     "empty",
     "empty_cache",
     "empty_like",
+    "exp",
     "f32",
+    "flip",
+    "floor",
     "full",
     "full_like",
+    "function",
+    "gather",
     "hold_clock",
     "i32",
     "index",
+    "isnan",
     "leaf",
     "list_adapters",
+    "log",
     "matmul",
     "max",
+    "maximum",
     "measure",
     "memory_stats",
     "min",
+    "minimum",
+    "next",
     "ones",
     "ones_like",
     "pinned_empty",
+    "popcount",
+    "previous",
     "prod",
     "profile",
     "read_results",
     "reduce",
     "request_device",
+    "result",
+    "rint",
+    "scalar",
     "scan",
+    "searchsorted",
+    "sign",
+    "sin",
     "sort",
     "sort_pairs",
+    "sqrt",
     "stream",
+    "struct",
     "sum",
     "synchronize",
     "take",
+    "tanh",
     "timing_helper",
     "to_dataframe",
     "u32",

@@ -25,13 +25,14 @@ struct Params {
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
   {{ fields.input }}
-  output_offset: u32,
+  {{ fields.output }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
+//$ include "lib/used_blocks.wgsl"
 //$ include "lib/reduce_block.wgsl"
 
 @compute @workgroup_size(WORKGROUP_SIZE)

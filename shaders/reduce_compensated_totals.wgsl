@@ -13,7 +13,7 @@ struct Params {
   identity_bits: u32,
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
   input_offset: u32,
-  output_offset: u32,
+  {{ fields.output }}
 }
 {{ bindings }}
 //$ include "lib/pair.wgsl"

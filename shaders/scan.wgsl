@@ -28,7 +28,7 @@ struct Params {
 //$ endif
   {{ fields.input }}
   carries_offset: u32,
-  output_offset: u32,
+  {{ fields.output }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

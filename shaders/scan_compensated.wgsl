@@ -22,7 +22,7 @@ struct Params {
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
   {{ fields.input }}
   carries_offset: u32,
-  output_offset: u32,
+  {{ fields.output }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

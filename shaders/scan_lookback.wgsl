@@ -22,7 +22,7 @@ struct Params {
   identity_bits_{{ k }}: u32,
 //$ endfor
   {{ fields.input }}
-  output_offset: u32,
+  {{ fields.output }}
 //$ if carried
   carries_offset: u32,
 //$ endif

@@ -17,7 +17,7 @@ struct Params {
   digit_0: u32,  // shift, width and word: see lib/sort_key.wgsl
   identity_bits: u32,
 //$ for name in operand_names
-  {{ name }}_offset: u32,
+  {{ fields[name] }}
 //$ endfor
 }
 {{ bindings }}

@@ -19,7 +19,7 @@ struct Params {
   digit: u32,
   identity_bits: u32,
 //$ for name in operand_names
-  {{ name }}_offset: u32,
+  {{ fields[name] }}
 //$ endfor
 }
 {{ bindings }}

@@ -18,7 +18,7 @@ struct Params {
   tiles_per_block: u32,
   identity_bits: u32,
 //$ for name in operand_names
-  {{ name }}_offset: u32,
+  {{ fields[name] }}
 //$ endfor
 }
 {{ bindings }}

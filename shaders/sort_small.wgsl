@@ -12,7 +12,7 @@ struct Params {
 //$ endfor
   identity_bits: u32,
 //$ for name in operand_names
-  {{ name }}_offset: u32,
+  {{ fields[name] }}
 //$ endfor
 }
 {{ bindings }}

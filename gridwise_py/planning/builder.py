@@ -13,6 +13,7 @@ from .bindings import BoundChunks, BoundPart, PartKey, bound_parts, part_key
 from .layout import COUNT, Layout, Operand
 from .plan import Binding, BufferSpec, Copy, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
 from .shaders import compose, parameter_fields, sha256
+from .sink import Sink, sink_text
 from .source import Source, source_text
 from .windows import binding_limit
 
@@ -183,15 +184,28 @@ class PlanBuilder:
             params = {**params, "n": first + params["n"], "first": first, "capacity": params["n"]}
         rows = units is not None
         sources = {name: operand for name, operand in reads.items() if isinstance(operand, Source)}
-        texts = {name: source_text(name, source.program, rows) for name, source in sources.items()}
+        texts = {name: source_text(name, each.program, each.is_struct, rows) for name, each in sources.items()}
+        sinks = {name: operand for name, operand in writes.items() if isinstance(operand, Sink)}
+        texts |= {name: sink_text(name, each.program, each.words) for name, each in sinks.items()}
         reached_of: dict[str, dict[str, Operand]] = {
-            name: operand.named_leaves(name) if isinstance(operand, Source) else {name: operand}
+            name: operand.named_leaves(name)
+            if isinstance(operand, Source)
+            else {f"{name}_0": operand.array}
+            if isinstance(operand, Sink)
+            else {name: operand}
             for name, operand in {**reads, **writes}.items()
         }
         operands = {name: operand for leaves in reached_of.values() for name, operand in leaves.items()}
         if units is not None:
-            units = {leaf: units[name] for name, leaves in reached_of.items() if name in units for leaf in leaves}
-        parts, chunks = bound_parts(self._primitive, operands, set(writes), self._capabilities, units=units)
+            units = {
+                leaf: 4 * operand.item_bytes if name in texts else units[name]
+                for name, leaves in reached_of.items()
+                if name in units
+                for leaf, operand in leaves.items()
+            }
+        small = {leaf for name in sources for leaf, operand in reached_of[name].items() if operand.item_bytes < 4}
+        written = {leaf for name in writes for leaf in reached_of[name]}
+        parts, chunks = bound_parts(self._primitive, operands, written, self._capabilities, units=units)
         if sibling and (chunks or any(part.segments > 1 for part in parts.values())):
             return  # lengths that want another shape want other bindings, too
         bindings = [Binding(0, "", "uniform")]
@@ -209,14 +223,16 @@ class PlanBuilder:
             declarations.append(accessors.declaration(index, "read_write", var, element))
         self._check_bindings(label, len(declarations), parts, chunks)
         values = {**params, **{f"{name}_offset": operand.offset for name, operand in operands.items()}}
-        for name, source in sources.items():
+        for name, source in (*sources.items(), *sinks.items()):
             values |= source.params(name, texts[name].fields)
         reached = {
             name: chunks[operand.chunks] if operand.chunks else parts[part_key(operand)]
             for name, operand in operands.items()
         }
         named = [
-            accessors.Accessors(name, part.place, item_bytes, name in writes, part.items(item_bytes), rows)
+            accessors.Accessors(
+                name, part.place, item_bytes, name in written, part.items(item_bytes), rows or name in small
+            )
             for (name, part), item_bytes in zip(reached.items(), (o.item_bytes for o in operands.values()), strict=True)
         ]
         places = [part.place for part in (*parts.values(), *chunks.values())]
@@ -227,7 +243,9 @@ class PlanBuilder:
             + "".join(text.text for text in texts.values()),
             "counted": counted,
             "used": _USED_IF_COUNTED if counted else _USED,
-            "operand_names": list(operands),
+            "operand_names": list(reached_of),
+            "computed": [name for name, source in sources.items() if source.is_struct]
+            + [name for name, sink in sinks.items() if sink.words],
             "fields": {
                 name: _fields([*(f"{leaf}_offset" for leaf in leaves), *(texts[name].fields if name in texts else ())])
                 for name, leaves in reached_of.items()
@@ -235,7 +253,7 @@ class PlanBuilder:
             "segments": {each.name: len(each.segments) for each in named},
         }
         frozen = tuple((name, _freeze(value)) for name, value in values_of_text.items())
-        trusted = trusted and all(source.trusted for source in sources.values())
+        trusted = trusted and all(source.program.trusted for source in sources.values())
         key, text, fields = _shader(shader, trusted, features, frozen)
         words = parameter_words(shader, fields, values)
         self._shaders[key] = text

@@ -15,11 +15,12 @@ from .. import settings
 from ..backend.fork_guard import check_process, in_thread
 from ..call_errors import explained
 from ..errors import ArgumentError
-from ..planning.layout import Layout
+from ..planning.layout import COUNT, Layout
 from ..planning.plan import Plan
 from ..planning.signature import Argument, Signature
 from ..planning.windows import check_bindings
 from ..runtime.arguments import ParsedCall, call_key, parse
+from ..runtime.array import Array
 from ..runtime.bound_call import (
     ASYNC_REMEDIES,
     BoundCall,
@@ -31,6 +32,7 @@ from ..runtime.bound_call import (
 )
 from ..runtime.chunked_array import Items, check_usable
 from ..runtime.context import context_of
+from ..runtime.counts import with_count
 from ..runtime.encoders import check_encoder, check_session
 from ..runtime.known_calls import KnownCall
 from ..runtime.run import Measurement, Run
@@ -38,9 +40,10 @@ from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype
-from ..types.expression import Operators
-from ..types.program import Flat, flatten
-from .fusion import Fusion
+from ..types.evaluation import value_of
+from ..types.program import Flat
+from .fusion import FUSED, Fusion, flat_of
+from .mapped_output import MappedOutput
 
 __all__ = ["Primitive"]
 
@@ -71,12 +74,17 @@ class Primitive(ABC):
     arguments: tuple[Argument, ...] = ()
     #: Whether an output that `Argument.replaces` an input is that input, where the caller gives none.
     overwrite_input: bool = False
+    #: Whether calls take ``n=``, the number of items that count.
+    takes_count: ClassVar[bool] = False
     #: The expression that it reads in place of an array.
     _fusion: Fusion | None = None
+    #: The expression of its results that it stores.
+    _mapped: MappedOutput | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Return an instance; of one that reads an expression, the methods take the leaves by their names."""
-        is_fused = any(isinstance(value, (Operators, Flat)) for value in (*args, *kwargs.values()))
+        given = (*args, *(value for name, value in kwargs.items() if name != "output"))
+        is_fused = any(isinstance(value, FUSED) for value in given)
         return super().__new__(_taking_leaves(cls) if is_fused else cls)
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
@@ -99,14 +107,16 @@ class Primitive(ABC):
         self._last_timed: Measurement | None = None
 
     def _reads(self, layout: Layout) -> Layout:
-        """Return what kernels read: the arguments, or an expression in place of those that are its leaves."""
-        return layout if self._fusion is None else self._fusion.reads(layout)
+        """Return what kernels read and write: the arguments, or expressions in their place."""
+        if self._fusion is not None:
+            layout = self._fusion.reads(layout)
+        return layout if self._mapped is None else self._mapped.writes(layout)
 
     def _take(self, items: Any, argument: str = "input") -> Any:
         """Return the datatype of an argument's items. If they are an expression, its leaves become the arguments."""
-        if not isinstance(items, (Operators, Flat)):
+        if not isinstance(items, FUSED):
             return items
-        self._fusion = Fusion(items if isinstance(items, Flat) else flatten(items.as_expression()), argument)
+        self._fusion = Fusion(items if isinstance(items, Flat) else flat_of(items), argument)
         self.arguments = self._fusion.arguments(self.arguments)
         return self._fusion.datatype
 
@@ -129,7 +139,8 @@ class Primitive(ABC):
     @functools.cached_property
     def signature(self) -> Signature:
         """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
-        return Signature.of(self)
+        values = {} if self._fusion is None else self._fusion.values
+        return Signature.of(self, values if self._mapped is None else values | self._mapped.values)
 
     # ---- planning ----
 
@@ -176,7 +187,7 @@ class Primitive(ABC):
 
     def _plan_with(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> Plan:
         """Return the plan for a layout and the words of the arguments that are values."""
-        return self.plan(layout)
+        return self.plan(layout.with_values(values) if values else layout)
 
     def _plan_cached(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> Plan:
         key = (layout, tuple(values.items()))
@@ -223,11 +234,15 @@ class Primitive(ABC):
         device, context, last_call = self.device, self._context, self._last_call
         last, known = (None, None) if last_call is None else (last_call.parsed, last_call.known)
         assert context is not None, "a primitive with a device has its context"
+        if COUNT in arrays and arrays[COUNT] is None and self.takes_count:
+            arrays = {name: array for name, array in arrays.items() if name != COUNT}
         if known is not None and last is not None and last.has_key_of(arrays):
             key = last.key
         else:
+            if COUNT in arrays or any(type(array) is Array and array.count is not None for array in arrays.values()):
+                arrays = with_count(self.signature, arrays)
             if last is not None:
-                arrays = last.with_given(arrays)
+                arrays = last.with_given(self.signature, arrays)
             key = call_key(self.signature, arrays)
             known = self._known_calls.get(key)
         if known is not None and known.applies(arrays):
@@ -417,7 +432,11 @@ def _taking_leaves(cls: type[Any]) -> type[Any]:
 
     def reference(self: Any, **arrays: Any) -> Any:
         """Return numpy's result for the same leaves."""
-        return cls.reference(self, self._fusion.flat.value(arrays))
+        flat = self._fusion.flat
+        names = [*flat.names, *(name for name, _ in flat.scalars)]
+        others = {name: items for name, items in arrays.items() if name not in names}
+        leaves = {name: items for name, items in arrays.items() if name in names}
+        return cls.reference(self, **{self._fusion.argument: value_of(flat, leaves)}, **others)
 
     methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
     return type(cls.__name__, (cls,), {**methods, "reference": reference, "__module__": cls.__module__})

@@ -1,57 +1,45 @@
-"""One-shot functions of expressions: from an expression whose leaves are Arrays to a primitive that is kept."""
+"""Stores expressions: what `gridwise_py.asarray` runs."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import wgpu
 
 from ..errors import ArgumentError
-from ..runtime.array import Array
-from ..types.datatype import DATATYPES, ItemDatatypeLike, as_datatype
+from ..runtime.array import Array, new_array
+from ..runtime.context import context_of
+from ..types.datatype import STORAGE_DATATYPES, ItemDatatypeLike, as_datatype
 from ..types.expression import Expression
-from ..types.program import flatten
+from .fusion import flat_of
 from .map import Map
-from .one_shot import Results, check_gpu_out, device_of, kept_primitive
-from .reduce import Reduce
+from .one_shot import device_of, kept_primitive, stored_leaves
 
-__all__ = ["evaluated", "reduced"]
-
-
-def _stored_leaves(call: str, flat: Any) -> dict[str, Any]:
-    """Return the Arrays of an expression by the names of its leaves; raise ArgumentError for leaves that are none."""
-    arrays = dict(flat.arrays)
-    free = [name for name in flat.names if name not in arrays]
-    if free:
-        raise ArgumentError(
-            f"{call}: the expression has the leaves {', '.join(free)}, which are no Arrays; use Arrays in their place, "
-            f"or make a primitive of the expression, and give execute({free[0]}=…)"
-        )
-    return arrays
+__all__ = ["evaluated"]
 
 
-def evaluated(expression: Expression, device: wgpu.GPUDevice | None, dtype: ItemDatatypeLike | None) -> Array:
-    """Return an Array with the items of an expression, computed by one kernel."""
-    call = "gw.asarray()"
-    flat = flatten(expression)
-    arrays = _stored_leaves(call, flat)
-    if dtype is not None and as_datatype(dtype) != DATATYPES.get(flat.type):
-        raise ArgumentError(f"{call}: the expression is of {flat.type}, not of {dtype}; cast it, for example gw.f32(…)")
-    primitive = kept_primitive(Map, device_of(*arrays.values(), device=device), flat.without_arrays())
-    return primitive.bind(**arrays).execute().outputs["output"]
-
-
-def reduced(
-    call: str, x: Expression, op: Any, results: Results, out: Any, device: wgpu.GPUDevice | None, **options: Any
+def evaluated(
+    expression: Expression, device: wgpu.GPUDevice | None, dtype: ItemDatatypeLike | None, size: int | None
 ) -> Array:
-    """Return the reduction of all items of an expression, an Array of shape ()."""
-    flat = flatten(x)
-    arrays = _stored_leaves(call, flat)
-    datatype = DATATYPES["u32" if flat.type == "bool" else flat.type]
-    result = results.datatype(datatype, out)
+    """Return an Array with the items of an expression, computed by one kernel.
+
+    Parameters
+    ----------
+    expression : Expression
+    device : wgpu.GPUDevice or None
+    dtype : optional
+        The datatype that the caller expects.
+    size : int or None
+        The number of items, where no leaf says it.
+    """
+    call = "gw.asarray()"
+    flat = flat_of(expression)
+    arrays = stored_leaves(call, flat)
+    gives = STORAGE_DATATYPES[flat.types[0]]
+    if dtype is not None and as_datatype(dtype, STORAGE_DATATYPES) != gives:
+        raise ArgumentError(f"{call}: the expression is of {gives}, not of {dtype}; cast it, for example gw.f32(…)")
+    if (size is None) == (not flat.program.aligned):
+        which = "its leaves say how many items it has; leave out size=" if size is not None else "give size="
+        raise ArgumentError(f"{call}: {which}" if size is not None else f"{call}: no leaf says how many items; {which}")
     device = device_of(*arrays.values(), device=device)
-    if out is not None:
-        check_gpu_out(call, out, (), result, device)
-    primitive = kept_primitive(Reduce, device, flat.without_arrays(), op, result_dtype=result, **options)
-    output = primitive.bind(**arrays, output=out).execute().outputs["output"]
-    return output.viewed_as(()) if out is None else out
+    primitive = kept_primitive(Map, device, flat.without_arrays())
+    output = None if size is None else new_array(context_of(device), size, gives)
+    return primitive.bind(**arrays, output=output).execute().outputs["output"]

@@ -5,14 +5,61 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..errors import ArgumentError
+import numpy as np
+
+from ..errors import ArgumentError, DatatypeError, LengthError
 from ..planning.layout import Layout, Operand
-from ..planning.signature import Argument, SameAs, UpTo
+from ..planning.signature import Argument, SameAs, UpTo, ValueRule
 from ..planning.source import Source
 from ..types.datatype import DATATYPES, Datatype
-from ..types.program import Flat
+from ..types.expression import Expression, Operators
+from ..types.expression_functions import StructExpression
+from ..types.program import Flat, flatten
 
-__all__ = ["Fusion"]
+__all__ = ["EXPRESSIONS", "FUSED", "Fusion", "flat_of", "number_rules"]
+
+#: What one-shot functions take in place of an array.
+EXPRESSIONS = (Expression, StructExpression)
+#: What a primitive takes in place of a datatype.
+FUSED = (Operators, StructExpression, Flat)
+
+
+def flat_of(expression: Any) -> Flat:
+    """Return an expression, or a struct of expressions, as a program."""
+    if isinstance(expression, Flat):
+        return expression
+    if isinstance(expression, StructExpression):
+        return flatten(*expression.fields.values(), names=tuple(expression.fields))
+    return flatten(expression.as_expression())
+
+
+class _Number(ValueRule):
+    """A scalar of an expression: one word."""
+
+    def __init__(self, type_name: str):
+        self._datatype = DATATYPES[type_name]
+
+    @property
+    def name(self) -> str:
+        """Its type, in messages."""
+        return f"a number of {self._datatype}"
+
+    def words(self, value: Any, what: str) -> tuple[int, ...]:
+        """Return the word; raise DatatypeError if the value is no number of the type."""
+        given = np.asarray(value)
+        kinds = "biuf" if self._datatype.dtype.kind == "f" else "biu"
+        if given.shape != () or given.dtype.kind not in kinds:
+            raise DatatypeError(f"{what} is {value!r:.60}, but must be {self.name}")
+        with np.errstate(over="ignore"):
+            word = given.astype(self._datatype.dtype)
+        if self._datatype.dtype.kind != "f" and int(word) != int(given):
+            raise DatatypeError(f"{what} is {value!r:.60}, which {self._datatype} does not hold")
+        return (int(word.view(np.uint32)),)
+
+
+def number_rules(flat: Flat) -> dict[str, ValueRule]:
+    """Return the rules of the scalars of an expression."""
+    return {name: _Number(kind) for name, kind in flat.scalars}
 
 
 class Fusion:
@@ -26,18 +73,28 @@ class Fusion:
     """
 
     def __init__(self, flat: Flat, argument: str = "input"):
-        self.flat = flat
+        self.flat: Flat = flat
         self.argument = argument
 
     @property
     def datatype(self) -> Datatype:
         """The datatype of its items; bools are read as u32."""
-        return DATATYPES["u32" if self.flat.type == "bool" else self.flat.type]
+        return self.flat.datatype
 
     @property
     def arrays(self) -> dict[str, Any]:
         """The arrays that are part of it, by the names of their leaves."""
         return dict(self.flat.arrays)
+
+    @property
+    def values(self) -> dict[str, ValueRule]:
+        """The rules of its scalars."""
+        return number_rules(self.flat)
+
+    def _measure(self) -> int | None:
+        """Return the leaf that says how many items there are; None if none does."""
+        aligned, forms = self.flat.program.aligned, self.flat.program.leaves
+        return next((k for k in aligned if forms[k].components == 1), aligned[0] if aligned else None)
 
     def arguments(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
         """Return a primitive's arguments with the leaves in place of the one that this expression is.
@@ -45,41 +102,89 @@ class Fusion:
         Raises
         ------
         ArgumentError
-            If a leaf is called as another argument, or no leaf says how many items there are.
+            If a leaf is called as another argument, or nothing says how many items there are.
         """
         own = next(each for each in arguments if each.name == self.argument)
-        streamed = [self.flat.names[k] for k in sorted(self.flat.program.streamed)]
-        if not streamed:
-            raise ArgumentError(
-                "the expression has no leaf that says how many items there are; add one, such as gw.u32('x')"
-            )
-        first = streamed[0]
         others = {each.name for each in arguments} - {self.argument}
-        leaves: list[Argument] = []
-        for name, datatype in zip(self.flat.names, self.flat.datatypes, strict=True):
+        for name in (*self.flat.names, *self.values):
             if name in others:
                 raise ArgumentError(f"a leaf cannot be called {name!r}, as another argument; rename it")
-            leaves.append(replace(own, name=name, datatype=datatype, length=None if name == first else SameAs(first)))
         found: list[Argument] = []
         for each in arguments:
             if each.name == self.argument:
-                found += leaves
+                found += self._leaves(own)
                 continue
             length = each.length
             if isinstance(length, (SameAs, UpTo)) and length.argument == self.argument:
-                each = replace(each, length=replace(length, argument=first))
+                each = replace(each, length=self._length_of_all(length))
             found.append(each)
+        if self._measure() is None and not any(each.is_output and each.length is None for each in found):
+            raise ArgumentError(
+                "nothing says how many items the expression has: it has no leaf that is read item by item; add one, "
+                "such as gw.u32('x')"
+            )
         return tuple(found)
 
+    def _length_of_all(self, length: SameAs | UpTo) -> Any:
+        measure = self._measure()
+        if measure is None:
+            return None
+        name = self.flat.names[measure]
+        if isinstance(length, UpTo):
+            return replace(length, argument=name)
+        return replace(length, argument=name, per=length.per * self.flat.program.leaves[measure].components)
+
+    def _leaves(self, own: Argument) -> list[Argument]:
+        """Return the arguments that are leaves, those that others refer to first."""
+        program, names, measure = self.flat.program, self.flat.names, self._measure()
+        same: dict[int, int] = {}
+        if measure is not None:
+            same = {k: measure for k in program.aligned if k != measure}
+        for leaves in program.gathered():
+            same |= {k: leaves[0] for k in leaves[1:] if k not in same and k != measure and leaves[0] != k}
+        found: list[Argument] = []
+        for k, datatype in enumerate(self.flat.datatypes):
+            form, length = program.leaves[k], None
+            if k in same:
+                other = program.leaves[same[k]]
+                length = SameAs(names[same[k]], times=form.components, per=other.components)
+            whole = form.components == 1
+            found.append(
+                replace(own, name=names[k], datatype=datatype, length=length, any_shape=True,
+                        chunked=own.chunked and whole)
+            )  # fmt: skip
+        return found
+
     def read_from(self, layout: Layout) -> Source:
-        """Return the expression as a kernel reads it."""
-        flat = self.flat
+        """Return the expression as a kernel reads it.
+
+        Raises
+        ------
+        LengthError
+            If a leaf of several components has a part of an item.
+        """
+        flat, program = self.flat, self.flat.program
         leaves = tuple(layout[name] for name in flat.names)
-        length = leaves[min(flat.program.streamed)].length
-        return Source(length, "", program=flat.program, leaves=leaves, numbers=flat.numbers)
+        measure = self._measure()
+        items = layout["output"].length if measure is None else leaves[measure].length
+        if measure is not None:
+            components = program.leaves[measure].components
+            if items % components:
+                raise LengthError(
+                    f"{flat.names[measure]} has {items} items, but is of {components} components; give a multiple of "
+                    f"{components}"
+                )
+            items //= components
+        elif flat.fields:
+            items //= len(flat.fields)
+        return Source(
+            items * len(program.results), "", program=program, leaves=leaves, numbers=flat.numbers,
+            scalars=tuple(layout.values_given.get(name, (0,))[0] for name, _ in flat.scalars),
+            end=max(items, 1) - 1, is_struct=bool(flat.fields),
+        )  # fmt: skip
 
     def reads(self, layout: Layout) -> Layout:
         """Return a layout with the expression in place of its leaves, for the plan."""
         operands: dict[str, Operand] = {self.argument: self.read_from(layout)}
         operands |= {name: operand for name, operand in layout.items() if name not in self.flat.names}
-        return Layout(operands)
+        return Layout(operands, layout.values_given)

@@ -58,6 +58,7 @@ class SegmentedPrimitive(OperatorPrimitive):
     capabilities : Capabilities or None
     """
 
+    _items = "items"
     #: Shader file names, and the name of the table of shapes.
     _heads: ClassVar[str]
     _emission: ClassVar[str]
@@ -184,6 +185,8 @@ class SegmentedPrimitive(OperatorPrimitive):
         blocks, words, elements = blocks_of(parts), 1 + self._accumulator.words, self.datatype.elements
         totals, carries = builder.scratch("totals", words * blocks), builder.scratch("carries", words * blocks)
 
+        fixed = self._fixed_order is not None
+
         def add(each: Shape, part: BlockWindow, *, emits: bool, sibling: bool) -> None:
             window = part.window
             label = self._label if emits else "reduce blocks"
@@ -191,8 +194,8 @@ class SegmentedPrimitive(OperatorPrimitive):
             self._add_kernel(
                 builder, window.label(label), "segmented_blocks.wgsl", each, layout, window,
                 params={
-                    "whole": window.piece_length // elements, "max_blocks": each.max_blocks, "blocks": part.blocks,
-                    "flags": _window_flags(window),
+                    "whole": (window.piece_length if fixed else window.length) // elements,
+                    "max_blocks": each.max_blocks, "blocks": part.blocks, "flags": _window_flags(window),
                 },
                 items=window.length // elements, read={"carries": operand} if emits else {},
                 written={} if emits else {"totals": operand}, emits=emits, workgroups=part.blocks, sibling=sibling,
@@ -207,7 +210,7 @@ class SegmentedPrimitive(OperatorPrimitive):
                 "scan totals", "segmented_carries.wgsl", reads={"totals": totals}, writes={"carries": carries},
                 params={"blocks": blocks, **self._operator_params()}, workgroups=1,
                 constants={"WORKGROUP_SIZE": each.workgroup_size}, context=self._segment_context(each, 1),
-                trusted=self.op.builtin, features=self._kernel_features(), sibling=sibling,
+                trusted=self.op.is_trusted(self.datatype), features=self._kernel_features(), sibling=sibling,
             )  # fmt: skip
             for part in parts[:1] if sibling else parts:
                 add(each, part, emits=True, sibling=sibling)
@@ -322,8 +325,8 @@ class SegmentedPrimitive(OperatorPrimitive):
             label, shader, reads=reads, writes=writes, params=values, workgroups=workgroups,
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
             context=self._segment_context(shape, parts, emits=emits, **context), atomics=atomics,
-            trusted=self.op.builtin, features=tuple(dict.fromkeys((*self._kernel_features(), *features))),
-            sibling=sibling, counted=True, first=first,
+            trusted=self.op.is_trusted(self.datatype),
+            features=tuple(dict.fromkeys((*self._kernel_features(), *features))), sibling=sibling, counted=True, first=first,
         )  # fmt: skip
 
     def _segment_context(self, shape: Shape, parts: int, **more: Any) -> dict[str, Any]:

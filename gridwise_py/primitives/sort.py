@@ -25,13 +25,14 @@ from ..tuning.sort_shapes import sort_shapes_for
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import (
     DATATYPES,
-    KEY_DATATYPES,
+    STORAGE_DATATYPES,
     VALUE_DATATYPES,
     Datatype,
     KeyDatatypeLike,
     ValueDatatypeLike,
     as_datatype,
 )
+from ..types.expression import Operators
 from ..types.options import integer
 from .base import Primitive
 from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of
@@ -57,14 +58,15 @@ class Roles(NamedTuple):
 class SortPrimitive(Primitive):
     """Base of all sorts; see `Sort`."""
 
-    datatypes: ClassVar[Mapping[str, Datatype]] = KEY_DATATYPES
+    takes_count = True
+    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
     _roles: ClassVar[Roles]
     _faults: ClassVar[Faults] = HEALTHY
 
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: KeyDatatypeLike,
+        datatype: KeyDatatypeLike | Operators,
         value_datatype: Datatype | None,
         *,
         descending: bool,
@@ -76,7 +78,12 @@ class SortPrimitive(Primitive):
         capabilities: Capabilities | None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype, self.datatypes)
+        self.datatype: Datatype = as_datatype(self._take(datatype, self._roles.keys_in), self.datatypes)
+        if overwrite_input and self._fusion is not None:
+            raise ArgumentError(
+                f"{self.name}: overwrite_input=True sorts in place, but keys that are an expression lie nowhere; leave "
+                f"it out"
+            )
         self.value_datatype = value_datatype
         self.descending: bool = bool(descending)
         self.overwrite_input = overwrite_input
@@ -129,6 +136,7 @@ class SortPrimitive(Primitive):
         """Return the plan: one dispatch for up to one tile, else a histogram and one or three dispatches per digit."""
         keys_in, keys_out, values_in, values_out = self._roles
         builder = PlanBuilder(self.name.lower(), layout, self.capabilities)
+        layout = self._reads(layout)
         operand = layout[keys_in]
         n, key_bytes = operand.length, self.datatype.itemsize_bytes
         keys = {"input": operand}
@@ -145,9 +153,9 @@ class SortPrimitive(Primitive):
             values["output"] = layout[values_out]
         parameters = add_sort(builder, self._configs, keys, values)
         value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
-        read = key_bytes + (value_bytes if values_in is not None else 0)
+        read = value_bytes if values_in is not None else 0
         written = (key_bytes if keys_out is not None else 0) + value_bytes
-        return builder.build(Work(n, n * read, n * written), parameters)
+        return builder.build(Work(n, operand.nbytes + n * read, n * written), parameters)
 
     def _order(self, keys: np.ndarray) -> np.ndarray:
         codes = key_codes(keys, self.descending)
@@ -170,7 +178,7 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "u32"
-        Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
+        Datatype of the keys: bool, or integers and floats of 8 to 64 bits.
     descending : bool, default False
         Largest first. Equal keys keep their order in both directions.
     begin_bit, end_bit : int, optional
@@ -202,7 +210,7 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
     for ``"onesweep"`` or 2 KiB per block for ``"reduce_then_scan"``. Up to one tile of items needs no temporary
     memory: one workgroup sorts it in one dispatch. Arrays that are larger than a binding of the device are bound in
     segments, and chunks of a `ChunkedArray` one by one. The device's max-storage-buffers-per-shader-stage limits their
-    number. Chunks of 16-bit keys must begin at even items.
+    number. Chunks of keys of 8 and 16 bits must begin at whole words of 4 bytes.
 
     Examples
     --------
@@ -223,7 +231,7 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: KeyDatatypeLike = "u32",
+        dtype: KeyDatatypeLike | Operators = "u32",
         *,
         descending: bool = False,
         begin_bit: int = 0,
@@ -252,7 +260,7 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "u32"
-        Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
+        Datatype of the keys: bool, or integers and floats of 8 to 64 bits.
     value_dtype : Datatype, str or numpy dtype, default "u32"
         Datatype of the values, of 4 or 8 bytes.
     descending : bool, default False
@@ -299,7 +307,7 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: KeyDatatypeLike = "u32",
+        dtype: KeyDatatypeLike | Operators = "u32",
         value_dtype: ValueDatatypeLike = "u32",
         *,
         descending: bool = False,
@@ -330,7 +338,7 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "u32"
-        Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
+        Datatype of the keys: bool, or integers and floats of 8 to 64 bits.
     descending : bool, default False
         Index of the largest key first. Indices of equal keys ascend in both directions.
     begin_bit, end_bit : int, optional
@@ -375,7 +383,7 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: KeyDatatypeLike = "u32",
+        dtype: KeyDatatypeLike | Operators = "u32",
         *,
         descending: bool = False,
         begin_bit: int = 0,
@@ -401,14 +409,14 @@ def key_codes(keys: np.ndarray, descending: bool = False) -> np.ndarray:
     Parameters
     ----------
     keys : numpy.ndarray
-        Items of 2, 4 or 8 bytes.
+        Items of 1 to 8 bytes.
     descending : bool, default False
         Order of the keys; NaN comes last in both directions.
     """
     unsigned = np.dtype(f"u{keys.dtype.itemsize}")
     sign = unsigned.type(1 << (8 * unsigned.itemsize - 1))
     bits = keys.view(unsigned)
-    if keys.dtype.kind == "u":
+    if keys.dtype.kind in "ub":
         codes = bits
     elif keys.dtype.kind == "i":
         codes = bits ^ sign

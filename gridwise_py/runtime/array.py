@@ -36,7 +36,7 @@ from ..types.datatype import (
     as_datatype,
     numpy_text,
 )
-from ..types.expression import Expression, Operators, stored
+from ..types.expression import Expression, Operators, gather, stored
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -372,8 +372,8 @@ class Array(Operators, OnGpu):
         place = self._place
         if place is None:
             uid = self.lease.buffer.uid
-            name, counted, shape = self._datatype.key, self._count is None, self._shape
-            self._place = place = (uid, self._offset, self._length, name, counted, shape)
+            count = None if self._count is None else self._count.place()
+            self._place = place = (uid, self._offset, self._length, self._datatype.key, count, self._shape)
         return place
 
     @property
@@ -485,7 +485,6 @@ class Array(Operators, OnGpu):
 
     def as_expression(self) -> Expression:
         """Return the expression that is this Array."""
-        self._check_uncounted()
         return stored(self)
 
     def ravel(self) -> Array:
@@ -496,6 +495,42 @@ class Array(Operators, OnGpu):
         """Return a view with another shape of as many items, without any check; for the library's own use."""
         kept = None if len(shape) == 1 else shape
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, None, kept)
+
+    def view(self, dtype: ItemDatatypeLike) -> Array:
+        """Return a view of the same bytes as items of another datatype, as numpy's `view`; nothing is converted.
+
+        Pairs of uint32 are so one uint64, of which the first is the low half.
+
+        Parameters
+        ----------
+        dtype : Datatype, str or numpy dtype
+            Any that an Array holds. The last dimension is longer or shorter as items are smaller or larger.
+
+        Raises
+        ------
+        LengthError
+            If the last dimension has a part of an item, or the first item begins within one.
+        """
+        self._check_uncounted()
+        wanted = as_datatype(dtype, ITEM_DATATYPES)
+        item_bytes, wanted_bytes = self._datatype.itemsize_bytes, wanted.itemsize_bytes
+        if item_bytes == wanted_bytes:
+            return Array.on(self.lease, wanted, self._length, self._device, self._offset, None, self._shape)
+        shape = self.shape
+        row_bytes = (shape[-1] if shape else 1) * item_bytes
+        if not shape or row_bytes % wanted_bytes or self.offset_bytes % wanted_bytes:
+            raise LengthError(
+                f"{self!r} cannot be viewed as {wanted}: "
+                + (
+                    f"its last dimension has {row_bytes} bytes and it begins at byte {self.offset_bytes} of its "
+                    f"buffer, which must be multiples of {wanted_bytes}; slice it, or copy() it first"
+                    if shape
+                    else "an Array of shape () has items of one size; give array.reshape(1).view(…)"
+                )
+            )
+        viewed = (*shape[:-1], row_bytes // wanted_bytes)
+        length, offset = self.nbytes // wanted_bytes, self.offset_bytes // wanted_bytes
+        return Array.on(self.lease, wanted, length, self._device, offset, None, None if len(viewed) == 1 else viewed)
 
     def copy(self) -> Array:
         """Return a copy in new memory, made on the GPU, without waiting."""
@@ -550,9 +585,26 @@ class Array(Operators, OnGpu):
         if self._count is not None:
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
 
-    def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array:
+    def _first_counted(self, key: Any) -> Array:
+        """Return a view of the first items: those that count are counted by the same Array."""
+        if not isinstance(key, slice) or key.start not in (None, 0) or key.step not in (None, 1):
+            raise ArgumentError(
+                f"only the GPU knows how many items {self!r} has, so its views are of the first ones, array[:k]; for "
+                f"others slice array.trim(), which reads the count"
+            )
+        most = self._length if key.stop is None else checked_count(key.stop, "the end of a slice of a counted Array")
+        length = min(most, self._length)
+        return Array.on(self.lease, self._datatype, length, self._device, self._offset, self._count)
+
+    @overload
+    def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array: ...
+    @overload
+    def __getitem__(self, key: Expression) -> Expression: ...
+    def __getitem__(self, key: Any) -> Any:
         if self._count is not None:
-            self._check_uncounted()
+            return self._first_counted(key)
+        if type(key) is Expression:
+            return gather(self, key)
         shape = self._shape
         # Asked first: slices are many, and isinstance() takes long for an abstract class.
         if type(key) is not slice and isinstance(key, (Array, np.ndarray, list)) and shape != ():
@@ -1016,7 +1068,12 @@ def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
 
 
 def asarray(
-    data: Any, device: wgpu.GPUDevice | None = None, *, dtype: ItemDatatypeLike | None = None, label: str = ""
+    data: Any,
+    device: wgpu.GPUDevice | None = None,
+    *,
+    dtype: ItemDatatypeLike | None = None,
+    label: str = "",
+    size: int | None = None,
 ) -> Array:
     """Return an Array with the items of `data`.
 
@@ -1033,6 +1090,8 @@ def asarray(
     dtype : optional
         Datatype, its name, or a numpy dtype. numpy arrays are not converted: a different dtype is an error. Python
         numbers may be rounded to a float datatype, but not to an integer one.
+    size : int, optional
+        The number of items of an expression that has no leaf, such as ``gw.f32(gw.index)``.
 
     Raises
     ------
@@ -1042,7 +1101,7 @@ def asarray(
         If `data` is memory of another device.
     """
     if isinstance(data, Expression):
-        return OPERATIONS["evaluate"](data, device, dtype)
+        return OPERATIONS["evaluate"](data, device, dtype, None if size is None else checked_count(size, "size"))
     wanted = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
         if wanted is None:
