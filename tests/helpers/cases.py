@@ -126,7 +126,7 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
             for name in SORTS:
                 # The kernels of small keys differ from those of f16 in a few constants.
                 yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
-    for datatype in SORTED_DATATYPES:
+    for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
             yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
     for value_datatype in ("i32", "f64"):
