@@ -24,7 +24,7 @@ from .primitives.one_shot import (
     without_doubles,
 )
 from .primitives.reduce import Reduce
-from .primitives.search import Search, SearchSide
+from .primitives.search import SEARCHED_DATATYPES, Search, SearchSide
 from .runtime.array import Array, asarray, check_numpy_out, checked_shape, default_float, empty, empty_like
 from .runtime.chunked_array import ChunkedArray, Items
 from .runtime.context import context_of
@@ -32,7 +32,6 @@ from .runtime.device import default_device
 from .types.datatype import (
     COMPLEX,
     ITEM_DATATYPES,
-    KEY_DATATYPES,
     STORAGE_DATATYPES,
     Datatype,
     ItemDatatypeLike,
@@ -506,7 +505,7 @@ def _sortable(call: str, given: Mapping[str, Any], device: wgpu.GPUDevice) -> tu
     found = np.result_type(*(weak.get(name, arrays[name].dtype.newbyteorder("=")) for name in given))
     if found.kind in "bui" and found.itemsize < 4:
         found = np.dtype(np.int32 if found.kind == "i" else np.uint32)
-    datatype = as_datatype(found, KEY_DATATYPES)
+    datatype = as_datatype(found, SEARCHED_DATATYPES)
     for name, items in arrays.items():
         if name in weak:
             arrays[name] = _weak(call, weak[name], datatype)
@@ -524,7 +523,7 @@ def _sorter(call: str, sorter: Any, length: int) -> Any:
         raise LengthError(f"{call}: sorter has shape {items.shape}, but x1 has {length} items; give gw.argsort(x1)")
     if not isinstance(items, Items) and length and not 0 <= items.min() <= items.max() < length:
         raise ArgumentError(f"{call}: sorter has indices out of range for {length} items; give gw.argsort(x1)")
-    return _converted(call, "sorter", items, KEY_DATATYPES["u32"])
+    return _converted(call, "sorter", items, SEARCHED_DATATYPES["u32"])
 
 
 def _converted(call: str, name: str, items: Items | np.ndarray, datatype: Datatype) -> Items | np.ndarray:

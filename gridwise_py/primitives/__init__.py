@@ -13,6 +13,7 @@ from .reduce import Reduce
 from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
 from .scan import Scan
+from .scan_axis import ScanAxis
 from .search import Search
 from .segmented import SegmentedReduce, SegmentedScan
 from .sort import ArgSort, Sort, SortPairs
@@ -29,6 +30,7 @@ __all__ = [
     "ReduceAxis",
     "ReduceByKey",
     "Scan",
+    "ScanAxis",
     "ScanByKey",
     "Search",
     "SegmentedReduce",

@@ -19,13 +19,13 @@ from ..planning.windows import windows_of
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
-from ..types.datatype import DATATYPES, KEY_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
+from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
 from ..types.expression import Operators
 from .base import Primitive
 from .registry import register
 from .typed import SortedQueries
 
-__all__ = ["Search", "SearchSide"]
+__all__ = ["SEARCHED_DATATYPES", "Search", "SearchSide"]
 
 #: Before or behind the keys that equal a query.
 SearchSide: TypeAlias = Literal["left", "right"]
@@ -34,6 +34,10 @@ _SIDES = ("left", "right")
 _TABLE_BYTES = 8192
 # A search adds up to the number of keys to a position, in 32 bits.
 _MOST_KEYS = (1 << 31) - 1
+
+
+#: What can be searched: numbers of 2 bytes or more.
+SEARCHED_DATATYPES: Mapping[str, Datatype] = VALUE_DATATYPES | {"f16": STORAGE_DATATYPES["f16"]}
 
 
 @register("search")
@@ -85,7 +89,7 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     array([0, 0, 1, 1, 3, 3, 3, 3, 4], dtype=uint32)
     """
 
-    datatypes: ClassVar[Mapping[str, Datatype]] = KEY_DATATYPES
+    datatypes: ClassVar[Mapping[str, Datatype]] = SEARCHED_DATATYPES
     arguments = (
         Argument("sorted", chunked=True, ascending=True),
         Argument("queries", chunked=True, any_shape=True),

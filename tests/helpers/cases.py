@@ -63,6 +63,7 @@ USER_NEXT = gw.UnaryOp(
 USER_TWICE = gw.UnaryOp("user twice", numpy=lambda x: x + x, expression="x + x", max_ulps=0)
 #: Operators of primitives that take others than those of reduce and scan.
 OTHER_OPERATORS = {"map": [*gw.UnaryOp.builtins.values(), USER_NEXT, USER_TWICE]}
+_UNLIKE_KEYS = ("u64", "i64", "f64", "f16")
 SORTS = ("sort", "sort_pairs", "argsort")
 SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
@@ -123,8 +124,9 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
     for datatype in SORTED_DATATYPES:
         if datatype not in gw.DATATYPES:
             for name in SORTS:
-                yield from list(_sorts(name, datatype, capabilities))[::2]
-    for datatype in SORTED_DATATYPES:
+                # The kernels of small keys differ from those of f16 in a few constants.
+                yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
+    for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
             yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
     for value_datatype in ("i32", "f64"):
@@ -293,7 +295,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in (*instrument_plans(n), *array_plans(n)):
+    for name, plan in (*instrument_plans(n), *array_plans(n), *counted_plans(n)):
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
@@ -305,6 +307,16 @@ def _converts(items: str, results: str) -> bool:
     except gw.DatatypeError:
         return False
     return True
+
+
+def counted_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Every primitive of which only so many items count as the GPU says, with the state words that it has."""
+    for case in cases():
+        sums = case.options.get("op", gw.Add) is gw.Add and case.options["dtype"] in ("u32", "f32")
+        if case.cls.takes_count and (sums or "result_dtype" in case.options):
+            lengths = case.lengths(n)
+            layout = gw.Layout.separate({name: case.item_bytes(name) for name in lengths}, **lengths, n=1)
+            yield f"{case} counted", case.plan(layout)
 
 
 def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
@@ -355,6 +367,15 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                     outputs = math.prod(reduction.output_shape)
                     placed = layout(offset, input=(name, math.prod(shape)), output=(result, outputs))
                     yield f"reduce_axis-{name}-{result}-{op.name}-{shape}-{axis}-{mode}", reduction.plan(placed)
+                    if op is gw.Max:
+                        continue
+                    scan = gw.ScanAxis(
+                        None, name, op, shape=shape, axis=axis, include_initial=axis == 0, result_dtype=result,
+                        tuning=gw.AxisTuning(subgroups=mode, max_blocks=64), capabilities=FULL,
+                    )  # fmt: skip
+                    outputs = math.prod(scan.output_shape)
+                    placed = layout(offset, input=(name, math.prod(shape)), output=(result, outputs))
+                    yield f"scan_axis-{name}-{result}-{shape}-{axis}-{mode}", scan.plan(placed)
             for shapes in (((n,), ()), ((4, n // 4), (4, 1)), ((3, 1, 5), (1, 7, 1))):
                 total = BroadcastAdd(None, name, other, name, a_shape=shapes[0], b_shape=shapes[1], capabilities=FULL)
                 placed = layout(offset, a=(other, total.a_size), b=(name, total.b_size), output=(name, total.size))
