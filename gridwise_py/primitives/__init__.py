@@ -12,6 +12,7 @@ from .matmul import MatMul
 from .reduce import Reduce
 from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
+from .repeat import Repeat
 from .scan import Scan
 from .scan_axis import ScanAxis
 from .search import Search
@@ -29,6 +30,7 @@ __all__ = [
     "Reduce",
     "ReduceAxis",
     "ReduceByKey",
+    "Repeat",
     "Scan",
     "ScanAxis",
     "ScanByKey",

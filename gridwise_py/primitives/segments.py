@@ -31,7 +31,14 @@ from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_co
 from .fusion import FUSED, Fusion, flat_of
 from .operator import BlockWindow, OperatorPrimitive, block_split, blocks_of
 
-__all__ = ["KEY_DATATYPES", "SegmentStrategy", "SegmentedPrimitive", "heads_of_keys", "segmented_prefixes"]
+__all__ = [
+    "KEY_DATATYPES",
+    "SegmentStrategy",
+    "SegmentedPrimitive",
+    "heads_of_keys",
+    "search_steps",
+    "segmented_prefixes",
+]
 
 SegmentStrategy: TypeAlias = Literal["auto", "reduce_then_scan", "lookback"]
 _STRATEGIES = ("auto", "reduce_then_scan", "lookback")
@@ -349,7 +356,7 @@ class SegmentedPrimitive(OperatorPrimitive):
             segments = layout["offsets"].length - 1
             values |= {
                 "segments": segments,
-                "search_steps": _search_steps(segments, shape.workgroup_size // (parts + 1)),
+                "search_steps": search_steps(segments, shape.workgroup_size // (parts + 1)),
             }
         builder.kernel(
             label, shader, reads=reads, writes=writes, params=values, workgroups=workgroups,
@@ -416,7 +423,7 @@ def _with_item_before(operand: Operand, capabilities: Capabilities) -> Operand:
     )  # fmt: skip
 
 
-def _search_steps(segments: int, lanes: int) -> int:
+def search_steps(segments: int, lanes: int) -> int:
     """Return the steps in which so many lanes find a segment: one around a guess, then cuts into equal parts."""
     steps, left = int(segments > lanes), segments
     while left > 0:
