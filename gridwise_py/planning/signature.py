@@ -72,12 +72,15 @@ class UpTo:
         Which item of that output it is.
     most : int, optional
         A smaller capacity, which the caller asked for. The count may be larger: what did not fit is counted, too.
+    room : int, optional
+        The capacity, whatever the argument's length is.
     """
 
     argument: str
     count: str
     item: int = 0
     most: int | None = None
+    room: int | None = None
 
 
 Length: TypeAlias = int | SameAs | Product | UpTo | Callable[[Mapping[str, int]], int] | None
@@ -303,6 +306,8 @@ class Signature:
                 return None
             if isinstance(rule, SameAs):
                 return rule.of(length)
+            if rule.room is not None:
+                return rule.room
             return length if rule.most is None else min(length, rule.most)
         if callable(rule):
             return rule(lengths)
