@@ -255,14 +255,20 @@ class StreamPrimitive(Primitive):
         known = {**{leaf: array.to_numpy() for leaf, array in bound.items()}, **arrays}
         size = np.asarray(known[name]).size // per
         given: dict[str, np.ndarray] = {}
-        for operand in self._operands:
+        for operand in self._inputs_of(self.fields):
             fusion = self._fusions.get(operand)
             if fusion is None:
                 given[operand] = known[operand]
                 continue
             names = (*fusion.flat.names, *fusion.values)
             given[operand] = value_of(fusion.flat, {leaf: known[leaf] for leaf in names}, size)
-        return self._twin(**given)
+        outputs = self._twin(**given)
+        if self.size is None:
+            return outputs
+        return tuple(
+            output[: self.size] if isinstance(self.signature.arguments[name].length, UpTo) else output
+            for name, output in zip(self.signature.outputs, outputs, strict=True)
+        )
 
     @abstractmethod
     def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -292,7 +298,10 @@ class StreamPrimitive(Primitive):
     @property
     def _operands(self) -> tuple[str, ...]:
         """What kernels read: arrays and expressions."""
-        names = [*(mark.argument for mark in self.marks), *(field.argument for field in self._written), self.places]
+        return self._inputs_of(self._written)
+
+    def _inputs_of(self, fields: Sequence[Field]) -> tuple[str, ...]:
+        names = [*(mark.argument for mark in self.marks), *(field.argument for field in fields), self.places]
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     def _items(self, layout: Layout) -> int:

@@ -249,6 +249,10 @@ _TUNINGS: dict[type[gw.Primitive], type] = {
     gw.MatMul: gw.MatMulTuning,
     gw.ReduceAxis: gw.AxisTuning,
     gw.Search: gw.ElementwiseTuning,
+    gw.Select: gw.StreamTuning,
+    gw.Partition: gw.StreamTuning,
+    gw.Unique: gw.StreamTuning,
+    gw.RunLength: gw.StreamTuning,
 }
 _FAULTS = ("stall_every", "epoch_bits")
 
