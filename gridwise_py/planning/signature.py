@@ -113,6 +113,8 @@ class Argument:
         `PlanBuilder.kernel`), so that no kernel binds it.
     ascending : bool
         Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
+    in_order : bool
+        For inputs: whether item i of an output depends on item i alone, so that the output may be the same view.
     """
 
     name: str
@@ -127,6 +129,7 @@ class Argument:
     cast: str | None = None
     fed: bool = False
     ascending: bool = False
+    in_order: bool = True
 
     def __post_init__(self) -> None:
         if self.overlap not in get_args(Overlap):
@@ -293,4 +296,5 @@ class Signature:
         rule = self.arguments[output]
         if rule.replaces == argument:
             return identical
-        return rule.overlap == "any" or (rule.overlap == "same view" and identical)
+        same = identical and self.arguments[argument].in_order
+        return rule.overlap == "any" or (rule.overlap == "same view" and same)

@@ -151,7 +151,7 @@ class Fusion:
             whole = form.components == 1
             found.append(
                 replace(own, name=names[k], datatype=datatype, length=length, any_shape=True,
-                        chunked=own.chunked and whole)
+                        chunked=own.chunked and whole, in_order=k in program.streamed)
             )  # fmt: skip
         return found
 
@@ -165,6 +165,9 @@ class Fusion:
         """
         flat, program = self.flat, self.flat.program
         leaves = tuple(layout[name] for name in flat.names)
+        for k in {k for gathered in program.gathered() for k in gathered}:
+            if leaves[k].length == 0 and any(layout[name].length for name in layout if name != flat.names[k]):
+                raise LengthError(f"items of {flat.names[k]} are gathered, but it is empty; give at least one item")
         measure = self._measure()
         items = layout["output"].length if measure is None else leaves[measure].length
         if measure is not None:
