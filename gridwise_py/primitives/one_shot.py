@@ -64,7 +64,9 @@ def device_of(*values: Any, device: wgpu.GPUDevice | None = None) -> wgpu.GPUDev
         devices[id(device)] = device
     if len(devices) > 1:
         names = ", ".join(d.adapter.info["device"] for d in devices.values())
-        raise BufferUsageError(f"the arguments lie on different devices ({names}); copy them through numpy")
+        raise BufferUsageError(
+            f"the arguments lie on different devices ({names}); copy them to one with gw.asarray(x, device=…)"
+        )
     return next(iter(devices.values()), None) or default_device()
 
 

@@ -86,7 +86,9 @@ class ChunkedArray(OnGpu):
                     f"chunk {number} has shape {chunk.shape}, but a ChunkedArray has one dimension; give chunk.ravel()"
                 )
             if chunk.device is not found[0].device:
-                raise BufferUsageError(f"chunk {number} lies on another device than chunk 0; copy it through numpy")
+                raise BufferUsageError(
+                    f"chunk {number} lies on another device than chunk 0; copy it with gw.asarray(chunk, device=…)"
+                )
         self._chunks: tuple[Array, ...] = found
 
     @classmethod
