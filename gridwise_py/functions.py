@@ -18,7 +18,6 @@ from .call_errors import explained
 from .errors import ArgumentError, LengthError
 from .primitives import ArgSort, MatMul, Reduce, ReduceAxis, Scan, ScanAxis, Sort, SortPairs, VectorAdd
 from .primitives.base import Primitive
-from .primitives.matmul import matrix_size
 from .primitives.one_shot import (
     REMEDIES,
     HostItems,
@@ -37,6 +36,7 @@ from .runtime.chunked_array import ChunkedArray, Items, ItemsT
 from .streaming import in_windows, takes_windows
 from .types.datatype import VALUE_DATATYPES, ItemDatatypeLike
 from .types.operators import Add, BinOpLike, Max, Min, Multiply, as_binop
+from .types.options import integer
 
 __all__ = [
     "add",
@@ -344,7 +344,7 @@ def _reduce_all(
         call, Reduce, (as_binop(op),), device, {"input": x}, out, results=results, flatten=True, out_shape=(), **options
     )
     if isinstance(result, Items):
-        return result if out is not None or isinstance(result, ChunkedArray) else result.viewed_as(())
+        return result if out is not None else result.viewed_as(())
     if out is None:
         return result if isinstance(result, np.generic) else result[0]
     out[()] = result
@@ -1460,7 +1460,7 @@ _MATRICES = {"a": ("m", "k"), "b": ("k", "n")}
 
 def _matrix_sizes(given: Mapping[str, Any], asked: Mapping[str, int | None]) -> dict[str, int]:
     """Return m, n and k, as matrices and the caller say."""
-    sizes = {name: matrix_size(name, size) for name, size in asked.items() if size is not None}
+    sizes = {name: integer(f"gw.matmul(): {name}", size, 0) for name, size in asked.items() if size is not None}
     said = {name: f"{name}={size}" for name, size in sizes.items()}
     for name, matrix in given.items():
         if isinstance(matrix, Items) and matrix.ndim == 1:

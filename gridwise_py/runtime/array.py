@@ -36,6 +36,7 @@ from ..types.datatype import (
     as_datatype,
     numpy_text,
 )
+from ..types.options import integer
 from .context import DeviceContext, context_of
 from .device import default_device
 from .memory import BlockSize, Lease
@@ -44,23 +45,6 @@ from .pinned import DIRECTIONS, Direction, PinnedArray
 from .transfers import RING_BYTES, as_bytes
 
 __all__ = ["Array", "asarray", "empty", "empty_like", "new_array", "pinned_empty"]
-
-
-def checked_count(value: Any, name: str, least: int = 0) -> int:
-    """Return an integer of Python or numpy as a Python int, which does not overflow.
-
-    Raises
-    ------
-    ArgumentError
-        If it is something else, a float or a bool for example, or below `least`.
-    """
-    try:
-        count = None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        count = None
-    if count is None or count < least:
-        raise ArgumentError(f"{name} must be an integer of at least {least}, not {value!r}")
-    return count
 
 
 def count_items(n: int) -> str:
@@ -77,8 +61,8 @@ def checked_shape(shape: Any, name: str = "shape") -> tuple[int, ...]:
         If a length is no integer, or negative.
     """
     if isinstance(shape, (tuple, list)):
-        return tuple([checked_count(length, f"{name}: each length") for length in cast(Sequence[Any], shape)])
-    return (checked_count(shape, name),)
+        return tuple([integer(f"{name}: each length", length, 0) for length in cast(Sequence[Any], shape)])
+    return (integer(name, shape, 0),)
 
 
 #: What methods of `Array` call that need kernels: primitives, which are above this package, put it here.
@@ -150,7 +134,7 @@ class OnGpu(ABC):
             )
         first = 0
         for number, length in zip(index, lengths, strict=True):
-            place = checked_count(number, "index", -length)
+            place = integer("index", number, -length)
             if place >= length:
                 raise ArgumentError(f"index {place} is not in {self!r}, which has {count_items(length)}")
             first = first * length + place % length
@@ -324,8 +308,8 @@ class Array(OnGpu):
         self._datatype = as_datatype(dtype, ITEM_DATATYPES)
         capacity = buffer.size // self._datatype.itemsize_bytes
         # Python's ints: sums of numpy's would wrap.
-        offset = checked_count(offset, "offset")
-        length = max(0, capacity - offset) if length is None else checked_count(length, "length")
+        offset = integer("offset", offset, 0)
+        length = max(0, capacity - offset) if length is None else integer("length", length, 0)
         if offset + length > capacity:
             raise ArgumentError(
                 f"items {offset} to {offset + length} do not lie in a buffer of {capacity} items ({buffer.size} bytes)"
@@ -468,7 +452,7 @@ class Array(OnGpu):
         """
         self._check_uncounted()
         wanted: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        lengths = [checked_count(length, "reshape(): each length", -1) for length in wanted]
+        lengths = [integer("reshape(): each length", length, -1) for length in wanted]
         if lengths.count(-1) > 1:
             raise ArgumentError(f"reshape(): only one length may be -1, but the shape is {tuple(lengths)}")
         if -1 in lengths:
@@ -902,7 +886,7 @@ def pinned_empty(
     LimitError
         If it is larger than the device's largest buffer.
     """
-    n = checked_count(n, "n")
+    n = integer("n", n, 0)
     datatype = as_datatype(dtype, ITEM_DATATYPES)
     if direction not in DIRECTIONS:
         raise ArgumentError(
