@@ -166,6 +166,19 @@ def reduce(
     device: wgpu.GPUDevice | None = ...,
 ) -> Array: ...
 @overload
+def reduce(  # pyright: ignore[reportOverlappingOverload]  # HostItems has structured arrays, too
+    x: NDArray[np.void],
+    op: BinOpLike = ...,
+    *,
+    axis: None = ...,
+    keepdims: Literal[False] = ...,
+    dtype: None = ...,
+    deterministic: bool = ...,
+    compensated: bool = ...,
+    out: None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> np.void: ...
+@overload
 def reduce(
     x: NDArray[ScalarT],
     op: BinOpLike = ...,
@@ -343,7 +356,7 @@ def _reduce_all(
     result = _one_shot(
         call, Reduce, (as_binop(op),), device, {"input": x}, out, results=results, flatten=True, out_shape=(), **options
     )
-    if isinstance(result, Items):
+    if isinstance(result, Array):
         return result if out is not None else result.viewed_as(())
     if out is None:
         return result if isinstance(result, np.generic) else result[0]

@@ -942,7 +942,14 @@ def host_array(data: Any) -> np.ndarray:
 
 def is_python(data: Any) -> bool:
     """Whether data are Python's numbers, of whose floats numpy makes float64, though nobody asked for 64 bits."""
-    return isinstance(data, (bool, int, float, list, tuple, range)) and not isinstance(data, np.generic)
+    return isinstance(data, (bool, int, float, complex, list, tuple, range)) and not isinstance(data, np.generic)
+
+
+def without_complex128(data: Any, items: np.ndarray) -> np.ndarray:
+    """Return Python's complex numbers in complex64: no GPU language has complex128."""
+    if items.dtype == np.complex128 and is_python(data):
+        return _from_numbers(data, COMPLEX)
+    return items
 
 
 def datatype_of(items: np.ndarray) -> Datatype:
@@ -1039,7 +1046,7 @@ def asarray(
         return made
     refuse_masked(data)
     if wanted is None and is_python(data):
-        items = np.asarray(data)
+        items = without_complex128(data, np.asarray(data))
         datatype = datatype_of(items)
         device = device if device is not None else default_device()
         if datatype.name == "f64" and not context_of(device).has_float64:

@@ -255,6 +255,16 @@ def test_a_dtype_is_given_once(device):
     assert "the same option" in _refusal(lambda: gw.empty(10, dtype="u32", device=device, datatype="f32"))
 
 
+def test_python_complex_numbers_are_complex64(device):
+    x = gw.asarray(1j, device)
+    assert (x.dtype, x.shape, x.item()) == (np.complex64, (), 1j)
+    assert gw.asarray([[1j], [2]], device).to_numpy().tolist() == [[1j], [2]]
+    assert gw.sum([1j, 2], device=device) == np.complex64(2 + 1j)
+    for wrong in (np.complex128(1j), np.ones(2, complex), [1e300j]):
+        with pytest.raises(gw.DatatypeError):
+            gw.asarray(wrong, device)
+
+
 SQUARE = gw.UnaryOp("square", np.square, expression="x * x")
 
 

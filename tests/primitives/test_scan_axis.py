@@ -115,6 +115,14 @@ def test_datatypes(device, name, result, shape, axis):
         _check(device, _items(dtype, shape), axis, op="max", **SMALL)
 
 
+def test_rows_that_share_a_word_are_written_by_atomics():
+    """Else two workgroups could each write back what the other one had changed: seldom, so the text is checked."""
+    for length, shared in ((129, True), (128, False)):
+        scan = gw.ScanAxis(None, "u8", shape=(40, length), axis=1, capabilities=gw.Capabilities())
+        plan = scan.plan(gw.Layout.separate({"input": 1, "output": 1}, input=40 * length, output=40 * length))
+        assert ("atomic<u32>" in plan.shaders[plan.kernels[0].shader].text) == shared
+
+
 @pytest.mark.parametrize("mode", ["native", "none", "emulated"])
 @pytest.mark.parametrize(("shape", "axis"), [((6, 1001), 1), ((1001, 6), 0)], ids=str)
 def test_order_is_kept(device, require, mode, shape, axis):
