@@ -1,4 +1,4 @@
-"""Functions that make Arrays on the GPU, and those on arrays of any shape: creation, gathers, broadcasting."""
+"""Functions that make Arrays on the GPU, and those on arrays of any shape: gathers, searches, broadcasting."""
 
 from __future__ import annotations
 
@@ -9,28 +9,38 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import wgpu
 
-from .errors import ArgumentError, DatatypeError
+from .errors import ArgumentError, DatatypeError, LengthError
 from .primitives.array_methods import fill, taken, value_words
 from .primitives.broadcast_add import BroadcastAdd, broadcast_shapes
 from .primitives.fill import Arange
+from .primitives.fusion import EXPRESSIONS, flat_of
 from .primitives.one_shot import (
     argument_array,
     argument_datatype,
     check_gpu_out,
     device_of,
     kept_primitive,
+    stored_leaves,
     without_doubles,
 )
 from .primitives.reduce import Reduce
+from .primitives.search import SEARCHED_DATATYPES, Search, SearchSide
 from .runtime.array import Array, asarray, check_numpy_out, checked_shape, default_float, empty, empty_like
-from .runtime.chunked_array import ChunkedArray
+from .runtime.chunked_array import ChunkedArray, Items
 from .runtime.context import context_of
 from .runtime.device import default_device
-from .types.datatype import COMPLEX, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike, as_datatype
+from .types.datatype import (
+    COMPLEX,
+    ITEM_DATATYPES,
+    STORAGE_DATATYPES,
+    Datatype,
+    ItemDatatypeLike,
+    as_datatype,
+)
 from .types.operators import Max, Min
 
-__all__ = ["add_broadcast", "arange", "full", "full_like", "is_broadcast", "ones", "ones_like", "take", "zeros",
-           "zeros_like"]  # fmt: skip
+__all__ = ["add_broadcast", "arange", "digitize", "full", "full_like", "is_broadcast", "ones", "ones_like",
+           "searchsorted", "take", "zeros", "zeros_like"]  # fmt: skip
 
 Shape: TypeAlias = int | Sequence[int]
 TakeMode: TypeAlias = Literal["raise", "wrap", "clip"]
@@ -327,6 +337,205 @@ def _checked_indices(call: str, source: Array, indices: Array, axis: int | None)
         if not -length <= index < length:
             raise ArgumentError(f"{call}: index {index} is out of bounds for a dimension of length {length}")
     return indices
+
+
+# ---- searches
+
+
+def searchsorted(
+    x1: Any,
+    x2: Any,
+    *,
+    side: SearchSide = "left",
+    sorter: Any = None,
+    size: int | None = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return where the items of `x2` go into `x1` so that it stays sorted, as `numpy.searchsorted` does.
+
+    Parameters
+    ----------
+    x1 : numpy.ndarray or Array
+        Shape (k,), ascending, with NaN last; this is not checked. With `sorter` it may be in any order.
+    x2 : numpy.ndarray, Array or number
+        Of any shape. Integers and floats of 8 to 64 bits and bools are promoted as in numpy. An expression of Arrays,
+        such as ``2 * x``, is not stored; it must be of the datatype of `x1`.
+    side : {"left", "right"}, default "left"
+        Of items of `x1` that equal one of `x2`: the index of the first, or the one behind the last. −0 equals +0, and a
+        NaN every other.
+    sorter : numpy.ndarray or Array, optional
+        Shape (k,), integers: the indices that sort `x1`, as from `argsort`. Those on the GPU that are out of range are
+        taken as the last one.
+    size : int, optional
+        The number of items of an expression that has no leaf: ``gw.index`` with `size` is 0, 1, 2, …
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of the shape of `x2`, from 0 to k: intp for numpy, u32 for an Array. An Array if an argument is one.
+
+    Raises
+    ------
+    ArgumentError
+        If `x1` or `sorter` has other than one dimension, or an index on the host is out of range.
+    DatatypeError
+        If the arguments are no numbers that can be sorted, or `sorter` has no integers.
+    LengthError
+        If `sorter` has another length than `x1`.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.searchsorted(np.array([1, 3, 3, 7]), np.array([0, 3, 9]))
+    array([0, 1, 4])
+    >>> gw.searchsorted(np.array([1, 3, 3, 7]), 3, side="right")
+    np.int64(3)
+    >>> rows = gw.asarray(np.array([0, 0, 2, 2, 2], dtype=np.uint32))  # of the entries of a sparse matrix with 3 rows
+    >>> gw.searchsorted(rows, gw.index, size=4).to_numpy()
+    array([0, 2, 2, 5], dtype=uint32)
+    """
+    call = "gw.searchsorted()"
+    if isinstance(x1, EXPRESSIONS):
+        raise ArgumentError(f"{call}: x1 is an expression, but is read many times; store it with gw.asarray(x1)")
+    if isinstance(x2, EXPRESSIONS):
+        return _search_computed(call, x1, x2, side, sorter, size, device)
+    if size is not None:
+        raise ArgumentError(f"{call}: size= is for expressions, but x2 says how many items it has; leave it out")
+    device = device_of(x1, x2, sorter, device=device)
+    (keys, queries), datatype = _sortable(call, {"x1": x1, "x2": x2}, device)
+    if keys.ndim != 1:
+        raise ArgumentError(
+            f"{call}: x1 has shape {keys.shape}, but must have one dimension, in which its items ascend; x2 may have "
+            f"any number"
+        )
+    indices = {} if sorter is None else {"sorter": _sorter(call, sorter, keys.size)}
+    search = kept_primitive(Search, device, datatype.name, side=side, sorter=sorter is not None)
+    arrays = {"sorted": keys, "queries": queries, **indices}
+    uploaded = {name: items if isinstance(items, Items) else asarray(items, device) for name, items in arrays.items()}
+    found = search.bind(**uploaded).execute().output
+    if any(isinstance(each, Items) for each in (x1, x2, sorter)):
+        return found
+    return numpy_result(found.to_numpy().astype(np.intp, copy=False))
+
+
+def _search_computed(
+    call: str, x1: Any, x2: Any, side: SearchSide, sorter: Any, size: int | None, device: wgpu.GPUDevice | None
+) -> Array:
+    """Return where the items of an expression go into `x1`."""
+    flat = flat_of(x2)
+    arrays = stored_leaves(call, flat)
+    device = device_of(x1, sorter, *arrays.values(), device=device)
+    if (size is None) == (not flat.program.aligned):
+        raise ArgumentError(
+            f"{call}: no leaf of x2 says how many items it has; give size="
+            if size is None
+            else f"{call}: the leaves of x2 say how many items it has; leave out size="
+        )
+    keys = x1 if isinstance(x1, Items) else asarray(argument_array(call, "x1", x1), device)
+    if keys.datatype != flat.datatype:
+        raise DatatypeError(
+            f"{call}: x1 is of {keys.datatype}, but x2 of {flat.datatype}; cast x2, for example gw.f32(…), or convert x1"
+        )
+    if sorter is not None:
+        indices = _sorter(call, sorter, keys.size)
+        arrays["sorter"] = indices if isinstance(indices, Items) else asarray(indices, device)
+    search = kept_primitive(
+        Search, device, flat.datatype.name, side=side, queries=flat.without_arrays(), sorter=sorter is not None
+    )
+    output = None if size is None else empty(size, "u32", device)
+    return search.bind(sorted=keys, **arrays, output=output).execute().outputs["output"]
+
+
+def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice | None = None) -> Any:
+    """Return the bin of each item, as `numpy.digitize` does: `searchsorted` with its arguments the other way round.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, Array or number
+        Of any shape.
+    bins : numpy.ndarray or Array
+        Shape (k,), the edges, which ascend; on the host they may descend if `x` is there, too. An Array is not checked.
+    right : bool, default False
+        Whether a bin has its right edge, and not the left one.
+    device : wgpu.GPUDevice, optional
+        By default that of an Array among the arguments, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+        Of the shape of `x`, from 0 (below the first edge) to k: intp for numpy, u32 for an Array.
+
+    Raises
+    ------
+    ArgumentError
+        If bins on the host neither ascend nor descend.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.digitize(np.array([0.5, 1.0, 9.0]), np.array([0.0, 1.0, 2.0]))
+    array([1, 2, 3])
+    """
+    call = "gw.digitize()"
+    side: SearchSide = "left" if right else "right"
+    if not isinstance(bins, Items):
+        bins = argument_array(call, "bins", bins)
+        if bins.ndim == 1 and bins.size > 1 and not (bins[:-1] <= bins[1:]).all():
+            if not (bins[:-1] >= bins[1:]).all():
+                raise ArgumentError(f"{call}: bins must ascend or descend; give np.sort(bins)")
+            if isinstance(x, Items):
+                raise ArgumentError(
+                    f"{call}: bins descend, and x is on the GPU; give bins[::-1].copy(), and bin k stands for "
+                    f"{bins.size} - k"
+                )
+            return bins.size - searchsorted(bins[::-1], x, side=side, device=device)
+    return searchsorted(bins, x, side=side, device=device)
+
+
+def _sortable(call: str, given: Mapping[str, Any], device: wgpu.GPUDevice) -> tuple[list[Any], Datatype]:
+    """Return arguments in the one datatype that numpy promotes them to; small integers, which no sort takes, wider."""
+    arrays: dict[str, Any] = {}
+    for name, value in given.items():
+        items = value if isinstance(value, Items) else argument_array(call, name, value)
+        argument_datatype(call, name, value, items.dtype, STORAGE_DATATYPES)
+        arrays[name] = without_doubles(value, items, device)
+    weak = {name: given[name] for name in given if _is_python_number(given[name])}
+    found = np.result_type(*(weak.get(name, arrays[name].dtype.newbyteorder("=")) for name in given))
+    if found.kind in "bui" and found.itemsize < 4:
+        found = np.dtype(np.int32 if found.kind == "i" else np.uint32)
+    datatype = as_datatype(found, SEARCHED_DATATYPES)
+    for name, items in arrays.items():
+        if name in weak:
+            arrays[name] = _weak(call, weak[name], datatype)
+        else:
+            arrays[name] = _converted(call, name, items, datatype)
+    return list(arrays.values()), datatype
+
+
+def _sorter(call: str, sorter: Any, length: int) -> Any:
+    """Return indices that sort keys, as u32; raise where they are no such indices, as far as the host can tell."""
+    items = sorter if isinstance(sorter, Items) else argument_array(call, "sorter", sorter)
+    if items.dtype.kind not in "iu":
+        raise DatatypeError(f"{call}: sorter is of {items.dtype}, but must be integers; give gw.argsort(x1)")
+    if items.shape != (length,):
+        raise LengthError(f"{call}: sorter has shape {items.shape}, but x1 has {length} items; give gw.argsort(x1)")
+    if not isinstance(items, Items) and length and not 0 <= items.min() <= items.max() < length:
+        raise ArgumentError(f"{call}: sorter has indices out of range for {length} items; give gw.argsort(x1)")
+    return _converted(call, "sorter", items, SEARCHED_DATATYPES["u32"])
+
+
+def _converted(call: str, name: str, items: Items | np.ndarray, datatype: Datatype) -> Items | np.ndarray:
+    """Return items in another datatype; chunks cannot be converted."""
+    if items.dtype.newbyteorder("=") == datatype.dtype:
+        return items
+    if isinstance(items, ChunkedArray):
+        raise DatatypeError(
+            f"{call}: {name} is a ChunkedArray of {items.datatype}, but is searched as {datatype}; convert its chunks, "
+            f"or the other argument"
+        )
+    return items.astype(datatype.dtype)
 
 
 # ---- broadcasting

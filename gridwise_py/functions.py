@@ -18,6 +18,7 @@ from .call_errors import explained
 from .errors import ArgumentError, LengthError
 from .primitives import ArgSort, MatMul, Reduce, ReduceAxis, Scan, ScanAxis, Sort, SortPairs, VectorAdd
 from .primitives.base import Primitive
+from .primitives.fusion import EXPRESSIONS
 from .primitives.one_shot import (
     REMEDIES,
     HostItems,
@@ -149,7 +150,7 @@ def _one_shot(
 
 
 def _any_on_gpu(inputs: Mapping[str, Any]) -> bool:
-    return any(isinstance(value, Items) for value in inputs.values())
+    return any(isinstance(value, (*EXPRESSIONS, Items)) for value in inputs.values())
 
 
 @overload
@@ -313,6 +314,10 @@ def _reduce(
     keepdims: bool,
     **options: bool,
 ) -> Any:
+    if isinstance(x, EXPRESSIONS):
+        if axis is not None or keepdims:
+            raise ArgumentError(f"{call}: an expression has no axes; leave out axis= and keepdims=")
+        return _reduce_all(call, x, op, results, out, device, **options)
     if axis is None and not keepdims:
         return _reduce_all(call, x, op, results, out, device, **options)
     items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
@@ -1182,6 +1187,8 @@ def _cumulative(
     axis: int | None,
     include_initial: bool,
 ) -> Any:
+    if isinstance(x, EXPRESSIONS):
+        return _scan_along(call, x, op, results, out, device, axis, include_initial)
     items = x if isinstance(x, Items) else argument_array(call, "x", x)
     if axis is None and items.ndim != 1:
         raise ArgumentError(
@@ -1203,6 +1210,10 @@ def _scan_along(
     **options: bool,
 ) -> Any:
     """Return inclusive prefix sums along an axis, or of all items."""
+    if isinstance(x, EXPRESSIONS) and (axis is not None or include_initial):
+        raise ArgumentError(
+            f"{call}: an expression has no axes; leave out axis= and include_initial=, or store it with gw.asarray(x)"
+        )
     if axis is None:
         return _scan(call, x, op, "inclusive", results, out, device, **options)
     items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))

@@ -12,9 +12,9 @@ _NOT_HERE = "not here (docs/numpy-and-cupy.md): use numpy on x.to_numpy()"
 INSTEAD: dict[str, str] = {
     "array": "gw.asarray(data) uploads data, gw.empty(n) makes an Array of n items",
     **dict.fromkeys(("linspace",), _UPLOAD),
-    **dict.fromkeys(("subtract", "multiply", "divide", "where"), _OWN),
-    **dict.fromkeys(("negative", "abs", "exp", "sqrt"), _MAP),
-    **dict.fromkeys(("unique", "histogram", "bincount", "nonzero", "searchsorted", "flatnonzero"), _NOT_HERE),
+    **dict.fromkeys(("subtract", "multiply", "divide"), _OWN),
+    **dict.fromkeys(("negative", "abs"), _MAP),
+    **dict.fromkeys(("unique", "histogram", "bincount", "nonzero", "flatnonzero"), _NOT_HERE),
     "mean": "gw.sum(x) / x.size",
     "average": "gw.sum(x) / x.size",
     "amin": "gw.min",

@@ -34,11 +34,14 @@ AREAS = {
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
     "One-shot functions": "add take sum prod min max reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
-    "argsort sort_pairs matmul "
-    f"{FUNCTIONS} stream",
+    f"argsort sort_pairs matmul searchsorted digitize {FUNCTIONS} stream",
+    "Expressions": "Expression f32 i32 u32 leaf scalar index result bitcast ceil clip cos exp flip floor "
+    "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
+    "where",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ReduceAxis ScanAxis Kernel Primitive Run BoundCall batch capture Sequence SequenceRun",
-    "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning MatMulTuning ElementwiseTuning",
+    "Primitives": f"{CLASSES} ReduceAxis ScanAxis ReduceByKey ScanByKey SegmentedReduce SegmentedScan Kernel "
+    "Primitive Run BoundCall batch capture Sequence SequenceRun",
+    "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning StreamTuning MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult read_results to_dataframe",
@@ -55,6 +58,8 @@ OBJECTS = {
     "Multiply": "Product. Identity 1; integers wrap.",
     "Min": "Minimum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
     "Max": "Maximum. NaN propagates, −0 orders below +0; a reduction of no items raises.",
+    "result": "What a primitive computes for an item of its output; for ``output=``.",
+    "index": "The number of the item that is computed, from 0; of u32.",
     "DATATYPES": "The datatypes that kernels compute with, by name: " + ", ".join(gw.DATATYPES) + ".",
     "STORAGE_DATATYPES": "What arrays can hold, by name: " + ", ".join(gw.STORAGE_DATATYPES) + ".",
 }

@@ -114,6 +114,7 @@ _WGSL = {
     "shaders/lib/reduce_block.wgsl": _BOTH,
     "shaders/lib/seal.wgsl": "primitives/float_sums",
     "shaders/lib/sort_items.wgsl": _SORT,
+    "shaders/lib/key_code.wgsl": f"{_SORT} primitives/search",
     "shaders/lib/sort_key.wgsl": _SORT,
     "shaders/lib/sort_rank.wgsl": _SORT + " primitives/subgroup_sizes",
     "shaders/lib/sort_counters.wgsl": _SORT,

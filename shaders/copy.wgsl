@@ -3,6 +3,10 @@
 
 struct Params {
   n: u32,  // items of the window
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
   blocks: u32,  // workgroups that have work
   input_offset: u32,
   output_offset: u32,

@@ -3,14 +3,31 @@
 
 struct Params {
   n: u32,  // items of the window
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
   blocks: u32,  // workgroups that have work
-  input_offset: u32,
+  {{ fields.input }}
   output_offset: u32,
 }
 {{ bindings }}
+//$ if op is defined
 //$ include "lib/unary_operator.wgsl"
 
 fn f(i: u32) -> u32 { return bitcast<u32>(apply(bitcast<T>(load_input(i)))); }
 fn f4(i: u32) -> vec4<u32> { return bitcast<vec4<u32>>(apply4(bitcast<vec4<T>>(load4_input(i)))); }
 
+//$ elif quad is defined
+fn f(i: u32) -> u32 { return load_input(i); }
+fn f4(i: u32) -> u32 {
+  let words = load4_input(i);
+  return words.x | (words.y << 8u) | (words.z << 16u) | (words.w << 24u);
+}
+
+//$ else
+fn f(i: u32) -> u32 { return load_input(i); }
+fn f4(i: u32) -> vec4<u32> { return load4_input(i); }
+
+//$ endif
 //$ include "lib/elementwise.wgsl"

@@ -6,11 +6,23 @@
 // Forward progress: no workgroup waits for another. The last one to finish knows that all totals were published, but WGSL
 // does not promise that it sees them at once. It recomputes a block whose total it has not seen after SPIN_LIMIT polls.
 // Bindings: params, input, output, and control and states for the totals.
+//$ if counted
+// The GPU knows how many items there are: blocks behind them have none, publish the identity, and count as finished, since
+// the epoch relies on every block publishing in every dispatch.
+//$ endif
 
 struct Params {
   n: u32,  // items of the window
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
+//$ if counted
+  max_blocks: u32,
+//$ else
   tiles: u32,
   tiles_per_block: u32,
+//$ endif
   blocks: u32,  // workgroups that have work
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
@@ -20,14 +32,15 @@ struct Params {
 //$ if fixed_order
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
-  input_offset: u32,
-  output_offset: u32,
+  {{ fields.input }}
+  {{ fields.output }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
+//$ include "lib/used_blocks.wgsl"
 //$ include "lib/reduce_block.wgsl"
 //$ include "lib/state.wgsl"
 
@@ -39,9 +52,9 @@ var<workgroup> unseen_block: u32;
 
 // Combines the totals of all blocks, in order; each invocation takes a few consecutive ones.
 fn combine_totals() -> Acc {
-  let each = (params.blocks + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
+  let each = ({{ used.blocks }} + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
   let first = (sg_id * sg_size + sg_lane) * each;
-  let end = min(first + each, params.blocks);
+  let end = min(first + each, {{ used.blocks }});
   var sum = identity();
   var next = first;
   var again = NONE;  // the block that all invocations recompute together
@@ -87,7 +100,17 @@ fn main(
       state_publish(block, TOTAL, total);
       last_to_finish = select(0u, 1u, state_count_finished(params.blocks));
     }
+//$ if counted
+    // A single block is combined with nothing, as in an array of that length. The other blocks have read no item.
+    if (block == 0u && used_blocks() <= 1u && local == 0u) { put(0u, total); }
+//$ endif
     if (workgroupUniformLoad(&last_to_finish) == 0u) { return; }
+//$ if counted
+    if (used_blocks() <= 1u) {
+      if (is_leader()) { state_next_epoch(); }
+      return;
+    }
+//$ endif
     let whole = combine_totals();
     if (is_leader()) {
       state_next_epoch();

@@ -5,8 +5,16 @@
 
 struct Params {
   n: u32,  // items of the window
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
+//$ if counted
+  max_blocks: u32,
+//$ else
   tiles: u32,
   tiles_per_block: u32,
+//$ endif
   blocks: u32,  // workgroups that have work
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
@@ -16,14 +24,15 @@ struct Params {
 //$ if fixed_order
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
-  input_offset: u32,
-  output_offset: u32,
+  {{ fields.input }}
+  {{ fields.output }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
+//$ include "lib/used_blocks.wgsl"
 //$ include "lib/reduce_block.wgsl"
 
 @compute @workgroup_size(WORKGROUP_SIZE)

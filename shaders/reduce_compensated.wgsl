@@ -5,24 +5,33 @@
 
 struct Params {
   n: u32,  // items of the window
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
+//$ if counted
+  max_blocks: u32,
+//$ else
   tiles: u32,
   tiles_per_block: u32,
+//$ endif
   blocks: u32,  // workgroups that have work
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
-  input_offset: u32,
+  {{ fields.input }}
   output_offset: u32,
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/pair.wgsl"
 //$ include "lib/workgroup.wgsl"
+//$ include "lib/used_blocks.wgsl"
 
 // Any fixed order is right; in this one neighbouring invocations read neighbouring items.
 fn own_total(block: u32) -> Acc {
-  let first = block * params.tiles_per_block;
-  let end = min(first + params.tiles_per_block, params.tiles);
+  let first = block * {{ used.tiles_per_block }};
+  let end = min(first + {{ used.tiles_per_block }}, {{ used.tiles }});
   var sums = Acc4(vec4<f32>(), vec4<f32>());
   for (var tile = first; tile < end; tile++) {
     let row = tile * VECS * WORKGROUP_SIZE + local;

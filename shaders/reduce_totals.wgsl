@@ -13,7 +13,7 @@ struct Params {
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
   input_offset: u32,
-  output_offset: u32,
+  {{ fields.output }}
 }
 {{ bindings }}
 //$ include "lib/operator.wgsl"

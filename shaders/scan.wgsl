@@ -7,8 +7,16 @@
 
 struct Params {
   n: u32,  // items of the window
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
+//$ if counted
+  max_blocks: u32,
+//$ else
   tiles: u32,
   tiles_per_block: u32,
+//$ endif
   blocks: u32,  // workgroups that have work
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
@@ -18,15 +26,16 @@ struct Params {
 //$ if fixed_order
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
 //$ endif
-  input_offset: u32,
+  {{ fields.input }}
   carries_offset: u32,
-  output_offset: u32,
+  {{ fields.output }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
+//$ include "lib/used_blocks.wgsl"
 //$ include "lib/tile_scan.wgsl"
 //$ set raw, raw_written = ["carries"], []
 //$ include "lib/accumulators.wgsl"
@@ -42,8 +51,8 @@ fn main(
   let block = workgroup_index(workgroup, grid);
   if (block >= params.blocks) { return; }
   enter(lanes);
-  let first = block * params.tiles_per_block;
-  let end = min(first + params.tiles_per_block, params.tiles);
+  let first = block * {{ used.tiles_per_block }};
+  let end = min(first + {{ used.tiles_per_block }}, {{ used.tiles }});
   var carry = identity();
   if ((params.flags & HAS_CARRY) != 0u) { carry = load_acc_carries(block); }
   for (var tile = first; tile < end; tile++) {

@@ -6,20 +6,29 @@
 
 struct Params {
   n: u32,  // items of the window
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
+//$ if counted
+  max_blocks: u32,
+//$ else
   tiles: u32,
   tiles_per_block: u32,
+//$ endif
   blocks: u32,  // workgroups that have work
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
   zero: u32,  // 0, unknown to the compiler: see lib/seal.wgsl
-  input_offset: u32,
+  {{ fields.input }}
   carries_offset: u32,
-  output_offset: u32,
+  {{ fields.output }}
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"
 //$ include "lib/pair.wgsl"
 //$ include "lib/workgroup.wgsl"
+//$ include "lib/used_blocks.wgsl"
 //$ include "lib/tail.wgsl"
 
 fn pair(i: u32) -> Acc {
@@ -35,8 +44,8 @@ fn main(
   let block = workgroup_index(workgroup, grid);
   if (block >= params.blocks) { return; }
   enter(lanes);
-  let first = block * params.tiles_per_block;
-  let end = min(first + params.tiles_per_block, params.tiles);
+  let first = block * {{ used.tiles_per_block }};
+  let end = min(first + {{ used.tiles_per_block }}, {{ used.tiles }});
   var carry = pair(block);
   for (var tile = first; tile < end; tile++) {
     let start = 4u * VECS * (tile * WORKGROUP_SIZE + local);

@@ -3,6 +3,11 @@
 
 struct Params {
   n: u32,  // items of the window
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+  max_blocks: u32,
+//$ endif
   blocks: u32,  // pairs
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
@@ -13,6 +18,7 @@ struct Params {
 {{ bindings }}
 //$ include "lib/pair.wgsl"
 //$ include "lib/workgroup.wgsl"
+//$ include "lib/used_blocks.wgsl"
 
 fn pair(i: u32) -> Acc {
   return Acc(bitcast<f32>(load_input(2u * i)), bitcast<f32>(load_input(2u * i + 1u)));
@@ -25,9 +31,9 @@ fn main(
   lanes: Lanes,
 ) {
   enter(lanes);
-  let each = (params.blocks + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
+  let each = ({{ used.blocks }} + WORKGROUP_SIZE - 1u) / WORKGROUP_SIZE;
   let first = local * each;
-  let end = min(first + each, params.blocks);
+  let end = min(first + each, {{ used.blocks }});
   var own = identity();
   for (var i = first; i < end; i++) { own = combine(own, pair(i)); }
   var running = wg_scan(own).before;

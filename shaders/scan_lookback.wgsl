@@ -11,14 +11,18 @@
 
 struct Params {
   n: u32,  // items of the window
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
   tiles: u32,
   flags: u32,  // sum of some of RAW_INPUT, RAW_OUTPUT and HAS_CARRY
   identity_bits: u32,
 //$ for k in range(1, acc.words)
   identity_bits_{{ k }}: u32,
 //$ endfor
-  input_offset: u32,
-  output_offset: u32,
+  {{ fields.input }}
+  {{ fields.output }}
 //$ if carried
   carries_offset: u32,
 //$ endif
@@ -57,6 +61,17 @@ fn main(
   enter(lanes);
   let tile = state_enter(number);
   if (look_back_enter()) { state_begin(); }
+//$ if counted
+  // Nobody looks at a tile without items. It publishes all the same: the epoch tells a word from that of the previous dispatch,
+  // so no word may be older.
+  if (tile * tile_size() >= item_count()) {
+    if (is_leader()) {
+      state_publish(tile, TOTAL, identity());
+      if (state_count_finished(params.tiles)) { state_next_epoch(); }
+    }
+    return;
+  }
+//$ endif
   tile_load(tile);
   let sum = tile_sum();
   let total = {{ "global_of(sum.total)" if local else "sum.total" }};

@@ -4,6 +4,10 @@
 
 struct Params {
   n: u32,  // keys
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
   route_index: u32,  // index of this digit in the routes
   bins_index: u32,
   tiles: u32,
@@ -13,7 +17,7 @@ struct Params {
   digit_0: u32,  // shift, width and word: see lib/sort_key.wgsl
   identity_bits: u32,
 //$ for name in operand_names
-  {{ name }}_offset: u32,
+  {{ fields[name] }}
 //$ endfor
 }
 {{ bindings }}
@@ -35,7 +39,7 @@ fn main(
   if (block >= params.blocks || place == 0u) { return; }
   count_begin(lanes);
   let first = block * params.block_items;
-  let end = min(params.n, first + params.block_items);
+  let end = min({{ used.n }}, first + params.block_items);
 //$ for place in places
   {{ "else " if not loop.first }}if (place == {{ place | upper }}) { count_range_{{ place }}(first, end); }
 //$ endfor

@@ -6,6 +6,10 @@
 
 struct Params {
   n: u32,  // keys
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
   blocks: u32,
   block_items: u32,
 //$ for d in range(digits)
@@ -13,7 +17,7 @@ struct Params {
 //$ endfor
   identity_bits: u32,
 //$ for name in operand_names
-  {{ name }}_offset: u32,
+  {{ fields[name] }}
 //$ endfor
 }
 {{ bindings }}
@@ -63,7 +67,7 @@ fn main(
   if (block >= params.blocks) { return; }
   count_begin(lanes);
   let first = block * params.block_items;
-  count_range_input(first, min(params.n, first + params.block_items));
+  count_range_input(first, min({{ used.n }}, first + params.block_items));
   if (lane < BINS && !stalls(block)) {
 //$ for d in range(digits)
     if (totals[{{ d }}] != 0u) { atomicAdd(&sums[{{ constants.CONTROL_WORDS }}u + {{ d * constants.BINS }}u + lane], totals[{{ d }}]); }
@@ -91,14 +95,14 @@ fn main(
 //$ endfor
     }
     let found = wg_exclusive(seen).total;
-    if (lane == 0u) { all_added = select(0u, 1u, found == DIGITS * params.n && atomicLoad(&sums[3]) >> 16u == params.blocks); }
+    if (lane == 0u) { all_added = select(0u, 1u, found == DIGITS * {{ used.n }} && atomicLoad(&sums[3]) >> 16u == params.blocks); }
     if (workgroupUniformLoad(&all_added) == 1u) { break; }
     spins += 1u;
     if (spins >= SPIN_LIMIT) {
 //$ for d in range(digits)
       totals[{{ d }}] = 0u;
 //$ endfor
-      count_range_input(0u, params.n);
+      count_range_input(0u, {{ used.n }});
       if (unfixed != 0u) { atomicAdd(&sums[3], 1u); }
       break;
     }
@@ -114,7 +118,7 @@ fn main(
   if (lane < BINS) {
     store_routes(FIRST_BIN + {{ d * constants.BINS }}u + lane, before_{{ d }});
     atomicStore(&sums[{{ constants.CONTROL_WORDS }}u + {{ d * constants.BINS }}u + lane], 0u);
-    if (totals[{{ d }}] == params.n) { atomicOr(&agreeing, {{ 2 ** d }}u); }
+    if (totals[{{ d }}] == {{ used.n }}) { atomicOr(&agreeing, {{ 2 ** d }}u); }
   }
 //$ endfor
   workgroupBarrier();

@@ -9,13 +9,17 @@
 
 struct Params {
   n: u32,  // keys
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
   route_index: u32,  // index of this digit in the routes
   bins_index: u32,  // index of its first bin in the routes
   tiles: u32,
   digit: u32,
   identity_bits: u32,
 //$ for name in operand_names
-  {{ name }}_offset: u32,
+  {{ fields[name] }}
 //$ endfor
 }
 {{ bindings }}
@@ -115,6 +119,19 @@ fn main(
   use_digit(params.digit);
   let tile = state_enter(number);
   let place = route & 3u;
+//$ if counted
+  // Nobody looks at a tile without keys. It publishes all the same: with one bit of epoch no word may be older than the
+  // previous dispatch.
+  if (tile * TILE >= item_count()) {
+    if (lane < BINS) {
+      state_begin();
+      digit_publish(tile, lane, COUNT, 0u);
+    }
+    workgroupBarrier();
+    if (lane == 0u && state_count_finished(params.tiles)) { state_next_epoch(); }
+    return;
+  }
+//$ endif
   read_ranked(tile, place);
   if (local == 0u) { atomicStore(&stalled, 0u); }
   var base = 0u;

@@ -6,6 +6,10 @@
 
 struct Params {
   n: u32,  // keys
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
   route_index: u32,  // index of this digit in the routes
   bins_index: u32,
   tiles: u32,
@@ -14,7 +18,7 @@ struct Params {
   tiles_per_block: u32,
   identity_bits: u32,
 //$ for name in operand_names
-  {{ name }}_offset: u32,
+  {{ fields[name] }}
 //$ endfor
 }
 {{ bindings }}
@@ -27,6 +31,10 @@ struct Params {
 //$ include "lib/sort_write.wgsl"
 //$ include "lib/sort_read.wgsl"
 
+//$ if counted
+fn used_tiles() -> u32 { return (item_count() + TILE - 1u) / TILE; }
+
+//$ endif
 @compute @workgroup_size(WORKGROUP_SIZE)
 fn main(
   @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -40,7 +48,7 @@ fn main(
   use_digit(params.digit);
   var next = 0u;
   if (lane < BINS) { next = load_offsets(lane * params.blocks + block); }
-  let end = min((block + 1u) * params.tiles_per_block, params.tiles);
+  let end = min((block + 1u) * params.tiles_per_block, {{ "used_tiles()" if counted else "params.tiles" }});
   for (var tile = block * params.tiles_per_block; tile < end; tile++) {
     read_ranked(tile, route & 3u);
     let count = tile_count();

@@ -3,12 +3,16 @@
 
 struct Params {
   n: u32,  // keys
+//$ if counted
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+//$ endif
 //$ for d in range(passes)
   digit_{{ d }}: u32,  // shift, width and word: see lib/sort_key.wgsl
 //$ endfor
   identity_bits: u32,
 //$ for name in operand_names
-  {{ name }}_offset: u32,
+  {{ fields[name] }}
 //$ endfor
 }
 {{ bindings }}
@@ -56,7 +60,7 @@ fn main(lanes: Lanes) {
   }
 //$ for items_of in moved if items_of.name in stored
 //$ for k in range(items)
-  if (tile_position({{ k }}u) < params.n) {
+  if (tile_position({{ k }}u) < {{ used.n }}) {
     store_{{ items_of.name }}_output(tile_position({{ k }}u), {{ "key_decode" if items_of.name == "keys" }}({{ items_of.name }}[{{ k }}]));
   }
 //$ endfor

@@ -10,12 +10,25 @@ from ..errors import LimitError, ShaderError
 from ..types.capabilities import Capabilities
 from . import accessors
 from .bindings import BoundChunks, BoundPart, PartKey, bound_parts, part_key
-from .layout import Layout, Operand
-from .plan import Binding, BufferSpec, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
+from .layout import COUNT, Layout, Operand
+from .plan import Binding, BufferSpec, Copy, CountedWork, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
 from .shaders import compose, parameter_fields, sha256
+from .sink import Sink, sink_text
+from .source import Source, source_text
 from .windows import binding_limit
 
 __all__ = ["PlanBuilder"]
+
+#: How a text names what it has to do: of all items that there is room for, or of those that the GPU counted.
+_USED = {
+    "n": "params.n", "tiles": "params.tiles", "tiles_per_block": "params.tiles_per_block", "blocks": "params.blocks",
+}  # fmt: skip
+_USED_IF_COUNTED = {
+    "n": "item_count()", "tiles": "used_tiles()", "tiles_per_block": "tiles_per_block()", "blocks": "used_blocks()",
+}  # fmt: skip
+_ITEM_COUNT = """
+// The items of the window: the GPU knows how many the call has.
+fn item_count() -> u32 { return min(max(params.n, params.first) - params.first, params.capacity); }"""
 
 
 @lru_cache(maxsize=512)
@@ -63,14 +76,21 @@ class PlanBuilder:
     def __init__(self, primitive: str, layout: Layout, capabilities: Capabilities):
         self._primitive = primitive
         self._capabilities = capabilities
+        #: The argument with the number of items that count, where only the GPU knows it.
+        self.count: Operand | None = layout.get(COUNT)
         self._buffers: dict[str, BufferSpec] = {}
         self._steps: list[Step] = []
+        self._feeds: list[Copy] = []
         self._siblings: list[Kernel] = []
         self._shaders: dict[str, Shader] = {}
         for operand in (part for argument in layout.values() for part in argument.parts if part.length):
             known = self._buffers.get(operand.buffer)
             size_bytes = max(operand.begin_bytes + operand.size_bytes, known.size_bytes if known else 0)
             self._buffers[operand.buffer] = BufferSpec(operand.buffer, "argument", size_bytes)
+
+    def counted_work(self, items: int, read_bytes: int, write_bytes: int) -> tuple[CountedWork, ...]:
+        """Return the part of the work that depends on the count: bytes of each of at most `items` items."""
+        return () if self.count is None else (CountedWork(COUNT, items, read_bytes, write_bytes),)
 
     def scratch(self, name: str, items: int, item_bytes: int = 4, *, in_chunks: bool = False) -> Operand:
         """Add temporary memory of `items` items, zeroed once, and return it as an operand.
@@ -117,6 +137,9 @@ class PlanBuilder:
         features: tuple[str, ...] = (),
         sibling: bool = False,
         units: Mapping[str, int] | None = None,
+        fed: Mapping[str, Operand] | None = None,
+        counted: bool = False,
+        first: int = 0,
     ) -> None:
         """Add a dispatch of a shader file.
 
@@ -147,9 +170,46 @@ class PlanBuilder:
         units : mapping from str to int, optional
             The text loads and stores rows of 16 bytes, as those for items of other sizes than 4 bytes do; of each
             operand, how many consecutive bytes an invocation reads or writes.
+        fed : mapping from str to Operand, optional
+            Fields of `Params` whose values lie on the GPU: the first item of each operand, of 4 bytes, is copied into
+            the parameters before any kernel of the plan runs. The text does not know of it. Until then a field has its
+            value from `params`, which must be one that the kernel can run with.
+        counted : bool
+            Where the call has a count on the GPU (`count`): whether only so many items count. The text is then another
+            (``//$ if counted``): ``n`` is fed, and bounded by the items of the window (``params["n"]``), which begins
+            at item `first`; ``{{ used.n }}`` is the number.
+        first : int
+            The first item of the window.
         """
-        operands = {**reads, **writes}
-        parts, chunks = bound_parts(self._primitive, operands, set(writes), self._capabilities, units=units)
+        counted = counted and self.count is not None
+        if counted:
+            assert self.count is not None, "asked above"
+            fed = {**(fed or {}), "n": self.count}
+            params = {**params, "n": first + params["n"], "first": first, "capacity": params["n"]}
+        rows = units is not None
+        sources = {name: operand for name, operand in reads.items() if isinstance(operand, Source)}
+        texts = {name: source_text(name, each.program, each.is_struct, rows) for name, each in sources.items()}
+        sinks = {name: operand for name, operand in writes.items() if isinstance(operand, Sink)}
+        texts |= {name: sink_text(name, each.program, each.words) for name, each in sinks.items()}
+        reached_of: dict[str, dict[str, Operand]] = {
+            name: operand.named_leaves(name)
+            if isinstance(operand, Source)
+            else {f"{name}_0": operand.array}
+            if isinstance(operand, Sink)
+            else {name: operand}
+            for name, operand in {**reads, **writes}.items()
+        }
+        operands = {name: operand for leaves in reached_of.values() for name, operand in leaves.items()}
+        if units is not None:
+            units = {
+                leaf: 4 * operand.item_bytes if name in texts else units[name]
+                for name, leaves in reached_of.items()
+                if name in units
+                for leaf, operand in leaves.items()
+            }
+        small = {leaf for name in sources for leaf, operand in reached_of[name].items() if operand.item_bytes < 4}
+        written = {leaf for name in writes for leaf in reached_of[name]}
+        parts, chunks = bound_parts(self._primitive, operands, written, self._capabilities, units=units)
         if sibling and (chunks or any(part.segments > 1 for part in parts.values())):
             return  # lengths that want another shape want other bindings, too
         bindings = [Binding(0, "", "uniform")]
@@ -167,22 +227,37 @@ class PlanBuilder:
             declarations.append(accessors.declaration(index, "read_write", var, element))
         self._check_bindings(label, len(declarations), parts, chunks)
         values = {**params, **{f"{name}_offset": operand.offset for name, operand in operands.items()}}
+        for name, source in (*sources.items(), *sinks.items()):
+            values |= source.params(name, texts[name].fields)
         reached = {
             name: chunks[operand.chunks] if operand.chunks else parts[part_key(operand)]
             for name, operand in operands.items()
         }
         named = [
-            accessors.Accessors(name, part.place, item_bytes, name in writes, part.items(item_bytes), units is not None)
+            accessors.Accessors(
+                name, part.place, item_bytes, name in written, part.items(item_bytes), rows or name in small
+            )
             for (name, part), item_bytes in zip(reached.items(), (o.item_bytes for o in operands.values()), strict=True)
         ]
         places = [part.place for part in (*parts.values(), *chunks.values())]
         values_of_text = {
             **context,
-            "bindings": accessors.bindings(declarations, places, named, by_segment="by_segment" in context),
-            "operand_names": list(operands),
+            "bindings": accessors.bindings(declarations, places, named, by_segment="by_segment" in context)
+            + (_ITEM_COUNT if counted else "")
+            + "".join(text.text for text in texts.values()),
+            "counted": counted,
+            "used": _USED_IF_COUNTED if counted else _USED,
+            "operand_names": list(reached_of),
+            "computed": [name for name, source in sources.items() if source.is_struct]
+            + [name for name, sink in sinks.items() if sink.words],
+            "fields": {
+                name: _fields([*(f"{leaf}_offset" for leaf in leaves), *(texts[name].fields if name in texts else ())])
+                for name, leaves in reached_of.items()
+            },
             "segments": {each.name: len(each.segments) for each in named},
         }
         frozen = tuple((name, _freeze(value)) for name, value in values_of_text.items())
+        trusted = trusted and all(source.program.trusted for source in sources.values())
         key, text, fields = _shader(shader, trusted, features, frozen)
         words = parameter_words(shader, fields, values)
         self._shaders[key] = text
@@ -192,6 +267,8 @@ class PlanBuilder:
         params_name = f"params_{len(self._steps)}"
         self._buffers[params_name] = BufferSpec(params_name, "params", 4 * len(words), words)
         bindings[0] = Binding(0, params_name, "uniform")
+        for name, operand in (fed or {}).items():
+            self._feeds.append(_feed(shader, operand, params_name, fields, name))
         self._steps.append(Kernel(label, key, tuple(bindings), self._grid(workgroups, label), dict(constants)))
 
     def _check_bindings(
@@ -222,17 +299,24 @@ class PlanBuilder:
 
     def build(self, work: Work, parameters: Mapping[str, Any]) -> Plan:
         """Return the plan."""
-        used = {b.buffer for s in self._steps if isinstance(s, Kernel) for b in s.bindings}
-        used |= {name for s in self._steps if not isinstance(s, Kernel) for name in _names(s)}
+        # Copies come before all kernels: each ends a pass.
+        steps = (*self._feeds, *self._steps)
+        used = {b.buffer for s in steps if isinstance(s, Kernel) for b in s.bindings}
+        used |= {name for s in steps if not isinstance(s, Kernel) for name in _names(s)}
         return Plan(
             self._primitive,
             tuple(spec for name, spec in self._buffers.items() if name in used),
-            tuple(self._steps),
+            steps,
             self._shaders,
             work,
             parameters,
             tuple(self._siblings),
         )
+
+
+def _fields(names: Sequence[str]) -> str:
+    """Return the lines of `Params` that belong to an operand, but for the first one's indentation."""
+    return "\n  ".join(f"{name}: u32," for name in names)
 
 
 def parameter_words(shader: str, fields: Sequence[str], values: Mapping[str, int]) -> tuple[int, ...]:
@@ -250,6 +334,15 @@ def parameter_words(shader: str, fields: Sequence[str], values: Mapping[str, int
             f"and the file declares no {', '.join(unknown) or '–'}; change struct Params, or the plan's params="
         )
     return pack_words([values[name] for name in fields])
+
+
+def _feed(shader: str, source: Operand, params_name: str, fields: Sequence[str], field: str) -> Copy:
+    """Return the copy of one item of 4 bytes into a field of the parameters."""
+    if field not in fields:
+        raise ShaderError(f"shader {shader!r} has no field {field!r} in Params to feed; it has {', '.join(fields)}")
+    if source.item_bytes != 4 or source.length < 1 or source.chunks:
+        raise ShaderError(f"shader {shader!r}: field {field!r} is fed by one item of 4 bytes, not by {source}")
+    return Copy(source.buffer, source.first_byte, params_name, 4 * fields.index(field), 4)
 
 
 def _names(step: Step) -> tuple[str, ...]:

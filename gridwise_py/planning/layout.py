@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-__all__ = ["Layout", "Operand"]
+__all__ = ["COUNT", "Layout", "Operand"]
+
+#: The argument, of one u32, that says how many of the items count.
+COUNT = "n"
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,15 @@ class Operand:
         """Its chunks, or itself if it has none."""
         return self.chunks or (self,)
 
+    @property
+    def streams(self) -> tuple[tuple[Operand, int], ...]:
+        """What is read from the first item to the last, which windows split: itself; and how many items are one."""
+        return ((self, 1),)
+
+    def window(self, first: int, length: int, part: Callable[[Operand, int, int], Operand]) -> Operand:
+        """Return a range of its items, cut by `part`."""
+        return part(self, first, length)
+
     def overlaps(self, other: Operand) -> bool:
         """Whether it shares bytes with another operand."""
         return any(
@@ -55,6 +67,11 @@ class Operand:
             for a in self.parts
             for b in other.parts
         )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its items."""
+        return self.length * self.item_bytes
 
     @property
     def first_byte(self) -> int:
@@ -73,11 +90,13 @@ class Operand:
 class Layout(Mapping[str, Operand]):
     """An immutable, hashable mapping from argument names to operands."""
 
-    __slots__ = ("_hash", "_operands")
+    __slots__ = ("_hash", "_operands", "values_given")
 
-    def __init__(self, operands: Mapping[str, Operand]):
+    def __init__(self, operands: Mapping[str, Operand], values: Mapping[str, tuple[int, ...]] | None = None):
         self._operands = dict(operands)
-        self._hash = hash(tuple(self._operands.items()))
+        #: The words of the arguments that are values.
+        self.values_given: dict[str, tuple[int, ...]] = dict(values or {})
+        self._hash = hash((tuple(self._operands.items()), tuple(self.values_given.items())))
 
     @classmethod
     def separate(cls, item_bytes: Mapping[str, int] | None = None, /, **lengths: int) -> Layout:
@@ -98,6 +117,10 @@ class Layout(Mapping[str, Operand]):
             }
         )
 
+    def with_values(self, values: Mapping[str, tuple[int, ...]]) -> Layout:
+        """Return it with the words of the arguments that are values."""
+        return Layout(self._operands, values)
+
     def shares(self, first: str, second: str) -> bool:
         """Whether two arguments are in one buffer, and one of them is written."""
         return any(a.buffer == b.buffer for a in self[first].parts for b in self[second].parts)
@@ -115,7 +138,9 @@ class Layout(Mapping[str, Operand]):
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and self._operands == other._operands
+        return (
+            isinstance(other, Layout) and self._operands == other._operands and self.values_given == other.values_given
+        )
 
     def __repr__(self) -> str:
         return f"Layout({self._operands})"

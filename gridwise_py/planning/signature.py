@@ -13,9 +13,10 @@ from math import prod
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from ..errors import ArgumentError, LengthError
-from ..types.datatype import Datatype
+from ..types.datatype import DATATYPES, Datatype
+from .layout import COUNT
 
-__all__ = ["Argument", "Overlap", "Product", "SameAs", "Signature", "UpTo", "ValueRule"]
+__all__ = ["COUNT_ARGUMENT", "Argument", "Overlap", "Product", "SameAs", "Signature", "UpTo", "ValueRule"]
 
 #: Whether an output may share items with an input: not at all, if both are exactly the same view, or in any way.
 Overlap: TypeAlias = Literal["never", "same view", "any"]
@@ -30,10 +31,18 @@ class SameAs:
     argument : str
     remedy : str
         What messages recommend if an input has another length.
+    times, per : int
+        Its length is that of the other one times `times`, divided by `per`.
     """
 
     argument: str
     remedy: str = "slice them to one length"
+    times: int = 1
+    per: int = 1
+
+    def of(self, length: int) -> int:
+        """Return the length, given that of the other argument."""
+        return length * self.times // self.per
 
 
 @dataclass(frozen=True)
@@ -58,11 +67,17 @@ class UpTo:
     argument : str
         Its length is the capacity of the output.
     count : str
-        The name of the output, of one u32, that holds the count.
+        The name of the output, of u32, that holds the count.
+    item : int
+        Which item of that output it is.
+    most : int, optional
+        A smaller capacity, which the caller asked for. The count may be larger: what did not fit is counted, too.
     """
 
     argument: str
     count: str
+    item: int = 0
+    most: int | None = None
 
 
 Length: TypeAlias = int | SameAs | Product | UpTo | Callable[[Mapping[str, int]], int] | None
@@ -94,6 +109,13 @@ class Argument:
         (`SameAs`) have its shape, too.
     cast : str or None
         What messages recommend if an array has another datatype; None for the usual advice.
+    fed : bool
+        For inputs of one item of 4 bytes: whether plans copy it into their parameters (``fed=`` of
+        `PlanBuilder.kernel`), so that no kernel binds it.
+    is_apart : bool
+        For inputs of any length: whether its items are not those that ``n=`` counts, as offsets of segments are not.
+    ascending : bool
+        Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
     """
 
     name: str
@@ -106,6 +128,9 @@ class Argument:
     chunked: bool = False
     any_shape: bool = False
     cast: str | None = None
+    fed: bool = False
+    is_apart: bool = False
+    ascending: bool = False
 
     def __post_init__(self) -> None:
         if self.overlap not in get_args(Overlap):
@@ -138,6 +163,13 @@ class ValueRule(Protocol):
         ...
 
 
+#: How many items of the inputs count, where only the GPU knows it.
+COUNT_ARGUMENT = Argument(
+    COUNT, datatype=DATATYPES["u32"], length=1, fed=True, any_shape=True,
+    cast="convert it on the GPU: n.astype('u32')",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Signature:
     """The rules for the arguments of one primitive.
@@ -150,17 +182,22 @@ class Signature:
         Resolved: each datatype is a `Datatype` or None.
     values : dict from str to ValueRule
         Arguments that are values.
+    takes_count : bool
+        Whether calls may have the argument ``n``, which is not among `arguments`: `COUNT_ARGUMENT`.
     """
 
     primitive: str
     arguments: dict[str, Argument]
     values: Mapping[str, ValueRule] = field(default_factory=dict[str, ValueRule])
+    takes_count: bool = False
 
     @classmethod
     def of(cls, primitive: Any, values: Mapping[str, ValueRule] | None = None) -> Signature:
         """Return the signature of a primitive, from its `arguments` and its attributes."""
         resolved = {argument.name: argument.resolved(primitive) for argument in primitive.arguments}
-        signature = cls(primitive.name, resolved, dict(values or {}))
+        signature = cls(primitive.name, resolved, dict(values or {}), primitive.takes_count)
+        if signature.takes_count and COUNT in resolved:
+            raise ArgumentError(f"{primitive.name}: {COUNT}= is the number of items that count; rename that argument")
         for argument in resolved.values():
             others = (getattr(argument.length, "argument", None), getattr(argument.length, "count", None))
             for other in (*others, argument.replaces):
@@ -180,9 +217,18 @@ class Signature:
         """Names of the outputs, in order."""
         return tuple(name for name, argument in self.arguments.items() if argument.is_output)
 
+    def rule(self, name: str) -> Argument:
+        """Return the rule for an argument, or for the count of the items."""
+        return COUNT_ARGUMENT if name == COUNT and self.takes_count else self.arguments[name]
+
+    def is_counted(self, name: str) -> bool:
+        """Whether an argument has an item for each item of an input, and so as many as count."""
+        rule = self.arguments[self.length_like(name)]
+        return rule.length is None and not rule.is_output and not rule.is_apart
+
     def datatype(self, name: str) -> Datatype | None:
         """Return the datatype that an argument must have; None for any."""
-        datatype = self.arguments[name].datatype
+        datatype = self.rule(name).datatype
         assert not isinstance(datatype, str), "a resolved argument has no reference"
         return datatype
 
@@ -211,7 +257,7 @@ class Signature:
         """Raise LengthError if the lengths of the inputs do not match each other or the primitive."""
         for name in self.inputs:
             rule, length = self.arguments[name].length, lengths[name]
-            if isinstance(rule, SameAs) and length != lengths[rule.argument]:
+            if isinstance(rule, SameAs) and length != rule.of(lengths[rule.argument]):
                 described = ", ".join(f"{name} has {n} items" for name, n in lengths.items())
                 raise LengthError(f"{self.primitive}: lengths differ: {described}; {rule.remedy}")
             if isinstance(rule, int) and length != rule:
@@ -234,13 +280,14 @@ class Signature:
             If arguments of one length have different shapes.
         """
         for name, shape in shapes.items():
-            rule = self.arguments[name]
+            rule = self.rule(name)
             if len(shape) != 1 and not rule.any_shape:
                 raise ArgumentError(
                     f"{self.primitive}: {name} has shape {shape}, but {self.primitive} works along one dimension; for "
                     f"all items give {name}.ravel(), which copies nothing"
                 )
-            if isinstance(rule.length, SameAs) and shape != shapes.get(rule.length.argument, shape):
+            alike = isinstance(rule.length, SameAs) and rule.length.times == rule.length.per
+            if isinstance(rule.length, SameAs) and alike and shape != shapes.get(rule.length.argument, shape):
                 raise LengthError(
                     f"{self.primitive}: {name} has shape {shape}, but {rule.length.argument} has "
                     f"{shapes[rule.length.argument]}; give {name}.reshape({rule.length.argument}.shape)"
@@ -250,7 +297,13 @@ class Signature:
         """Return the capacity that an output needs, given the lengths of the inputs; None if the rule has none."""
         rule = self.arguments[name].length
         if isinstance(rule, (SameAs, UpTo)):
-            return lengths[rule.argument] if rule.argument in lengths else self.output_length(rule.argument, lengths)
+            known = rule.argument in lengths
+            length = lengths[rule.argument] if known else self.output_length(rule.argument, lengths)
+            if length is None:
+                return None
+            if isinstance(rule, SameAs):
+                return rule.of(length)
+            return length if rule.most is None else min(length, rule.most)
         if callable(rule):
             return rule(lengths)
         return rule.items if isinstance(rule, Product) else rule

@@ -100,33 +100,43 @@ def windows_of(
         If a binding does not hold `multiple` items.
     """
     operands = {name: layout[name] for name in names}
+    streams = {
+        f"{name}_{k}" if k else name: stream
+        for name, operand in operands.items()
+        for k, stream in enumerate(operand.streams)
+    }
     ranges: list[tuple[int, int, int]] = []
-    for first, length in _pieces(list(operands.values())):
-        step = _capacity(operands, first, length, capabilities, multiple)
+    for first, length in _pieces(list(streams.values())):
+        step = _capacity(streams, first, length, capabilities, multiple)
         ranges += [(first + at, min(step, length - at), length) for at in range(0, length, step)]
     return [
         Window(
             index, len(ranges), first, length, piece,
-            {name: part_of(operand, first, length, capabilities) for name, operand in operands.items()},
+            {name: _cut(operand, first, length, capabilities) for name, operand in operands.items()},
         )
         for index, (first, length, piece) in enumerate(ranges)
     ]  # fmt: skip
 
 
-def _pieces(operands: Sequence[Operand]) -> list[tuple[int, int]]:
+def _cut(operand: Operand, first: int, length: int, capabilities: Capabilities) -> Operand:
+    """Return items of an operand, as a kernel for a window reaches them."""
+    return operand.window(first, length, lambda each, at, n: part_of(each, at, n, capabilities))
+
+
+def _pieces(streams: Sequence[tuple[Operand, int]]) -> list[tuple[int, int]]:
     """Return first item and length of what lies in one array of each argument."""
     ends: set[int] = set()
-    for operand in operands:
+    for operand, words in streams:
         end = 0
         for part in operand.parts:
-            end += part.length
+            end += part.length * words
             ends.add(end)
     bounds = sorted(ends | {0})
     return [(first, end - first) for first, end in itertools.pairwise(bounds)]
 
 
 def _capacity(
-    operands: Mapping[str, Operand],
+    streams: Mapping[str, tuple[Operand, int]],
     first: int,
     length: int,
     capabilities: Capabilities,
@@ -134,17 +144,17 @@ def _capacity(
 ) -> int:
     """Return the items of a window of a piece; all of it, if it can be bound."""
     limit = binding_limit(capabilities)
-    parts = [part_of(operand, first, length, capabilities) for operand in operands.values()]
+    parts = [part_of(operand, first // w, length // w, capabilities) for operand, w in streams.values()]
     if length <= _MOST_ITEMS and all(part.size_bytes <= limit for part in parts):
         return length
     # A binding may have to begin before its first item, and end behind its last one, at a whole vec4.
     spare = capabilities.limits["min-storage-buffer-offset-alignment"] + 16
-    most = min((limit - spare) // operand.item_bytes for operand in operands.values())
+    most = min((limit - spare) // operand.item_bytes * words for operand, words in streams.values())
     step = multiple if isinstance(multiple, int) else multiple(length)
     largest = min(most, _MOST_ITEMS) // step
     if largest <= 0:
         raise LimitError(
-            f"{' and '.join(operands)} have {length} items, which one binding does not reach, and the device's "
+            f"{' and '.join(streams)} have {length} items, which one binding does not reach, and the device's "
             f"max-storage-buffer-binding-size is {limit} bytes: a window has {max(most, 0)} items, but must hold "
             f"{step}; use a device with larger bindings, or a smaller workgroup_size= or vecs="
         )

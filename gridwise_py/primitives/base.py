@@ -7,7 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import wgpu
 
@@ -15,11 +15,12 @@ from .. import settings
 from ..backend.fork_guard import check_process, in_thread
 from ..call_errors import explained
 from ..errors import ArgumentError
-from ..planning.layout import Layout
+from ..planning.layout import COUNT, Layout
 from ..planning.plan import Plan
 from ..planning.signature import Argument, Signature
 from ..planning.windows import check_bindings
-from ..runtime.arguments import call_key, parse
+from ..runtime.arguments import ParsedCall, call_key, parse
+from ..runtime.array import Array
 from ..runtime.bound_call import (
     ASYNC_REMEDIES,
     BoundCall,
@@ -31,6 +32,7 @@ from ..runtime.bound_call import (
 )
 from ..runtime.chunked_array import Items, check_usable
 from ..runtime.context import context_of
+from ..runtime.counts import with_count
 from ..runtime.encoders import check_encoder, check_session
 from ..runtime.known_calls import KnownCall
 from ..runtime.run import Measurement, Run
@@ -38,6 +40,10 @@ from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from ..types.capabilities import Capabilities
 from ..types.datatype import DATATYPES, Datatype
+from ..types.evaluation import value_of
+from ..types.program import Flat
+from .fusion import FUSED, Fusion, flat_of
+from .mapped_output import MappedOutput
 
 __all__ = ["Primitive"]
 
@@ -68,6 +74,18 @@ class Primitive(ABC):
     arguments: tuple[Argument, ...] = ()
     #: Whether an output that `Argument.replaces` an input is that input, where the caller gives none.
     overwrite_input: bool = False
+    #: Whether calls take ``n=``, the number of items that count.
+    takes_count: ClassVar[bool] = False
+    #: The expression that it reads in place of an array.
+    _fusion: Fusion | None = None
+    #: The expression of its results that it stores.
+    _mapped: MappedOutput | None = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Return an instance; of one that reads an expression, the methods take the leaves by their names."""
+        given = (*args, *(value for name, value in kwargs.items() if name != "output"))
+        is_fused = any(isinstance(value, FUSED) for value in given)
+        return super().__new__(_taking_leaves(cls) if is_fused else cls)
 
     def __init__(self, device: wgpu.GPUDevice | None, *, capabilities: Capabilities | None = None):
         self._context = context_of(device) if device is not None else None
@@ -88,6 +106,20 @@ class Primitive(ABC):
         self._last_call: BoundCall[Any] | None = None
         self._last_timed: Measurement | None = None
 
+    def _reads(self, layout: Layout) -> Layout:
+        """Return what kernels read and write: the arguments, or expressions in their place."""
+        if self._fusion is not None:
+            layout = self._fusion.reads(layout)
+        return layout if self._mapped is None else self._mapped.writes(layout)
+
+    def _take(self, items: Any, argument: str = "input") -> Any:
+        """Return the datatype of an argument's items. If they are an expression, its leaves become the arguments."""
+        if not isinstance(items, FUSED):
+            return items
+        self._fusion = Fusion(items if isinstance(items, Flat) else flat_of(items), argument)
+        self.arguments = self._fusion.arguments(self.arguments)
+        return self._fusion.datatype
+
     # ---- what a subclass says ----
 
     @abstractmethod
@@ -107,7 +139,8 @@ class Primitive(ABC):
     @functools.cached_property
     def signature(self) -> Signature:
         """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
-        return Signature.of(self)
+        values = {} if self._fusion is None else self._fusion.values
+        return Signature.of(self, values if self._mapped is None else values | self._mapped.values)
 
     # ---- planning ----
 
@@ -154,7 +187,7 @@ class Primitive(ABC):
 
     def _plan_with(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> Plan:
         """Return the plan for a layout and the words of the arguments that are values."""
-        return self.plan(layout)
+        return self.plan(layout.with_values(values) if values else layout)
 
     def _plan_cached(self, layout: Layout, values: Mapping[str, tuple[int, ...]]) -> Plan:
         key = (layout, tuple(values.items()))
@@ -194,16 +227,22 @@ class Primitive(ABC):
 
     def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> BoundCall[Any]:
         """Take a call through its stations: arguments, plan, binding. Nothing changes before all checks are done."""
+        if self._fusion is not None and self._fusion.flat.arrays:
+            arrays = {**self._fusion.arrays, **arrays}
         check_process()  # before any lock, which a thread may have held when the process was forked
         check_trials(trials)
         device, context, last_call = self.device, self._context, self._last_call
         last, known = (None, None) if last_call is None else (last_call.parsed, last_call.known)
         assert context is not None, "a primitive with a device has its context"
+        if COUNT in arrays and arrays[COUNT] is None and self.takes_count:
+            arrays = {name: array for name, array in arrays.items() if name != COUNT}
         if known is not None and last is not None and last.has_key_of(arrays):
             key = last.key
         else:
+            if COUNT in arrays or any(type(array) is Array and array.count is not None for array in arrays.values()):
+                arrays = with_count(self.signature, arrays)
             if last is not None:
-                arrays = last.with_given(arrays)
+                arrays = last.with_given(self.signature, arrays)
             key = call_key(self.signature, arrays)
             known = self._known_calls.get(key)
         if known is not None and known.applies(arrays):
@@ -217,8 +256,7 @@ class Primitive(ABC):
         check_in_place(self.name, trials, parsed.in_place)
         plan = self._plan_cached(parsed.layout, parsed.values)
         if len(plan.kernels) < len(plan.steps):
-            for name in self.signature.outputs:
-                check_usable(parsed.arrays[name], "COPY_DST", self.name)
+            self._check_transfers(plan, parsed)
         names = {spec.name for spec in plan.buffers if spec.role == "argument"}
         bound_plan = context.executor.bind(plan, {k: v for k, v in parsed.ranges.items() if k in names})
         # With the executor's own one of several equal plans, which is found by its identity.
@@ -226,6 +264,16 @@ class Primitive(ABC):
         if known is not None:
             self._remember(key, known)
         return BoundCall(self.name, context, parsed, bound_plan, launch_blocking=self._launch_blocking, known=known)
+
+    def _check_transfers(self, plan: Plan, parsed: ParsedCall) -> None:
+        """Raise where an argument that a plan copies lacks the usage."""
+        sources, destinations = plan.copied_from, plan.copied_to
+        for name, operand in parsed.layout.items():
+            buffers = {part.buffer for part in operand.parts}
+            if buffers & sources:
+                check_usable(parsed.arrays[name], "COPY_SRC", f"{self.name}: {name}")
+            if buffers & destinations:
+                check_usable(parsed.arrays[name], "COPY_DST", f"{self.name}: {name}")
 
     def _remember(self, key: Any, known: KnownCall) -> None:
         with self._plans_lock:
@@ -376,3 +424,19 @@ class Primitive(ABC):
 
     def __repr__(self) -> str:
         return f"{self.name}({self.capabilities.adapter})"
+
+
+@functools.cache
+def _taking_leaves(cls: type[Any]) -> type[Any]:
+    """Return the subclass of a primitive's class whose methods take any names, in place of those of `typed`."""
+
+    def reference(self: Any, **arrays: Any) -> Any:
+        """Return numpy's result for the same leaves."""
+        flat = self._fusion.flat
+        names = [*flat.names, *(name for name, _ in flat.scalars)]
+        others = {name: items for name, items in arrays.items() if name not in names}
+        leaves = {name: items for name, items in arrays.items() if name in names}
+        return cls.reference(self, **{self._fusion.argument: value_of(flat, leaves)}, **others)
+
+    methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
+    return type(cls.__name__, (cls,), {**methods, "reference": reference, "__module__": cls.__module__})

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
+from ..errors import ArgumentError
 from ..runtime.operator_check import check_operator
 from ..tuning.options import ElementwiseTuning
 from ..types.capabilities import Capabilities
-from ..types.datatype import ComputeDatatypeLike
+from ..types.datatype import STORAGE_DATATYPES, ComputeDatatypeLike
+from ..types.expression import Operators
 from ..types.unary_operators import Square, UnaryOp, UnaryOpLike, as_unaryop, unary_context
 from .elementwise import Elementwise, elementwise_arguments
 from .registry import register
@@ -56,19 +59,29 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: ComputeDatatypeLike,
-        op: UnaryOpLike,
+        dtype: ComputeDatatypeLike | Operators,
+        op: UnaryOpLike | None = None,
         *,
         tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, dtype, tuning=tuning, capabilities=capabilities)
-        self.op: UnaryOp = as_unaryop(op)
-        self._trusted = self.op.builtin
-        check_operator(self.op, self.datatype, None)
+        if op is None and self._fusion is None:
+            raise ArgumentError("Map of items needs an operator; give op=, or an expression in place of the datatype")
+        self._stores_bools = self._fusion is not None and op is None and self._fusion.flat.types == ("bool",)
+        if self._fusion is not None and self._fusion.flat.fields:
+            raise ArgumentError("Map has one output, but the expression is a struct; make a Map for each field")
+        if self._stores_bools:
+            *inputs, output = self.arguments
+            self.arguments = (*inputs, replace(output, datatype=STORAGE_DATATYPES["bool"]))
+        self.op: UnaryOp | None = None if op is None else as_unaryop(op)
+        if self.op is not None:
+            self._trusted = self.op.builtin
+            check_operator(self.op, self.datatype, None)
 
     def _check_on_device(self) -> None:
-        check_operator(self.op, self.datatype, self._device)
+        if self.op is not None:
+            check_operator(self.op, self.datatype, self._device)
 
     @classmethod
     def at_size(cls, n: int) -> tuple[dict[str, Any], dict[str, int]]:
@@ -77,8 +90,13 @@ class Map(InputOutput, Elementwise):  # pyright: ignore[reportIncompatibleMethod
         return {**options, "op": Square}, lengths
 
     def _template_values(self) -> dict[str, Any]:
-        return unary_context(self.op, self.datatype)
+        if self._stores_bools:
+            return {"quad": "u32"}  # four bytes
+        return {} if self.op is None else unary_context(self.op, self.datatype)
+
+    def _units(self) -> dict[str, int] | None:
+        return {"input": 16, "output": 4} if self._stores_bools else None
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return the result of the operator's numpy function for the same input."""
-        return self.op.twin(input)
+        return (input != 0 if self._stores_bools else input) if self.op is None else self.op.twin(input)

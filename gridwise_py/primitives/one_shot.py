@@ -13,18 +13,20 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, OverlapError
-from ..runtime.array import asarray, check_numpy_out, host_array, is_python, without_complex128
+from ..runtime.array import Array, asarray, check_numpy_out, host_array, is_python, without_complex128
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
 from ..runtime.device import default_device
 from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, Struct, as_datatype
+from ..types.program import Flat
 from .base import Primitive
 from .elementwise import Elementwise
+from .fusion import EXPRESSIONS, flat_of
 from .operator import OperatorPrimitive, check_conversion
 
 __all__ = [
     "REMEDIES", "CheckedCall", "HostItems", "Results", "argument_array", "argument_datatype", "check_gpu_out",
-    "checked", "device_of", "kept_primitive", "one_shot", "without_doubles",
+    "checked", "device_of", "kept_primitive", "one_shot", "stored_leaves", "without_doubles",
 ]  # fmt: skip
 
 PrimitiveT = TypeVar("PrimitiveT", bound=Primitive)
@@ -163,7 +165,11 @@ class CheckedCall:
         # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
         outputs = primitive.bind(**arrays, **given).execute().outputs
         if self.on_gpu:
-            return tuple(self.outs.get(name, output) for name, output in outputs.items())
+            # What is counted is a view of the caller's array, which itself stays as it is.
+            return tuple(
+                output if isinstance(output, Array) and output.count is not None else self.outs.get(name, output)
+                for name, output in outputs.items()
+            )
         return tuple(self._to_numpy(name, output) for name, output in outputs.items())
 
     def _to_numpy(self, name: str, output: Items) -> np.ndarray:
@@ -262,6 +268,8 @@ def checked(
     out_shape, out_dtype : optional
         Of results in numpy, where they are not those of the primitive's output.
     """
+    if any(isinstance(value, EXPRESSIONS) for value in inputs.values()):
+        return _checked_fused(call, cls, key, device, inputs, out, results, out_shape, options)
     given: dict[str, Any] = {}
     for name, value in inputs.items():
         shown = "x" if name == "input" else name
@@ -310,6 +318,62 @@ def checked(
     if not on_gpu and len(outs) > 1 and np.may_share_memory(*outs.values()):
         raise OverlapError(f"{call}: the arrays of out= share memory; give separate ones")
     return CheckedCall(primitive, given, outs, on_gpu)
+
+
+def stored_leaves(call: str, flat: Flat) -> dict[str, Any]:
+    """Return the Arrays of an expression by the names of its leaves.
+
+    Raises
+    ------
+    ArgumentError
+        If a leaf is no Array.
+    """
+    arrays = dict(flat.arrays)
+    free = [name for name in (*flat.names, *(name for name, _ in flat.scalars)) if name not in arrays]
+    if free:
+        raise ArgumentError(
+            f"{call}: the expression has the leaves {', '.join(free)}, which are no Arrays; use Arrays in their place, "
+            f"or make a primitive of the expression, and give execute({free[0]}=…)"
+        )
+    return arrays
+
+
+def _checked_fused(
+    call: str,
+    cls: type[Primitive],
+    key: tuple[Any, ...],
+    device: wgpu.GPUDevice | None,
+    inputs: dict[str, Any],
+    out: Any,
+    results: Results | None,
+    out_shape: tuple[int, ...] | None,
+    options: dict[str, Any],
+) -> CheckedCall:
+    """Check a call whose first input is an expression of Arrays."""
+    first, *others = inputs.values()
+    host = next((name for name, value in inputs.items() if not isinstance(value, (*EXPRESSIONS, Items))), None)
+    if host is not None or not isinstance(first, EXPRESSIONS) or any(isinstance(v, EXPRESSIONS) for v in others):
+        raise ArgumentError(
+            f"{call} takes one expression, and Arrays for the rest; store an expression with gw.asarray(expression), "
+            f"and upload what is on the host with gw.asarray(x)"
+        )
+    flat = flat_of(first)
+    arrays = stored_leaves(call, flat)
+    device = device_of(*arrays.values(), *others, device=device)
+    if results is not None:
+        options["result_dtype"] = results.datatype(flat.datatype, out)
+    primitive = kept_primitive(cls, device, flat.without_arrays(), *key, **options)
+    given = {**arrays, **{name: value for name, value in inputs.items() if value is not first}}
+    signature = primitive.signature
+    lengths = {name: int(given[name].size) for name in signature.inputs}
+    signature.check_lengths(lengths)
+    outs = _named_outs(call, signature.outputs, out)
+    for name, value in outs.items():
+        length, wanted = signature.output_length(name, lengths), signature.datatype(name)
+        assert length is not None, "the outputs of one-shot functions have a length"
+        assert wanted is not None, "and a datatype"
+        check_gpu_out(call, value, (length,) if out_shape is None else out_shape, wanted, device)
+    return CheckedCall(primitive, given, outs, on_gpu=True)
 
 
 def on_several_dimensions(given: Mapping[str, Any]) -> bool:

@@ -167,6 +167,7 @@ class _Sort:
         reads: Mapping[str, Operand] | None = None,
         writes: Mapping[str, Operand] | None = None,
         workgroup_size: int | None = None,
+        counted: bool = True,
         **more: Any,
     ) -> None:
         """Add a kernel."""
@@ -182,6 +183,7 @@ class _Sort:
             context=context,
             features=self.features,
             sibling=self.sibling,
+            counted=counted,
             **more,
         )
 
@@ -300,6 +302,7 @@ class _Sort:
             # At most one invocation per possible block: on a CPU every invocation of a workgroup costs time.
             workgroup_size=min(shape.count_workgroup_size, max(shape.max_blocks, config.mode.size)),
             context=config.context(),
+            counted=False,  # blocks without keys have counts of 0
         )  # fmt: skip
 
     def move(

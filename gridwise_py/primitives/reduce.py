@@ -19,8 +19,9 @@ from ..tuning.options import ReduceTuning
 from ..tuning.shapes import Shape
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
+from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
-from .operator import BlockWindow, OperatorPrimitive, blocks_of
+from .operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .registry import register
 from .typed import InputTotal
 
@@ -46,6 +47,9 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     result_dtype : Datatype, str or numpy dtype, optional
         Of the results, and what items are combined as; by default that of the items. Items of 1 and 2 bytes are read
         as such: a sum of uint8 as uint64 takes the time of the bytes.
+    output : Expression, optional
+        What is stored in place of a result: an expression of ``gw.result``, ``gw.index`` and numbers, such as
+        ``gw.result / 2``. The fields of a struct are attributes, ``gw.result.sum / gw.result.count``.
     deterministic : bool, default False
         For floats: the same bits on every run and on every adapter that rounds according to IEEE 754, for any subgroup
         size. Integers, minima and maxima always have this property; the option does not affect them.
@@ -97,20 +101,22 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     array([9], dtype=uint32)
     """
 
+    takes_count = True
     # Any overlap is allowed: the result is written after everything was read.
     arguments = (
         Argument("input", chunked=True, any_shape=True),
-        Argument("output", is_output=True, datatype="result_datatype", length=1, overlap="any", any_shape=True),
+        Argument("output", is_output=True, datatype="output_datatype", length=1, overlap="any", any_shape=True),
     )
 
     @explained(ReduceTuning.remedies())
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: ItemDatatypeLike = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         *,
         result_dtype: ItemDatatypeLike | None = None,
+        output: Operators | None = None,
         deterministic: bool = False,
         compensated: bool = False,
         tuning: ReduceTuning | None = None,
@@ -119,7 +125,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         self.tuning: ReduceTuning = ReduceTuning.of(tuning)
         super().__init__(
             device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
-            subgroups=self.tuning.subgroups, capabilities=capabilities,
+            subgroups=self.tuning.subgroups, output=output, capabilities=capabilities,
         )  # fmt: skip
         spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
         self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
@@ -137,8 +143,9 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: at most two dispatches; with several windows one each and one more."""
-        item_bytes, result_bytes = self.datatype.itemsize_bytes, self.result_datatype.itemsize_bytes
+        result_bytes = self.output_datatype.itemsize_bytes
         builder = PlanBuilder("reduce", layout, self.capabilities)
+        layout = self._reads(layout)
         n = self._items_in(layout["input"])
         shape = self._shapes.at(n)
         windows = self._block_windows(layout, ["input"], shape)
@@ -150,7 +157,13 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             plan = self._plan_compensated if self.compensated else several
             plan(builder, layout, shape, windows)
         return builder.build(
-            Work(n, n * item_bytes, result_bytes, max(0, n - 1)),
+            Work(
+                n,
+                layout["input"].nbytes,
+                result_bytes,
+                max(0, n - 1),
+                builder.counted_work(n, layout["input"].nbytes // max(n, 1), 0),
+            ),
             {
                 "subgroups": str(self.mode),
                 "deterministic": self.deterministic,
@@ -167,7 +180,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     def _plan_empty(self, builder: PlanBuilder, layout: Layout, shape: Shape) -> None:
         """Write the result of no items."""
         result, output = self.op.empty_result(self.result_datatype), layout["output"]
-        if self.result_datatype.itemsize_bytes >= 4:
+        if self.result_datatype.itemsize_bytes >= 4 and self._mapped is None:
             words = self.result_datatype.words(result)
             builder.step(Copy(builder.constant("identity", words), 0, output.buffer, output.first_byte, 4 * len(words)))
             return
@@ -186,7 +199,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         for each in (shape, *self._shapes.others(self._items_in(operand))):
             self._add_blocks(
                 builder, "reduce", "reduce.wgsl", each, input=operand, output=layout["output"],
-                tickets=False, sibling=each != shape, **state,
+                tickets=False, sibling=each != shape, counted=True, **state,
             )  # fmt: skip
 
     def _plan_windows(self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]) -> None:
@@ -209,16 +222,18 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         pairs = self._add_block_pairs(builder, shape, windows)
         self._add(
             builder, "sum", "reduce_compensated_totals.wgsl", shape, input=pairs, output=layout["output"],
-            params={"blocks": blocks_of(windows)}, workgroups=1,
+            workgroups=1, **over_blocks(builder, blocks_of(windows), shape, self._items_in(layout["input"])),
         )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input, shape (1,), in the dtype of the result."""
         dtype = self.result_datatype.dtype
         if input.size == 0:
-            return np.array([self.op.empty_result(self.result_datatype)], dtype=dtype)
-        with np.errstate(over="ignore"):
-            return np.array([fold(self.op, input.astype(dtype))]).astype(dtype)
+            result = np.array([self.op.empty_result(self.result_datatype)], dtype=dtype)
+        else:
+            with np.errstate(over="ignore"):
+                result = np.array([fold(self.op, input.astype(dtype))]).astype(dtype)
+        return result if self._mapped is None else self._mapped.value(result)
 
 
 def wider(dtype: np.dtype) -> np.dtype:

@@ -322,7 +322,7 @@ class ReduceAxis(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncom
             workgroups=of_kernel.workgroups,
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **of_kernel.constants},
             context={**context, "vecs": shape.vecs, **of_kernel.context},
-            trusted=self.op.builtin,
+            trusted=self.op.is_trusted(self.result_datatype),
             features=tuple(dict.fromkeys(native + self._features)),
             units={"input": of_kernel.read_items * read, "output": width * written},
         )

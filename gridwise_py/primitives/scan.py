@@ -15,7 +15,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
-from ..planning.layout import Layout
+from ..planning.layout import COUNT, Layout
 from ..planning.lookback_state import SPIN_LIMIT, ChainedState
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
@@ -25,8 +25,9 @@ from ..tuning.options import ScanTuning
 from ..tuning.shapes import Shape, look_back_tiles
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
+from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
-from .operator import BlockWindow, OperatorPrimitive, blocks_of
+from .operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .reduce import wider
 from .registry import register
 from .typed import InputOutput
@@ -68,6 +69,9 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         result is kept on disk. Plans without a device assume that look-back is safe, except on CPU adapters. The
         default is the environment variable ``GRIDWISE_SCAN_STRATEGY`` (in place always reduce-then-scan), else
         ``"auto"``. ``run.plan.parameters["strategy"]`` has the choice.
+    output : Expression, optional
+        What is stored in place of a result: an expression of ``gw.result``, ``gw.index`` and numbers, such as
+        ``gw.result / 2``. The fields of a struct are attributes, ``gw.result.sum / gw.result.count``.
     deterministic : bool, default False
         For floats: the same bits on every run and on every adapter that rounds according to IEEE 754, for any subgroup
         size, in place or not; see Notes for the cost. Integers, minima and maxima always have this property; the option
@@ -114,11 +118,12 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     array([0, 1, 2, 3, 4], dtype=uint32)
     """
 
+    takes_count = True
     _writes_all = True
     arguments = (
         Argument("input", chunked=True),
         Argument(
-            "output", is_output=True, datatype="result_datatype", length=SameAs("input"), overlap="same view",
+            "output", is_output=True, datatype="output_datatype", length=SameAs("input"), overlap="same view",
             chunked=True,
         ),
     )  # fmt: skip
@@ -127,11 +132,12 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: ItemDatatypeLike = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
         result_dtype: ItemDatatypeLike | None = None,
+        output: Operators | None = None,
         strategy: Literal["auto", "reduce_then_scan", "lookback"] | None = None,
         deterministic: bool = False,
         compensated: bool = False,
@@ -141,7 +147,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         self.tuning: ScanTuning = ScanTuning.of(tuning)
         super().__init__(
             device, dtype, op, result_dtype=result_dtype, deterministic=deterministic, compensated=compensated,
-            subgroups=self.tuning.subgroups, capabilities=capabilities,
+            subgroups=self.tuning.subgroups, output=output, capabilities=capabilities,
         )  # fmt: skip
         _check("kind", kind, _KINDS)
         self.kind = kind
@@ -211,10 +217,10 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: three dispatches or fewer (reduce-then-scan), or one (look-back); more in windows."""
-        operand = layout["input"]
-        n, item_bytes = self._items_in(operand), self.datatype.itemsize_bytes
-        result_bytes = self.result_datatype.itemsize_bytes
         builder = PlanBuilder("scan", layout, self.capabilities)
+        layout = self._reads(layout)
+        operand = layout["input"]
+        n, result_bytes = self._items_in(operand), self.output_datatype.itemsize_bytes
         strategy = self.choose_strategy(in_place=n > 0 and layout.shares("input", "output"))
         parameters: dict[str, Any] = {
             "strategy": strategy,
@@ -227,7 +233,8 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             parameters |= self._plan_lookback(builder, layout)
         elif n:
             parameters |= (self._plan_compensated if self.compensated else self._plan_blocks)(builder, layout)
-        return builder.build(Work(n, n * item_bytes, n * result_bytes, max(0, n - 1)), parameters)
+        counted = builder.counted_work(n, operand.nbytes // max(n, 1), result_bytes)
+        return builder.build(Work(n, operand.nbytes, n * result_bytes, max(0, n - 1), counted), parameters)
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         n = self._items_in(layout["input"])
@@ -244,7 +251,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
                 self._add_blocks(
                     builder, part.window.label("reduce blocks"), "reduce_blocks.wgsl", each, split=part.split,
                     input=part.window.operands["input"], output=part.of_blocks(totals, words), flags=RAW_OUTPUT,
-                    sibling=sibling or blocks == 1,
+                    counted=True, sibling=sibling or blocks == 1,
                 )  # fmt: skip
             tiles = -(-blocks // each.tile_items)
             self._add_blocks(
@@ -257,24 +264,25 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
                     builder, part.window.label("scan blocks" if blocks > 1 else "scan"), "scan.wgsl", each,
                     split=part.split, input=part.window.operands["input"], output=part.window.operands["output"],
                     exclusive=self.kind == "exclusive", carries=part.of_blocks(carries, words),
-                    flags=HAS_CARRY if blocks > 1 else 0, sibling=sibling,
+                    flags=HAS_CARRY if blocks > 1 else 0, counted=True, sibling=sibling,
                 )  # fmt: skip
         return self._blocks_parameters(shape, windows)
 
     def _plan_compensated(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        shape = self._blocks_shapes.at(layout["input"].length)
+        n = layout["input"].length
+        shape = self._blocks_shapes.at(n)
         windows = self._block_windows(layout, ["input", "output"], shape)
         blocks = blocks_of(windows)
         pairs, carries = self._add_block_pairs(builder, shape, windows), builder.scratch("carries", 2 * blocks)
         self._add(
             builder, "scan pairs", "scan_compensated_totals.wgsl", shape, input=pairs, output=carries,
-            params={"blocks": blocks}, workgroups=1,
+            workgroups=1, **over_blocks(builder, blocks, shape, n),
         )  # fmt: skip
         for part in windows:
             self._add_blocks(
                 builder, part.window.label("scan blocks"), "scan_compensated.wgsl", shape, split=part.split,
                 input=part.window.operands["input"], output=part.window.operands["output"],
-                carries=part.of_blocks(carries, 2), exclusive=self.kind == "exclusive",
+                carries=part.of_blocks(carries, 2), exclusive=self.kind == "exclusive", counted=True,
             )  # fmt: skip
         return self._blocks_parameters(shape, windows)
 
@@ -297,6 +305,8 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             )
         tile_length = shape.tile_items * self.datatype.elements
         windows = windows_of(layout, ["input", "output"], self.capabilities, tile_length)
+        if COUNT in layout:
+            self._check_one_window(["input", "output"], len(windows))
         tiles = [-(-window.length // tile_length) for window in windows]
         tickets = self._takes_tickets()
         if self.capabilities.is_cpu and not tickets and max(tiles) > _MAX_TILES_WITHOUT_TICKETS_ON_CPU:
@@ -317,7 +327,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
                     builder, window.label("scan"), "scan_lookback.wgsl", each, **window.operands,
                     params={"tiles": count}, workgroups=count, flags=HAS_CARRY if window.index else 0,
                     carry_out=carried, carried=carried, exclusive=self.kind == "exclusive", look=look,
-                    tickets=tickets, sibling=each != shape, **state,
+                    tickets=tickets, counted=True, sibling=each != shape, **state,
                 )  # fmt: skip
         return {
             "workgroup_size": shape.workgroup_size,
@@ -334,10 +344,11 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         """Return numpy's result for the same input, in the dtype of the result."""
         with np.errstate(over="ignore"):
             inclusive = prefixes(self.op, input.astype(self.result_datatype.dtype))
-        if self.kind == "inclusive" or input.size == 0:
-            return inclusive
-        first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)
-        return np.concatenate([first, inclusive[:-1]])
+        results = inclusive
+        if self.kind == "exclusive" and input.size:
+            first = np.array([self.op.identity_for(self.result_datatype)], dtype=inclusive.dtype)
+            results = np.concatenate([first, inclusive[:-1]])
+        return results if self._mapped is None else self._mapped.value(results)
 
 
 def _check(name: str, value: str, known: tuple[str, ...]) -> None:

@@ -32,6 +32,7 @@ from ..types.datatype import (
     ValueDatatypeLike,
     as_datatype,
 )
+from ..types.expression import Operators
 from ..types.options import integer
 from .base import Primitive
 from .radix_sort import ONESWEEP, REDUCE_THEN_SCAN, SortConfig, SortStrategy, add_sort, digits_of
@@ -57,6 +58,7 @@ class Roles(NamedTuple):
 class SortPrimitive(Primitive):
     """Base of all sorts; see `Sort`."""
 
+    takes_count = True
     datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
     _roles: ClassVar[Roles]
     _faults: ClassVar[Faults] = HEALTHY
@@ -64,7 +66,7 @@ class SortPrimitive(Primitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: KeyDatatypeLike,
+        datatype: KeyDatatypeLike | Operators,
         value_datatype: Datatype | None,
         *,
         descending: bool,
@@ -76,7 +78,12 @@ class SortPrimitive(Primitive):
         capabilities: Capabilities | None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype, self.datatypes)
+        self.datatype: Datatype = as_datatype(self._take(datatype, self._roles.keys_in), self.datatypes)
+        if overwrite_input and self._fusion is not None:
+            raise ArgumentError(
+                f"{self.name}: overwrite_input=True sorts in place, but keys that are an expression lie nowhere; leave "
+                f"it out"
+            )
         self.value_datatype = value_datatype
         self.descending: bool = bool(descending)
         self.overwrite_input = overwrite_input
@@ -129,6 +136,7 @@ class SortPrimitive(Primitive):
         """Return the plan: one dispatch for up to one tile, else a histogram and one or three dispatches per digit."""
         keys_in, keys_out, values_in, values_out = self._roles
         builder = PlanBuilder(self.name.lower(), layout, self.capabilities)
+        layout = self._reads(layout)
         operand = layout[keys_in]
         n, key_bytes = operand.length, self.datatype.itemsize_bytes
         keys = {"input": operand}
@@ -145,9 +153,11 @@ class SortPrimitive(Primitive):
             values["output"] = layout[values_out]
         parameters = add_sort(builder, self._configs, keys, values)
         value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
-        read = key_bytes + (value_bytes if values_in is not None else 0)
+        read = value_bytes if values_in is not None else 0
         written = (key_bytes if keys_out is not None else 0) + value_bytes
-        return builder.build(Work(n, n * read, n * written), parameters)
+        read_bytes = operand.nbytes + n * read
+        counted = builder.counted_work(n, read_bytes // max(n, 1), written)
+        return builder.build(Work(n, read_bytes, n * written, counted=counted), parameters)
 
     def _order(self, keys: np.ndarray) -> np.ndarray:
         codes = key_codes(keys, self.descending)
@@ -223,7 +233,7 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: KeyDatatypeLike = "u32",
+        dtype: KeyDatatypeLike | Operators = "u32",
         *,
         descending: bool = False,
         begin_bit: int = 0,
@@ -299,7 +309,7 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: KeyDatatypeLike = "u32",
+        dtype: KeyDatatypeLike | Operators = "u32",
         value_dtype: ValueDatatypeLike = "u32",
         *,
         descending: bool = False,
@@ -375,7 +385,7 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        dtype: KeyDatatypeLike = "u32",
+        dtype: KeyDatatypeLike | Operators = "u32",
         *,
         descending: bool = False,
         begin_bit: int = 0,

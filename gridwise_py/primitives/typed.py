@@ -19,7 +19,7 @@ from ..runtime.run import Run
 from ..timing.queries import TimingSession
 from .base import Primitive
 
-__all__ = ["InputOutput", "InputTotal", "KeysValues", "TwoInputs"]
+__all__ = ["InputOutput", "InputTotal", "KeysValues", "SortedQueries", "TwoInputs"]
 
 
 class InputOutput(Primitive):
@@ -31,8 +31,9 @@ class InputOutput(Primitive):
         *,
         input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
     ) -> BoundCall[ItemsT]:
-        return self._bind(given(input=input, output=output))
+        return self._bind(given(input=input, output=output, n=n))
 
     @explained()
     def record(
@@ -41,10 +42,11 @@ class InputOutput(Primitive):
         *,
         input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         trials: int = 1,
         timing: TimingSession | None = None,
     ) -> dict[str, ItemsT]:
-        return self._record(given(input=input, output=output), encoder, trials, timing)
+        return self._record(given(input=input, output=output, n=n), encoder, trials, timing)
 
     @explained()
     def execute(
@@ -52,12 +54,13 @@ class InputOutput(Primitive):
         *,
         input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         encoder: wgpu.GPUCommandEncoder | None = None,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        arrays = given(input=input, output=output)
+        arrays = given(input=input, output=output, n=n)
         return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
 
     @explained(ASYNC_REMEDIES)
@@ -66,11 +69,12 @@ class InputOutput(Primitive):
         *,
         input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        arrays = given(input=input, output=output)
+        arrays = given(input=input, output=output, n=n)
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
 
@@ -83,8 +87,9 @@ class InputTotal(Primitive):
         *,
         input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
     ) -> BoundCall[Array]:
-        return self._bind(given(input=input, output=output))
+        return self._bind(given(input=input, output=output, n=n))
 
     @explained()
     def record(
@@ -93,10 +98,11 @@ class InputTotal(Primitive):
         *,
         input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         trials: int = 1,
         timing: TimingSession | None = None,
     ) -> dict[str, Array]:
-        return self._record(given(input=input, output=output), encoder, trials, timing)
+        return self._record(given(input=input, output=output, n=n), encoder, trials, timing)
 
     @explained()
     def execute(
@@ -104,12 +110,13 @@ class InputTotal(Primitive):
         *,
         input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         encoder: wgpu.GPUCommandEncoder | None = None,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[Array]:
-        arrays = given(input=input, output=output)
+        arrays = given(input=input, output=output, n=n)
         return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
 
     @explained(ASYNC_REMEDIES)
@@ -118,11 +125,12 @@ class InputTotal(Primitive):
         *,
         input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[Array]:
-        arrays = given(input=input, output=output)
+        arrays = given(input=input, output=output, n=n)
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
 
@@ -136,8 +144,9 @@ class TwoInputs(Primitive):
         a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
     ) -> BoundCall[ItemsT]:
-        return self._bind(given(a=a, b=b, output=output))
+        return self._bind(given(a=a, b=b, output=output, n=n))
 
     @explained()
     def record(
@@ -147,10 +156,11 @@ class TwoInputs(Primitive):
         a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         trials: int = 1,
         timing: TimingSession | None = None,
     ) -> dict[str, ItemsT]:
-        return self._record(given(a=a, b=b, output=output), encoder, trials, timing)
+        return self._record(given(a=a, b=b, output=output, n=n), encoder, trials, timing)
 
     @explained()
     def execute(
@@ -159,12 +169,13 @@ class TwoInputs(Primitive):
         a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         encoder: wgpu.GPUCommandEncoder | None = None,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        arrays = given(a=a, b=b, output=output)
+        arrays = given(a=a, b=b, output=output, n=n)
         return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
 
     @explained(ASYNC_REMEDIES)
@@ -174,11 +185,12 @@ class TwoInputs(Primitive):
         a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        arrays = given(a=a, b=b, output=output)
+        arrays = given(a=a, b=b, output=output, n=n)
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
 
@@ -193,8 +205,9 @@ class KeysValues(Primitive):
         values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
     ) -> BoundCall[ItemsT]:
-        return self._bind(given(keys=keys, values=values, output_keys=output_keys, output_values=output_values))
+        return self._bind(given(keys=keys, values=values, output_keys=output_keys, output_values=output_values, n=n))
 
     @explained()
     def record(
@@ -205,11 +218,12 @@ class KeysValues(Primitive):
         values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         trials: int = 1,
         timing: TimingSession | None = None,
     ) -> dict[str, ItemsT]:
         return self._record(
-            given(keys=keys, values=values, output_keys=output_keys, output_values=output_values),
+            given(keys=keys, values=values, output_keys=output_keys, output_values=output_values, n=n),
             encoder,
             trials,
             timing,
@@ -223,12 +237,13 @@ class KeysValues(Primitive):
         values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         encoder: wgpu.GPUCommandEncoder | None = None,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        arrays = given(keys=keys, values=values, output_keys=output_keys, output_values=output_values)
+        arrays = given(keys=keys, values=values, output_keys=output_keys, output_values=output_values, n=n)
         return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
 
     @explained(ASYNC_REMEDIES)
@@ -239,9 +254,71 @@ class KeysValues(Primitive):
         values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        arrays = given(keys=keys, values=values, output_keys=output_keys, output_values=output_values)
+        arrays = given(keys=keys, values=values, output_keys=output_keys, output_values=output_values, n=n)
+        return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
+
+
+class SortedQueries(Primitive):
+    """Primitives that search in sorted items for others."""
+
+    @explained()
+    def bind(
+        self,
+        *,
+        sorted: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        queries: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        sorter: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+    ) -> BoundCall[ItemsT]:
+        return self._bind(given(sorted=sorted, queries=queries, sorter=sorter, output=output))
+
+    @explained()
+    def record(
+        self,
+        encoder: wgpu.GPUCommandEncoder,
+        *,
+        sorted: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        queries: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        sorter: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        trials: int = 1,
+        timing: TimingSession | None = None,
+    ) -> dict[str, ItemsT]:
+        arrays = given(sorted=sorted, queries=queries, sorter=sorter, output=output)
+        return self._record(arrays, encoder, trials, timing)
+
+    @explained()
+    def execute(
+        self,
+        *,
+        sorted: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        queries: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        sorter: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        encoder: wgpu.GPUCommandEncoder | None = None,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[ItemsT]:
+        arrays = given(sorted=sorted, queries=queries, sorter=sorter, output=output)
+        return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
+
+    @explained(ASYNC_REMEDIES)
+    async def execute_async(
+        self,
+        *,
+        sorted: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        queries: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        sorter: Items | wgpu.GPUBuffer | None = LEFT_OUT,
+        output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        enable_gpu_timing: bool = False,
+        enable_cpu_timing: bool = False,
+        trials: int = 1,
+    ) -> Run[ItemsT]:
+        arrays = given(sorted=sorted, queries=queries, sorter=sorter, output=output)
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)

@@ -36,6 +36,7 @@ from ..types.datatype import (
     as_datatype,
     numpy_text,
 )
+from ..types.expression import Expression, Operators, gather, stored
 from ..types.options import integer
 from .context import DeviceContext, context_of
 from .device import default_device
@@ -254,7 +255,7 @@ def check_numpy_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, what: str
         raise ArgumentError(f"{call}out is read-only; {make}, or set out.flags.writeable")
 
 
-class Array(OnGpu):
+class Array(Operators, OnGpu):
     """A typed view of a GPU buffer, of any number of dimensions.
 
     Create one with `asarray`, `empty` or `empty_like`, or from your own buffer. The items lie in C order, without
@@ -355,8 +356,8 @@ class Array(OnGpu):
         place = self._place
         if place is None:
             uid = self.lease.buffer.uid
-            name, counted, shape = self._datatype.key, self._count is None, self._shape
-            self._place = place = (uid, self._offset, self._length, name, counted, shape)
+            count = None if self._count is None else self._count.place()
+            self._place = place = (uid, self._offset, self._length, self._datatype.key, count, self._shape)
         return place
 
     @property
@@ -466,6 +467,10 @@ class Array(OnGpu):
             )
         return self.viewed_as(tuple(lengths))
 
+    def as_expression(self) -> Expression:
+        """Return the expression that is this Array."""
+        return stored(self)
+
     def ravel(self) -> Array:
         """Return a view of all items, in C order, in one dimension; itself if it has one."""
         return self if self._shape is None else self.viewed_as((self._length,))
@@ -474,6 +479,42 @@ class Array(OnGpu):
         """Return a view with another shape of as many items, without any check; for the library's own use."""
         kept = None if len(shape) == 1 else shape
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, None, kept)
+
+    def view(self, dtype: ItemDatatypeLike) -> Array:
+        """Return a view of the same bytes as items of another datatype, as numpy's `view`; nothing is converted.
+
+        Pairs of uint32 are so one uint64, of which the first is the low half.
+
+        Parameters
+        ----------
+        dtype : Datatype, str or numpy dtype
+            Any that an Array holds. The last dimension is longer or shorter as items are smaller or larger.
+
+        Raises
+        ------
+        LengthError
+            If the last dimension has a part of an item, or the first item begins within one.
+        """
+        self._check_uncounted()
+        wanted = as_datatype(dtype, ITEM_DATATYPES)
+        item_bytes, wanted_bytes = self._datatype.itemsize_bytes, wanted.itemsize_bytes
+        if item_bytes == wanted_bytes:
+            return Array.on(self.lease, wanted, self._length, self._device, self._offset, None, self._shape)
+        shape = self.shape
+        row_bytes = (shape[-1] if shape else 1) * item_bytes
+        if not shape or row_bytes % wanted_bytes or self.offset_bytes % wanted_bytes:
+            raise LengthError(
+                f"{self!r} cannot be viewed as {wanted}: "
+                + (
+                    f"its last dimension has {row_bytes} bytes and it begins at byte {self.offset_bytes} of its "
+                    f"buffer, which must be multiples of {wanted_bytes}; slice it, or copy() it first"
+                    if shape
+                    else "an Array of shape () has items of one size; give array.reshape(1).view(…)"
+                )
+            )
+        viewed = (*shape[:-1], row_bytes // wanted_bytes)
+        length, offset = self.nbytes // wanted_bytes, self.offset_bytes // wanted_bytes
+        return Array.on(self.lease, wanted, length, self._device, offset, None, None if len(viewed) == 1 else viewed)
 
     def copy(self) -> Array:
         """Return a copy in new memory, made on the GPU, without waiting."""
@@ -528,9 +569,26 @@ class Array(OnGpu):
         if self._count is not None:
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
 
-    def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array:
+    def _first_counted(self, key: Any) -> Array:
+        """Return a view of the first items: those that count are counted by the same Array."""
+        if not isinstance(key, slice) or key.start not in (None, 0) or key.step not in (None, 1):
+            raise ArgumentError(
+                f"only the GPU knows how many items {self!r} has, so its views are of the first ones, array[:k]; for "
+                f"others slice array.trim(), which reads the count"
+            )
+        most = self._length if key.stop is None else integer("the end of a slice of a counted Array", key.stop, 0)
+        length = min(most, self._length)
+        return Array.on(self.lease, self._datatype, length, self._device, self._offset, self._count)
+
+    @overload
+    def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array: ...
+    @overload
+    def __getitem__(self, key: Expression) -> Expression: ...
+    def __getitem__(self, key: Any) -> Any:
         if self._count is not None:
-            self._check_uncounted()
+            return self._first_counted(key)
+        if type(key) is Expression:
+            return gather(self, key)
         shape = self._shape
         # Asked first: slices are many, and isinstance() takes long for an abstract class.
         if type(key) is not slice and isinstance(key, (Array, np.ndarray, list)) and shape != ():
@@ -738,14 +796,14 @@ class Array(OnGpu):
         return f"Array({self._datatype.name}, {many}{view}{label}, on {where}{end})"
 
 
-def check_usable(array: Array, usage: str, call: str) -> None:
+def check_usable(array: Array, usage: str | None, call: str) -> None:
     """Raise BufferUsageError where a call cannot use an array: its buffer is destroyed or mapped, or lacks a usage."""
     buffer = array.lease.buffer
     if array.lease.destroyed[0]:
         raise BufferUsageError(f"{call}: the buffer of {array!r} was destroyed; make a new Array")
     if buffer.map_state != "unmapped":
         raise BufferUsageError(f"{call}: the buffer of {array!r} is mapped; call buffer.unmap() first")
-    if not buffer.usage & getattr(wgpu.BufferUsage, usage):
+    if usage is not None and not buffer.usage & getattr(wgpu.BufferUsage, usage):
         raise BufferUsageError(
             f"{call}: the buffer of {array!r} lacks the usage {usage}; create it with "
             f"usage=wgpu.BufferUsage.{usage} | …"
@@ -1001,22 +1059,30 @@ def _from_numbers(data: Any, wanted: Datatype) -> np.ndarray:
 
 
 def asarray(
-    data: Any, device: wgpu.GPUDevice | None = None, *, dtype: ItemDatatypeLike | None = None, label: str = ""
+    data: Any,
+    device: wgpu.GPUDevice | None = None,
+    *,
+    dtype: ItemDatatypeLike | None = None,
+    label: str = "",
+    size: int | None = None,
 ) -> Array:
     """Return an Array with the items of `data`.
 
     Parameters
     ----------
-    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, number or sequence
+    data : numpy.ndarray, Array, PinnedArray, wgpu.GPUBuffer, Expression, number or sequence
         A numpy array, or anything with ``__array__`` or DLPack on the CPU (a tensor, a pandas Series), is uploaded,
         whatever its strides and byte order. So are Python numbers and sequences of them, in the dtype that numpy gives
         them; their floats are float32 on a device that does not compute with float64. An Array is returned unchanged,
-        or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view.
+        or copied through the host to another device. For a GPUBuffer, with `dtype`, the result is a view. The items of
+        an expression of Arrays are computed by one kernel.
     device : wgpu.GPUDevice, optional
         By default `default_device()`.
     dtype : optional
         Datatype, its name, or a numpy dtype. numpy arrays are not converted: a different dtype is an error. Python
         numbers may be rounded to a float datatype, but not to an integer one.
+    size : int, optional
+        The number of items of an expression that has no leaf, such as ``gw.f32(gw.index)``.
 
     Raises
     ------
@@ -1025,6 +1091,8 @@ def asarray(
     ArgumentError
         If `data` is memory of another device.
     """
+    if isinstance(data, Expression):
+        return OPERATIONS["evaluate"](data, device, dtype, None if size is None else integer("size", size, 0))
     wanted = None if dtype is None else as_datatype(dtype, ITEM_DATATYPES)
     if isinstance(data, wgpu.GPUBuffer):
         if wanted is None:

@@ -256,7 +256,7 @@ Items: TypeAlias = Array | ChunkedArray
 ItemsT = TypeVar("ItemsT", bound=Items)
 
 
-def check_usable(items: Items, usage: str, call: str) -> None:
+def check_usable(items: Items, usage: str | None, call: str) -> None:
     """Raise BufferUsageError where a call cannot use an array, or one of the chunks."""
     for array in parts(items):
         check_array_usable(array, usage, call)

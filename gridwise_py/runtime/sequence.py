@@ -66,7 +66,7 @@ class _Captured:
         """Raise BufferUsageError if a buffer was destroyed, or is mapped."""
         for destroyed, array, name in self._used:
             if destroyed[0] or array.lease.buffer.map_state != "unmapped":
-                check_usable(array, "STORAGE", f"a Sequence, {name}")
+                check_usable(array, None, f"a Sequence, {name}")
 
     def encode(self, encoder: wgpu.GPUCommandEncoder, *, trials: int = 1, timing: Spans | None = None) -> None:
         for _ in range(trials):

@@ -24,6 +24,7 @@ __all__ = [
     "ScanTuning",
     "SortTuning",
     "StateForm",
+    "StreamTuning",
     "Tuning",
 ]
 
@@ -145,6 +146,16 @@ def _state_form(name: str, value: Any) -> str:
     return value
 
 
+def _stage_items(name: str, value: Any) -> int:
+    return integer(name, value) if value == 0 else _power_of_two(64, 4096)(name, value)
+
+
+def _held_or_late(name: str, value: Any) -> str:
+    if value not in ("held", "late"):
+        raise ArgumentError(f"{name}={value!r} is unknown; known are held, late")
+    return value
+
+
 def _subgroups(name: str, value: Any) -> Any:
     _ANY_DEVICE.subgroup_mode(value)
     return value
@@ -155,14 +166,14 @@ _INVOCATIONS, _VECS, _LOOK = _power_of_two(1), _from_to(1, 16), _from_to(1, 32)
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ElementwiseTuning(Tuning):
-    """The tuning of `VectorAdd`, `Map` and `Copy`.
+    """The tuning of `VectorAdd`, `Map`, `Copy` and `Search`.
 
     Parameters
     ----------
     workgroup_size : int, optional
         Invocations per workgroup, a power of two.
     vecs : int, optional
-        vec4 per invocation, 1 to 16.
+        vec4 per invocation, 1 to 16; of a search, four queries.
     """
 
     workgroup_size: int | None = None
@@ -284,6 +295,49 @@ class ScanTuning(Tuning):
         self._check(
             workgroup_size=_INVOCATIONS, vecs=_VECS, max_blocks=_word, look=_LOOK, tickets=_truth,
             state=_state_form, spin_limit=_word, subgroups=_subgroups,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StreamTuning(Tuning):
+    """The tuning of `Select`, `Partition`, `Unique` and `RunLength`.
+
+    Parameters
+    ----------
+    workgroup_size : int, optional
+        Invocations per workgroup, a power of two.
+    vecs : int, optional
+        vec4 per invocation and tile, 1 to 16.
+    stage : int, optional
+        Words of workgroup memory through which items are written in order, a power of two from 64 to 4096; 0 writes
+        them from registers, each to its place.
+    items : {None, "held", "late"}, optional
+        Whether items stay in registers from the load of their tile until they are written, or are read when they are
+        written.
+    look : int, optional
+        Look-back only: tiles that a lane polls per round, 1 to 32.
+    tickets : bool, optional
+        Look-back only: whether a workgroup takes its tile from a counter; see `ScanTuning`.
+    spin_limit : int, optional
+        Look-back only: total unsuccessful polls after which a workgroup recounts unpublished tiles itself; 256 by
+        default.
+    subgroups : None, bool or str, optional
+        As in `ScanTuning`.
+    """
+
+    workgroup_size: int | None = None
+    vecs: int | None = None
+    stage: int | None = None
+    items: Literal["held", "late"] | None = None
+    look: int | None = None
+    tickets: bool | None = None
+    spin_limit: int | None = None
+    subgroups: SubgroupsLike = None
+
+    def __post_init__(self) -> None:
+        self._check(
+            workgroup_size=_INVOCATIONS, vecs=_VECS, stage=_stage_items, items=_held_or_late, look=_LOOK,
+            tickets=_truth, spin_limit=_word, subgroups=_subgroups,
         )  # fmt: skip
 
 

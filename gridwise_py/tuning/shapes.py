@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..errors import ArgumentError
 from ..types.capabilities import Capabilities, SubgroupMode
-from .options import ElementwiseTuning, ReduceTuning, ScanTuning, Tuning
+from .options import ElementwiseTuning, ReduceTuning, ScanTuning, StreamTuning, Tuning
 
 __all__ = [
     "KERNELS",
@@ -102,6 +102,9 @@ class Shapes(Generic[AnyShape]):
 # make the chain short, small workgroups let more of them overlap. Few items are one tile per multiprocessor at most: a
 # tile of the same size with more invocations is done sooner (2^20 on an H200: 512 × 4 6.4 µs, 128 × 16 7.9), and half a
 # tile still sooner (2^16: 512 × 2 4.2 µs, 512 × 4 4.9). 2^22 items in such tiles are still all at work at once.
+# search: each workgroup first loads a table of 8 KiB, so it takes at least as many queries as that has keys where there
+# are enough for all multiprocessors.
+# stream: as scan_lookback, which it was derived from; not measured yet.
 _SHAPES: dict[str, tuple[Rows, Rows]] = {
     "elementwise": (((None, Shape(256, 1)),), ((None, Shape(256, 4)),)),
     "reduce": (
@@ -110,6 +113,19 @@ _SHAPES: dict[str, tuple[Rows, Rows]] = {
     ),
     "scan": (((None, Shape(256, 4, 1056)),), ((None, Shape(64, 4, 64)),)),
     "scan_lookback": (
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 16))),
+        ((None, Shape(256, 8)),),
+    ),
+    "search": (((1 << 20, Shape(256, 1)), (None, Shape(256, 4))), ((None, Shape(64, 16)),)),
+    "by_key": (
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 8))),
+        ((None, Shape(256, 8)),),
+    ),
+    "segmented": (
+        ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 8))),
+        ((None, Shape(256, 8)),),
+    ),
+    "stream": (
         ((1 << 18, Shape(512, 2)), (1 << 22, Shape(512, 4)), (None, Shape(128, 16))),
         ((None, Shape(256, 8)),),
     ),
@@ -158,6 +174,29 @@ _CANDIDATES: dict[str, tuple[tuple[Shape, ...], tuple[Shape, ...]]] = {
         ),
         tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
     ),
+    "search": (
+        tuple(Shape(w, v) for w, v in ((128, 4), (128, 8), (256, 1), (256, 2), (256, 4), (256, 8), (512, 2), (512, 4))),
+        tuple(Shape(w, v) for w, v in ((64, 4), (64, 16), (128, 16), (256, 4), (256, 16))),
+    ),
+    "by_key": (
+        tuple(
+            Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
+        ),
+        tuple(Shape(w, v) for w, v in ((64, 8), (128, 8), (256, 4), (256, 8))),
+    ),
+    "segmented": (
+        tuple(
+            Shape(w, v) for w, v in ((128, 4), (128, 8), (128, 12), (128, 16), (256, 4), (256, 6), (256, 8), (512, 4))
+        ),
+        tuple(Shape(w, v) for w, v in ((64, 8), (128, 8), (256, 4), (256, 8))),
+    ),
+    "stream": (
+        tuple(
+            Shape(w, v)
+            for w, v in ((128, 8), (128, 12), (128, 16), (256, 4), (256, 8), (256, 16), (512, 2), (512, 4), (512, 8))
+        ),
+        tuple(Shape(w, v) for w, v in ((64, 8), (64, 16), (128, 16), (256, 8), (256, 16))),
+    ),
 }  # fmt: skip
 
 KERNELS = tuple(_SHAPES)
@@ -166,6 +205,10 @@ _FAMILIES: Mapping[str, type[Tuning]] = {
     "reduce": ReduceTuning,
     "scan": ScanTuning,
     "scan_lookback": ScanTuning,
+    "search": ElementwiseTuning,
+    "by_key": ScanTuning,
+    "segmented": ScanTuning,
+    "stream": StreamTuning,
 }
 
 

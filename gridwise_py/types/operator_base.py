@@ -84,6 +84,14 @@ class Operator:
         """Whether the text is this library's own (and may run in a trusted module)."""
         return self in self.builtins.values()
 
+    def text_for(self, datatype: Datatype) -> str | None:
+        """Return the text of its function for items of a datatype; None where it is an expression."""
+        return self.wgsl
+
+    def is_trusted(self, datatype: Datatype) -> bool:
+        """Whether the text for items of a datatype may run in a module without checks: there is no user's WGSL."""
+        return self.builtin
+
     @classmethod
     def find(cls, value: Any) -> Any:
         """Return an operator for itself or for the name of a built-in one.
@@ -170,10 +178,11 @@ def text_context(op: Operator, datatype: Datatype, wgsl_type: str, function: str
     DatatypeError
         If the text is written for another type.
     """
-    if op.wgsl is None:
+    wgsl = op.text_for(datatype)
+    if wgsl is None:
         return {"expression": op.expression, "wgsl": None}
-    form, written_for = op.form, type_of(op.form, op.wgsl)
-    if written_for is None and datatype.is_several and written_type(op.form, op.wgsl) != "T":
+    form, written_for = op.form, type_of(op.form, wgsl)
+    if written_for is None and datatype.is_several and written_type(op.form, wgsl) != "T":
         written_for = "Acc"
     if written_for not in (None, wgsl_type):
         title = op._title  # pyright: ignore[reportPrivateUsage]  # of this module's class
@@ -181,4 +190,4 @@ def text_context(op: Operator, datatype: Datatype, wgsl_type: str, function: str
             f"{form.function!r} of {title} is written for {written_for}, but the items are of {datatype}; write T "
             f"for the type, which is each datatype in turn: {form.signature}"
         )
-    return {"expression": None, "wgsl": scoped(form, op.wgsl, function)}
+    return {"expression": None, "wgsl": scoped(form, wgsl, function)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn
@@ -13,7 +13,16 @@ from ..errors import ArgumentError
 from .wgsl_text import Token, declarations, tokens
 
 __all__ = [
-    "BINARY", "UNARY", "TextForm", "check_builtin_name", "check_expression", "check_functions", "scoped", "type_of",
+    "BINARY",
+    "UNARY",
+    "TextForm",
+    "check_builtin_name",
+    "check_expression",
+    "check_functions",
+    "checked_function",
+    "renamed",
+    "scoped",
+    "type_of",
     "written_type",
 ]  # fmt: skip
 
@@ -145,15 +154,63 @@ def scoped(form: TextForm, text: str, function: str = "") -> str:
     prefix = "own_"
     while any(name.startswith(prefix) for name in names):
         prefix = f"own{prefix}"
-    renamed: list[str] = []
+    return _with_names(pieces, renamed_to | {name: prefix + name for name in declared})
+
+
+_HEAD = re.compile(r"\(((?:\w+:\w+,?)*)\)->(\w+)\{")
+_VALUE_TYPES = ("u32", "i32", "f32", "bool")
+
+
+def checked_function(text: str) -> tuple[str, tuple[str, ...], str]:
+    """Return the name, the types of the parameters and the type of the result of the first function of a text.
+
+    Raises
+    ------
+    ArgumentError
+        If the text is no row of functions and constants, or the function takes or gives something else than numbers.
+    """
+    rule = (
+        f"hold 'fn f(x: f32) -> f32 {{ … }}', of {', '.join(_VALUE_TYPES)}; further functions and constants may follow"
+    )
+    refuse = _refuse("the WGSL text of gw.function()", text, rule)
+    _check_characters(text, refuse)
+    bare = _without_comments(text, refuse)
+    _check_brackets(bare, refuse)
+    _declarations(bare, refuse)
+    function = next((found for found in declarations(text) if found.kind == "fn"), None)
+    if function is None:
+        refuse("defines no function")
+    head = "".join(token.text for token in function.body).partition("{")[0] + "{"
+    found = _HEAD.fullmatch(head)
+    if found is None:
+        refuse(f"declares 'fn {function.name}{head.rstrip('{')}', whose types are others")
+    takes = tuple(part.partition(":")[2] for part in found[1].split(",") if part)
+    if not takes or not {*takes, found[2]} <= set(_VALUE_TYPES):
+        refuse(f"declares 'fn {function.name}{head.rstrip('{')}', whose types are others")
+    return function.name, takes, found[2]
+
+
+@lru_cache(maxsize=256)
+def renamed(text: str, prefix: str) -> tuple[str, str]:
+    """Return a text with a prefix before every name that it declares, and the prefix, which no name had before."""
+    pieces = list(tokens(text))
+    names = {piece.text for piece in pieces if piece.kind == "name"}
+    while any(name.startswith(prefix) for name in names):
+        prefix = f"own{prefix}"
+    declared = {found.name for found in declarations(text)}
+    return _with_names(pieces, {name: prefix + name for name in declared}), prefix
+
+
+def _with_names(pieces: Sequence[Token], new: Mapping[str, str]) -> str:
+    """Return a text in which names are replaced, but for members and attributes."""
+    found: list[str] = []
     before = ""  # the last piece that is no blank and no comment: behind a dot is a member's name
     for piece in pieces:
         free = piece.kind == "name" and before not in (".", "@")
-        own = prefix + piece.text if piece.text in declared else renamed_to.get(piece.text, piece.text)
-        renamed.append(own if free else piece.text)
+        found.append(new.get(piece.text, piece.text) if free else piece.text)
         if piece.kind not in ("space", "comment"):
             before = piece.text
-    return "".join(renamed)
+    return "".join(found)
 
 
 def _signature(form: TextForm, text: str) -> str:

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..errors import ArgumentError, DatatypeError, EmptyReductionError
 from .capabilities import SubgroupMode
-from .datatype import Datatype, Struct
+from .datatype import ITEM_DATATYPES, Datatype, Struct, as_datatype
 from .operator_base import Operator, text_context
 from .operator_text import BINARY, TextForm, check_builtin_name
+from .traced import Traced, traced
 
 __all__ = [
     "Accumulator", "Add", "BinOp", "BinOpLike", "Max", "Min", "Multiply", "as_binop", "memory_context",
@@ -154,6 +155,41 @@ class BinOp(Operator):
             self.key,
         )  # fmt: skip
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        function: Callable[[Any, Any], Any],
+        *,
+        identity: Any,
+        commutative: bool = True,
+        check: bool | Sequence[Any] = True,
+    ) -> BinOp:
+        """Return an operator from a Python function, which gives both its WGSL and its numpy twin.
+
+        Parameters
+        ----------
+        name : str
+        function : callable
+            Takes two items and gives one, by the operators and functions of expressions. Of a `Struct` the fields are
+            attributes, and `struct` makes an item.
+        identity, commutative, check
+            As for `BinOp`.
+
+        Returns
+        -------
+        BinOp
+            For items of up to 4 bytes, and of structs.
+
+        Examples
+        --------
+        >>> import numpy as np, gridwise_py as gw
+        >>> larger = gw.BinOp.of("larger", lambda a, b: gw.where(a > b, a, b), identity=0)
+        >>> larger.numpy(np.uint32([1, 5]), np.uint32([4, 2]))
+        array([4, 5], dtype=uint32)
+        """
+        return _TracedOp(name, identity, _Twin(function, f"BinOp {name!r}"), commutative=commutative, check=check)
+
     def identity_for(self, datatype: Datatype) -> Any:
         """The identity as a numpy scalar of `datatype`."""
         value = self.identity
@@ -217,6 +253,40 @@ class BinOp(Operator):
                 else "reduce the magnitudes, np.abs(x), or the parts, x.real and x.imag"
             )
             raise DatatypeError(f"{self._title} needs items that have an order, and {datatype} has none; {remedy}")
+
+
+@dataclass(frozen=True)
+class _Twin:
+    """The numpy twin of an operator that was made from a Python function."""
+
+    function: Callable[[Any, Any], Any]
+    what: str
+
+    def traced(self, datatype: Datatype) -> Traced:
+        """Return what the function does on items of a datatype."""
+        return traced(self.function, datatype, self.what)
+
+    def __call__(self, a: Any, b: Any) -> Any:
+        dtype = np.result_type(a, b) if np.asarray(a).dtype.names is None else np.asarray(a).dtype
+        return self.traced(as_datatype(dtype, ITEM_DATATYPES)).twin(a, b)
+
+
+class _TracedOp(BinOp):
+    """An operator that was made from a Python function."""
+
+    numpy: _Twin
+
+    def _check_definition(self) -> None:
+        if not callable(self.numpy.function):
+            raise ArgumentError(f"{self._title} needs a function of two items, not {self.numpy.function!r}")
+
+    def text_for(self, datatype: Datatype) -> str:
+        """Return the text for items of a datatype."""
+        return self.numpy.traced(datatype).text()
+
+    def is_trusted(self, datatype: Datatype) -> bool:
+        """Whether the function calls no WGSL of a user's."""
+        return self.numpy.traced(datatype).is_trusted
 
 
 _WGSL = {1: "u32", 2: "vec2<u32>", 3: "vec3<u32>", 4: "vec4<u32>"}

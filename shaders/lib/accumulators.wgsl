@@ -1,5 +1,6 @@
 // Accumulators in memory, {{ acc.words }} words each.
 //$ for operand in raw
+//$ if operand not in computed
 //$ if acc.words == 1
 fn load_acc_{{ operand }}(i: u32) -> Acc { return unpack(load_{{ operand }}(i)); }
 //$ else
@@ -31,8 +32,10 @@ fn load4_acc_{{ operand }}(i: u32) -> Quad {
   );
 }
 //$ endif
+//$ endif
 //$ endfor
 //$ for operand in raw_written
+//$ if operand not in computed
 fn store_acc_{{ operand }}(i: u32, x: Acc) {
 //$ if acc.words == 1
   store_{{ operand }}(i, pack(x));
@@ -53,5 +56,6 @@ fn store4_acc_{{ operand }}(i: u32, x: Quad) {
   ));
 //$ endfor
 }
+//$ endif
 //$ endif
 //$ endfor

@@ -24,7 +24,10 @@ fn main(
   if (block >= params.blocks) { return; }
 //$ endif
   let first = (block * WORKGROUP_SIZE * VECS + local) * 4u;
-  if ((block + 1u) * WORKGROUP_SIZE * VECS * 4u <= params.n) {
+//$ if counted
+  if (first >= {{ used.n }}) { return; }
+//$ endif
+  if ((block + 1u) * WORKGROUP_SIZE * VECS * 4u <= {{ used.n }}) {
     var results: array<{{ quad if quad is defined else "vec4<u32>" }}, VECS>;
     for (var r = 0u; r < VECS; r++) { results[r] = f4(first + r * WORKGROUP_SIZE * 4u); }
     for (var r = 0u; r < VECS; r++) { store4_output(first + r * WORKGROUP_SIZE * 4u, results[r]); }
@@ -32,12 +35,12 @@ fn main(
   }
   for (var r = 0u; r < VECS; r++) {
     let i = first + r * WORKGROUP_SIZE * 4u;
-    if (i + 4u <= params.n) {
+    if (i + 4u <= {{ used.n }}) {
       store4_output(i, f4(i));
     } else {
-      if (i < params.n) { store_output(i, f(i)); }
-      if (i + 1u < params.n) { store_output(i + 1u, f(i + 1u)); }
-      if (i + 2u < params.n) { store_output(i + 2u, f(i + 2u)); }
+      if (i < {{ used.n }}) { store_output(i, f(i)); }
+      if (i + 1u < {{ used.n }}) { store_output(i + 1u, f(i + 1u)); }
+      if (i + 2u < {{ used.n }}) { store_output(i + 2u, f(i + 2u)); }
     }
   }
 }

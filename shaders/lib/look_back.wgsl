@@ -1,9 +1,10 @@
 // The look-back of a chained scan: one subgroup combines the published totals of several earlier tiles at a time, until
 // it finds one that has published the total of all tiles up to itself. Needs lib/state.wgsl and lib/workgroup.wgsl.
+//$ set chain = chain if chain is defined else {"type": "Acc", "combine": "combine", "identity": "identity()"}
 override SPIN_LIMIT: u32 = 256u;
 const NONE: u32 = 0xffffffffu;
 
-struct LookBack { sum: Acc, stalled: u32, spins: u32 }
+struct LookBack { sum: {{ chain.type }}, stalled: u32, spins: u32 }
 var<workgroup> look_back_result: LookBack;
 
 // Tiles that each lane polls per round: a round costs one trip to memory, however many tiles it covers.
@@ -11,7 +12,7 @@ const LOOK: u32 = {{ look }}u;
 
 // Combines the published totals of tiles `start` and earlier with `sum_so_far`, which comes after them. Writes to
 // look_back_result the sum, the tile that did not publish in time (or NONE), and the number of unsuccessful polls.
-fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
+fn look_back(start: u32, sum_so_far: {{ chain.type }}, spins_so_far: u32) {
   let window = sg_size * LOOK;
   // Positions 1 to `window` are in the order of the tiles; the last one is the nearest tile.
   let first = sg_lane * LOOK + 1u;
@@ -23,7 +24,7 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
     var done_here = 0u;
     var empty_here = 0u;
 //$ for j in range(look)
-    var published_{{ j }} = Published(INCLUSIVE, identity());  // before tile 0
+    var published_{{ j }} = Published(INCLUSIVE, {{ chain.identity }});  // before tile 0
     if (sg_id == 0u && window - first - {{ j }}u <= nearest) {
       published_{{ j }} = state_poll(nearest - (window - first - {{ j }}u));
     }
@@ -36,11 +37,11 @@ fn look_back(start: u32, sum_so_far: Acc, spins_so_far: u32) {
     let empty = look_back_max(empty_here);
     // Use the positions after the nearest empty tile, from the nearest inclusive one on.
     let use_from = max(done, empty + 1u);
-    var here = identity();
+    var here = {{ chain.identity }};
 //$ for j in range(look)
-    here = combine(here, select(identity(), published_{{ j }}.value, first + {{ j }}u >= use_from));
+    here = {{ chain.combine }}(here, select({{ chain.identity }}, published_{{ j }}.value, first + {{ j }}u >= use_from));
 //$ endfor
-    sum = combine(look_back_reduce(here), sum);
+    sum = {{ chain.combine }}(look_back_reduce(here), sum);
     if (done > empty) { break; }
     if (empty == 0u) {
       nearest -= window;

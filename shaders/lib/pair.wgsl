@@ -33,10 +33,10 @@ fn result(x: Acc) -> u32 {
 const VECS: u32 = {{ vecs }}u;
 
 fn items4(i: u32) -> vec4<f32> {
-  if (i + 4u <= params.n) { return bitcast<vec4<f32>>(load4_input(i)); }
+  if (i + 4u <= {{ used.n }}) { return bitcast<vec4<f32>>(load4_input(i)); }
   var words = vec4<u32>(0u);
-  if (i < params.n) { words.x = load_input(i); }
-  if (i + 1u < params.n) { words.y = load_input(i + 1u); }
-  if (i + 2u < params.n) { words.z = load_input(i + 2u); }
+  if (i < {{ used.n }}) { words.x = load_input(i); }
+  if (i + 1u < {{ used.n }}) { words.y = load_input(i + 1u); }
+  if (i + 2u < {{ used.n }}) { words.z = load_input(i + 2u); }
   return bitcast<vec4<f32>>(words);
 }

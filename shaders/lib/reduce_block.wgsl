@@ -1,7 +1,7 @@
 // The total of a block of tiles; the same for every invocation.
 fn block_total(block: u32) -> Acc {
-  let first = block * params.tiles_per_block;
-  let end = min(first + params.tiles_per_block, params.tiles);
+  let first = block * {{ used.tiles_per_block }};
+  let end = min(first + {{ used.tiles_per_block }}, {{ used.tiles }});
 //$ if op.commutative
   // The order does not matter, so every invocation keeps four separate sums until the end.
   var sums = quad_of(identity());

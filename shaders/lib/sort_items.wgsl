@@ -1,6 +1,6 @@
 // Moves items of a tile between the buffers and the registers of the invocations. A pass reads one of three buffers and
 // writes another. The GPU chooses them, once for the whole dispatch (see the routes in lib/sort_key.wgsl).
-fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= params.n; }
+fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * TILE <= {{ used.n }}; }
 
 //$ for items_of in held
 //$ for place in places
@@ -26,7 +26,7 @@ fn read_{{ items_of.name }}_{{ place }}(tile: u32) {
 //$ endfor
   } else {
 //$ for k in range(items)
-    if (first + {{ 32 * k }}u < params.n) { {{ items_of.name }}[{{ k }}] = {{ load }}(first + {{ 32 * k }}u); }
+    if (first + {{ 32 * k }}u < {{ used.n }}) { {{ items_of.name }}[{{ k }}] = {{ load }}(first + {{ 32 * k }}u); }
 //$ endfor
   }
 }

@@ -14,7 +14,7 @@ fn stage_{{ items_of.name }}_{{ place }}(part: u32, tile: u32) {
 //$ for k in range(items)
   let to_{{ k }} = rank_of({{ k }}u) - part * PART;
   let from_{{ k }} = first + tile_position({{ k }}u);
-  let moves_{{ k }} = to_{{ k }} < PART && from_{{ k }} < params.n;
+  let moves_{{ k }} = to_{{ k }} < PART && from_{{ k }} < {{ used.n }};
   let item_{{ k }} = {{ load }}(select(first, from_{{ k }}, moves_{{ k }}));
 //$ endfor
 //$ for k in range(items)

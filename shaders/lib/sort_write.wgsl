@@ -10,7 +10,7 @@ var<private> destinations: array<u32, ITEMS / PARTS>;
 //$ set decodes = encodes and place == "output"
 //$ for fixed in fixes
 fn write_{{ place }}{{ fixed }}(tile: u32{{ ", source: u32" if moved | length > 1 }}{{ ", last: bool" if decodes }}) {
-  let valid = min(TILE, params.n - tile * TILE);
+  let valid = min(TILE, {{ used.n }} - tile * TILE);
 //$ for part in range(parts)
 //$ if part > 0
   workgroupBarrier();

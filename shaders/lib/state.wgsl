@@ -12,17 +12,18 @@ const INCLUSIVE: u32 = 2u;  // the total of all tiles up to this one
 
 //$ include "lib/control.wgsl"
 
-//$ set words = acc.words if acc is defined else 1
+//$ set words = chain.words if chain is defined else acc.words if acc is defined else 1
+//$ set Value = chain.type if chain is defined else "Acc"
 //$ if words > 1
 // An accumulator of several words has such a word, or pair, for each. All have the tag; while tags differ, the accumulator is
 // being written and counts as unpublished. A tile publishes one value for each tag, so equal tags mean one value.
 //$ endif
-struct Published { flag: u32, value: Acc }
+struct Published { flag: u32, value: {{ Value }} }
 
 fn state_tag(flag: u32) -> u32 { return (epoch << 2u) | flag; }
 
 //$ if words > 1
-fn state_publish(tile: u32, flag: u32, value: Acc) {
+fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
   if (stalls(tile)) { return; }
 //$ for k in range(words)
 //$ if state == "u64"
@@ -49,7 +50,7 @@ fn state_poll(tile: u32) -> Published {
     && tag_{{ k }} == tag_0
 //$ endfor
   ;
-  return Published(select(EMPTY, tag_0 & 3u, ready), Acc(
+  return Published(select(EMPTY, tag_0 & 3u, ready), {{ Value }}(
 //$ for k in range(words)
 //$ if state == "u64"
     u32(word_{{ k }} & 0xfffffffflu),
@@ -60,7 +61,7 @@ fn state_poll(tile: u32) -> Published {
   ));
 }
 //$ elif state == "u64"
-fn state_publish(tile: u32, flag: u32, value: Acc) {
+fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
   if (stalls(tile)) { return; }
   atomicStore(&states[tile], (u64(state_tag(flag)) << 32u) | u64(pack(value)));
 }
@@ -74,7 +75,7 @@ fn state_poll(tile: u32) -> Published {
   return Published(select(EMPTY, tag & 3u, (tag >> 2u) == epoch), unpack(u32(word & 0xfffffffflu)));
 }
 //$ else
-fn state_publish(tile: u32, flag: u32, value: Acc) {
+fn state_publish(tile: u32, flag: u32, value: {{ Value }}) {
   if (stalls(tile)) { return; }
   let bits = pack(value);
   atomicStore(&states[2u * tile], (state_tag(flag) << 16u) | (bits & 0xffffu));

@@ -4,6 +4,7 @@
 //   emulated  subgroups of {{ emulated_size }} in workgroup memory, to test sizes that no available adapter has
 // All calls must be in control flow that is uniform over the workgroup, because the emulation has barriers. From
 // `look_back_enter` to its end only the look_back_ functions may be called; only subgroup 0 needs their results.
+//$ set Chain = chain.type if chain is defined else "Acc"
 struct Lanes {
   @builtin(local_invocation_index) local: u32,
 //$ if subgroups == "native"
@@ -68,7 +69,7 @@ fn sg_reduce{{ of }}(x: {{ T }}) -> {{ T }} {
 //$ endfor
 fn look_back_enter() -> bool { return sg_id == 0u; }
 fn look_back_max(x: u32) -> u32 { return subgroupMax(x); }
-fn look_back_reduce(x: Acc) -> Acc { return sg_reduce{{ kinds[-1].suffix }}(x); }
+fn look_back_reduce(x: {{ Chain }}) -> {{ Chain }} { return sg_reduce{{ kinds[-1].suffix }}(x); }
 //$ elif subgroups == "none"
 fn enter(lanes: Lanes) {
   local = lanes.local;
@@ -84,7 +85,7 @@ fn sg_reduce{{ of }}(x: {{ T }}) -> {{ T }} { return x; }
 //$ endfor
 fn look_back_enter() -> bool { return local == 0u; }
 fn look_back_max(x: u32) -> u32 { return x; }
-fn look_back_reduce(x: Acc) -> Acc { return x; }
+fn look_back_reduce(x: {{ Chain }}) -> {{ Chain }} { return x; }
 //$ else
 //$ for kind in kinds
 var<workgroup> emulated{{ kind.suffix }}: array<{{ kind.type }}, WORKGROUP_SIZE>;
@@ -132,7 +133,7 @@ fn look_back_max(x: u32) -> u32 {
   }
   return workgroupUniformLoad(&emulated_words[0]);
 }
-fn look_back_reduce(x: Acc) -> Acc {
+fn look_back_reduce(x: {{ Chain }}) -> {{ Chain }} {
 //$ set of = kinds[-1].suffix
   let last = sg_last{{ of }}(sg_scan{{ of }}(x).inclusive);
   emulated_share{{ of }}(last);

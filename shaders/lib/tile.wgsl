@@ -66,15 +66,15 @@ fn local_item4(i: u32) -> LocalQuad { return number4(load4_input(i)); }
 //$ set one, four = ("local_item", "local_item4") if local else ("item", "item4")
 // Items i to i + 3 as accumulators, with the identity for those past the end.
 fn lifted4_guarded(i: u32) -> {{ AQuad }} {
-  if (i + 4u <= params.n) { return {{ four }}(i); }
+  if (i + 4u <= {{ used.n }}) { return {{ four }}(i); }
   var v = {{ "LocalQuad()" if local else "quad_of(identity())" }};
-  if (i < params.n) { v.x = {{ one }}(i); }
-  if (i + 1u < params.n) { v.y = {{ one }}(i + 1u); }
-  if (i + 2u < params.n) { v.z = {{ one }}(i + 2u); }
+  if (i < {{ used.n }}) { v.x = {{ one }}(i); }
+  if (i + 1u < {{ used.n }}) { v.y = {{ one }}(i + 1u); }
+  if (i + 2u < {{ used.n }}) { v.z = {{ one }}(i + 2u); }
   return v;
 }
 
-fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * tile_size() <= params.n; }
+fn tile_is_full(tile: u32) -> bool { return (tile + 1u) * tile_size() <= {{ used.n }}; }
 
 fn tile_load(tile: u32) {
   if (tile_is_full(tile)) {

@@ -102,10 +102,10 @@ fn tile_store(tile: u32, before: Acc) {
 //$ if source is defined
 // Stores those of four results that lie before item n.
 fn put4_guarded(i: u32, x: Quad) {
-  if (i < params.n) { put(i, x.x); }
-  if (i + 1u < params.n) { put(i + 1u, x.y); }
-  if (i + 2u < params.n) { put(i + 2u, x.z); }
-  if (i + 3u < params.n) { put(i + 3u, x.w); }
+  if (i < {{ used.n }}) { put(i, x.x); }
+  if (i + 1u < {{ used.n }}) { put(i + 1u, x.y); }
+  if (i + 2u < {{ used.n }}) { put(i + 2u, x.z); }
+  if (i + 3u < {{ used.n }}) { put(i + 3u, x.w); }
 }
 //$ else
 fn put4_guarded(i: u32, x: Quad) { store4_guarded(i, result4(x)); }

@@ -92,6 +92,7 @@ class Case(NamedTuple):
         """Lengths of the arguments for n items; matrices are the largest square ones that n items make."""
         signature = self._planner(self._size(n)).signature
         inputs = self.cls.at_size(self._size(n))[1]
+        inputs |= {name: signature.output_length(name, inputs) for name in signature.inputs if name not in inputs}
         return {**inputs, **{name: signature.output_length(name, inputs) for name in signature.outputs}}
 
     def item_bytes(self, name: str) -> int:
@@ -125,11 +126,14 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
             for name in SORTS:
                 # The kernels of small keys differ from those of f16 in a few constants.
                 yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
+    for datatype in gw.Search.datatypes:
+        for side, sorter in itertools.product(("left", "right"), (False, True)):
+            yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
     for value_datatype in ("i32", "f64"):
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
-            if name == "matmul":
+            if name in ("matmul", "search"):
                 continue
             if name in SORTS:
                 yield from _sorts(name, datatype, capabilities)
@@ -253,11 +257,13 @@ def _in_chunks(case: Case, n: int) -> gw.Layout:
     """Each argument in two chunks, of which the second begins somewhere in its binding."""
     joined = {}
     for name, length in case.lengths(n).items():
-        size, first = case.item_bytes(name), length // 3 // 4 * 4
-        begin = 4 if size == 1 else 6  # with a word
+        size = case.item_bytes(name)
+        # Items of 1 byte are reached 4 at a time.
+        group, offset = (4, 8) if size == 1 else (2, 6)
+        first = length // 3 // group * group
         chunks = (
             gw.Operand(first, f"{name}_0", 0, False, size * (first + 4), size),
-            gw.Operand(length - first, f"{name}_1", begin, False, size * (length - first + 8), size),
+            gw.Operand(length - first, f"{name}_1", offset, False, size * (length - first + 8), size),
         )
         joined[name] = gw.Operand(length, "", 0, False, 0, size, chunks=chunks)
     return gw.Layout(joined)
@@ -292,7 +298,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in (*instrument_plans(n), *array_plans(n)):
+    for name, plan in (*instrument_plans(n), *array_plans(n), *counted_plans(n)):
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
@@ -304,6 +310,16 @@ def _converts(items: str, results: str) -> bool:
     except gw.DatatypeError:
         return False
     return True
+
+
+def counted_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Every primitive of which only so many items count as the GPU says, with the state words that it has."""
+    for case in cases():
+        sums = case.options.get("op", gw.Add) is gw.Add and case.options["dtype"] in ("u32", "f32")
+        if case.cls.takes_count and (sums or "result_dtype" in case.options):
+            lengths = case.lengths(n)
+            layout = gw.Layout.separate({name: case.item_bytes(name) for name in lengths}, **lengths, n=1)
+            yield f"{case} counted", case.plan(layout)
 
 
 def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:

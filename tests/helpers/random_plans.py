@@ -21,7 +21,7 @@ import click
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.bench.cases.distributions import UNIFORM, random_items
+from gridwise_py.bench.cases.distributions import UNIFORM, random_input
 from gridwise_py.bench.results.context import run_context
 from gridwise_py.primitives import REGISTRY
 from gridwise_py.primitives.elementwise import Elementwise
@@ -125,7 +125,8 @@ def _registered(device: Any, family: str, config: np.random.Generator, rng: np.r
     primitive = make_primitive(cls, device, datatype, **options, **shape)
     inputs = {}
     for name, length in lengths.items():
-        inputs[name] = random_items(UNIFORM, rng, length, primitive.signature.datatype(name).dtype)
+        rule = primitive.signature.arguments[name]
+        inputs[name] = random_input(rule, UNIFORM, rng, length, rule.datatype.dtype)
     wanted = primitive.reference(**inputs)
     outputs = wanted if isinstance(wanted, tuple) else (wanted,)
     return primitive, inputs, dict(zip(primitive.signature.outputs, outputs, strict=True)), None

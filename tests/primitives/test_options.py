@@ -19,6 +19,7 @@ from helpers.strategies import quick_first
 TUNINGS = {
     "copy": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
     "map": gw.ElementwiseTuning(workgroup_size=64, vecs=2),
+    "search": gw.ElementwiseTuning(workgroup_size=32, vecs=2),
     "vector_add": gw.ElementwiseTuning(workgroup_size=128, vecs=2),
     "reduce": gw.ReduceTuning(
         workgroup_size=64, vecs=2, max_blocks=7, state="u32x2", spin_limit=9, subgroups="emulated-8"
@@ -98,15 +99,17 @@ def test_results_stay_what_they_are(device, name):
     x = np.random.default_rng(4).integers(0, 1 << 32, 12_345, dtype=np.uint32)
     array = gw.asarray(x, device)
     order = np.argsort(x, kind="stable")
+    sorted_array = gw.asarray(x[order], device)
     expected = {
         "copy": x, "map": x * x, "vector_add": x + x, "reduce": np.array([x.sum(dtype=np.uint32)]),
         "scan": np.cumsum(x, dtype=np.uint32), "sort": x[order], "sort_pairs": x[order],
-        "argsort": order.astype(np.uint32),
+        "argsort": order.astype(np.uint32), "search": np.searchsorted(x[order], x).astype(np.uint32),
     }[name]  # fmt: skip
     for strategy in ("lookback", "reduce_then_scan") if name == "scan" else (None,):
         options = REGISTRY[name].at_size(x.size)[0] | ({} if strategy is None else {"strategy": strategy})
         primitive = REGISTRY[name](device, "u32", tuning=TUNINGS[name], **options)
-        run = primitive.execute(**{a.name: array for a in primitive.arguments if not a.is_output})
+        inputs = {a.name: sorted_array if a.ascending else array for a in primitive.arguments if not a.is_output}
+        run = primitive.execute(**inputs)
         for output in run.outputs.values():
             np.testing.assert_array_equal(output.to_numpy(), expected)
 

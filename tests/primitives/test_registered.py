@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.bench.cases.distributions import UNIFORM, random_items
+from gridwise_py.bench.cases.distributions import UNIFORM, random_input
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.primitives import REGISTRY
 from helpers.strategies import quick_first
@@ -27,7 +27,8 @@ class Call:
         self.primitive = cls(device, datatype, **options)
         self.signature = self.primitive.signature
         rng = np.random.default_rng(n)
-        self.inputs = {k: random_items(UNIFORM, rng, size, self.dtype(k)) for k, size in self.lengths.items()}
+        rules = self.signature.arguments
+        self.inputs = {k: random_input(rules[k], UNIFORM, rng, size, self.dtype(k)) for k, size in self.lengths.items()}
 
     def dtype(self, argument):
         return self.signature.datatype(argument).dtype

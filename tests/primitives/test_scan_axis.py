@@ -231,6 +231,11 @@ def test_refusals(device):
     ]:
         with pytest.raises(gw.ArgumentError, match=message.replace("(", r"\(")):
             call()
+    expression = gw.asarray(x[0], device) * 2
+    assert_same(gw.cumulative_sum(expression).to_numpy(), np.cumsum(x[0] * 2))
+    for call in (lambda: gw.cumsum(expression, axis=0), lambda: gw.cumulative_prod(expression, include_initial=True)):
+        with pytest.raises(gw.ArgumentError, match="an expression has no axes"):
+            call()
     with pytest.raises(gw.LengthError):
         gw.cumsum(x, axis=0, out=np.empty((3, 2), np.float32))
     chunked = gw.ChunkedArray.from_numpy(x[0], device=device)

@@ -13,7 +13,7 @@ from gridwise_py.namespace import INSTEAD
 from helpers.paths import ROOT
 
 #: Since which version; what a primitive brings is written down when it is released. A name that goes was deprecated
-#: in a minor version before (CONTRIBUTING.md), and moves to GONE.
+#: in a minor version (CONTRIBUTING.md), and moves to GONE.
 SINCE = {
     "0.1.0": """
         DATATYPES AdapterDescription AdapterError Add Argument ArgumentError Array BadResultsFile BenchmarkResult BinOp
@@ -25,12 +25,15 @@ SINCE = {
         scan sum timing_helper
     """,
     "Unreleased": """
+        Expression f32 i32 index leaf u32 scalar bitcast ceil clip cos exp flip floor function gather
+        isnan log maximum minimum next popcount previous result rint sign sin sqrt struct tanh where
         STORAGE_DATATYPES ArgSort ChunkedArray DeviceLostError DeviceMemoryError DeviceTimeoutError Event ForkError
         KeyAverage KeyAverages LookbackVerdict MatMul Profile Sort SortPairs argsort matmul profile read_results sort
         sort_pairs stream synchronize to_dataframe BoundCall Product SameAs Signature UnaryOp UpTo hold_clock
         ElementwiseTuning MatMulTuning ReduceTuning ScanTuning SortTuning Sequence SequenceRun batch capture warm_up
         MemoryStats PinnedArray Struct empty_cache memory_stats pinned_empty arange full full_like ones ones_like take
-        zeros zeros_like cumprod AxisTuning ReduceAxis ScanAxis cumulative_prod cumulative_sum
+        zeros zeros_like cumprod AxisTuning ReduceAxis Search digitize searchsorted StreamTuning
+        ReduceByKey ScanByKey SegmentedReduce SegmentedScan ScanAxis cumulative_prod cumulative_sum
     """,
 }
 #: Public once, and why no more.

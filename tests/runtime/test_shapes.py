@@ -248,3 +248,44 @@ def test_a_kernel_of_ones_own_takes_any_shape(device):
     out = gw.empty((2, 3), "u32", device)
     kernel.execute(x=gw.asarray(data, device), y=out)
     _same(out, data + 1)
+
+
+# ---- other datatypes
+
+
+@pytest.mark.parametrize(
+    ("shape", "datatype", "other"),
+    [((6,), "u32", "u64"), ((3,), "u64", "u32"), ((2, 4), "u32", "u64"), ((2, 3), "f64", "u8"), ((5,), "f32", "i32"),
+     ((2, 8), "u8", "f64"), ((4,), "u16", "f32"), ((0,), "u32", "u64"), ((3, 2), "f32", "c64")],
+)  # fmt: skip
+def test_a_view_as_another_datatype_is_numpys(device, shape, datatype, other):
+    items = np.random.default_rng(0).integers(0, 256, (*shape, gw.STORAGE_DATATYPES[datatype].itemsize_bytes))
+    items = items.astype(np.uint8).view(gw.STORAGE_DATATYPES[datatype].dtype)[..., 0]
+    dtype = np.dtype(np.complex64) if other == "c64" else gw.STORAGE_DATATYPES[other].dtype
+    array = gw.asarray(items, device)
+    got, wanted = array.view(other), items.view(dtype)
+    assert got.buffer is array.buffer
+    assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
+    assert got.to_numpy().tobytes() == items.tobytes()
+    again = got.view(datatype)
+    assert (again.shape, again.to_numpy().tobytes()) == (items.shape, items.tobytes())
+
+
+def test_a_view_of_a_view_begins_where_it_does(device):
+    words = np.arange(20, dtype=np.uint32)
+    part = gw.asarray(words, device)[2:12]
+    np.testing.assert_array_equal(part.view(np.uint64)[1:].to_numpy(), words[4:12].view(np.uint64))
+    np.testing.assert_array_equal(gw.sort(part.view("u64")).to_numpy(), np.sort(words[2:12].view(np.uint64)))
+
+
+def test_a_view_with_parts_of_items_is_refused(device):
+    words = gw.asarray(np.arange(20, dtype=np.uint32), device)
+    with pytest.raises(gw.LengthError, match=r"has 12 bytes and it begins at byte 0 .* multiples of 8"):
+        words[:3].view("u64")
+    with pytest.raises(gw.LengthError, match="begins at byte 4 "):
+        words[1:5].view("u64")
+    with pytest.raises(gw.LengthError, match=r"reshape\(1\)"):
+        gw.sum(words, dtype=np.uint32).view("u8")
+    count = gw.asarray(np.array([3], dtype=np.uint32), device)
+    with pytest.raises(gw.ArgumentError, match="trim"):
+        words.counted_by(count).view("u64")

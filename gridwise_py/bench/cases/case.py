@@ -20,7 +20,7 @@ from ...runtime.bound_call import BoundCall
 from ...types.capabilities import Capabilities
 from ...types.datatype import as_datatype
 from ...types.operators import Multiply, as_binop
-from .distributions import UNIFORM, random_items
+from .distributions import UNIFORM, random_input
 from .names import case_name
 
 __all__ = ["YARDSTICK", "Case", "array_items", "warm_up"]
@@ -86,7 +86,8 @@ class Case:
                 found[argument] = rng.choice(np.array([-1, 1], dtype=dtype), length)
             else:
                 name = UNIFORM if found or self.distribution is None else self.distribution
-                found[argument] = random_items(name, rng, length, dtype)
+                rule = primitive.signature.arguments[argument]
+                found[argument] = random_input(rule, name, rng, length, dtype)
         return found
 
     @property

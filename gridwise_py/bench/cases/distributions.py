@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ...errors import ArgumentError
+from ...planning.signature import Argument
 
-__all__ = ["DISTRIBUTIONS", "UNIFORM", "random_items"]
+__all__ = ["DISTRIBUTIONS", "UNIFORM", "random_input", "random_items"]
 
 UNIFORM = "uniform"
 _ZIPF_EXPONENT = 1.2
@@ -99,3 +100,9 @@ def random_items(name: str, rng: np.random.Generator, n: int, dtype: np.dtype) -
     if name not in DISTRIBUTIONS:
         raise ArgumentError(f"there is no distribution {name!r}; there are {', '.join(DISTRIBUTIONS)}")
     return DISTRIBUTIONS[name](rng, n, np.dtype(dtype))
+
+
+def random_input(argument: Argument, name: str, rng: np.random.Generator, n: int, dtype: np.dtype) -> np.ndarray:
+    """Return `n` items of a distribution for an argument: sorted if they must ascend."""
+    items = random_items(name, rng, n, dtype)
+    return np.sort(items) if argument.ascending else items

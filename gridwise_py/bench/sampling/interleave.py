@@ -11,7 +11,7 @@ from ...errors import ArgumentError
 from ...primitives.base import Primitive
 from ...runtime.array import Array, asarray, empty
 from ...types.datatype import DATATYPES
-from ..cases.distributions import UNIFORM, random_items
+from ..cases.distributions import UNIFORM, random_input
 from ..cases.mode import ModeLike
 from ..checks.check import Mismatch, differences
 from ..checks.oracle import Oracle
@@ -74,7 +74,7 @@ def random_arguments(primitive: Primitive, n: int, seed: int = 0) -> tuple[dict[
     inputs: dict[str, np.ndarray] = {}
     for argument in primitive.arguments:
         if not argument.is_output:
-            inputs[argument.name] = random_items(UNIFORM, rng, n, kinds[argument.name].dtype)
+            inputs[argument.name] = random_input(argument, UNIFORM, rng, n, kinds[argument.name].dtype)
     arrays = {name: asarray(values, primitive.device) for name, values in inputs.items()}
     for argument in primitive.arguments:
         if argument.is_output:

@@ -1,0 +1,107 @@
+"""Sinks: outputs into which a kernel stores an expression of its results.
+
+A kernel writes every operand through ``store_NAME`` and ``store4_NAME``, of a struct through ``store_acc_NAME`` and
+``store4_acc_NAME``. For an expression of the results the builder declares the accessors of the array as
+``store_NAME_0`` and so on, and this module writes those that the kernel calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+from ..types.program import Program
+from .layout import Operand
+from .source import SourceText, Writer
+
+__all__ = ["Sink", "sink_text"]
+
+_NOTHING = Program((), (), ())
+
+
+@dataclass(frozen=True)
+class Sink(Operand):
+    """An output that takes an expression of a kernel's results.
+
+    Attributes
+    ----------
+    program : Program
+        Its leaves are the words of a result.
+    words : int
+        Of a result, where that is a struct; 0 for a number.
+    numbers, scalars : tuple of int
+        As in `Source`.
+    first : int
+        The index of its first item: in a window that of the window's.
+    """
+
+    program: Program = _NOTHING
+    words: int = 0
+    numbers: tuple[int, ...] = ()
+    scalars: tuple[int, ...] = ()
+    first: int = 0
+
+    @classmethod
+    def of(cls, operand: Operand, **values: Any) -> Sink:
+        """Return an operand as a sink."""
+        return cls(**{each.name: getattr(operand, each.name) for each in fields(Operand)}, **values)
+
+    @property
+    def array(self) -> Operand:
+        """The array itself."""
+        return Operand(**{each.name: getattr(self, each.name) for each in fields(Operand)})
+
+    @property
+    def streams(self) -> tuple[tuple[Operand, int], ...]:
+        """The array; windows count the words of results."""
+        return ((self.array, max(self.words, 1)),)
+
+    def window(self, first: int, length: int, part: Callable[[Operand, int, int], Operand]) -> Operand:
+        """Return it for a range of results."""
+        words = max(self.words, 1)
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each not in fields(Operand)}
+        cut = part(self.array, first // words, length // words)
+        return replace(Sink.of(cut, **own), first=self.first + first // words)
+
+    def params(self, name: str, wanted: tuple[str, ...]) -> dict[str, int]:
+        """Return the values of its fields of `Params`."""
+        values = {f"{name}_first": self.first}
+        values |= {f"{name}_number_{k}": word for k, word in enumerate(self.numbers)}
+        values |= {f"{name}_scalar_{k}": word for k, word in enumerate(self.scalars)}
+        return {field: values[field] for field in wanted}
+
+
+class _SinkWriter(Writer):
+    """Writes the expression of one result, or of four."""
+
+    def __init__(self, name: str, program: Program, words: int, lanes: int, found: dict[str, None], functions: Any):
+        super().__init__(name, program, lanes, found, functions)
+        self._words = words
+
+    def _leaf_word(self, k: int, lanes: int) -> str:
+        """Return the bits of a word of the result."""
+        if not self._words:
+            return "x"
+        word = f"[{k}]" if self._words > 1 else ""
+        return f"x{word}" if lanes == 1 else f"vec4<u32>({', '.join(f'x.{lane}{word}' for lane in 'xyzw')})"
+
+    def _loaded(self, step: Any, position: Any) -> str:
+        bits = self._leaf_word(step.value, position.lanes)
+        return bits if step.type == "u32" else f"bitcast<{position.type(step.type)}>({bits})"
+
+
+@lru_cache(maxsize=512)
+def sink_text(name: str, program: Program, words: int) -> SourceText:
+    """Return the text by which a kernel stores an expression of its results; see `source_text`."""
+    found: dict[str, None] = {}
+    lines = [f"// {name} is computed from the results in {len(program.steps)} steps."]
+    for lanes in (1, 4):
+        four = "" if lanes == 1 else "4"
+        kind = ("Quad" if four else "Acc") if words else ("vec4<u32>" if four else "u32")
+        writer = _SinkWriter(name, program, words, lanes, found, {})
+        body, bits = writer.bits()
+        lines.append(f"fn store{four}{'_acc' if words else ''}_{name}(i: u32, x: {kind}) {{")
+        lines += [*(f"  {line}" for line in body), f"  store{four}_{name}_0(i, {bits[0]});", "}"]
+    return SourceText("\n".join(lines) + "\n", tuple(found))

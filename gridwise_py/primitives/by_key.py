@@ -1,0 +1,232 @@
+"""ScanByKey and ReduceByKey: combine the items of runs of equal keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..errors import ArgumentError
+from ..planning.builder import PlanBuilder
+from ..planning.layout import Layout
+from ..planning.plan import Fill, Plan, Work
+from ..planning.signature import Argument, SameAs, UpTo
+from ..tuning.options import ScanTuning
+from ..types.capabilities import Capabilities
+from ..types.datatype import DATATYPES, Datatype, ItemDatatypeLike, as_datatype
+from ..types.operators import Add, BinOpLike
+from .scan import ScanKind
+from .segments import KEY_DATATYPES, SegmentedPrimitive, SegmentStrategy, heads_of_keys, segmented_prefixes
+
+__all__ = ["ReduceByKey", "ScanByKey"]
+
+_KINDS = ("inclusive", "exclusive")
+
+
+class ScanByKey(SegmentedPrimitive):
+    """Compute the prefix sums of each run of equal keys, under an associative operator.
+
+    Item i of the output combines the items of its run up to item i (inclusive), or those before it (exclusive, where
+    the first item of a run is the operator's identity). The order of the items is kept, so the operator need not be
+    commutative. Results have the datatype of the items; integers wrap.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    keys : Datatype, str or numpy dtype, default "u32"
+        Of the keys, of 4 or 8 bytes. They are compared, not computed with.
+    items : Datatype, str or numpy dtype, default "u32"
+        Of the items, of 4 bytes or more; a struct has up to three fields.
+    op : BinOp or str, default Add
+    kind : {"inclusive", "exclusive"}
+    strategy : {"auto", "reduce_then_scan", "lookback"}, optional
+        As for `Scan`.
+    deterministic : bool, default False
+        For floats: the same bits on every run and adapter, as for `Scan`; three dispatches, which read the input twice.
+    tuning : ScanTuning, optional
+        Options that affect only the speed. By default the library's.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``keys``, ``items`` and ``output``, shape (n,) each.
+    ReduceByKey : one result for each run.
+
+    Notes
+    -----
+    A run is a stretch of items whose keys are equal, so equal keys that are not neighbours make several runs; sort by
+    key first where that matters. Keys are compared bit by bit, except that −0 equals +0; so a NaN equals one of the
+    same bits.
+
+    ``"lookback"`` reads each key and each item once, in one dispatch, as `Scan` does. Float sums depend on timing
+    there, unless `deterministic` is given: the groups in which a long run is added differ between calls.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> keys = gw.asarray(np.array([7, 7, 7, 2, 2], dtype=np.uint32), device)
+    >>> items = gw.asarray(np.ones(5, dtype=np.uint32), device)
+    >>> gw.ScanByKey(device, "u32", "u32", gw.Add).execute(keys=keys, items=items).output.to_numpy()
+    array([1, 2, 3, 1, 2], dtype=uint32)
+    """
+
+    arguments = (
+        Argument("keys", datatype="key_datatype"),
+        Argument("items", length=SameAs("keys", "every key needs one item")),
+        Argument("output", is_output=True, length=SameAs("keys")),
+    )
+    _heads, _emission, _kernel = "keys", "dense", "by_key"
+    _per_item = ("keys", "items", "output")
+
+    @explained(ScanTuning.remedies())
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        keys: ItemDatatypeLike = "u32",
+        items: ItemDatatypeLike = "u32",
+        op: BinOpLike = Add,
+        kind: ScanKind = "inclusive",
+        *,
+        strategy: SegmentStrategy | None = None,
+        deterministic: bool = False,
+        tuning: ScanTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(
+            device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+        )
+        self.key_datatype: Datatype = as_datatype(keys, KEY_DATATYPES)
+        if kind not in _KINDS:
+            raise ArgumentError(f"kind={kind!r} is unknown; known are {', '.join(_KINDS)}")
+        self.kind = kind
+        self._exclusive = kind == "exclusive"
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: one dispatch (look-back), or three."""
+        builder = PlanBuilder("scan_by_key", layout, self.capabilities)
+        layout = self._reads(layout)
+        n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
+        parameters: dict[str, Any] = {"kind": self.kind, "subgroups": str(self.mode)}
+        if n:
+            parameters |= self._plan_items(builder, layout)
+        read = n * (self.key_datatype.itemsize_bytes + item_bytes)
+        return builder.build(Work(n, read, n * item_bytes, max(0, n - 1)), parameters)
+
+    def reference(self, keys: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return numpy's result for the same input."""
+        heads = heads_of_keys(keys)
+        inclusive = segmented_prefixes(self.op, items, heads)
+        if self.kind == "inclusive" or items.size == 0:
+            return inclusive
+        result = np.empty_like(inclusive)
+        result[1:] = inclusive[:-1]
+        result[heads] = self.op.identity_for(self.datatype)
+        return result
+
+
+class ReduceByKey(SegmentedPrimitive):
+    """Combine the items of each run of equal keys, with an associative operator.
+
+    Gives the key and the result of each run, in order, and how many runs there are. The order of the items is kept, so
+    the operator need not be commutative. Results have the datatype of the items; integers wrap.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    keys : Datatype, str or numpy dtype, default "u32"
+        Of the keys, of 4 or 8 bytes. They are compared, not computed with.
+    items : Datatype, str or numpy dtype, default "u32"
+        Of the items, of 4 bytes or more; a struct has up to three fields.
+    op : BinOp or str, default Add
+    strategy : {"auto", "reduce_then_scan", "lookback"}, optional
+        As for `Scan`.
+    deterministic : bool, default False
+        For floats: the same bits on every run and adapter, as for `Scan`; three dispatches, which read the input twice.
+    tuning : ScanTuning, optional
+        Options that affect only the speed. By default the library's.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``keys`` and ``items``, shape (n,) each, and ``output_keys``, ``output_values`` and ``count``. The
+        first two outputs have room for n runs; ``to_numpy()`` gives as many as there are.
+    ScanByKey : a result for each item.
+
+    Notes
+    -----
+    A run is a stretch of items whose keys are equal, so equal keys that are not neighbours make several runs; sort by
+    key first where that matters. Keys are compared bit by bit, except that −0 equals +0; so a NaN equals one of the
+    same bits.
+
+    ``"lookback"`` reads each key and each item once, in one dispatch, as `Scan` does. Float sums depend on timing
+    there, unless `deterministic` is given: the groups in which a long run is added differ between calls.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> keys = gw.asarray(np.array([7, 7, 7, 2, 2], dtype=np.uint32), device)
+    >>> items = gw.asarray(np.arange(5, dtype=np.uint32), device)
+    >>> run = gw.ReduceByKey(device, "u32", "u32", gw.Add).execute(keys=keys, items=items)
+    >>> run.outputs["output_keys"].to_numpy(), run.outputs["output_values"].to_numpy()
+    (array([7, 2], dtype=uint32), array([3, 7], dtype=uint32))
+    """
+
+    arguments = (
+        Argument("keys", datatype="key_datatype"),
+        Argument("items", length=SameAs("keys", "every key needs one item")),
+        Argument("output_keys", is_output=True, datatype="key_datatype", length=UpTo("keys", "count")),
+        Argument("output_values", is_output=True, length=UpTo("keys", "count")),
+        Argument("count", is_output=True, datatype=DATATYPES["u32"], length=1),
+    )
+    _heads, _emission, _kernel = "keys", "runs", "by_key"
+    _per_item = ("keys", "items")
+    _also_written = ("output_keys", "output_values", "count")
+
+    @explained(ScanTuning.remedies())
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        keys: ItemDatatypeLike = "u32",
+        items: ItemDatatypeLike = "u32",
+        op: BinOpLike = Add,
+        *,
+        strategy: SegmentStrategy | None = None,
+        deterministic: bool = False,
+        tuning: ScanTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(
+            device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+        )
+        self.key_datatype: Datatype = as_datatype(keys, KEY_DATATYPES)
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: one dispatch (look-back), or three."""
+        builder = PlanBuilder("reduce_by_key", layout, self.capabilities)
+        layout = self._reads(layout)
+        n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
+        key_bytes = self.key_datatype.itemsize_bytes
+        parameters: dict[str, Any] = {"subgroups": str(self.mode)}
+        if n:
+            parameters |= self._plan_items(builder, layout)
+        else:
+            count = layout["count"]
+            builder.step(Fill(count.buffer, count.first_byte, 4))
+        pair_bytes = n * (key_bytes + item_bytes)
+        return builder.build(Work(n, pair_bytes, pair_bytes + 4, max(0, n - 1)), parameters)
+
+    def reference(self, keys: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return numpy's result for the same input: keys, values, and their number."""
+        heads = heads_of_keys(keys)
+        starts = np.flatnonzero(heads)
+        ends = np.append(starts[1:], keys.size)[: starts.size] - 1
+        values = segmented_prefixes(self.op, items, heads)[ends]
+        if keys.dtype.kind == "f":
+            keys = keys + keys.dtype.type(0)  # −0 becomes +0
+        return keys[starts], values, np.array([starts.size], dtype=np.uint32)

@@ -1,0 +1,207 @@
+"""Primitives that read an expression in place of an array: its leaves are their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DatatypeError, LengthError
+from ..planning.layout import Layout, Operand
+from ..planning.signature import Argument, SameAs, UpTo, ValueRule
+from ..planning.source import Source
+from ..types.datatype import DATATYPES, Datatype
+from ..types.expression import Expression, Operators
+from ..types.expression_functions import StructExpression
+from ..types.program import Flat, flatten
+
+__all__ = ["EXPRESSIONS", "FUSED", "Fusion", "flat_of", "number_rules"]
+
+#: What one-shot functions take in place of an array.
+EXPRESSIONS = (Expression, StructExpression)
+#: What a primitive takes in place of a datatype.
+FUSED = (Operators, StructExpression, Flat)
+
+
+def flat_of(expression: Any) -> Flat:
+    """Return an expression, or a struct of expressions, as a program."""
+    if isinstance(expression, Flat):
+        return expression
+    if isinstance(expression, StructExpression):
+        return flatten(*expression.fields.values(), names=tuple(expression.fields))
+    return flatten(expression.as_expression())
+
+
+class _Number(ValueRule):
+    """A scalar of an expression: one word."""
+
+    def __init__(self, type_name: str):
+        self._datatype = DATATYPES[type_name]
+
+    @property
+    def name(self) -> str:
+        """Its type, in messages."""
+        return f"a number of {self._datatype}"
+
+    def words(self, value: Any, what: str) -> tuple[int, ...]:
+        """Return the word; raise DatatypeError if the value is no number of the type."""
+        given = np.asarray(value)
+        kinds = "biuf" if self._datatype.dtype.kind == "f" else "biu"
+        if given.shape != () or given.dtype.kind not in kinds:
+            raise DatatypeError(f"{what} is {value!r:.60}, but must be {self.name}")
+        with np.errstate(over="ignore"):
+            word = given.astype(self._datatype.dtype)
+        if self._datatype.dtype.kind != "f" and int(word) != int(given):
+            raise DatatypeError(f"{what} is {value!r:.60}, which {self._datatype} does not hold")
+        return (int(word.view(np.uint32)),)
+
+
+def number_rules(flat: Flat) -> dict[str, ValueRule]:
+    """Return the rules of the scalars of an expression."""
+    return {name: _Number(kind) for name, kind in flat.scalars}
+
+
+class Fusion:
+    """An expression that a primitive reads as one of its arguments.
+
+    Parameters
+    ----------
+    flat : Flat
+    argument : str
+        The argument whose place it takes.
+    """
+
+    def __init__(self, flat: Flat, argument: str = "input"):
+        self.flat: Flat = flat
+        self.argument = argument
+
+    @property
+    def datatype(self) -> Datatype:
+        """The datatype of its items; bools are read as u32."""
+        return self.flat.datatype
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """The arrays that are part of it, by the names of their leaves."""
+        return dict(self.flat.arrays)
+
+    @property
+    def values(self) -> dict[str, ValueRule]:
+        """The rules of its scalars."""
+        return number_rules(self.flat)
+
+    def _measure(self) -> int | None:
+        """Return the leaf that says how many items there are; None if none does."""
+        aligned, forms = self.flat.program.aligned, self.flat.program.leaves
+        return next((k for k in aligned if forms[k].components == 1), aligned[0] if aligned else None)
+
+    def arguments(self, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        """Return a primitive's arguments with the leaves in place of the one that this expression is.
+
+        Raises
+        ------
+        ArgumentError
+            If a leaf is called as another argument, or nothing says how many items there are.
+        """
+        own = next(each for each in arguments if each.name == self.argument)
+        others = {each.name for each in arguments} - {self.argument}
+        for name in (*self.flat.names, *self.values):
+            if name in others:
+                raise ArgumentError(f"a leaf cannot be called {name!r}, as another argument; rename it")
+        found: list[Argument] = []
+        for each in arguments:
+            if each.name == self.argument:
+                found += self._leaves(own)
+                continue
+            length = each.length
+            if isinstance(length, (SameAs, UpTo)) and length.argument == self.argument:
+                each = replace(each, length=self._length_of_all(length))
+            found.append(each)
+        if self._measure() is None and not any(each.is_output and each.length is None for each in found):
+            raise ArgumentError(
+                "nothing says how many items the expression has: it has no leaf that is read item by item; add one, "
+                "such as gw.u32('x')"
+            )
+        return tuple(found)
+
+    def _length_of_all(self, length: SameAs | UpTo) -> Any:
+        measure = self._measure()
+        if measure is None:
+            return None
+        name = self.flat.names[measure]
+        if isinstance(length, UpTo):
+            return replace(length, argument=name)
+        return replace(length, argument=name, per=length.per * self.flat.program.leaves[measure].components)
+
+    def _leaves(self, own: Argument) -> list[Argument]:
+        """Return the arguments that are leaves, those that others refer to first."""
+        program, names, measure = self.flat.program, self.flat.names, self._measure()
+        same: dict[int, int] = {}
+        if measure is not None:
+            same = {k: measure for k in program.aligned if k != measure}
+        for leaves in program.gathered():
+            same |= {k: leaves[0] for k in leaves[1:] if k not in same and k != measure and leaves[0] != k}
+        found: list[Argument] = []
+        for k, datatype in enumerate(self.flat.datatypes):
+            form, length = program.leaves[k], None
+            if k in same:
+                other = program.leaves[same[k]]
+                length = SameAs(names[same[k]], times=form.components, per=other.components)
+            whole = form.components == 1
+            found.append(
+                replace(own, name=names[k], datatype=datatype, length=length, any_shape=True,
+                        chunked=own.chunked and whole)
+            )  # fmt: skip
+        return found
+
+    @property
+    def measure(self) -> tuple[str, int] | None:
+        """The leaf that says how many items there are, and how many of its items are one; None if none does."""
+        found = self._measure()
+        return None if found is None else (self.flat.names[found], self.flat.program.leaves[found].components)
+
+    def stream_leaves(self, own: Argument) -> Iterator[tuple[Argument, bool, int]]:
+        """Yield the arguments that are leaves, whether one is the measure, and the components of an item of it."""
+        measure = self._measure()
+        for k, leaf in enumerate(self._leaves(own)):
+            yield leaf, k == measure, self.flat.program.leaves[k].components
+
+    def source(self, layout: Layout, items: int) -> Source:
+        """Return the expression as a kernel reads it, with so many items."""
+        flat, program = self.flat, self.flat.program
+        return Source(
+            items * len(program.results), "", program=program, leaves=tuple(layout[name] for name in flat.names),
+            numbers=flat.numbers, scalars=tuple(layout.values_given.get(name, (0,))[0] for name, _ in flat.scalars),
+            end=max(items, 1) - 1, is_struct=bool(flat.fields),
+        )  # fmt: skip
+
+    def read_from(self, layout: Layout) -> Source:
+        """Return the expression as a kernel reads it.
+
+        Raises
+        ------
+        LengthError
+            If a leaf of several components has a part of an item.
+        """
+        flat, program = self.flat, self.flat.program
+        measure = self._measure()
+        items = layout["output"].length if measure is None else layout[flat.names[measure]].length
+        if measure is not None:
+            components = program.leaves[measure].components
+            if items % components:
+                raise LengthError(
+                    f"{flat.names[measure]} has {items} items, but is of {components} components; give a multiple of "
+                    f"{components}"
+                )
+            items //= components
+        elif flat.fields:
+            items //= len(flat.fields)
+        return self.source(layout, items)
+
+    def reads(self, layout: Layout) -> Layout:
+        """Return a layout with the expression in place of its leaves, for the plan."""
+        operands: dict[str, Operand] = {self.argument: self.read_from(layout)}
+        operands |= {name: operand for name, operand in layout.items() if name not in self.flat.names}
+        return Layout(operands, layout.values_given)

@@ -1,0 +1,204 @@
+"""Search: where queries go into sorted keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..errors import ArgumentError, DatatypeError, LimitError
+from ..planning.builder import PlanBuilder
+from ..planning.layout import Layout
+from ..planning.plan import Fill, Plan, Work
+from ..planning.signature import Argument, SameAs
+from ..planning.windows import windows_of
+from ..tuning.options import ElementwiseTuning
+from ..tuning.shapes import shapes_for
+from ..types.capabilities import Capabilities
+from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
+from ..types.expression import Operators
+from .base import Primitive
+from .registry import register
+from .typed import SortedQueries
+
+__all__ = ["SEARCHED_DATATYPES", "Search", "SearchSide"]
+
+#: Before or behind the keys that equal a query.
+SearchSide: TypeAlias = Literal["left", "right"]
+_SIDES = ("left", "right")
+# Bytes of the table of keys in workgroup memory: eight such workgroups fit on a multiprocessor that has 64 KiB.
+_TABLE_BYTES = 8192
+# A search adds up to the number of keys to a position, in 32 bits.
+_MOST_KEYS = (1 << 31) - 1
+
+
+#: What can be searched: numbers of 2 bytes or more.
+SEARCHED_DATATYPES: Mapping[str, Datatype] = VALUE_DATATYPES | {"f16": STORAGE_DATATYPES["f16"]}
+
+
+@register("search")
+class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+    """Find where queries go into sorted keys so that these stay sorted: numpy's ``searchsorted``.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    dtype : Datatype, str or numpy dtype, default "u32"
+        Datatype of keys and queries: u32, i32, f32, u64, i64, f64 or f16.
+    side : {"left", "right"}, default "left"
+        Of keys that equal a query: ``"left"`` gives the index of the first, ``"right"`` the index behind the last.
+    queries : Expression, optional
+        Queries that are not stored: their leaves are arguments of `execute` in place of ``queries``. With ``gw.index``
+        the length of ``output``, which is then given, says how many there are. They are of the keys' datatype: u32, i32
+        or f32.
+    sorter : bool, default False
+        Whether `execute` takes ``sorter``, the indices (u32) that sort the keys, as `ArgSort` computes them; the keys
+        are then in any order. An index that is out of range is taken as the last one.
+    tuning : ElementwiseTuning, optional
+        Shape of the kernel; affects only the speed. By default the library's, or the one from ``gridwise tune``.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``sorted``, shape (k,), ``queries``, of any shape, ``output``, u32 of the shape of ``queries``, and
+        ``sorter``, shape (k,).
+
+    Notes
+    -----
+    The order is that of `Sort`: −0 equals +0, and every NaN comes last and equals every other. The keys must ascend in
+    this order, which is not checked; among others the results are meaningless, but from 0 to k.
+
+    One dispatch reads the queries and writes the indices. Each workgroup first copies some 1,000 to 2,000 keys, evenly
+    spaced, into workgroup memory: the upper half of a binary search needs no other memory. Sorted queries are faster
+    than others, because neighbours read the same keys. There may be up to 2³¹ − 1 keys.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> keys, queries = (gw.asarray(np.array(x, dtype=np.uint32), device) for x in ([1, 3, 3, 7], [0, 3, 9]))
+    >>> gw.Search(device, "u32").execute(sorted=keys, queries=queries).output.to_numpy()
+    array([0, 1, 4], dtype=uint32)
+    >>> first = gw.empty(9, "u32", device)  # the first key that is at least 0, 1, 2, …
+    >>> gw.Search(device, "u32", queries=gw.index).execute(sorted=keys, output=first).output.to_numpy()
+    array([0, 0, 1, 1, 3, 3, 3, 3, 4], dtype=uint32)
+    """
+
+    datatypes: ClassVar[Mapping[str, Datatype]] = SEARCHED_DATATYPES
+    arguments = (
+        Argument("sorted", chunked=True, ascending=True),
+        Argument("queries", chunked=True, any_shape=True),
+        Argument(
+            "output", is_output=True, datatype=DATATYPES["u32"], length=SameAs("queries"), chunked=True, any_shape=True
+        ),
+    )
+
+    @explained(ElementwiseTuning.remedies())
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        dtype: KeyDatatypeLike = "u32",
+        *,
+        side: SearchSide = "left",
+        queries: Operators | None = None,
+        sorter: bool = False,
+        tuning: ElementwiseTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, capabilities=capabilities)
+        self.datatype: Datatype = as_datatype(dtype, self.datatypes)
+        if side not in _SIDES:
+            raise ArgumentError(f"side={side!r} is unknown; known are {', '.join(_SIDES)}")
+        self.side: SearchSide = side
+        self.sorter: bool = bool(sorter)
+        if self.sorter:
+            length = SameAs("sorted", "every key needs one index")
+            index = Argument("sorter", datatype=DATATYPES["u32"], length=length, chunked=True)
+            keys, *others = self.arguments
+            self.arguments = (replace(keys, ascending=False), index, *others)
+        if queries is not None:
+            found = as_datatype(self._take(queries, "queries"), self.datatypes)
+            if found != self.datatype:
+                raise DatatypeError(
+                    f"Search: the queries are of {found}, but the keys of {self.datatype}; cast the queries, for "
+                    f"example gw.{self.datatype.name}(…)"
+                )
+        self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
+        self._shapes = shapes_for("search", self.capabilities, tuning=self.tuning)
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: one dispatch for each window of the queries; without keys every index is 0."""
+        builder = PlanBuilder("search", layout, self.capabilities)
+        layout = self._reads(layout)
+        keys, queries = layout["sorted"], layout["queries"]
+        shape = self._shapes.at(queries.length)
+        if keys.length > _MOST_KEYS:
+            raise LimitError(f"Search: sorted has {keys.length} keys, but takes at most {_MOST_KEYS}; split it")
+        table_keys = _TABLE_BYTES // max(4, self.datatype.itemsize_bytes)
+        # The table has the last key of each span of 2^span_log2.
+        span_log2 = max(0, keys.length.bit_length() - table_keys.bit_length())
+        span_log2 += keys.length >> span_log2 > table_keys
+        table_length = keys.length >> span_log2
+        parameters = {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": self._shapes.source,
+            "table_keys": table_length,
+        }
+        read_bytes = queries.nbytes + min(keys.length, queries.length) * self.datatype.itemsize_bytes
+        work = Work(queries.length, read_bytes, queries.length * 4)
+        if not keys.length:
+            for part in layout["output"].parts if queries.length else ():
+                builder.step(Fill(part.buffer, part.first_byte, part.length * 4))
+            return builder.build(work, parameters)
+        windows = windows_of(layout, ["queries", "output"], self.capabilities, shape.tile_items)
+        for window in windows:
+            for each in (shape, *(self._shapes.others(queries.length) if window.index == 0 else ())):
+                blocks = -(-window.length // each.tile_items)
+                builder.kernel(
+                    window.label("search"),
+                    "search.wgsl",
+                    # By words: an invocation's queries are not neighbours.
+                    reads={
+                        "sorted": keys.by_words(),
+                        "queries": window.operands["queries"].by_words(),
+                        **({"sorter": layout["sorter"].by_words()} if self.sorter else {}),
+                    },
+                    writes={"output": window.operands["output"].by_words()},
+                    params={
+                        "n": window.length,
+                        "blocks": blocks,
+                        "length": keys.length,
+                        "span_log2": span_log2,
+                        "table_length": table_length,
+                        "table_step": _power_of_two_below(table_length),
+                    },
+                    workgroups=blocks,
+                    constants={"WORKGROUP_SIZE": each.workgroup_size},
+                    context={
+                        "key_words": -(-self.datatype.itemsize_bytes // 4),
+                        "key_bytes": self.datatype.itemsize_bytes,
+                        "key_kind": self.datatype.dtype.kind,
+                        "descending": False,
+                        "side": self.side,
+                        "sorter": self.sorter,
+                        "table_keys": table_keys,
+                        "vecs": each.vecs,
+                    },
+                    sibling=each != shape,
+                )
+        return builder.build(work, parameters | {"windows": len(windows)})
+
+    def reference(self, sorted: np.ndarray, queries: np.ndarray, sorter: np.ndarray | None = None) -> np.ndarray:
+        """Return the result of numpy's searchsorted."""
+        return np.searchsorted(sorted, queries, self.side, sorter).astype(np.uint32)
+
+
+def _power_of_two_below(n: int) -> int:
+    """Return the largest power of two that is at most `n`; 0 for 0."""
+    return 1 << n.bit_length() - 1 if n else 0

@@ -1,0 +1,419 @@
+"""The engine of scans and reductions within segments: by keys, or by offsets.
+
+A kernel reads each item once. Its heads say what begins a segment, and its emission what is written: a result for each
+item, for each run of equal keys, or for each segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import wgpu
+
+from .. import settings
+from ..errors import ArgumentError, DatatypeError, LimitError
+from ..planning.builder import PlanBuilder
+from ..planning.kernel_constants import HAS_CARRY, MORE_FOLLOWS
+from ..planning.layout import Layout, Operand
+from ..planning.lookback_state import SPIN_LIMIT, ChainedState
+from ..planning.windows import Window, binding_limit, windows_of
+from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
+from ..tuning.options import ScanTuning
+from ..tuning.shapes import Shape, look_back_tiles
+from ..types.capabilities import Capabilities
+from ..types.datatype import ITEM_DATATYPES, Datatype
+from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
+from .operator import BlockWindow, OperatorPrimitive, block_split, blocks_of
+
+__all__ = ["KEY_DATATYPES", "SegmentStrategy", "SegmentedPrimitive", "heads_of_keys", "segmented_prefixes"]
+
+SegmentStrategy: TypeAlias = Literal["auto", "reduce_then_scan", "lookback"]
+_STRATEGIES = ("auto", "reduce_then_scan", "lookback")
+
+#: What keys may be: they are compared, not computed with.
+KEY_DATATYPES: Mapping[str, Datatype] = {
+    name: datatype for name, datatype in ITEM_DATATYPES.items() if datatype.itemsize_bytes in (4, 8)
+}
+# A vector of WGSL has four words, and one counts the runs.
+_MOST_WORDS = 3
+# Results at ends of segments go through so many bytes of workgroup memory at a time.
+_STAGED_BYTES = 8192
+
+
+class SegmentedPrimitive(OperatorPrimitive):
+    """Base of primitives that combine items within segments.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice or None
+    items : Datatype, str or numpy dtype
+    op : BinOp or str
+    strategy : {"auto", "reduce_then_scan", "lookback"}, optional
+    deterministic : bool
+    tuning : ScanTuning or None
+    capabilities : Capabilities or None
+    """
+
+    _items = "items"
+    #: Shader file names, and the name of the table of shapes.
+    _heads: ClassVar[str]
+    _emission: ClassVar[str]
+    #: The arguments with an entry for each item.
+    _per_item: ClassVar[tuple[str, ...]]
+    #: The other arguments that are read, and those that are written.
+    _also_read: ClassVar[tuple[str, ...]] = ()
+    _also_written: ClassVar[tuple[str, ...]] = ()
+    #: Of the table of shapes.
+    _kernel: ClassVar[str] = "segmented"
+    takes_count = True
+    key_datatype: Datatype | None = None
+    _exclusive: bool = False
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        items: Any = "u32",
+        op: BinOpLike = Add,
+        *,
+        strategy: SegmentStrategy | None = None,
+        deterministic: bool = False,
+        tuning: ScanTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        self.tuning: ScanTuning = ScanTuning.of(tuning)
+        super().__init__(
+            device, items, op, deterministic=deterministic, subgroups=self.tuning.subgroups, capabilities=capabilities
+        )
+        if self.datatype.itemsize_bytes < 4:
+            raise DatatypeError(
+                f"{type(self).__name__}: items are of {self.datatype}, but must have 4 bytes or more; convert them, in "
+                f"numpy with x.astype(np.{'float32' if self.datatype.dtype.kind == 'f' else 'int32'})"
+            )
+        if self._accumulator.words > _MOST_WORDS:
+            raise DatatypeError(
+                f"{type(self).__name__}: items of {self.datatype} are {self._accumulator.words} words, but at most "
+                f"{_MOST_WORDS} are combined; use structs of up to {_MOST_WORDS} fields"
+            )
+        if strategy is not None and strategy not in _STRATEGIES:
+            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
+        self._requested: SegmentStrategy | None = strategy
+        if self._fixed_order is not None:
+            if strategy == "lookback":
+                raise ArgumentError(
+                    f"strategy='lookback' together with {self._fixed_order}: how a look-back groups its additions "
+                    f"depends on timing; leave out one of the two"
+                )
+            self._requested = "reduce_then_scan"
+        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
+        self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
+        self._blocks_shapes = self._shapes_for("scan", self.tuning)
+        self._shapes = self._shapes_for("scan" if self._fixed_order else self._kernel, self.tuning)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether items are of 4 bytes, so that texts convert nothing."""
+        return self.datatype.itemsize_bytes == 4 and not self.datatype.is_several
+
+    @property
+    def _quads(self) -> int:
+        return 1
+
+    @cached_property
+    def strategy(self) -> settings.ScanStrategy:
+        """The requested strategy, by argument or environment; ``"auto"`` if none was requested."""
+        return settings.scan_strategy() if self._requested is None else self._requested
+
+    @cached_property
+    def _lookback(self) -> LookBackChoice:
+        return look_back_choice(self.capabilities, self._device, self._state.form)
+
+    @property
+    def state(self) -> str:
+        """Form of the look-back's state words."""
+        return self._state.form
+
+    def choose_strategy(self) -> str:
+        """Return the strategy for a call; with ``"auto"`` this may test the device."""
+        if self.strategy != "auto":
+            return self.strategy
+        return "lookback" if self._lookback.safe else "reduce_then_scan"
+
+    # ---- plans ----
+
+    def _plan_items(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
+        """Add the kernels; there are items or segments."""
+        n = self._items_in(layout["items"])
+        strategy = self.choose_strategy()
+        if n and self.datatype.is_several:
+            windows = self._whole(layout, n, strategy)
+        elif n and strategy != "lookback":
+            windows = self._block_windows(layout, self._per_item, self._blocks_shapes.at(n))
+        elif n:
+            windows = windows_of(layout, self._per_item, self.capabilities, self._shapes.at(n).tile_items)
+        else:
+            nothing = Operand(
+                0, builder.constant("nothing", (0,) * 16), size_bytes=64, item_bytes=layout["items"].item_bytes
+            )
+            window = Window(0, 1, 0, 0, 0, {name: nothing for name in self._per_item})
+            windows = [window] if strategy == "lookback" else [BlockWindow(window, (0, 1, 1), 0)]
+        if strategy == "lookback":
+            return {"strategy": strategy, **self._plan_lookback(builder, layout, windows)}
+        return {"strategy": strategy, **self._plan_blocks(builder, layout, windows)}
+
+    def _whole(self, layout: Layout, n: int, strategy: str) -> Any:
+        """Return one window, for items that are several numbers: layouts count those, but keys one by one."""
+        limit = binding_limit(self.capabilities)
+        for name in self._per_item:
+            if layout[name].nbytes > limit:
+                raise LimitError(
+                    f"{self.name}: {name} has {layout[name].nbytes} bytes, but items of several numbers must fit one "
+                    f"binding (max-storage-buffer-binding-size {limit} bytes); give their fields as arrays, or smaller "
+                    f"parts"
+                )
+        length = n * self.datatype.elements
+        window = Window(0, 1, 0, length, length, {name: layout[name] for name in self._per_item})
+        split = block_split(n, self._blocks_shapes.at(n))
+        return [window] if strategy == "lookback" else [BlockWindow(window, split, 0)]
+
+    def _plan_blocks(self, builder: PlanBuilder, layout: Layout, parts: Sequence[BlockWindow]) -> dict[str, Any]:
+        n = self._items_in(layout["items"])
+        shape = self._blocks_shapes.at(n)
+        blocks, words, elements = blocks_of(parts), 1 + self._accumulator.words, self.datatype.elements
+        totals, carries = builder.scratch("totals", words * blocks), builder.scratch("carries", words * blocks)
+
+        fixed = self._fixed_order is not None
+
+        def add(each: Shape, part: BlockWindow, *, emits: bool, sibling: bool) -> None:
+            window = part.window
+            label = self._label if emits else "reduce blocks"
+            operand = part.of_blocks(carries if emits else totals, words)
+            self._add_kernel(
+                builder, window.label(label), "segmented_blocks.wgsl", each, layout, window,
+                params={
+                    "whole": (window.piece_length if fixed else window.length) // elements,
+                    "max_blocks": each.max_blocks, "blocks": part.blocks, "flags": _window_flags(window),
+                },
+                items=window.length // elements, read={"carries": operand} if emits else {},
+                written={} if emits else {"totals": operand}, emits=emits, workgroups=part.blocks, sibling=sibling,
+                carried=len(parts) > 1,
+            )  # fmt: skip
+
+        for each in (shape, *self._blocks_shapes.others(n)):
+            sibling = each != shape
+            for part in parts[:1] if sibling else parts:
+                add(each, part, emits=False, sibling=sibling)
+            builder.kernel(
+                "scan totals", "segmented_carries.wgsl", reads={"totals": totals}, writes={"carries": carries},
+                params={"blocks": blocks, **self._operator_params()}, workgroups=1,
+                constants={"WORKGROUP_SIZE": each.workgroup_size}, context=self._segment_context(each, 1),
+                trusted=self.op.is_trusted(self.datatype), features=self._kernel_features(), sibling=sibling,
+            )  # fmt: skip
+            for part in parts[:1] if sibling else parts:
+                add(each, part, emits=True, sibling=sibling)
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": self._blocks_shapes.source,
+            "blocks": blocks,
+            "windows": len(parts),
+        }
+
+    def _operator_params(self) -> dict[str, int]:
+        """Return the fields of `Params` that belong to the operator."""
+        return {**self._accumulator.params, **({} if self._fixed_order is None else {"zero": 0})}
+
+    def _kernel_features(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*(("subgroup",) if self.mode.kind == "native" else ()), *self._features)))
+
+    def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window]) -> dict[str, Any]:
+        shape = self._shapes.at(self._items_in(layout["items"]))
+        lengths = [window.length // self.datatype.elements for window in windows]
+        tiles = [max(1, -(-length // shape.tile_items)) for length in lengths]
+        tickets = self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
+        look = look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
+        carried = len(windows) > 1
+        chain_words = 1 + self._accumulator.words
+        words = chain_words if self._emission == "runs" else self._accumulator.words
+        carries = builder.scratch("carries", chain_words * (len(windows) + 1))
+        for window, length, count in zip(windows, lengths, tiles, strict=True):
+            suffix = f"_{window.index}" if carried else ""
+            state = self._state.add_to(builder, count, suffix, words=words)
+            part = replace(carries, offset=chain_words * window.index, length=2 * chain_words).by_words()
+            for each in (shape, *(() if carried else self._shapes.others(length))):
+                self._add_kernel(
+                    builder, window.label(self._label), "segmented_lookback.wgsl", each, layout, window,
+                    params={"tiles": count, "flags": _window_flags(window)}, items=length,
+                    written={"carries": part} if carried else {}, workgroups=count, sibling=each != shape,
+                    carried=carried, look=look, tickets=tickets, **state,
+                )  # fmt: skip
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": self._shapes.source,
+            "tiles": sum(tiles),
+            "windows": len(windows),
+            "tickets": tickets,
+            "look_back_window": look * self.mode.size,
+            **self._state.parameters(),
+        }
+
+    @property
+    def _label(self) -> str:
+        return "scan" if self._emission == "dense" else "reduce"
+
+    def _parts(self, shape: Shape) -> int:
+        """Return in how many parts a tile's results go through workgroup memory."""
+        if self._emission != "ends":
+            return 1
+        tile_bytes = 4 * self._accumulator.words * shape.tile_items
+        parts = 1
+        while tile_bytes // parts > _STAGED_BYTES and parts < 32:
+            parts *= 2
+        return parts
+
+    def _add_kernel(
+        self,
+        builder: PlanBuilder,
+        label: str,
+        shader: str,
+        shape: Shape,
+        layout: Layout,
+        window: Window,
+        *,
+        params: Mapping[str, int],
+        items: int,
+        workgroups: int,
+        read: Mapping[str, Operand] | None = None,
+        written: Mapping[str, Operand] | None = None,
+        emits: bool = True,
+        constants: Mapping[str, int] | None = None,
+        atomics: Mapping[str, tuple[str, str]] | None = None,
+        features: tuple[str, ...] = (),
+        sibling: bool = False,
+        **context: Any,
+    ) -> None:
+        operands = dict(window.operands)
+        if "keys" in operands and window.index:
+            operands["keys"] = _with_item_before(operands["keys"], self.capabilities)
+        reads = {name: operands[name] for name in self._per_item if name != "output"}
+        reads |= {name: layout[name] for name in self._also_read} | dict(read or {})
+        writes: dict[str, Operand] = {}
+        if emits:
+            writes = {"output": operands["output"]} if "output" in operands else {}
+            # Different invocations write what lies in one vec4.
+            writes |= {name: layout[name].by_words() for name in self._also_written}
+        writes |= dict(written or {})
+        parts = self._parts(shape)
+        first = window.first // self.datatype.elements
+        values: dict[str, int] = {
+            "n": items if builder.count is not None else first + items, "first": first, "capacity": items,
+            **params, **self._operator_params(),
+        }  # fmt: skip
+        if self._emission == "runs":
+            values["size"] = layout["output_keys"].length
+        if self._heads == "offsets":
+            segments = layout["offsets"].length - 1
+            values |= {
+                "segments": segments,
+                "search_steps": _search_steps(segments, shape.workgroup_size // (parts + 1)),
+            }
+        builder.kernel(
+            label, shader, reads=reads, writes=writes, params=values, workgroups=workgroups,
+            constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
+            context=self._segment_context(shape, parts, emits=emits, **context), atomics=atomics,
+            trusted=self.op.is_trusted(self.datatype),
+            features=tuple(dict.fromkeys((*self._kernel_features(), *features))), sibling=sibling, counted=True, first=first,
+        )  # fmt: skip
+
+    def _segment_context(self, shape: Shape, parts: int, **more: Any) -> dict[str, Any]:
+        memory: dict[str, Any] = {}
+        if not self._is_plain:
+            memory = {"source": memory_context(self.datatype), "sink": memory_context(self.datatype)}
+        context = operator_context(
+            self.op, self.datatype, self.mode, fixed_order=self._fixed_order is not None, **memory
+        )
+        chain = {
+            "suffix": "_chain", "type": "Chain", "combine": "chain_combine", "identity": "chain_identity()",
+            "subgroup_reduce": None, "subgroup_exclusive_scan": None,
+        }  # fmt: skip
+        counted = self._emission == "runs"
+        kinds = [*context["kinds"], chain] if counted else [chain, *context["kinds"]]
+        if counted:
+            more["chain"] = {
+                "type": "Chain", "combine": "chain_combine", "identity": "chain_identity()",
+                "words": 1 + self._accumulator.words,
+            }  # fmt: skip
+        key = self.key_datatype
+        return {
+            **context,
+            "kinds": kinds,
+            "vecs": shape.vecs,
+            "heads": self._heads,
+            "emission": self._emission,
+            "exclusive": self._exclusive,
+            "items_are": "raw" if self.datatype.is_several else "words" if self._is_plain else "pairs",
+            "parts": parts,
+            "search_lanes": shape.workgroup_size // (parts + 1),
+            "tile_items": shape.tile_items,
+            "key": None if key is None else {"bytes": key.itemsize_bytes, "kind": key.dtype.kind},
+            **more,
+        }
+
+
+def _window_flags(window: Window) -> int:
+    return (HAS_CARRY if window.index else 0) | (MORE_FOLLOWS if window.index < window.count - 1 else 0)
+
+
+def _with_item_before(operand: Operand, capabilities: Capabilities) -> Operand:
+    """Return a window's operand with a binding that reaches the item before its first one, too."""
+    if operand.offset:
+        return operand
+    step = capabilities.limits["min-storage-buffer-offset-alignment"]
+    return replace(
+        operand, begin_bytes=operand.begin_bytes - step, size_bytes=operand.size_bytes + step,
+        offset=step // operand.item_bytes,
+    )  # fmt: skip
+
+
+def _search_steps(segments: int, lanes: int) -> int:
+    """Return the steps in which so many lanes find a segment: one around a guess, then cuts into equal parts."""
+    steps, left = int(segments > lanes), segments
+    while left > 0:
+        chunk = -(-left // (lanes + 1))
+        left = max(chunk - 1, left - lanes * chunk)
+        steps += 1
+    return steps
+
+
+# ---- numpy's results ----
+
+
+def heads_of_keys(keys: np.ndarray) -> np.ndarray:
+    """Return whether each key begins a run; −0 equals +0, and a NaN one of the same bits."""
+    if keys.dtype.kind == "f":
+        keys = (keys + 0.0).view(f"u{keys.itemsize}")
+    heads = np.ones(keys.size, dtype=bool)
+    heads[1:] = keys[1:] != keys[:-1]
+    return heads
+
+
+def segmented_prefixes(op: BinOp, items: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    """Return the inclusive scan of items that begins again at each head, by the operator's numpy twin."""
+    result, distance = items.copy(), 1
+    # Of each item, the distance to the head of its segment.
+    indices = np.arange(items.size)
+    begins = np.maximum.accumulate(np.where(heads, indices, 0)) if items.size else indices
+    with np.errstate(all="ignore"):
+        while distance < result.size:
+            # Hillis and Steele: keeps the order and needs few calls.
+            combined = op.numpy(result[:-distance], result[distance:]).astype(items.dtype)
+            reaches = (indices - begins)[distance:] >= distance
+            later = result[distance:].copy()
+            later[reaches] = combined[reaches]
+            result = np.concatenate([result[:distance], later])
+            distance *= 2
+    return result

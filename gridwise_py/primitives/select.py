@@ -1,0 +1,128 @@
+"""Select: the items that a flag or a predicate marks, in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import wgpu
+
+from ..call_errors import explained
+from ..planning.signature import Argument, SameAs, UpTo
+from ..tuning.options import StreamTuning
+from ..types.capabilities import Capabilities
+from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatypeLike
+from ..types.expression import Operators
+from .registry import register
+from .stream import FLAGS, Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .typed_streams import InputFlags
+
+__all__ = ["FlatNonzero", "Select"]
+
+
+@register("select")
+class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
+    """Copy the items that a flag or a predicate marks, in order, and count them.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice
+    dtype : Datatype, str or numpy dtype, or expression, default "u32"
+        Of the items: bool, numbers of 8 to 64 bits, complex64 or a `Struct`. Or an expression whose items are selected.
+    where : expression, optional
+        The predicate; an item is selected where it is true, or not 0. Without it, ``execute`` takes ``flags``.
+    flag_dtype : Datatype, str or numpy dtype, default "bool"
+        Of the flags; what is not 0 selects. Flags of 1 byte are read four at a time.
+    size : int, optional
+        Room of the output, by default for all items. What does not fit is not written, but counted.
+    strategy : {"auto", "reduce_then_scan", "lookback"}, optional
+        ``"lookback"`` reads each item once, in one dispatch. ``"reduce_then_scan"`` reads the flags twice, in three
+        dispatches, and no workgroup waits for another. ``"auto"`` takes look-back unless the device's self-test finds
+        it unsafe.
+    tuning : StreamTuning, optional
+        Options that affect only the speed.
+    capabilities : Capabilities, optional
+        The capabilities to plan for, with None as device. By default those measured on the device.
+
+    See Also
+    --------
+    execute : takes ``input`` and ``flags``, shape (n,) each, or the leaves of the expressions by their names; gives
+        ``output`` and ``count``. The output carries its count: ``to_numpy()`` returns what was selected.
+
+    Notes
+    -----
+    Each item is read once, and the selected ones are written once. An item of 1 or 2 bytes is written by atomics, since
+    it shares its word with others; that is slow. The outputs must not overlap the inputs. The algorithm is that of
+    single-pass prefix sums: Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back" (2016).
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> device = gw.request_device()
+    >>> x = gw.asarray(np.array([3, 1, 4, 1, 5], dtype=np.uint32), device)
+    >>> gw.Select(device, gw.u32("x"), where=gw.u32("x") > 2).execute(x=x).output.to_numpy()
+    array([3, 4, 5], dtype=uint32)
+    """
+
+    datatypes = ITEM_DATATYPES
+    _label = "select"
+    arguments = (
+        Argument("input"),
+        Argument("flags", datatype="flag_datatype", length=SameAs("input", "every item needs one flag")),
+        Argument("output", is_output=True, length=UpTo("input", count="count")),
+        count_argument(),
+    )
+
+    @explained(StreamTuning.remedies())
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        dtype: ItemDatatypeLike | Operators = "u32",
+        *,
+        where: Operators | None = None,
+        flag_dtype: ItemDatatypeLike = "bool",
+        size: int | None = None,
+        strategy: StreamStrategy | None = None,
+        tuning: StreamTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, size=size, strategy=strategy, tuning=tuning, capabilities=capabilities)
+        self.datatype: Datatype = self._input("input", dtype, self.datatypes)
+        self.flag_datatype: Datatype = self._input("flags", flag_dtype if where is None else where, FLAGS)
+        self.marks = (Mark("flags", self.flag_datatype),)
+        self.fields = (Field(("output",), "input", self.datatype),)
+        self._finish(type(self).arguments)
+
+    def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
+        kept = inputs["input"][inputs["flags"] != 0]
+        return kept, np.array([kept.size], dtype=np.uint32)
+
+
+class FlatNonzero(StreamPrimitive):
+    """The positions (u32) of the items that are not 0, in order; see `Select`."""
+
+    datatypes = STORAGE_DATATYPES
+    _label = "flatnonzero"
+    arguments = (
+        Argument("input"),
+        Argument("output", is_output=True, datatype=DATATYPES["u32"], length=UpTo("input", count="count")),
+        count_argument(),
+    )
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        dtype: ItemDatatypeLike | Operators = "u32",
+        *,
+        size: int | None = None,
+        strategy: StreamStrategy | None = None,
+        tuning: StreamTuning | None = None,
+        capabilities: Capabilities | None = None,
+    ):
+        super().__init__(device, size=size, strategy=strategy, tuning=tuning, capabilities=capabilities)
+        self.datatype: Datatype = self._input("input", dtype, self.datatypes)
+        self.marks = (Mark("input", self.datatype),)
+        self.fields = (Field(("output",), None, DATATYPES["u32"]),)
+        self._finish(type(self).arguments)
+
+    def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
+        found = np.flatnonzero(inputs["input"]).astype(np.uint32)
+        return found, np.array([found.size], dtype=np.uint32)

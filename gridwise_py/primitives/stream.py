@@ -1,0 +1,570 @@
+"""Streams: the common part of primitives that find marked items and write what these give, in order.
+
+An item is marked by a flag, by a predicate, or because it differs from the one before it. Ranks are prefix counts of
+the marks, found in a single pass with decoupled look-back (stream_lookback.wgsl), or in three dispatches.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
+
+import numpy as np
+import wgpu
+
+from ..errors import ArgumentError, LimitError
+from ..planning.builder import PlanBuilder
+from ..planning.faults import HEALTHY, Faults
+from ..planning.kernel_constants import CONTROL_WORDS, HAS_CARRY, IS_LAST
+from ..planning.layout import Layout, Operand
+from ..planning.lookback_state import SPIN_LIMIT, reads_by_rmw
+from ..planning.plan import Fill, Plan, Work
+from ..planning.signature import Argument, SameAs, Signature, UpTo
+from ..planning.windows import Window, binding_limit, windows_of
+from ..runtime.bound_call import BoundCall
+from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
+from ..tuning.options import StreamTuning
+from ..tuning.shapes import Shape, Shapes, look_back_tiles, shapes_for
+from ..types.capabilities import Capabilities, SubgroupMode
+from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
+from ..types.evaluation import value_of
+from ..types.options import integer
+from ..types.program import Flat
+from .base import Primitive
+from .fusion import FUSED, Fusion, flat_of
+
+__all__ = ["FLAGS", "Field", "Mark", "StreamPrimitive", "StreamStrategy", "count_argument"]
+
+StreamStrategy: TypeAlias = Literal["auto", "reduce_then_scan", "lookback"]
+_STRATEGIES = ("auto", "reduce_then_scan", "lookback")
+_COUNT_MOST = 1 << 32
+#: What flags may be.
+FLAGS = STORAGE_DATATYPES
+
+
+def count_argument(name: str = "count", items: int = 1) -> Argument:
+    """Return the output that holds the counts."""
+    return Argument(name, is_output=True, datatype=DATATYPES["u32"], length=items)
+
+
+# Four items as they are loaded: the type, and each of the four.
+_QUADS: Mapping[int, tuple[str, tuple[str, ...]]] = {
+    1: ("u32", tuple(f"((%s >> {8 * k}u) & 0xffu)" for k in range(4))),
+    2: ("vec2<u32>", ("(%s.x & 0xffffu)", "(%s.x >> 16u)", "(%s.y & 0xffffu)", "(%s.y >> 16u)")),
+    4: ("vec4<u32>", ("%s.x", "%s.y", "%s.z", "%s.w")),
+    8: ("array<vec4<u32>, 2>", ("%s[0].xy", "%s[0].zw", "%s[1].xy", "%s[1].zw")),
+}
+
+
+def _quad(item_bytes: int) -> dict[str, Any]:
+    kind, picks = _QUADS[item_bytes]
+    return {"bytes": item_bytes, "quad": kind, "picks": picks, "item": "vec2<u32>" if item_bytes == 8 else "u32"}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What marks an item.
+
+    Attributes
+    ----------
+    argument : str
+        The input that is read for it.
+    datatype : Datatype
+        Of that input.
+    heads : bool
+        Whether it is that the item differs from the one before it; otherwise that it is not 0.
+    equal_nan : bool
+        For heads of floats: whether NaN equals NaN.
+    """
+
+    argument: str
+    datatype: Datatype
+    heads: bool = False
+    equal_nan: bool = True
+
+
+@dataclass(frozen=True)
+class Field:
+    """What is written for an item.
+
+    Attributes
+    ----------
+    outputs : tuple of str
+        An output for each kind of items: those with the first mark, those with the second one, those with none.
+    argument : str or None
+        The input whose item is copied; None for the position of the item.
+    datatype : Datatype
+        Of the outputs.
+    sparse : bool
+        Whether items are read only where they are written, not with the tile.
+    """
+
+    outputs: tuple[str, ...]
+    argument: str | None
+    datatype: Datatype
+    sparse: bool = False
+
+
+class StreamPrimitive(Primitive):
+    """Base of primitives that write, in order, what marked items give.
+
+    A subclass declares its inputs with `_input`, sets `marks` and `fields`, and calls `_finish`.
+
+    Parameters
+    ----------
+    device : wgpu.GPUDevice or None
+    size : int, optional
+        Room of the outputs.
+    strategy : {None, "auto", "reduce_then_scan", "lookback"}
+    tuning : StreamTuning, optional
+    capabilities : Capabilities, optional
+    """
+
+    takes_count = True
+    _faults: ClassVar[Faults] = HEALTHY
+    #: Name in plans and labels.
+    _label: ClassVar[str]
+    #: What marks items: one of the inputs, or two of them, of which the first wins.
+    marks: tuple[Mark, ...]
+    #: What is written.
+    fields: tuple[Field, ...]
+    #: Whether the lengths of runs are written.
+    run_lengths: bool = False
+    #: Whether items without a mark are written, too.
+    splits: bool = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Return an instance; the methods of one that reads expressions take their leaves by name."""
+        values = [*args, *(value for option in kwargs.values() for value in _listed(option))]
+        fused = any(isinstance(value, FUSED) for value in values)
+        return object.__new__(_taking_leaves(cls) if fused else cls)
+
+    def __init__(
+        self,
+        device: wgpu.GPUDevice | None,
+        *,
+        size: int | None,
+        strategy: StreamStrategy | None,
+        tuning: StreamTuning | None,
+        capabilities: Capabilities | None,
+    ):
+        super().__init__(device, capabilities=capabilities)
+        if strategy is not None and strategy not in _STRATEGIES:
+            raise ArgumentError(f"strategy={strategy!r} is unknown; known are {', '.join(_STRATEGIES)}")
+        if self._faults.epoch_bits not in (None, 1):
+            raise ArgumentError(f"{self.name}: epoch_bits={self._faults.epoch_bits}, but its words always have 1")
+        self.strategy: StreamStrategy = "auto" if strategy is None else strategy
+        self.size: int | None = None if size is None else integer("size", size, 0)
+        self.tuning: StreamTuning = StreamTuning.of(tuning)
+        self.mode: SubgroupMode = self.capabilities.subgroup_mode(self.tuning.subgroups)
+        self._shapes: Shapes[Shape] = shapes_for("stream", self.capabilities, self.mode, self.tuning)
+        #: The inputs that are expressions.
+        self._fusions: dict[str, Fusion] = {}
+
+    def _input(self, name: str, items: Any, known: Mapping[str, Datatype]) -> Datatype:
+        """Return the datatype of an input; of an expression that takes its place, what its items are read as."""
+        if not isinstance(items, FUSED):
+            return as_datatype(items, known)
+        fusion = self._fusions[name] = Fusion(self._named_apart(name, flat_of(items)), name)
+        return fusion.datatype
+
+    def _named_apart(self, name: str, flat: Flat) -> Flat:
+        """Return an expression whose Arrays have names that no other Array of this primitive has."""
+        known = {array.place(): leaf for each in self._fusions.values() for leaf, array in each.flat.arrays}
+        renamed = {
+            leaf: known.get(array.place(), f"{name}_{leaf}" if self._fusions else leaf) for leaf, array in flat.arrays
+        }
+        return replace(
+            flat,
+            names=tuple(renamed.get(leaf, leaf) for leaf in flat.names),
+            arrays=tuple((renamed[leaf], array) for leaf, array in flat.arrays),
+        )
+
+    def _finish(self, arguments: Sequence[Argument]) -> None:
+        """Set the arguments: leaves in place of the inputs that are expressions, and the room that was asked for.
+
+        Raises
+        ------
+        ArgumentError
+            If nothing says how many items there are, or names clash.
+        """
+        inputs = [each for each in arguments if not each.is_output]
+        primary = inputs[0].name
+        #: The argument that says how many items there are, and how many of its items are one.
+        self._measure: tuple[str, int] = self._measure_of([each.name for each in inputs])
+        measure, per = self._measure
+        leaves: dict[str, Argument] = {}
+        for each in inputs:
+            fusion = self._fusions.get(each.name)
+            if fusion is None:
+                same = None if each.name == measure else SameAs(measure, "every item needs one flag", per=per)
+                leaves.setdefault(each.name, replace(each.resolved(self), length=same))
+                continue
+            for leaf, is_measure, components in fusion.stream_leaves(each):
+                same = (
+                    SameAs(measure, times=components, per=per) if is_measure and leaf.name != measure else leaf.length
+                )
+                found = leaves.setdefault(leaf.name, replace(leaf, length=same))
+                if found.datatype != leaf.datatype:
+                    raise ArgumentError(
+                        f"{self.name}: {leaf.name!r} is of {found.datatype} in one place and of {leaf.datatype} in "
+                        f"another; rename one of them"
+                    )
+        outputs: list[Argument] = []
+        for each in (each for each in arguments if each.is_output):
+            length = each.length
+            if each.name in leaves:
+                raise ArgumentError(f"{self.name}: a leaf cannot be called {each.name!r}, as an output; rename it")
+            if isinstance(length, UpTo):
+                length = replace(length, argument=measure if length.argument == primary else length.argument)
+                length = replace(length, most=self.size)
+            outputs.append(replace(each, length=length))
+        self.arguments = (*leaves.values(), *outputs)
+
+    def _measure_of(self, operands: Sequence[str]) -> tuple[str, int]:
+        for name in operands:
+            fusion = self._fusions.get(name)
+            if fusion is None:
+                return name, 1
+            found = fusion.measure
+            if found is not None:
+                return found
+        raise ArgumentError(
+            f"{self.name}: nothing says how many items there are: no expression has a leaf that is read item by item; "
+            f"add one, such as gw.u32('x')"
+        )
+
+    @cached_property
+    def signature(self) -> Signature:
+        """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
+        return Signature.of(self, {k: rule for each in self._fusions.values() for k, rule in each.values.items()})
+
+    def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> BoundCall[Any]:
+        bound = {name: array for each in self._fusions.values() for name, array in each.arrays.items()}
+        return super()._bind({**bound, **arrays} if bound else arrays, trials)
+
+    def reference(self, **arrays: Any) -> tuple[np.ndarray, ...]:
+        """Return numpy's outputs for the same inputs, or for the same leaves of expressions."""
+        name, per = self._measure
+        bound = {leaf: array for each in self._fusions.values() for leaf, array in each.arrays.items()}
+        known = {**{leaf: array.to_numpy() for leaf, array in bound.items()}, **arrays}
+        size = np.asarray(known[name]).size // per
+        given: dict[str, np.ndarray] = {}
+        for operand in self._operands:
+            fusion = self._fusions.get(operand)
+            if fusion is None:
+                given[operand] = known[operand]
+                continue
+            names = (*fusion.flat.names, *fusion.values)
+            given[operand] = value_of(fusion.flat, {leaf: known[leaf] for leaf in names}, size)
+        return self._twin(**given)
+
+    @abstractmethod
+    def _twin(self, **inputs: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return numpy's outputs for the same inputs."""
+
+    # ---- planning ----
+
+    @cached_property
+    def _lookback(self) -> LookBackChoice:
+        """What is known about look-back on the device: tested at the first plan that depends on it."""
+        return look_back_choice(self.capabilities, self._device, "u32x2")
+
+    @property
+    def _words(self) -> int:
+        """Counters of a tile."""
+        return 2 if self.run_lengths else len(self.marks)
+
+    @property
+    def _operands(self) -> tuple[str, ...]:
+        """What kernels read: arrays and expressions."""
+        names = [*(mark.argument for mark in self.marks), *(f.argument for f in self.fields if f.argument is not None)]
+        return tuple(dict.fromkeys(names))
+
+    def _items(self, layout: Layout) -> int:
+        """Return how many items there are: layouts count the words of items that are several numbers."""
+        name, per = self._measure
+        datatype = self.signature.datatype(name)
+        return layout[name].length // ((1 if datatype is None else datatype.elements) * per)
+
+    def _read(self, layout: Layout, n: int) -> Layout:
+        """Return what kernels read."""
+        fusions = self._fusions
+        return Layout({k: fusions[k].source(layout, n) if k in fusions else layout[k] for k in self._operands})
+
+    def plan(self, layout: Layout) -> Plan:
+        """Return the plan: one dispatch, or three where look-back is not safe; more in windows."""
+        builder = PlanBuilder(self._label, layout, self.capabilities)
+        n = self._items(layout)
+        reads = self._read(layout, n)
+        if n >= _COUNT_MOST:
+            raise LimitError(
+                f"{self.name}: {n} items, but positions are of 32 bits; give parts of fewer than 2^32 items"
+            )
+        strategy = self._choose_strategy()
+        parameters: dict[str, Any] = {"strategy": strategy, "subgroups": str(self.mode), "stage": self._stage()}
+        if n:
+            plan = self._plan_lookback if strategy == "lookback" else self._plan_blocks
+            parameters |= plan(builder, layout, self._windows(reads, n), n)
+        else:
+            count = layout[self._count_name]
+            builder.step(Fill(count.buffer, count.first_byte, count.nbytes))
+        read = sum(layout[name].nbytes for name in self.signature.inputs)
+        written = sum(layout[name].nbytes for name in self.signature.outputs)
+        return builder.build(Work(n, read, written), parameters)
+
+    def _choose_strategy(self) -> str:
+        if self.strategy != "auto":
+            return self.strategy
+        return "lookback" if self._lookback.safe else "reduce_then_scan"
+
+    def _windows(self, reads: Layout, n: int) -> list[Window]:
+        """Split the inputs into windows; those of items that are several numbers must fit one binding."""
+        if all(field.datatype.elements == 1 for field in self.fields):
+            windows = windows_of(reads, list(reads), self.capabilities, self._shapes.at(n).tile_items)
+            # Without any where nothing is read from the first item to the last.
+            return windows or [Window(0, 1, 0, n, n, dict(reads))]
+        limit = binding_limit(self.capabilities)
+        for name, operand in reads.items():
+            if operand.chunks or operand.nbytes > limit:
+                raise LimitError(
+                    f"{self.name}: {name} has {operand.nbytes} bytes, but items of several numbers must fit one "
+                    f"binding (max-storage-buffer-binding-size {limit} bytes); give their fields as arrays, or smaller "
+                    f"parts"
+                )
+        return [Window(0, 1, 0, n, n, dict(reads))]
+
+    def _room(self, layout: Layout) -> int:
+        """Return the items for which all outputs have room."""
+        rooms = [layout[name].length // field.datatype.elements for field in self.fields for name in field.outputs]
+        return min([*rooms, *([layout["lengths"].length] if self.run_lengths else [])])
+
+    def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window], n: int) -> dict[str, Any]:
+        shape = self._shapes.at(n)
+        tiles = [-(-window.length // shape.tile_items) for window in windows]
+        tickets = self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
+        look = look_back_tiles(self.mode) if self.tuning.look is None else self.tuning.look
+        spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
+        carries = self._carries(builder, windows)
+        outputs = {name: layout[name] for name in self.signature.outputs}
+        for window, count, carry in zip(windows, tiles, carries, strict=True):
+            states = f"states_{window.index}" if carry else "states"
+            builder.scratch(states, CONTROL_WORDS + self._words * count)
+            for each in (shape, *(() if carry else self._shapes.others(n))):
+                self._add(
+                    builder, window.label(self._label), "stream_lookback.wgsl", each, window, n,
+                    reads=window.operands, writes=outputs | carry, room=self._room(layout),
+                    params={"tiles": count}, workgroups=count,
+                    constants={"SPIN_LIMIT": spin_limit, "EPOCH_BITS": 1, "STALL_EVERY": self._faults.stall_every},
+                    atomics={"states": (states, "array<atomic<u32>>")},
+                    sibling=each != shape, blocks=False, look=look, tickets=tickets, control="states",
+                    read_by_rmw=reads_by_rmw(self.capabilities),
+                )  # fmt: skip
+        return {
+            **self._shape_parameters(shape, windows),
+            "tiles": sum(tiles),
+            "tickets": tickets,
+            "look_back_window": look * self.mode.size,
+            "spin_limit": spin_limit,
+        }
+
+    def _plan_blocks(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window], n: int) -> dict[str, Any]:
+        shape, words, room = self._shapes.at(n), self._words, self._room(layout)
+        most = _CPU_BLOCKS if self.capabilities.is_cpu else _GPU_BLOCKS
+        totals, before = builder.scratch("block_totals", words * most), builder.scratch("block_carries", words * most)
+        totals, before = totals.by_words(), before.by_words()
+        outputs = {name: layout[name] for name in self.signature.outputs}
+        ends = {name: operand for name, operand in outputs.items() if name in (self._count_name, "lengths")}
+        written = {name: operand for name, operand in outputs.items() if name != self._count_name}
+        marking = {mark.argument for mark in self.marks}
+        for window, carry in zip(windows, self._carries(builder, windows), strict=True):
+            tiles = -(-window.length // shape.tile_items)
+            per_block = -(-tiles // min(tiles, most))
+            marks = {name: operand for name, operand in window.operands.items() if name in marking}
+            last_items = marks if carry and self.marks[0].heads else {}
+            blocks = -(-tiles // per_block)
+            params = {"tiles": tiles, "tiles_per_block": per_block, "blocks": blocks}
+            for each in (shape, *(() if carry else self._shapes.others(n))):
+                more: dict[str, Any] = {"room": room, "params": params, "sibling": each != shape, "blocks": True}
+                self._add(
+                    builder, window.label(f"{self._label} count"), "stream_count.wgsl", each, window, n,
+                    reads=marks | carry, writes={"block_totals": totals}, workgroups=blocks, **more,
+                )  # fmt: skip
+                self._add(
+                    builder, window.label(f"{self._label} totals"), "stream_totals.wgsl", each, window, n,
+                    reads={"block_totals": totals} | last_items, writes=ends | {"block_carries": before} | carry,
+                    workgroups=1, **more,
+                )  # fmt: skip
+                self._add(
+                    builder, window.label(self._label), "stream_blocks.wgsl", each, window, n,
+                    reads=window.operands | {"block_carries": before} | carry, writes=written, workgroups=blocks,
+                    **more,
+                )  # fmt: skip
+        return self._shape_parameters(shape, windows)
+
+    def _carries(self, builder: PlanBuilder, windows: Sequence[Window]) -> list[dict[str, Operand]]:
+        """Return for each window where it reads what the one before left, and writes what the next one reads."""
+        if len(windows) == 1:
+            return [{}]
+        of_items = max(1, self.marks[0].datatype.itemsize_bytes // 4) if self.marks[0].heads else 0
+        words = self._words + of_items
+        carries = builder.scratch("carries", words * (len(windows) + 1))
+        return [
+            {"carries": replace(carries, offset=words * window.index, length=2 * words).by_words()}
+            for window in windows
+        ]
+
+    def _shape_parameters(self, shape: Shape, windows: Sequence[Window]) -> dict[str, Any]:
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": self._shapes.source,
+            "windows": len(windows),
+        }
+
+    @property
+    def _count_name(self) -> str:
+        """The output that holds the counts."""
+        return "counts" if self.splits else "count"
+
+    def _add(
+        self,
+        builder: PlanBuilder,
+        label: str,
+        shader: str,
+        shape: Shape,
+        window: Window,
+        n: int,
+        *,
+        reads: Mapping[str, Operand],
+        writes: Mapping[str, Operand],
+        room: int,
+        params: Mapping[str, int],
+        workgroups: int,
+        constants: Mapping[str, int] | None = None,
+        atomics: Mapping[str, tuple[str, str]] | None = None,
+        sibling: bool = False,
+        **context: Any,
+    ) -> None:
+        flags = (HAS_CARRY if window.index else 0) | (IS_LAST if window.index == window.count - 1 else 0)
+        builder.kernel(
+            label,
+            shader,
+            reads=reads,
+            writes=writes,
+            params={
+                "n": n, "first": window.first, "capacity": window.length, "room": room, "flags": flags, **params,
+            },
+            workgroups=workgroups,
+            constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
+            context={**self._text(shape), "carried": window.count > 1, **context},
+            atomics=atomics,
+            fed={} if builder.count is None else {"n": builder.count},
+            features=("subgroup",) if self.mode.kind == "native" else (),
+            sibling=sibling,
+            # Inputs are read four items at a time, outputs are written item by item.
+            units={
+                **{name: (4 if name in window.operands else 1) * each.item_bytes for name, each in reads.items()},
+                **{name: each.item_bytes for name, each in writes.items()},
+            },
+        )  # fmt: skip
+
+    # ---- the text ----
+
+    def _stage(self) -> int:
+        """Return the words of workgroup memory that items go through; 0 for none."""
+        # A CPU adapter writes one item after the other in any case.
+        default = 0 if self.capabilities.is_cpu else _STAGE_WORDS
+        stage = default if self.tuning.stage is None else self.tuning.stage
+        # Lengths are differences of neighbouring heads.
+        return stage or (_STAGE_WORDS if self.run_lengths else 0)
+
+    def _is_held(self, field: Field) -> bool:
+        """Whether items stay in registers from the load of the tile on; else they are read when they are written."""
+        is_read = field.argument is not None and not field.sparse
+        return is_read and field.datatype.elements == 1 and self.tuning.items != "late"
+
+    def _text(self, shape: Shape) -> dict[str, Any]:
+        """Return the template values."""
+        words, runs = self._words, self.run_lengths
+        held = {
+            f.argument: _quad(f.datatype.itemsize_bytes) | {"name": f.argument} for f in self.fields if self._is_held(f)
+        }
+        marks = [
+            {
+                "name": mark.argument,
+                "kind": "heads" if mark.heads else "flags",
+                "of": mark.datatype.dtype.kind,
+                "equal_nan": mark.equal_nan,
+                "held": mark.argument in held,
+                **_quad(mark.datatype.itemsize_bytes),
+            }
+            for mark in self.marks
+        ]
+        fields = [
+            {
+                "name": field.argument or "position",
+                "outputs": field.outputs,
+                "source": "held" if self._is_held(field) else "index" if field.argument is None else "late",
+                "elements": field.datatype.elements,
+                **_quad(field.datatype.element_bytes),
+            }
+            for field in self.fields
+        ]
+        late = [field for field in fields if field["source"] != "held"]
+        passes = [{"name": "positions", "held": False, "words": 1}] if late or runs else []
+        passes += [
+            {
+                "name": field["name"], "held": True, "field": field, "words": max(1, field["bytes"] // 4),
+                "picks": field["picks"],
+            }
+            for field in fields
+            if field["source"] == "held"
+        ]  # fmt: skip
+        stage, stage_words = self._stage(), max(each["words"] for each in passes)
+        kind = {
+            "suffix": "", "type": "u32", "combine": "add", "identity": "0u", "subgroup_reduce": "subgroupAdd",
+            "subgroup_exclusive_scan": "subgroupExclusiveAdd",
+        }  # fmt: skip
+        pair = {"suffix": "_acc", "type": "Acc", "combine": "combine", "identity": "identity()"}
+        pair |= {"subgroup_reduce": None, "subgroup_exclusive_scan": None}
+        return {
+            "words": words,
+            "runs": runs,
+            "heads": self.marks[0].heads,
+            "count": self._count_name,
+            "splits": self.splits,
+            "marks": marks,
+            "held": list(held.values()),
+            "moved": fields,
+            "late": late,
+            "passes": passes,
+            "staged": stage > 0,
+            "part_items": stage // stage_words,
+            "stage_words": stage_words,
+            "vecs": shape.vecs,
+            "pack": 4 if self.mode.size <= 32 else 2,
+            "kinds": [kind] if words == 1 else [kind, pair],
+            "subgroups": self.mode.kind,
+            "emulated_size": self.mode.size,
+        }
+
+
+def _listed(option: Any) -> Sequence[Any]:
+    return cast(Sequence[Any], option) if isinstance(option, (list, tuple)) else [option]
+
+
+@cache
+def _taking_leaves(cls: type[Any]) -> type[Any]:
+    """Return the subclass of a class whose methods take any names, in place of those of `typed`."""
+    methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
+    return type(cls.__name__, (cls,), {**methods, "__module__": cls.__module__})
+
+
+# Workgroups of kernels that give each a block of tiles; as those of scans.
+_GPU_BLOCKS, _CPU_BLOCKS = 1056, 64
+# 8 KiB of workgroup memory: as many workgroups fit on a multiprocessor as registers allow.
+_STAGE_WORDS = 2048

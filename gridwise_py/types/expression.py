@@ -1,0 +1,661 @@
+"""Expressions: arrays that are not stored. Plain data; a kernel that reads one computes its items as it goes.
+
+A node has a type (u32, i32, f32 or bool) and arguments, which are nodes. `types.program` turns an expression into a
+list of steps, `types.evaluation` computes their value in numpy, and `planning.source` writes them as WGSL.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar, cast
+
+import numpy as np
+
+from ..errors import ArgumentError, DatatypeError, ImplicitConversionError
+from .datatype import STORAGE_DATATYPES, Datatype, as_datatype
+from .evaluation import value_of
+from .operations import NUMPY_TYPES, OPERATIONS
+from .program import Bound, Leaf, Stored, flatten
+
+__all__ = [
+    "LEAF_DATATYPES", "Components", "Expression", "Later", "Operators", "as_node", "converted", "deferred", "f32",
+    "gather", "i32", "index", "leaf", "operation", "same_type", "scalar", "stored", "u32",
+]  # fmt: skip
+
+#: Names that ``execute`` has already, or will have.
+_RESERVED = frozenset(
+    {
+        "n", "count", "size", "encoder", "trials", "timing", "enable_gpu_timing", "enable_cpu_timing", "device", "out",
+        "self",
+    }
+)  # fmt: skip
+#: What expressions read: items of up to 4 bytes.
+LEAF_DATATYPES: dict[str, Datatype] = {
+    name: datatype for name, datatype in STORAGE_DATATYPES.items() if datatype.itemsize_bytes <= 4
+}
+_MOST_COMPONENTS = 4
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+class Operators:
+    """Python's operators, which give expressions. A subclass is an expression, or stands for one."""
+
+    __slots__ = ()
+
+    def as_expression(self) -> Expression:
+        """Return it as an expression."""
+        raise NotImplementedError
+
+    def __add__(self, other: Any) -> Expression:
+        return operation("+", self, other)
+
+    def __radd__(self, other: Any) -> Expression:
+        return operation("+", other, self)
+
+    def __sub__(self, other: Any) -> Expression:
+        return operation("-", self, other)
+
+    def __rsub__(self, other: Any) -> Expression:
+        return operation("-", other, self)
+
+    def __mul__(self, other: Any) -> Expression:
+        return operation("*", self, other)
+
+    def __rmul__(self, other: Any) -> Expression:
+        return operation("*", other, self)
+
+    def __truediv__(self, other: Any) -> Expression:
+        return operation("/", self, other)
+
+    def __rtruediv__(self, other: Any) -> Expression:
+        return operation("/", other, self)
+
+    def __floordiv__(self, other: Any) -> Expression:
+        return operation("//", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Expression:
+        return operation("//", other, self)
+
+    def __mod__(self, other: Any) -> Expression:
+        return operation("%", self, other)
+
+    def __rmod__(self, other: Any) -> Expression:
+        return operation("%", other, self)
+
+    def __pow__(self, other: Any) -> Expression:
+        return _power(self, other)
+
+    def __rpow__(self, other: Any) -> Expression:
+        return _power(other, self)
+
+    def __and__(self, other: Any) -> Expression:
+        return operation("&", self, other)
+
+    def __rand__(self, other: Any) -> Expression:
+        return operation("&", other, self)
+
+    def __or__(self, other: Any) -> Expression:
+        return operation("|", self, other)
+
+    def __ror__(self, other: Any) -> Expression:
+        return operation("|", other, self)
+
+    def __xor__(self, other: Any) -> Expression:
+        return operation("^", self, other)
+
+    def __rxor__(self, other: Any) -> Expression:
+        return operation("^", other, self)
+
+    def __lshift__(self, other: Any) -> Expression:
+        return _shifted("<<", self, other)
+
+    def __rlshift__(self, other: Any) -> Expression:
+        return _shifted("<<", other, self)
+
+    def __rshift__(self, other: Any) -> Expression:
+        return _shifted(">>", self, other)
+
+    def __rrshift__(self, other: Any) -> Expression:
+        return _shifted(">>", other, self)
+
+    def __lt__(self, other: Any) -> Expression:
+        return operation("<", self, other)
+
+    def __le__(self, other: Any) -> Expression:
+        return operation("<=", self, other)
+
+    def __gt__(self, other: Any) -> Expression:
+        return operation(">", self, other)
+
+    def __ge__(self, other: Any) -> Expression:
+        return operation(">=", self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        return operation("==", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return operation("!=", self, other)
+
+    def __neg__(self) -> Expression:
+        return operation("negative", self)
+
+    def __invert__(self) -> Expression:
+        return operation("not", self)
+
+    def __abs__(self) -> Expression:
+        return operation("abs", self)
+
+    __hash__ = object.__hash__
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        # With a number of numpy on the left, numpy is asked first.
+        kind = _UFUNCS.get(ufunc.__name__)
+        if kind is None or method != "__call__" or options or not _is_numpy_number(inputs[0]):
+            raise ImplicitConversionError(
+                f"numpy.{ufunc.__name__} does not compute on the GPU; upload arrays of numpy with gw.asarray(x), call "
+                f".to_numpy() for what numpy shall compute, or use this library's functions, such as gw.where"
+            )
+        if kind == "**":
+            return _power(*inputs)
+        return _shifted(kind, *inputs) if kind in ("<<", ">>") else operation(kind, *inputs)
+
+
+#: What numpy's numbers call, where one is on the left.
+_UFUNCS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//", "remainder": "%",
+    "power": "**", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>",
+    "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
+}  # fmt: skip
+
+
+def _is_numpy_number(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Expression(Operators):
+    """An array that is not stored: each of its items is computed where a kernel reads it.
+
+    Made from leaves, ``gw.f32("x")``, or from Arrays, by Python's operators and this library's functions. It may be
+    given to primitives and one-shot functions in place of an Array. ``gw.asarray`` stores it.
+
+    Attributes
+    ----------
+    kind : str
+        What it does: ``"leaf"``, ``"index"``, ``"number"``, or the name of an operation.
+    type : str
+        ``"u32"``, ``"i32"``, ``"f32"`` or ``"bool"``.
+    args : tuple of Expression
+    value : object
+        What else tells it apart from others of its kind: the name of a leaf, the number.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> x, y = gw.f32("x"), gw.f32("y")
+    >>> larger = gw.where(x > y, x, y)
+    >>> larger.numpy(x=np.float32([1, 5]), y=np.float32([2, 3]))
+    array([2., 5.], dtype=float32)
+    """
+
+    kind: str
+    type: str
+    args: tuple[Expression, ...] = ()
+    value: Hashable = None
+
+    def as_expression(self) -> Expression:
+        """Return itself."""
+        return self
+
+    def numpy(self, *, size: int | None = None, **arrays: Any) -> np.ndarray:
+        """Return its value in numpy.
+
+        Parameters
+        ----------
+        size : int, optional
+            The number of items, where no leaf says it.
+        **arrays : numpy.ndarray or number
+            By the names of the leaves and scalars. Arrays on the GPU that are part of the expression are copied from
+            there.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of uint32, int32, float32 or bool.
+
+        Raises
+        ------
+        ArgumentError
+            If a leaf is missing.
+        LengthError
+            If leaves differ in length.
+        """
+        return value_of(flatten(self), arrays, size)
+
+    def __getitem__(self, key: Any) -> Expression:
+        """Return the items at other indices: of u32 or i32, as an expression; those out of range become the nearest."""
+        return gather(self, key)
+
+    def __bool__(self) -> NoReturn:
+        raise ImplicitConversionError(
+            "an expression has no truth value: use gw.where(condition, a, b) to choose, and & | ~ to combine conditions"
+        )
+
+    def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise ImplicitConversionError(
+            "an expression holds no items; store it with gw.asarray(expression), or give its leaves to .numpy()"
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise ImplicitConversionError(
+            "an expression has no items to iterate over; store it with gw.asarray(expression)"
+        )
+
+    def __len__(self) -> NoReturn:
+        raise TypeError("an expression has no length of its own: that of its leaves is known when it is computed")
+
+    def __repr__(self) -> str:
+        shown = f" {self.value.name!r}" if isinstance(self.value, Leaf) else ""
+        return f"Expression({self.kind}{shown}, {self.type})"
+
+
+# ---- what is known later
+
+
+class Later(Operators):
+    """What stands for an expression whose type is known later: ``gw.result``, and what is computed from it."""
+
+    __slots__ = ("_build",)
+
+    def __init__(self, build: Callable[[Mapping[str, Any], dict[int, Any]], Any]):
+        self._build = build
+
+    @classmethod
+    def named(cls, name: str) -> Later:
+        """Return what stands for one of the names that `resolved` is given."""
+
+        def build(given: Mapping[str, Any], _made: dict[int, Any]) -> Any:
+            if name not in given:
+                raise ArgumentError(f"gw.{name} is not known here; known are {', '.join(given)}")
+            return given[name]
+
+        return cls(build)
+
+    def resolve(self, given: Mapping[str, Any], made: dict[int, Any]) -> Any:
+        """Return the expression, given what names stand for; `made` keeps what several others use."""
+        if id(self) not in made:
+            made[id(self)] = self._build(given, made)
+        return made[id(self)]
+
+    def as_expression(self) -> NoReturn:
+        """Raise: its type is not known."""
+        raise ArgumentError("gw.result is for output= of a primitive, which says what it is")
+
+    def __getattr__(self, name: str) -> Later:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Later(lambda given, made: getattr(self.resolve(given, made), name))
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        raise ArgumentError("the items of gw.result are not indexed; its fields are attributes, such as gw.result.sum")
+
+    def __bool__(self) -> NoReturn:
+        raise ImplicitConversionError(
+            "an expression has no truth value: use gw.where(condition, a, b) to choose, and & | ~ to combine conditions"
+        )
+
+
+def deferred(function: FunctionT) -> FunctionT:
+    """Make a function of expressions wait where an argument is known later."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not any(isinstance(value, Later) for value in (*args, *kwargs.values())):
+            return function(*args, **kwargs)
+
+        def build(given: Mapping[str, Any], made: dict[int, Any]) -> Any:
+            def known(value: Any) -> Any:
+                return value.resolve(given, made) if isinstance(value, Later) else value
+
+            return function(*map(known, args), **{name: known(value) for name, value in kwargs.items()})
+
+        return Later(build)
+
+    return cast(FunctionT, call)
+
+
+# ---- leaves
+
+
+def leaf(name: str, datatype: Any, *, components: int = 1) -> Any:
+    """Return the leaf that stands for an argument of ``execute``.
+
+    Parameters
+    ----------
+    name : str
+    datatype : Datatype, str or numpy dtype
+        Of up to 4 bytes. Items of 1 and 2 bytes are read as such, and computed with as u32, i32, f32 or bool.
+    components : int, default 1
+        Items of the argument that belong together, such as the x, y and z of a point: 2 to 4 of them are the attributes
+        ``x``, ``y``, ``z`` and ``w`` of what is returned.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot be the name of an argument.
+    DatatypeError
+        If expressions do not take such items.
+    """
+    _check_name(name)
+    found = _leaf_datatype(datatype, f"leaf {name!r}")
+    if isinstance(components, bool) or components not in range(1, _MOST_COMPONENTS + 1):
+        raise ArgumentError(f"leaf {name!r}: components must be 1 to {_MOST_COMPONENTS}, not {components!r}")
+    if components == 1:
+        return Expression("leaf", _computed_type(found), (), Leaf(name, found))
+    own = Leaf(name, found, components)
+    return Components(
+        *(Expression("component", _computed_type(found), (), (own, place)) for place in range(components))
+    )
+
+
+class Components(tuple[Expression, ...]):
+    """The expressions of items that belong together; ``x``, ``y``, ``z`` and ``w`` are the first four."""
+
+    __slots__ = ()
+
+    def __new__(cls, *parts: Expression) -> Components:
+        return super().__new__(cls, parts)
+
+    def __getattr__(self, name: str) -> Expression:
+        place = "xyzw".find(name) if len(name) == 1 else -1
+        if not 0 <= place < len(self):
+            raise AttributeError(f"a leaf of {len(self)} components has {', '.join('xyzw'[: len(self)])}, not {name!r}")
+        return self[place]
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ArgumentError(f"the name of a leaf must be a name in Python, such as 'x', not {name!r}")
+    if name in _RESERVED or name.startswith(("output", "array_")):
+        raise ArgumentError(f"a leaf cannot be called {name!r}, which execute() needs for something else; rename it")
+
+
+def _leaf_datatype(datatype: Any, what: str) -> Datatype:
+    found = as_datatype(datatype, STORAGE_DATATYPES)
+    if found.name not in LEAF_DATATYPES:
+        to = {"f": "float32", "i": "int32"}.get(found.dtype.kind, "uint32")
+        raise DatatypeError(
+            f"{what} is of {found}, but expressions read items of up to 4 bytes ({', '.join(LEAF_DATATYPES)}); convert "
+            f"it first, for example with x.astype(np.{to})"
+        )
+    return found
+
+
+def _computed_type(datatype: Datatype) -> str:
+    """Return the type that items are computed with."""
+    return {"b": "bool", "u": "u32", "i": "i32", "f": "f32"}[datatype.dtype.kind]
+
+
+def stored(array: Stored) -> Expression:
+    """Return the leaf that is an array.
+
+    Raises
+    ------
+    DatatypeError
+        If expressions do not take its items.
+    """
+    datatype = array.datatype
+    if datatype.name not in LEAF_DATATYPES:
+        _leaf_datatype(datatype, "the array")
+    return Expression("leaf", _computed_type(datatype), (), Bound(array))
+
+
+def scalar(name: str, datatype: Any) -> Expression:
+    """Return what stands for one number, given to ``execute`` by its name; another number compiles nothing.
+
+    Parameters
+    ----------
+    name : str
+    datatype : Datatype, str or numpy dtype
+        u32, i32 or f32.
+    """
+    _check_name(name)
+    found = as_datatype(datatype)
+    return Expression("scalar", found.name, (), name)
+
+
+def _leaf_or_cast(type_name: str, value: Any, components: int) -> Any:
+    if isinstance(value, str):
+        return leaf(value, type_name, components=components)
+    if components != 1:
+        raise ArgumentError(f"components= is for a leaf: gw.{type_name}('name', components={components})")
+    return converted(type_name, value)
+
+
+def f32(value: Any, *, components: int = 1) -> Any:
+    """Return a leaf of float32 by its name, or an expression converted to float32.
+
+    Parameters
+    ----------
+    value : str, Expression, Array or number
+    components : int, default 1
+        Of a leaf; see `leaf`.
+    """
+    return _leaf_or_cast("f32", value, components)
+
+
+def u32(value: Any, *, components: int = 1) -> Any:
+    """Return a leaf of uint32 by its name, or an expression converted to uint32.
+
+    Floats are truncated, and must be in range. Negative integers wrap.
+
+    Parameters
+    ----------
+    value : str, Expression, Array or number
+    components : int, default 1
+        Of a leaf; see `leaf`.
+    """
+    return _leaf_or_cast("u32", value, components)
+
+
+def i32(value: Any, *, components: int = 1) -> Any:
+    """Return a leaf of int32 by its name, or an expression converted to int32.
+
+    Floats are truncated, and must be in range. Large integers of u32 wrap.
+
+    Parameters
+    ----------
+    value : str, Expression, Array or number
+    components : int, default 1
+        Of a leaf; see `leaf`.
+    """
+    return _leaf_or_cast("i32", value, components)
+
+
+#: The number of the item, from 0.
+index = Expression("index", "u32")
+
+
+# ---- making nodes
+
+
+@deferred
+def converted(type_name: str, value: Any) -> Expression:
+    """Return an expression converted to another type, as numpy's astype converts."""
+    operand = as_node(value)
+    if operand.kind == "number":
+        operand = as_node(value, type_name) if _is_untyped(value) and type_name != "bool" else operand
+    return operand if operand.type == type_name else Expression("cast", type_name, (operand,))
+
+
+def as_node(value: Any, type_name: str | None = None) -> Expression:
+    """Return an expression for itself, an array, or a number.
+
+    Parameters
+    ----------
+    value : object
+    type_name : str, optional
+        The type of a Python number; by default i32 or f32.
+
+    Raises
+    ------
+    DatatypeError
+        If it is none of these, or the type does not hold the number.
+    """
+    if isinstance(value, Operators):
+        return value.as_expression()
+    if isinstance(value, np.ndarray):
+        if value.ndim:
+            raise DatatypeError(
+                f"a numpy array of shape {value.shape} cannot be part of an expression, which is computed on the GPU; "
+                f"upload it with gw.asarray(x), or give a leaf, gw.f32('x'), and call .numpy(x=…)"
+            )
+        value = value[()]
+    if isinstance(value, Components):
+        raise DatatypeError("a leaf of several components is computed with one by one: p.x, p.y")
+    return _number(value, type_name)
+
+
+def _number(value: Any, type_name: str | None) -> Expression:
+    if isinstance(value, (bool, np.bool_)):
+        own, value = "bool", bool(value)
+    elif isinstance(value, (np.uint32, np.int32, np.float32)):
+        return _held(value.item(), {"u": "u32", "i": "i32", "f": "f32"}[value.dtype.kind])
+    elif isinstance(value, (int, np.integer)):
+        own, value = "i32", int(value)
+    elif isinstance(value, (float, np.floating)):
+        own, value = "f32", float(value)
+    else:
+        raise DatatypeError(
+            f"{value!r:.60} cannot be part of an expression; it is made of leaves such as gw.f32('x'), of Arrays, and "
+            f"of numbers"
+        )
+    if type_name in (None, "bool") or own == "bool":
+        return _held(value, own)
+    if own == "f32" and type_name != "f32":
+        raise DatatypeError(
+            f"{value!r} is a float, but the other side is of {type_name}; cast that, gw.f32(…), or give an integer"
+        )
+    return _held(value, type_name)
+
+
+def _held(value: Any, type_name: str | None) -> Expression:
+    """Return the node of a number; raise where its type cannot hold it."""
+    assert type_name is not None
+    dtype = NUMPY_TYPES[type_name]
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        raise DatatypeError(f"{value} is not a number of {type_name}; cast the other side, or give another number")
+    with np.errstate(over="ignore"):
+        word = int(value) if type_name == "bool" else int(np.array(value, dtype).view(np.uint32))
+    return Expression("number", type_name, (), word)
+
+
+def _is_untyped(value: Any) -> bool:
+    """Whether a value takes the type of the other side."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
+        value, (bool, np.uint32, np.int32, np.float32)
+    )
+
+
+def same_type(what: str, a: Any, b: Any) -> tuple[Expression, Expression]:
+    """Return two operands of one type; a Python number takes that of the other.
+
+    Raises
+    ------
+    DatatypeError
+        If the types differ; the message names the cast.
+    """
+    if _is_untyped(a) and not _is_untyped(b):
+        second = as_node(b)
+        first = as_node(a, second.type)
+    else:
+        first = as_node(a)
+        second = as_node(b, first.type if _is_untyped(b) and not _is_untyped(a) else None)
+        if first.type != second.type and _is_untyped(a):
+            first, second = as_node(a, "f32"), as_node(b, "f32")
+    if first.type != second.type:
+        types = (first.type, second.type)
+        to = next(each for each in ("f32", "i32", "u32") if each in types)
+        raise DatatypeError(
+            f"{what}: the operands are of {first.type} and {second.type}, and no conversion is made unasked; cast one "
+            f"of them, for example gw.{to}(…)"
+        )
+    return first, second
+
+
+@deferred
+def operation(kind: str, *operands: Any) -> Expression:
+    """Return an operation of `OPERATIONS` on operands of one type.
+
+    Raises
+    ------
+    DatatypeError
+        If it does not take their type.
+    """
+    found = OPERATIONS[kind]
+    shown = f"a {kind} b" if not kind[0].isalpha() else {"not": "~a", "negative": "-a"}.get(kind, f"gw.{kind}()")
+    nodes = (as_node(operands[0]),) if len(operands) == 1 else same_type(shown, *operands)
+    type_name = nodes[0].type
+    if type_name not in found.types:
+        to = next((each for each in ("f32", "u32") if each in found.types), found.types[0])
+        remedy = found.remedy or ("compare it first: x != 0" if to == "bool" else f"cast it, for example gw.{to}(…)")
+        raise DatatypeError(f"{shown} is for {', '.join(found.types)}, not for {type_name}; {remedy}")
+    if kind == "abs" and type_name == "u32":
+        return nodes[0]
+    return Expression(kind, found.gives or type_name, nodes)
+
+
+@deferred
+def _shifted(kind: str, a: Any, bits: Any) -> Expression:
+    items = as_node(a) if not _is_untyped(a) else as_node(a, as_node(bits).type)
+    by = as_node(bits, "u32")
+    if by.type == "i32":
+        by = converted("u32", by)
+    if items.type not in ("u32", "i32") or by.type != "u32":
+        raise DatatypeError(
+            f"a {kind} b is for integers, but the operands are of {items.type} and {by.type}; cast them: gw.u32(…)"
+        )
+    return Expression(kind, items.type, (items, by))
+
+
+_MOST_MULTIPLICATIONS = 64
+
+
+@deferred
+def _power(a: Any, b: Any) -> Expression:
+    """Return a power: by an integer of Python by multiplications, else by WGSL's pow."""
+    if not (isinstance(b, int) and not isinstance(b, bool) and 1 <= b <= _MOST_MULTIPLICATIONS):
+        return operation("**", a, b)
+    base, result, power = as_node(a), None, b
+    while power:
+        if power & 1:
+            result = base if result is None else operation("*", result, base)
+        power >>= 1
+        if power:
+            base = operation("*", base, base)
+    assert result is not None
+    return result
+
+
+@deferred
+def gather(x: Any, indices: Any) -> Expression:
+    """Return the items of `x` at indices, as an expression: ``x[indices]``.
+
+    Parameters
+    ----------
+    x : Expression or Array
+        Of any length.
+    indices : Expression, Array or int
+        Of u32 or i32. An index below 0 becomes 0, one behind the end the last.
+    """
+    items = as_node(x)
+    if isinstance(indices, (slice, list, tuple, str, bytes)) or indices is None:
+        raise DatatypeError(
+            f"an expression is indexed by an expression of u32 or i32, not by {indices!r:.40}; slice its Arrays first"
+        )
+    at = as_node(indices, "u32" if _is_untyped(indices) and indices >= 0 else None)
+    if at.type not in ("u32", "i32"):
+        raise DatatypeError(f"indices are of {at.type}, but must be integers; cast them: gw.u32(…)")
+    return Expression("gather", items.type, (items, at))

@@ -1,0 +1,266 @@
+"""Functions of expressions, with the names that numpy gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, DatatypeError
+from .datatype import DATATYPES, Struct
+from .evaluation import value_of
+from .expression import Expression, Later, Operators, as_node, deferred, gather, operation, same_type
+from .program import flatten
+from .wgsl_function import WgslFunction
+
+__all__ = [
+    "StructExpression", "bitcast", "ceil", "clip", "cos", "exp", "flip", "floor", "function", "gather",
+    "isnan", "log", "maximum", "minimum", "next", "popcount", "previous", "result", "rint", "sign", "sin", "sqrt",
+    "struct", "tanh", "where",
+]  # fmt: skip
+
+_BITS = ("u32", "i32", "f32")
+
+
+class StructExpression:
+    """Several expressions as one: the fields of the items that a reduction or scan combines, or of an output.
+
+    The fields are attributes, and items by their names.
+    """
+
+    def __init__(self, fields: dict[str, Expression]):
+        self.fields: dict[str, Expression] = fields
+
+    def __getattr__(self, name: str) -> Expression:
+        fields = self.__dict__.get("fields", {})
+        if name not in fields:
+            raise AttributeError(f"a struct of {', '.join(fields)} has no field {name!r}")
+        return fields[name]
+
+    def __getitem__(self, name: str) -> Expression:
+        if name not in self.fields:
+            raise ArgumentError(f"a struct of {', '.join(self.fields)} has no field {name!r}")
+        return self.fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    @property
+    def datatype(self) -> Struct:
+        """The datatype of its items; bools are u32."""
+        return Struct("struct", **{name: "u32" if e.type == "bool" else e.type for name, e in self.fields.items()})
+
+    def numpy(self, *, size: int | None = None, **arrays: Any) -> np.ndarray:
+        """Return its value in numpy, a structured array; see `Expression.numpy`."""
+        return value_of(flatten(*self.fields.values(), names=tuple(self.fields)), arrays, size)
+
+    def __repr__(self) -> str:
+        return f"StructExpression({', '.join(f'{name}: {e.type}' for name, e in self.fields.items())})"
+
+
+def struct(**fields: Any) -> Any:
+    """Return expressions as the fields of one item.
+
+    Parameters
+    ----------
+    **fields : Expression, Array or number
+        One to four, of u32, i32, f32 or bool.
+    """
+    return _struct(tuple(fields), *fields.values())
+
+
+@deferred
+def _struct(names: tuple[str, ...], *values: Any) -> StructExpression:
+    made = StructExpression({name: as_node(value) for name, value in zip(names, values, strict=True)})
+    assert made.datatype  # refuses names and numbers of fields that no struct has
+    return made
+
+
+@deferred
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """Return `a` where a condition holds, else `b`.
+
+    Parameters
+    ----------
+    condition : Expression or Array
+        Of bool.
+    a, b : Expression, Array or number, or structs of these
+        Of one type. Both are computed for each item.
+    """
+    chosen = as_node(condition)
+    if chosen.type != "bool":
+        raise DatatypeError(
+            f"gw.where() needs a condition of bool, but it is of {chosen.type}; compare it, for example x != 0"
+        )
+    if isinstance(a, StructExpression) or isinstance(b, StructExpression):
+        names = [tuple(x.fields) if isinstance(x, StructExpression) else None for x in (a, b)]
+        if names[0] != names[1]:
+            raise DatatypeError(f"gw.where() chooses between structs of the same fields, not between {a!r} and {b!r}")
+        return StructExpression({name: where(chosen, a[name], b[name]) for name in names[0] or ()})
+    first, second = same_type("gw.where()", a, b)
+    return Expression("select", first.type, (chosen, first, second))
+
+
+def _unary(kind: str, sentence: str) -> Callable[[Any], Any]:
+    def function(x: Any) -> Any:
+        if not isinstance(x, Operators):
+            x = as_node(x)
+        return operation(kind, x)
+
+    function.__name__ = function.__qualname__ = kind
+    function.__doc__ = f"{sentence}\n\n    Parameters\n    ----------\n    x : Expression or Array\n    "
+    return function
+
+
+sqrt = _unary("sqrt", "Return the square root of f32, as an expression.")
+exp = _unary("exp", "Return e to the power of f32, as an expression.")
+log = _unary("log", "Return the natural logarithm of f32, as an expression.")
+sin = _unary("sin", "Return the sine of f32, as an expression.")
+cos = _unary("cos", "Return the cosine of f32, as an expression.")
+tanh = _unary("tanh", "Return the hyperbolic tangent of f32, as an expression.")
+floor = _unary("floor", "Return f32 rounded down, as an expression.")
+ceil = _unary("ceil", "Return f32 rounded up, as an expression.")
+rint = _unary("rint", "Return f32 rounded to the nearest integer, ties to even, as an expression.")
+sign = _unary("sign", "Return −1, 0 or 1, as an expression.")
+isnan = _unary("isnan", "Return whether f32 is NaN, as an expression of bool.")
+popcount = _unary("popcount", "Return the number of bits of u32 that are set, as an expression.")
+
+
+@deferred
+def minimum(a: Any, b: Any) -> Expression:
+    """Return the smaller of two items, as an expression; NaN propagates.
+
+    Parameters
+    ----------
+    a, b : Expression, Array or number
+    """
+    return operation("minimum", a, b)
+
+
+@deferred
+def maximum(a: Any, b: Any) -> Expression:
+    """Return the larger of two items, as an expression; NaN propagates.
+
+    Parameters
+    ----------
+    a, b : Expression, Array or number
+    """
+    return operation("maximum", a, b)
+
+
+@deferred
+def clip(x: Any, low: Any, high: Any) -> Expression:
+    """Return the items of `x`, those below `low` as `low`, and those above `high` as `high`.
+
+    Parameters
+    ----------
+    x : Expression or Array
+    low, high : Expression, Array or number
+    """
+    return minimum(maximum(x, low), high)
+
+
+@deferred
+def bitcast(datatype: str, x: Any) -> Expression:
+    """Return the bits of items as another datatype.
+
+    Parameters
+    ----------
+    datatype : {"u32", "i32", "f32"}
+    x : Expression or Array
+    """
+    if datatype not in DATATYPES:
+        raise DatatypeError(f"gw.bitcast() gives u32, i32 or f32, not {datatype!r}")
+    operand = as_node(x)
+    if operand.type not in _BITS:
+        raise DatatypeError(f"gw.bitcast() takes u32, i32 or f32, not {operand.type}; cast it: gw.u32(…)")
+    return operand if operand.type == datatype else Expression("bitcast", datatype, (operand,))
+
+
+@deferred
+def previous(x: Any) -> Expression:
+    """Return each item's predecessor, as an expression; that of the first item is itself.
+
+    Parameters
+    ----------
+    x : Expression or Array
+    """
+    operand = as_node(x)
+    return Expression("previous", operand.type, (operand,))
+
+
+@deferred
+def next(x: Any) -> Expression:
+    """Return each item's successor, as an expression; that of the last item is itself.
+
+    Parameters
+    ----------
+    x : Expression or Array
+    """
+    operand = as_node(x)
+    return Expression("next", operand.type, (operand,))
+
+
+@deferred
+def flip(x: Any) -> Expression:
+    """Return the items in reverse order, as an expression.
+
+    Parameters
+    ----------
+    x : Expression or Array
+    """
+    operand = as_node(x)
+    return Expression("flip", operand.type, (operand,))
+
+
+def function(text: str, *, numpy: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Return a function of expressions that calls a function in WGSL.
+
+    A plan with such a function is not trusted: the compiler keeps its checks.
+
+    Parameters
+    ----------
+    text : str
+        ``"fn f(x: f32, k: u32) -> f32 { … }"``, of u32, i32, f32 and bool; further functions and constants may follow.
+    numpy : callable, optional
+        The same function on numpy arrays, for `Expression.numpy` and ``reference`` of primitives.
+
+    Returns
+    -------
+    callable
+        Takes expressions, Arrays and numbers of these types.
+
+    Raises
+    ------
+    ArgumentError
+        If the text holds something else.
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> half = gw.function("fn half(x: f32) -> f32 { return 0.5 * x; }", numpy=lambda x: x / 2)
+    >>> half(gw.f32("x")).numpy(x=np.float32([2, 3]))
+    array([1. , 1.5], dtype=float32)
+    """
+    found = WgslFunction.of(text, numpy)
+
+    @deferred
+    def call(*args: Any) -> Expression:
+        if len(args) != len(found.takes):
+            raise ArgumentError(f"{found!r} takes {len(found.takes)} arguments, but was given {len(args)}")
+        nodes: list[Expression] = []
+        for value, type_name in zip(args, found.takes, strict=True):
+            node = as_node(value, type_name if isinstance(value, (int, float)) and type_name != "bool" else None)
+            if node.type != type_name:
+                raise DatatypeError(f"{found!r} was given {node.type}; cast it, for example gw.{type_name}(…)")
+            nodes.append(node)
+        return Expression("function", found.gives, tuple(nodes), found)
+
+    call.__name__ = call.__qualname__ = found.name
+    call.__doc__ = f"Call the WGSL function {found!r}."
+    return call
+
+
+#: What a primitive computes for an item of its output: see its ``output=``.
+result: Any = Later.named("result")

@@ -1,0 +1,150 @@
+"""The operations of expressions: what they take and give, in numpy and in WGSL.
+
+WGSL's operators hold for single numbers and for vectors, so one text serves both.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["NUMPY_TYPES", "OPERATIONS", "Operation", "operation_text"]
+
+#: The types of expressions, and numpy's.
+NUMPY_TYPES: dict[str, np.dtype[Any]] = {
+    "u32": np.dtype(np.uint32), "i32": np.dtype(np.int32), "f32": np.dtype(np.float32), "bool": np.dtype(np.bool_),
+}  # fmt: skip
+_NUMBERS = ("u32", "i32", "f32")
+_INTEGERS = ("u32", "i32")
+_NOT_A_NUMBER = "((bitcast<{U}>({0}) & {U}(0x7fffffffu)) > {U}(0x7f800000u))"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation on items of one type.
+
+    Attributes
+    ----------
+    types : tuple of str
+        The types that it takes.
+    numpy : callable
+    text : str
+        WGSL, with ``{0}``, ``{1}`` for the operands, ``{T}`` for their type and ``{U}`` for as many u32.
+    texts : dict from str to str
+        Of types with another text.
+    gives : str or None
+        The type of the result; None for that of the operands.
+    remedy : str
+        What to write for other types.
+    """
+
+    types: tuple[str, ...]
+    numpy: Callable[..., Any]
+    text: str
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+    gives: str | None = None
+    remedy: str = ""
+
+
+def _compared(symbol: str, function: Callable[..., Any]) -> Operation:
+    equality = symbol in ("==", "!=")
+    return Operation(_NUMBERS + ("bool",) * equality, function, f"({{0}} {symbol} {{1}})", gives="bool")
+
+
+def _float(function: Callable[..., Any], name: str = "") -> Operation:
+    return Operation(("f32",), function, f"{name or function.__name__}({{0}})")
+
+
+def _divided(symbol: str, function: Callable[..., Any]) -> Operation:
+    # A division by 0 gives 0, as in numpy.
+    text = f"select({{T}}(0u), {{0}} {symbol} max({{1}}, {{T}}(1u)), {{1}} != {{T}}(0u))"
+    remedy = "for i32 use gw.floor(gw.f32(a) / gw.f32(b)): the signed operations of GPUs differ"
+    return Operation(("u32",), function, text, remedy=remedy)
+
+
+def _picked(symbol: str, name: str, function: Callable[..., Any]) -> Operation:
+    # A NaN propagates, as in numpy: WGSL's own function may drop it.
+    text = f"select({{1}}, {{0}}, ({{0}} {symbol} {{1}}) | {_NOT_A_NUMBER})"
+    return Operation(_NUMBERS, function, f"{name}({{0}}, {{1}})", {"f32": text})
+
+
+def _negated(a: Any) -> Any:
+    return np.negative(a)
+
+
+#: By the kind of an expression.
+OPERATIONS: dict[str, Operation] = {
+    "+": Operation(_NUMBERS, operator.add, "({0} + {1})"),
+    "-": Operation(_NUMBERS, operator.sub, "({0} - {1})"),
+    "*": Operation(_NUMBERS, operator.mul, "({0} * {1})"),
+    "/": Operation(
+        ("f32",), operator.truediv, "({0} / {1})", remedy="cast both, gw.f32(…); for u32 there is a // b, too"
+    ),
+    "//": _divided("/", operator.floordiv),
+    "%": _divided("%", operator.mod),
+    "**": Operation(
+        ("f32",), np.power, "pow({0}, {1})", remedy="give an integer of Python, x ** 3, or cast: gw.f32(…)"
+    ),
+    "<": _compared("<", operator.lt),
+    "<=": _compared("<=", operator.le),
+    ">": _compared(">", operator.gt),
+    ">=": _compared(">=", operator.ge),
+    "==": _compared("==", operator.eq),
+    "!=": _compared("!=", operator.ne),
+    "&": Operation((*_INTEGERS, "bool"), operator.and_, "({0} & {1})"),
+    "|": Operation((*_INTEGERS, "bool"), operator.or_, "({0} | {1})"),
+    "^": Operation((*_INTEGERS, "bool"), operator.xor, "({0} ^ {1})", {"bool": "({0} != {1})"}),
+    # As WGSL's, by a number of bits from 0 to 31.
+    "<<": Operation(_INTEGERS, lambda a, b: a << (b & 31).astype(a.dtype), "({0} << ({1} & {U}(31u)))"),
+    ">>": Operation(_INTEGERS, lambda a, b: a >> (b & 31).astype(a.dtype), "({0} >> ({1} & {U}(31u)))"),
+    "minimum": _picked("<=", "min", np.minimum),
+    "maximum": _picked(">=", "max", np.maximum),
+    "negative": Operation(_NUMBERS, _negated, "-({0})", {"u32": "({T}(0u) - {0})"}),
+    "not": Operation((*_INTEGERS, "bool"), np.invert, "~({0})", {"bool": "!({0})"}),
+    "abs": Operation(_NUMBERS, np.abs, "abs({0})", {"u32": "{0}"}),
+    "sign": Operation(_NUMBERS, np.sign, "sign({0})", {"u32": "min({0}, {T}(1u))"}),
+    "isnan": Operation(("f32",), np.isnan, _NOT_A_NUMBER, gives="bool"),
+    "popcount": Operation(("u32",), np.bitwise_count, "countOneBits({0})", remedy="cast it: gw.u32(…)"),
+    "sqrt": _float(np.sqrt),
+    "exp": _float(np.exp),
+    "log": _float(np.log),
+    "sin": _float(np.sin),
+    "cos": _float(np.cos),
+    "tanh": _float(np.tanh),
+    "floor": _float(np.floor),
+    "ceil": _float(np.ceil),
+    "rint": _float(np.rint, "round"),
+}
+
+
+def operation_text(kind: str, gives: str, takes: str, args: Sequence[str], lanes: int) -> str:
+    """Return the WGSL of an operation on one item, or on four.
+
+    Parameters
+    ----------
+    kind : str
+        One of `OPERATIONS`, or ``"select"``, ``"cast"`` or ``"bitcast"``.
+    gives, takes : str
+        The types of the result, and of the first operand.
+    args : sequence of str
+        The texts of the operands.
+    lanes : int
+        1 or 4.
+    """
+
+    def vector(name: str) -> str:
+        return name if lanes == 1 else f"vec4<{name}>"
+
+    if kind == "select":
+        return f"select({args[2]}, {args[1]}, {args[0]})"
+    if kind == "cast":
+        return f"{vector(gives)}({args[0]})"
+    if kind == "bitcast":
+        return f"bitcast<{vector(gives)}>({args[0]})"
+    operation = OPERATIONS[kind]
+    text = operation.texts.get(takes, operation.text)
+    return text.format(*args, T=vector(takes), U=vector("u32"))

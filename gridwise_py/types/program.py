@@ -1,0 +1,351 @@
+"""Programs: expressions as lists of steps, in which each step comes after those that it uses.
+
+Two expressions of the same shape have equal programs: names of leaves, arrays and numbers are kept beside it. So the
+text that is written from a program is the same for ``2 * x`` and ``3 * y``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, cast
+
+from ..errors import ArgumentError
+from .datatype import DATATYPES, Datatype, Struct
+
+__all__ = ["MOVES", "Bound", "Flat", "Leaf", "LeafForm", "Node", "Program", "Step", "Stored", "flatten"]
+
+#: Steps that compute their operand at another item.
+MOVES = ("previous", "next", "flip", "gather")
+
+
+class Stored(Protocol):
+    """An array on a GPU, as expressions know it."""
+
+    @property
+    def datatype(self) -> Datatype:
+        """The datatype of its items."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """The number of its items."""
+        ...
+
+    def place(self) -> tuple[Any, ...]:
+        """Return what is equal for arrays that show the same items."""
+        ...
+
+    def to_numpy(self) -> Any:
+        """Copy the items to the host."""
+        ...
+
+
+class Node(Protocol):
+    """An expression, as far as its program depends on it."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def args(self) -> tuple[Node, ...]: ...
+    @property
+    def value(self) -> Hashable: ...
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An argument that an expression reads.
+
+    Attributes
+    ----------
+    name : str
+    datatype : Datatype
+        Of its items in memory.
+    components : int
+        How many of them are one item of the expression.
+    """
+
+    name: str
+    datatype: Datatype
+    components: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """An array that is part of an expression."""
+
+    array: Stored
+
+    @property
+    def datatype(self) -> Datatype:
+        """Of its items."""
+        return self.array.datatype
+
+
+@dataclass(frozen=True)
+class LeafForm:
+    """What the text depends on of a leaf.
+
+    Attributes
+    ----------
+    datatype : str
+        Of its items in memory.
+    components : int
+    """
+
+    datatype: str
+    components: int = 1
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation.
+
+    Attributes
+    ----------
+    kind, type : str
+        Those of the expression. ``"single"`` is a leaf of one item, which every item reads.
+    args : tuple of int
+        The numbers of the steps that it uses.
+    value : object
+        For a leaf, a number or a scalar, its number among them; for a component of a leaf, that and its place; else the
+        value of the expression.
+    """
+
+    kind: str
+    type: str
+    args: tuple[int, ...] = ()
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """The steps of an expression.
+
+    Attributes
+    ----------
+    steps : tuple of Step
+    results : tuple of int
+        The steps whose values are the words of an item.
+    leaves : tuple of LeafForm
+    """
+
+    steps: tuple[Step, ...]
+    results: tuple[int, ...]
+    leaves: tuple[LeafForm, ...]
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of the results."""
+        return tuple(self.steps[k].type for k in self.results)
+
+    def with_leaves(self, numbers: Sequence[int]) -> Program:
+        """Return it with other numbers of the leaves."""
+        steps = tuple(
+            replace(step, value=numbers[step.value]) if step.kind in ("leaf", "single") else step for step in self.steps
+        )
+        return replace(self, steps=steps)
+
+    @cached_property
+    def aligned(self) -> tuple[int, ...]:
+        """The leaves that have as many items as the expression, in order."""
+        return tuple(sorted(self._leaves_of(self.results)))
+
+    @cached_property
+    def streamed(self) -> frozenset[int]:
+        """The leaves that are read at the item that is computed, and nowhere else."""
+        moved: set[int] = set()
+        for step in self.steps:
+            if step.kind in MOVES:
+                moved |= self._leaves_of(step.args[:1])
+        return frozenset(k for k in self.aligned if self.leaves[k].components == 1 and k not in moved)
+
+    def gathered(self) -> Iterator[tuple[int, ...]]:
+        """Yield the leaves of one length of each gather."""
+        for step in self.steps:
+            if step.kind == "gather":
+                yield self.domain(step)
+
+    def domain(self, gather: Step) -> tuple[int, ...]:
+        """Return the leaves whose length bounds the indices of a gather."""
+        return tuple(sorted(self._leaves_of(gather.args[:1])))
+
+    def within(self, roots: Iterable[int], inside: Sequence[str] = ()) -> list[int]:
+        """Return the steps that some need at their own item, in order; also behind moves of the kinds `inside`."""
+        waiting, found = list(roots), set[int]()
+        while waiting:
+            k = waiting.pop()
+            if k in found:
+                continue
+            found.add(k)
+            step = self.steps[k]
+            skipped = 1 if step.kind in MOVES and step.kind not in inside else 0
+            waiting += step.args[skipped:]
+        return sorted(found)
+
+    def _leaves_of(self, roots: Iterable[int]) -> set[int]:
+        steps = (self.steps[k] for k in self.within(roots, ("previous", "next", "flip")))
+        return {
+            step.value if step.kind == "leaf" else step.value[0] for step in steps if step.kind in ("leaf", "component")
+        }
+
+    @cached_property
+    def trusted(self) -> bool:
+        """Whether there is no WGSL of a user's in it."""
+        return all(step.kind != "function" for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A program, and what tells its expression apart from others with the same program.
+
+    Attributes
+    ----------
+    program : Program
+    names : tuple of str
+        Of the leaves.
+    datatypes : tuple of Datatype
+        Of the leaves, in memory.
+    arrays : tuple of (str, Stored)
+        Those leaves that are arrays.
+    numbers : tuple of int
+        The numbers, as words.
+    scalars : tuple of (str, str)
+        Names and types of the numbers that are given to ``execute``.
+    fields : tuple of str
+        The names of the results of a struct; empty for a single one.
+    """
+
+    program: Program
+    names: tuple[str, ...]
+    datatypes: tuple[Datatype, ...]
+    arrays: tuple[tuple[str, Stored], ...]
+    numbers: tuple[int, ...]
+    scalars: tuple[tuple[str, str], ...] = ()
+    fields: tuple[str, ...] = ()
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of its results."""
+        return self.program.types
+
+    @property
+    def datatype(self) -> Datatype:
+        """The datatype of its items as kernels read them: of words, with u32 for bool."""
+        words = ["u32" if each == "bool" else each for each in self.types]
+        if self.fields:
+            return Struct("struct", **dict(zip(self.fields, words, strict=True)))
+        return DATATYPES[words[0]]
+
+    def without_arrays(self) -> Flat:
+        """Return it with names in place of arrays: what is equal for calls with other arrays."""
+        return replace(self, arrays=())
+
+
+def flatten(*expressions: Node, names: tuple[str, ...] = ()) -> Flat:
+    """Return an expression as a program; several are the fields of a struct.
+
+    Equal steps become one, so each value is computed once.
+    """
+    return _Flattening(expressions).flat(names)
+
+
+class _Flattening:
+    """Numbers nodes, leaves and numbers in the order of first use."""
+
+    def __init__(self, roots: Sequence[Node]):
+        self._steps: dict[Step, int] = {}
+        self._of_node: dict[int, int] = {}
+        self._leaves: dict[Hashable, int] = {}
+        self._found: list[Leaf] = []
+        self._arrays: list[tuple[str, Stored]] = []
+        self._numbers: list[int] = []
+        self._scalars: dict[str, str] = {}
+        ordered = _in_order(roots)
+        #: Whether arrays of one item are repeated: something else says how many items there are.
+        self._repeats = any(_says_length(node) for node in ordered)
+        for node in ordered:
+            step = self._step(node)
+            self._of_node[id(node)] = self._steps.setdefault(step, len(self._steps))
+        self._results = tuple(self._of_node[id(root)] for root in roots)
+
+    def flat(self, fields: tuple[str, ...]) -> Flat:
+        """Return what was found."""
+        forms = tuple(LeafForm(leaf.datatype.name, leaf.components) for leaf in self._found)
+        return Flat(
+            Program(tuple(self._steps), self._results, forms), tuple(leaf.name for leaf in self._found),
+            tuple(leaf.datatype for leaf in self._found), tuple(self._arrays), tuple(self._numbers),
+            tuple(self._scalars.items()), fields,
+        )  # fmt: skip
+
+    def _step(self, node: Node) -> Step:
+        kind, value = node.kind, node.value
+        if kind == "leaf":
+            if isinstance(value, Bound) and value.array.size == 1 and self._repeats:
+                kind = "single"
+            value = self._leaf(value)
+        elif kind == "component":
+            leaf, place = cast("tuple[Leaf, int]", value)
+            value = (self._leaf(leaf), place)
+        elif kind == "number" and node.type != "bool":
+            self._numbers.append(cast(int, value))
+            value = len(self._numbers) - 1
+        elif kind == "scalar":
+            value = self._scalar(cast(str, value), node.type)
+        return Step(kind, node.type, tuple(self._of_node[id(a)] for a in node.args), value)
+
+    def _scalar(self, name: str, type_name: str) -> int:
+        if self._scalars.setdefault(name, type_name) != type_name:
+            raise ArgumentError(f"the expression has two scalars {name!r}, of {self._scalars[name]} and {type_name}")
+        if any(leaf.name == name for leaf in self._found):
+            raise ArgumentError(f"the expression has a leaf and a scalar {name!r}; rename one of them")
+        return list(self._scalars).index(name)
+
+    def _leaf(self, value: Any) -> int:
+        is_argument = isinstance(value, Leaf)
+        key = value.name if is_argument else value.array.place()
+        known = self._leaves.get(key)
+        if known is not None:
+            before = self._found[known]
+            if is_argument and before != value:
+                raise ArgumentError(
+                    f"the expression has two leaves {value.name!r}, of {before.datatype} with {before.components} "
+                    f"components and of {value.datatype} with {value.components}; rename one of them, or cast"
+                )
+            return known
+        number = self._leaves[key] = len(self._found)
+        if is_argument:
+            if value.name in self._scalars:
+                raise ArgumentError(f"the expression has a leaf and a scalar {value.name!r}; rename one of them")
+            self._found.append(value)
+        else:
+            name = f"array_{len(self._arrays)}"
+            self._arrays.append((name, value.array))
+            self._found.append(Leaf(name, value.datatype))
+        return number
+
+
+def _says_length(node: Node) -> bool:
+    """Whether a node is a leaf that is no array of one item."""
+    if node.kind == "component":
+        return True
+    return node.kind == "leaf" and not (isinstance(node.value, Bound) and node.value.array.size == 1)
+
+
+def _in_order(roots: Sequence[Node]) -> list[Node]:
+    """Return all nodes, each behind those that it uses."""
+    # By a list, not by calls within each other: an expression that a loop builds may be thousands of nodes deep.
+    found: dict[int, Node] = {}
+    waiting = list(reversed(roots))
+    while waiting:
+        node = waiting[-1]
+        missing = [each for each in node.args if id(each) not in found]
+        if missing and id(node) not in found:
+            waiting += reversed(missing)
+            continue
+        waiting.pop()
+        found.setdefault(id(node), node)
+    return list(found.values())

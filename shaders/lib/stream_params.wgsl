@@ -1,0 +1,15 @@
+struct Params {
+  n: u32,         // items of all windows; those behind the last window do not count
+  first: u32,     // the window's first item
+  capacity: u32,  // items of the window
+  room: u32,      // items of an output
+  tiles: u32,
+//$ if blocks
+  tiles_per_block: u32,
+  blocks: u32,    // workgroups that have work
+//$ endif
+  flags: u32,     // sum of some of HAS_CARRY and IS_LAST
+//$ for operand in fields.values()
+  {{ operand }}
+//$ endfor
+}

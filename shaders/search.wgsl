@@ -1,0 +1,98 @@
+// output[i] = the place where queries[i] goes into sorted keys: numpy's searchsorted.
+// {{ "Before" if side == "left" else "Behind" }} the keys that equal it.
+// A binary search whose upper half works in workgroup memory. Each workgroup copies every 2^span_log2-th key there, and
+// finds for each of its queries the span of keys to search further in global memory. The steps have no branches, since all
+// queries take equally many, and an invocation has four searches in flight, so that it waits for memory once per step
+// for all four. Neighbouring queries are searched by neighbouring invocations: sorted ones read the same memory.
+// Forward progress: no workgroup waits for another. Bindings: params, sorted, queries{{ ", sorter" if sorter }}, output.
+
+struct Params {
+  n: u32,  // queries of the window
+  blocks: u32,  // workgroups that have work
+  length: u32,  // keys; at least 1
+  span_log2: u32,
+  table_length: u32,  // keys in the table
+  table_step: u32,  // the largest power of two up to table_length; 0 if that is 0
+//$ for lines in fields.values()
+  {{ lines }}
+//$ endfor
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+//$ include "lib/key_code.wgsl"
+override WORKGROUP_SIZE: u32 = 256u;
+const VECS: u32 = {{ vecs }}u;
+const QUERIES: u32 = VECS * 4u;
+
+var<workgroup> table: array<Key, {{ table_keys }}>;
+
+fn code_of(item: Key) -> Key { return key_fixed(key_encode(item)); }
+//$ if sorter
+fn sorted_key(i: u32) -> Key { return code_of(load_sorted(min(load_sorter(i), params.length - 1u))); }
+//$ else
+fn sorted_key(i: u32) -> Key { return code_of(load_sorted(i)); }
+//$ endif
+
+//$ if key_words == 1
+fn less(a: Key, b: Key) -> bool { return a < b; }
+//$ else
+fn less(a: Key, b: Key) -> bool { return a.y < b.y || (a.y == b.y && a.x < b.x); }
+//$ endif
+// Whether a query goes behind a key.
+//$ if side == "left"
+fn is_before(key: Key, query: Key) -> bool { return less(key, query); }
+//$ else
+fn is_before(key: Key, query: Key) -> bool { return !less(query, key); }
+//$ endif
+
+fn is_table_before(k: u32, query: Key) -> bool {
+  return k < params.table_length && is_before(table[k], query);
+}
+fn is_key_before(i: u32, query: Key) -> bool {
+  let key = sorted_key(min(i, params.length - 1u));
+  return i < params.length && is_before(key, query);
+}
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  @builtin(local_invocation_index) local: u32,
+) {
+  let block = workgroup_index(workgroup, grid);
+  if (block >= params.blocks) { return; }
+  // The last key of each whole span.
+  for (var k = local; k < params.table_length; k += WORKGROUP_SIZE) {
+    table[k] = sorted_key(((k + 1u) << params.span_log2) - 1u);
+  }
+  workgroupBarrier();
+  for (var r = 0u; r < QUERIES; r += 4u) {
+    let i = (block * QUERIES + r) * WORKGROUP_SIZE + local;
+//$ for c in range(4)
+    let i_{{ c }} = i + {{ c }}u * WORKGROUP_SIZE;
+    let query_{{ c }} = code_of(load_queries(min(i_{{ c }}, params.n - 1u)));
+//$ endfor
+    // Keys before `at` come before the query; after a step of 2^k, those from at + 2^k - 1 on do not.
+    var at = vec4<u32>(0u);
+    for (var step = params.table_step; step > 0u; step >>= 1u) {
+      let probe = at + step - 1u;
+      at += select(vec4<u32>(0u), vec4<u32>(step), vec4<bool>(
+//$ for c in range(4)
+        is_table_before(probe.{{ "xyzw"[c] }}, query_{{ c }}),
+//$ endfor
+      ));
+    }
+    at <<= vec4<u32>(params.span_log2);
+    for (var step = (1u << params.span_log2) >> 1u; step > 0u; step >>= 1u) {
+      let probe = at + step - 1u;
+      at += select(vec4<u32>(0u), vec4<u32>(step), vec4<bool>(
+//$ for c in range(4)
+        is_key_before(probe.{{ "xyzw"[c] }}, query_{{ c }}),
+//$ endfor
+      ));
+    }
+//$ for c in range(4)
+    if (i_{{ c }} < params.n) { store_output(i_{{ c }}, at.{{ "xyzw"[c] }}); }
+//$ endfor
+  }
+}

@@ -1,0 +1,155 @@
+// Single-pass segmented scan with decoupled look-back and fallback: each item is read once. What begins a segment comes from
+// keys or from offsets, and what is written from the emission: a result per item, per run of equal keys, or per segment.
+// Sources: Sengupta, Harris, Zhang and Owens, "Scan primitives for GPU computing" (2007), section 4, for the operator on
+// (head, value); for the look-back and its fallback see scan_lookback.wgsl.
+//$ if emission == "runs"
+// A tile publishes how many runs begin in it, and the value of the run that is open at its end.
+//$ else
+// A tile publishes the value of the segment that is open at its end. In a tile with a head that is final at once: nothing
+// before the head reaches it, so most look-backs end at the tile before.
+//$ endif
+// In windows (`carried`), each dispatch starts from the chain in carries[0], which the previous dispatch wrote, and
+// writes the chain up to its own end to carries[1].
+// A count may come from the GPU (params.n): tiles without items publish the identity and leave, because an epoch tells
+// only the words of the previous dispatch from those of this one.
+
+struct Params {
+  n: u32,  // items of this window and those before; the GPU may have counted them
+  first: u32,  // item of the window
+  capacity: u32,  // items of the window that there is room for
+  tiles: u32,  // of the capacity
+  flags: u32,  // sum of some of HAS_CARRY and MORE_FOLLOWS
+//$ if emission == "runs"
+  size: u32,  // runs that the outputs have room for
+//$ endif
+//$ if heads == "offsets"
+  segments: u32,
+  search_steps: u32,
+//$ endif
+  identity_bits: u32,
+//$ for k in range(1, acc.words)
+  identity_bits_{{ k }}: u32,
+//$ endfor
+//$ if fixed_order
+  zero: u32,
+//$ endif
+//$ for lines in fields.values()
+  {{ lines }}
+//$ endfor
+}
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+//$ include "lib/operator.wgsl"
+//$ include "lib/chain.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/segmented_subgroup.wgsl"
+//$ include "lib/segmented_tile.wgsl"
+//$ include "lib/emit_" ~ emission ~ ".wgsl"
+//$ include "lib/state.wgsl"
+
+//$ include "lib/look_back.wgsl"
+
+//$ if carried
+const HAS_CARRY: u32 = {{ constants.HAS_CARRY }}u;
+
+// The chain of all earlier windows.
+fn carry_in() -> Chain {
+  if ((params.flags & HAS_CARRY) == 0u) { return chain_identity(); }
+  return Chain(
+//$ for k in range(1 + acc.words)
+    load_carries({{ k }}u),
+//$ endfor
+  );
+}
+fn carry_out(total: Chain) {
+//$ for k in range(1 + acc.words)
+  store_carries({{ 1 + acc.words + k }}u, total[{{ k }}]);
+//$ endfor
+}
+
+//$ endif
+//$ if emission == "runs"
+alias Posted = Chain;
+fn posted(x: Chain) -> Posted { return x; }
+// The chain of what was looked back over, and a tile behind it.
+fn chain_of_posted(x: Posted) -> Chain { return x; }
+fn is_final(x: Chain) -> bool { return false; }
+//$ else
+alias Posted = Acc;
+fn posted(x: Chain) -> Posted { return chain_value(x); }
+fn chain_of_posted(x: Posted) -> Chain { return chain_of(0u, x); }
+fn is_final(x: Chain) -> bool { return x.x != 0u; }
+//$ endif
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  // Surplus workgroups of the grid must not take a ticket: the last one to finish may have reset the counter.
+  let number = workgroup_index(workgroup, grid);
+  if (number >= params.tiles) { return; }
+  enter(lanes);
+  let tile = state_enter(number);
+  if (look_back_enter()) { state_begin(); }
+  if (tile >= used_tiles()) {
+    if (is_leader()) {
+      state_publish(tile, TOTAL, posted(chain_identity()));
+      if (state_count_finished(params.tiles)) { state_next_epoch(); }
+    }
+    return;
+  }
+  tile_load(tile);
+  let sum = tile_sum();
+  var before = chain_identity();
+//$ if carried
+  if (tile == 0u) { before = carry_in(); }
+//$ endif
+  let is_known = tile == 0u || is_final(sum.total);
+  if (is_leader()) {
+    if (is_known) {
+      state_publish(tile, INCLUSIVE, posted(chain_combine(before, sum.total)));
+    } else {
+      state_publish(tile, TOTAL, posted(sum.total));
+    }
+  }
+  tile_finish();
+
+  if (tile > 0u) {
+    var next = tile - 1u;
+    var spins = 0u;
+    var again = false;
+    loop {
+      if (look_back_enter()) { look_back(next, posted(before), spins); }
+      let found = workgroupUniformLoad(&look_back_result);
+      before = chain_of_posted(found.sum);
+      spins = found.spins;
+      if (found.stalled == NONE) { break; }
+      again = true;
+      let stalled = tile_total(found.stalled);
+      before = chain_combine(stalled, before);
+      if (is_final(stalled)) { break; }
+      if (found.stalled == 0u) {
+//$ if carried
+        before = chain_combine(carry_in(), before);
+//$ endif
+        break;
+      }
+      next = found.stalled - 1u;
+    }
+    if (is_leader() && !is_known) { state_publish(tile, INCLUSIVE, posted(chain_combine(before, sum.total))); }
+//$ if heads == "offsets"
+    if (again) { heads_begin(tile); }  // it had those of another tile
+//$ endif
+  }
+  if (is_leader() && tile == used_tiles() - 1u) {
+    let total = chain_combine(before, sum.total);
+//$ if carried
+    carry_out(total);
+//$ endif
+    if (!more_follows()) { emit_end(total); }
+  }
+  if (is_leader() && state_count_finished(params.tiles)) { state_next_epoch(); }
+  emit_tile(tile, chain_combine(before, sum.before));
+}

@@ -1,0 +1,35 @@
+// Counts the marked items of blocks of consecutive tiles: the first of three dispatches where look-back is not safe.
+// stream_totals.wgsl turns the counts into what comes before each block, and stream_blocks.wgsl writes.
+// Forward progress: no workgroup waits for another. Bindings: params, the inputs that mark, block_totals, and carries.
+
+//$ include "lib/stream_params.wgsl"
+{{ bindings }}
+//$ include "lib/workgroup_index.wgsl"
+//$ include "lib/stream_acc.wgsl"
+//$ include "lib/workgroup.wgsl"
+//$ include "lib/stream_marks.wgsl"
+//$ include "lib/stream_carry.wgsl"
+
+@compute @workgroup_size(WORKGROUP_SIZE)
+fn main(
+  @builtin(workgroup_id) workgroup: vec3<u32>,
+  @builtin(num_workgroups) grid: vec3<u32>,
+  lanes: Lanes,
+) {
+  let block = workgroup_index(workgroup, grid);
+  if (block >= params.blocks) { return; }
+  enter(lanes);
+  let first = block * params.tiles_per_block;
+  // A block without items has a total, too: 0.
+  let end = min(first + params.tiles_per_block, used_tiles());
+  var total = identity();
+  for (var tile = first; tile < end; tile++) { total = combine(total, tile_total(tile)); }
+  if (local == 0u) {
+//$ if words == 1
+    store_block_totals(block, total);
+//$ else
+    store_block_totals(2u * block, total.x);
+    store_block_totals(2u * block + 1u, total.y);
+//$ endif
+  }
+}

@@ -1,0 +1,248 @@
+"""Search, searchsorted and digitize against numpy."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from helpers.cases import FULL
+from helpers.strategies import make_primitive
+
+SIDES = ("left", "right")
+#: Around the sizes of the table (1,024 keys of 8 bytes, 2,048 of others), and with spans of many keys.
+LENGTHS = (0, 1, 2, 3, 1023, 1024, 1025, 2047, 2048, 2049, 4096, 100_003)
+DATATYPES = tuple(gw.Search.datatypes)
+
+
+def numbers(datatype, n, seed):
+    """Few distinct numbers and the extreme ones; of floats NaN, both infinities and both zeros, too."""
+    dtype = gw.STORAGE_DATATYPES[datatype].dtype
+    rng = np.random.default_rng([seed, n])
+    lowest, highest = (-700, 700) if dtype.kind != "u" else (0, 1400)
+    found = rng.integers(lowest, highest, n).astype(dtype)
+    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    special = [limits.min, limits.max, 0]
+    if dtype.kind == "f":
+        negative_nan = -np.array(np.nan, dtype=dtype)
+        special += [np.nan, negative_nan, np.inf, -np.inf, -0.0, limits.smallest_subnormal]
+    chosen = rng.random(n) < 0.2
+    found[chosen] = rng.choice(np.array(special, dtype=dtype), int(chosen.sum()))
+    if dtype.itemsize == 8 and dtype.kind != "f":
+        found[::3] ^= rng.integers(0, 3, found[::3].size).astype(dtype) << dtype.type(33)  # only the high words differ
+    return found
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("datatype", DATATYPES)
+def test_equals_numpy(device, datatype, side):
+    search = gw.Search(device, datatype, side=side)
+    for length in LENGTHS:
+        keys = np.sort(numbers(datatype, length, 1))
+        queries = numbers(datatype, 1029, 2)
+        for part in (queries, queries[:1], queries[:0], keys[-1500:]):
+            run = search.execute(sorted=gw.asarray(keys, device), queries=gw.asarray(part, device))
+            assert run.output.datatype.name == "u32"
+            np.testing.assert_array_equal(run.output.to_numpy(), np.searchsorted(keys, part, side), f"{length}")
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_keys_that_are_all_equal(device, side):
+    for length in (1, 2048, 2049, 70_001):
+        keys = np.full(length, 7, dtype=np.uint32)
+        got = gw.searchsorted(keys, np.arange(6, 9, dtype=np.uint32), side=side, device=device)
+        assert got.tolist() == [0, 0 if side == "left" else length, length]
+
+
+def test_views_at_odd_offsets_and_a_matrix_of_queries(device):
+    keys, queries = np.sort(numbers("f32", 5003, 1)), numbers("f32", 3000, 2)
+    on_gpu = gw.asarray(keys, device), gw.asarray(queries, device)
+    for begin, end in ((1, 5002), (3, 4000), (4999, 5003)):
+        got = gw.searchsorted(on_gpu[0][begin:end], on_gpu[1][7:2998])
+        np.testing.assert_array_equal(got.to_numpy(), np.searchsorted(keys[begin:end], queries[7:2998]))
+    matrix = gw.searchsorted(on_gpu[0], on_gpu[1].reshape((3, 1000)))
+    np.testing.assert_array_equal(matrix.to_numpy(), np.searchsorted(keys, queries.reshape(3, 1000)))
+
+
+@pytest.mark.parametrize("datatype", ["u32", "u64", "f16"])
+def test_keys_in_segments_and_queries_in_windows(device, datatype):
+    """As where arrays are larger than a binding: several bindings for the keys, a dispatch for each window."""
+    caps = gw.capabilities(device)
+    limits = {**caps.limits, "max-storage-buffer-binding-size": 16_384}
+    search = make_primitive(
+        gw.Search, device, datatype, side="right", workgroup_size=64, vecs=1,
+        capabilities=dataclasses.replace(caps, limits=limits),
+    )  # fmt: skip
+    keys, queries = np.sort(numbers(datatype, 20_000, 1)), numbers(datatype, 9001, 2)
+    run = search.execute(sorted=gw.asarray(keys, device), queries=gw.asarray(queries, device))
+    assert run.plan.parameters["windows"] == {"u32": 3, "u64": 6, "f16": 3}[datatype]
+    assert len(run.plan.kernels[0].bindings) > 4
+    np.testing.assert_array_equal(run.output.to_numpy(), np.searchsorted(keys, queries, "right"))
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("datatype", ["i32", "f64"])
+def test_keys_in_any_order_with_the_indices_that_sort_them(device, datatype, side):
+    for length in (1, 3000):
+        keys, queries = numbers(datatype, length, 1), numbers(datatype, 500, 2)
+        order = np.argsort(keys, kind="stable")
+        got = gw.searchsorted(keys, queries, side=side, sorter=order, device=device)
+        np.testing.assert_array_equal(got, np.searchsorted(keys, queries, side, order))
+        assert got.dtype == np.intp
+        on_gpu = gw.asarray(keys, device)
+        got = gw.searchsorted(on_gpu, queries, side=side, sorter=gw.argsort(on_gpu))
+        np.testing.assert_array_equal(got.to_numpy(), np.searchsorted(keys, queries, side, order))
+
+
+def test_indices_out_of_range_stay_within_the_keys(device):
+    """A GPU cannot raise; it must not read what lies behind the keys either."""
+    whole = gw.asarray(np.array([9, 5, 5, 5, 5, 9, 9, 9], dtype=np.uint32), device)
+    sorter = gw.asarray(np.array([0, 1, 2, 6], dtype=np.uint32), device)
+    assert gw.searchsorted(whole[1:5], np.uint32([5]), side="right", sorter=sorter).to_numpy().tolist() == [4]
+
+
+@pytest.mark.parametrize(
+    ("keys", "queries"),
+    [
+        (np.array([1, 5, 9], dtype=np.int16), np.array([-1, 5, 300], dtype=np.int32)),
+        (np.array([1, 5, 9], dtype=np.uint8), 5),
+        (np.array([0.5, 1.5], dtype=np.float32), [0.5, 2.0]),
+        (np.array([0.5, 1.5]), np.array([1], dtype=np.int64)),
+        (np.array([False, True]), np.array([True])),
+        (np.array([2**63, 2**64 - 1], dtype=np.uint64), np.array([[0, 2**63]], dtype=np.uint64)),
+        (np.array([1, 2], dtype=">u4"), np.array([2, 3], dtype=np.uint32)),
+        ([], [1.0]),
+        ([1, 2], []),
+    ],
+)
+def test_one_shot_promotes_as_numpy(device, keys, queries):
+    got, wanted = gw.searchsorted(keys, queries, device=device), np.searchsorted(keys, queries)
+    np.testing.assert_array_equal(got, wanted)
+    assert type(got) is type(wanted)
+    assert np.asarray(got).dtype == np.intp
+    assert np.shape(got) == np.shape(wanted)
+
+
+def test_an_array_among_the_arguments_gives_an_array(device):
+    keys, queries = np.arange(0, 20, 2, dtype=np.int32), np.arange(-3, 25, dtype=np.float32)
+    for pair in ((gw.asarray(keys, device), queries), (keys, gw.asarray(queries, device))):
+        got = gw.searchsorted(*pair, side="right")
+        assert isinstance(got, gw.Array)
+        assert got.datatype.name == "u32"
+        np.testing.assert_array_equal(got.to_numpy(), np.searchsorted(keys, queries, "right"))
+    assert gw.searchsorted(gw.asarray(keys, device), 5).to_numpy() == 3
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_digitize(device, right):
+    x = numbers("f64", 3000, 3).reshape(3, 1000)
+    for bins in (np.array([-100.0, -3, 0, 0, 7, np.inf]), np.array([4.0]), np.array([])):
+        np.testing.assert_array_equal(gw.digitize(x, bins, right, device=device), np.digitize(x, bins, right))
+        np.testing.assert_array_equal(
+            gw.digitize(x, bins[::-1], right, device=device), np.digitize(x, bins[::-1], right)
+        )
+    got = gw.digitize(gw.asarray(x, device), np.array([-5.0, 5.0]), right)
+    np.testing.assert_array_equal(got.to_numpy(), np.digitize(x, np.array([-5.0, 5.0]), right))
+    assert type(gw.digitize(3.5, [1.0, 2.0], device=device)) is type(np.digitize(3.5, [1.0, 2.0]))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: gw.searchsorted(x, x, side="middle"), gw.ArgumentError, "side='middle' is unknown; known are left"),
+        (lambda x: gw.searchsorted(x.reshape((2, 2)), x), gw.ArgumentError, r"x1 has shape \(2, 2\).*one dimension"),
+        (lambda x: gw.searchsorted(x, x, sorter=[0, 1, 2]), gw.LengthError, "sorter has shape .* x1 has 4 items"),
+        (lambda x: gw.searchsorted(x, x, sorter=[0, 1, 2, 4]), gw.ArgumentError, "out of range for 4 items"),
+        (lambda x: gw.searchsorted(x, x, sorter=[0, -1, 2, 3]), gw.ArgumentError, "out of range for 4 items"),
+        (lambda x: gw.searchsorted(x, x, sorter=[0.0, 1, 2, 3]), gw.DatatypeError, "must be integers"),
+        (lambda x: gw.searchsorted(x, np.zeros(2, np.complex64)), gw.DatatypeError, r"x2.*x\.real"),
+        (lambda x: gw.searchsorted(x, ["a"]), gw.DatatypeError, "x2"),
+        (lambda x: gw.searchsorted(x, -1), gw.ArgumentError, "-1"),
+        (lambda x: gw.searchsorted(gw.ChunkedArray([x]), [0.5]), gw.DatatypeError, "x1 is a ChunkedArray of u32"),
+        (lambda x: gw.digitize(x, [1, 3, 2]), gw.ArgumentError, "ascend or descend"),
+        (lambda x: gw.digitize(x, [3, 2, 1]), gw.ArgumentError, r"bins\[::-1\]"),
+        (lambda x: gw.Search(x.device, "u8"), gw.DatatypeError, "u8"),
+        (lambda x: gw.Search(x.device).execute(sorted=x, queries=x, sorter=x), gw.ArgumentError, "sorter"),
+        (lambda x: gw.Search(x.device, sorter=True).execute(sorted=x, queries=x), gw.ArgumentError, "sorter"),
+    ],
+)
+def test_bad_input_is_refused(device, call, error, message):
+    with pytest.raises(error, match=message):
+        call(gw.asarray(np.arange(4, dtype=np.uint32), device))
+
+
+@pytest.mark.parametrize(("datatype", "most"), [("f16", 2048), ("u32", 2048), ("u64", 1024)])
+def test_the_table_fits_into_workgroup_memory_and_is_at_least_half_full(datatype, most):
+    for length in (most - 1, most, most + 1, 2 * most - 1, 2 * most, 2 * most + 1, 10_000, (1 << 24) - 1, 1 << 24):
+        lengths = {"sorted": length, "queries": 1, "output": 1}
+        plan = gw.Search.plan_for(capabilities=FULL, dtype=datatype, lengths=lengths)
+        assert most // 2 <= plan.parameters["table_keys"] <= most
+        assert f"table: array<Key, {most}>" in next(iter(plan.shaders.values())).text
+
+
+def test_more_keys_than_positions_have_bits_for():
+    lengths = {"sorted": 1 << 31, "queries": 1, "output": 1}
+    with pytest.raises(gw.LimitError, match="takes at most 2147483647"):
+        gw.Search.plan_for(capabilities=FULL, lengths=lengths)
+
+
+def test_trials_and_shapes_give_the_same(device):
+    keys, queries = np.sort(numbers("u32", 5000, 1)), numbers("u32", 3001, 2)
+    wanted = np.searchsorted(keys, queries)
+    for shape in ({"workgroup_size": 32, "vecs": 1}, {"workgroup_size": 128, "vecs": 3}):
+        search = make_primitive(gw.Search, device, "u32", **shape)
+        run = search.execute(sorted=gw.asarray(keys, device), queries=gw.asarray(queries, device), trials=3)
+        np.testing.assert_array_equal(run.output.to_numpy(), wanted)
+
+
+def test_queries_that_are_not_stored(device):
+    keys, x = np.sort(numbers("i32", 5003, 1)), numbers("i32", 3000, 2) % 1000
+    on_gpu = gw.asarray(keys, device), gw.asarray(x, device)
+    search = gw.Search(device, "i32", side="right", queries=gw.i32("x") * 2 - 5)
+    found = search.execute(sorted=on_gpu[0], x=on_gpu[1][3:2999]).output
+    np.testing.assert_array_equal(found.to_numpy(), np.searchsorted(keys, x[3:2999] * 2 - 5, "right"))
+    np.testing.assert_array_equal(search.reference(sorted=keys, x=x), np.searchsorted(keys, x * 2 - 5, "right"))
+
+
+@pytest.mark.parametrize("rows", [1, 1000, 5001])
+def test_counted_queries_give_the_rows_of_a_sparse_matrix(device, rows):
+    """Where the row pointer is a search of 0, 1, 2, … in the sorted rows."""
+    entries = np.sort(np.random.default_rng(rows).integers(0, rows, 3000).astype(np.uint32))
+    search = gw.Search(device, "u32", queries=gw.index)
+    pointer = search.execute(sorted=gw.asarray(entries, device), output=gw.empty(rows + 1, "u32", device)).output
+    np.testing.assert_array_equal(pointer.to_numpy(), np.searchsorted(entries, np.arange(rows + 1)))
+    np.testing.assert_array_equal(np.diff(pointer.to_numpy()), np.bincount(entries, minlength=rows))
+
+
+def test_one_shot_of_expressions(device):
+    keys, x = np.sort(numbers("f32", 5003, 1)), numbers("f32", 3000, 2)
+    on_gpu, order = gw.asarray(x, device), np.argsort(x, kind="stable")
+    for side in SIDES:
+        with np.errstate(invalid="ignore", over="ignore"):
+            wanted = np.searchsorted(keys, x * np.float32(2), side)
+        np.testing.assert_array_equal(gw.searchsorted(keys, on_gpu * 2, side=side).to_numpy(), wanted)
+        found = gw.searchsorted(on_gpu, abs(on_gpu), side=side, sorter=order)
+        np.testing.assert_array_equal(found.to_numpy(), np.searchsorted(x, abs(x), side, order))
+    rows = gw.asarray(np.array([1, 1, 4], dtype=np.uint32), device)
+    assert gw.searchsorted(rows, gw.index, size=7).to_numpy().tolist() == [0, 0, 2, 2, 2, 3, 3]
+    assert gw.searchsorted(rows[:0], gw.index, size=3).to_numpy().tolist() == [0, 0, 0]
+
+
+def test_queries_of_another_datatype_are_refused(device):
+    x = gw.empty(3, "u32", device)
+    with pytest.raises(gw.DatatypeError, match="x1 is of u32, but x2 of f32"):
+        gw.searchsorted(x, gw.f32(x))
+    with pytest.raises(gw.ArgumentError, match="no leaf of x2 says how many items it has; give size="):
+        gw.searchsorted(x, gw.index)
+    with pytest.raises(gw.ArgumentError, match="leave out size="):
+        gw.searchsorted(x, x + 1, size=3)
+    with pytest.raises(gw.ArgumentError, match="x2 says how many items it has; leave it out"):
+        gw.searchsorted(x, x, size=3)
+    with pytest.raises(gw.ArgumentError, match=r"store it with gw\.asarray\(x1\)"):
+        gw.searchsorted(x + 1, x)
+    with pytest.raises(gw.ArgumentError, match="k, which are no Arrays"):
+        gw.searchsorted(x, gw.u32("k"))
+    with pytest.raises(gw.DatatypeError, match=r"queries are of f32, but the keys of u32; cast .* gw\.u32"):
+        gw.Search(device, "u32", queries=gw.f32("x"))
+    with pytest.raises(gw.ArgumentError, match="output"):
+        gw.Search(device, "u32", queries=gw.index).execute(sorted=gw.empty(3, "u32", device))
