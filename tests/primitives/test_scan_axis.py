@@ -81,6 +81,14 @@ def test_every_kernel(device, shape, axis, kind, parts):
     _check(device, x, axis, initial=True, offset=1, **SMALL)
 
 
+def test_totals_of_many_parts_are_scanned_in_parts(device):
+    for shape, axis in (((40_001, 2), 0), ((2, 40_001), 1)):
+        x = _items(np.uint32, shape)
+        for kind in ("inclusive", "exclusive"):
+            run = _check(device, x, axis, kind=kind, workgroup_size=32, vecs=1, max_blocks=1 << 20)
+            assert len(run.plan.kernels) >= 5
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_rows_and_columns_of_any_length(device, axis):
     for n in (1, 2, 3, 4, 31, 32, 33, 127, 128, 129, 130, 257, 1000):
