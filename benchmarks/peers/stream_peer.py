@@ -9,7 +9,7 @@ needs no toolkit where it runs, only NVIDIA's driver, so it may be built on anot
 
     nvcc -O3 -std=c++17 --extended-lambda -arch=sm_90 -o cub_stream_peer benchmarks/peers/cub_stream_peer.cu
 
-With the headers of a newer CUB (pip download nvidia-cuda-cccl; unzip it; -I nvidia/cu13/include/cccl) it has top-k, too.
+With the headers of a newer CUB it has top-k, too: pip download nvidia-cuda-cccl, unzip, -I nvidia/cu13/include/cccl.
 
 Cases are groups (marks, shares, runs, datatypes, others, segments) or beginnings of names, by semicolons. Times are
 medians over all rounds; both sides are kept busy before each round, and take turns:
@@ -44,7 +44,7 @@ import click
 import numpy as np
 from cub_server import CubServer, PeerError
 from cuda_peers import build_cub
-from stream_tasks import Data, Task, all_tasks, checksum, chosen
+from stream_tasks import DOT_OF_HALF, REDUCE, Data, Task, all_tasks, checksum, chosen
 
 import gridwise_py as gw
 from gridwise_py.backend.wgpu_native import wait_idle
@@ -303,8 +303,9 @@ class Comparison:
             sums = {key: checksum(array) for key, array in outputs.items()}
             wanted = wanted or sums
             rows.append(
-                {"case": task.name, "n": self._data.n, "tuning": name, "differs_from_numpy": differs,
-                 "equal": sums == wanted, "moved_bytes": task.bytes_of(self._data.n, [outputs[o].size for o in task.outputs]),
+                {"case": task.name, "datatype": task.datatype, "n": self._data.n, "tuning": name,
+                 "differs_from_numpy": differs, "equal": sums == wanted,
+                 "moved_bytes": task.bytes_of(self._data.n, [outputs[output].size for output in task.outputs]),
                  "parameters": dict(ours.run.plan.parameters)}
             )  # fmt: skip
         rng = np.random.default_rng(self._data.n)
@@ -341,8 +342,8 @@ def _power(n: int) -> str:
 
 
 HEAD = (
-    f"{'case':32}{'type':>5}{'n':>6} |{'ours µs':>10}{'CUB µs':>11}{'ratio':>7}{'mark':>6}      |{'b2b µs':>10}{'CUB':>11}"
-    f"{'ratio':>7} |{'GB/s':>6}{'CUB':>6} | equal"
+    f"{'case':32}{'type':>5}{'n':>6} |{'ours µs':>10}{'CUB µs':>11}{'ratio':>7}{'mark':>6}      |"
+    f"{'b2b µs':>10}{'CUB':>11}{'ratio':>7} |{'GB/s':>6}{'CUB':>6} | equal"
 )
 
 
@@ -384,22 +385,33 @@ def is_wrong(row: Mapping[str, Any]) -> bool:
 
 def print_spread(rows: list[dict[str, Any]]) -> None:
     """Print the worst and the best rate of the lengths of segments, and how far they are apart."""
-    for n, (text, side) in itertools.product(
-        sorted({row["n"] for row in rows}),
-        (("segmented reduce of", "gridwise_py"), ("segmented reduce, rows of", "gridwise_py"), ("segmented reduce of", "cub")),
-    ):  # fmt: skip
-        rates = {
-            row["case"]: rate
-            for row in rows
-            if row["group"] == "segments" and row["n"] == n and row["case"].startswith(text)
-            and (rate := _rate(row, side)) is not None
-        }  # fmt: skip
+    kinds = (
+        ("gridwise_py", "segmented reduce of"),
+        ("gridwise_py", "segmented reduce, rows of"),
+        ("cub", "segmented reduce of"),
+    )
+    for n, (side, text) in itertools.product(sorted({row["n"] for row in rows}), kinds):
+        rates: dict[str, float] = {}
+        for row in rows:
+            rate = _rate(row, side)
+            if rate is not None and (row["group"], row["n"]) == ("segments", n) and row["case"].startswith(text):
+                rates[row["case"]] = rate
         if len(rates) > 1:
             worst, best = min(rates, key=rates.__getitem__), max(rates, key=rates.__getitem__)
             click.echo(
                 f"{side}, {_power(n)}: worst {rates[worst]:.0f} GB/s ({worst}), best {rates[best]:.0f} ({best}): "
                 f"{rates[worst] / rates[best]:.2f}"
             )
+
+
+def print_dot(rows: list[dict[str, Any]]) -> None:
+    """Print the time of a product that is summed over that of a sum of as many bytes."""
+    marks = [row for row in rows if row["group"] == "marks"]
+    times = {(row["case"], row["n"]): row["sides"]["gridwise_py"].get("single") for row in marks}
+    for n in sorted({row["n"] for row in rows}):
+        dot, plain = times.get((DOT_OF_HALF, n)), times.get((REDUCE, n))
+        if dot is not None and plain is not None:
+            click.echo(f"{_power(n)}: the dot product takes {dot / plain:.3f} of the time of a sum of as many bytes")
 
 
 # ---- tunings from words
@@ -411,7 +423,7 @@ def _value_of(word: str) -> Any:
 
 
 def tunings_of(task: Task, words: str) -> dict[str, Any]:
-    """Return the tunings that ``stage=0|2048,vecs=8|16`` means for a task, by their words; first the library's choice."""
+    """Return the tunings that ``stage=0|2048,vecs=8|16`` means, by their words; the library's choice is the first."""
     hint = get_type_hints(getattr(gw, task.needs).__init__)["tuning"]
     (cls,) = (each for each in get_args(hint) if each is not type(None))
     fields = [part.partition("=") for part in words.split(",")]
@@ -428,7 +440,10 @@ def tunings_of(task: Task, words: str) -> dict[str, Any]:
 def print_tunings(rows: list[dict[str, Any]]) -> None:
     """Print a row for each tuning."""
     base = next(row["single"] for row in rows if row["tuning"] == "the library's")
-    click.echo(f"{rows[0]['case']}, {_power(rows[0]['n'])}: µs single, of the library's; back to back; GB/s")
+    first = rows[0]
+    click.echo(
+        f"{first['case']}, {first['datatype']}, {_power(first['n'])}: µs single, of the library's; back to back; GB/s"
+    )
     for row in rows:
         wrong = "  WRONG" if is_wrong(row) else ""
         back = row["back_to_back"]
@@ -487,7 +502,8 @@ def main(
             click.echo(f"without CUB: {program}")
         cub: CubServer | str = program if isinstance(program, str) else CubServer(program.resolve(), folder)
         click.echo(
-            f"{gw.capabilities(device).adapter}; medians of {rounds} × {samples}; made in {time.perf_counter() - begin:.1f} s"
+            f"{gw.capabilities(device).adapter}; medians of {rounds} × {samples}; began after "
+            f"{time.perf_counter() - begin:.1f} s"
         )
         settle(device, settle_s)
         click.echo("" if tuned else HEAD)
@@ -522,6 +538,7 @@ def main(
             wait_idle(device)
     if not tuned:
         print_spread(rows)
+        print_dot(rows)
     if left_out:
         click.echo(f"left out: {'; '.join(left_out)}")
         if json_path is not None:

@@ -81,6 +81,8 @@ def make_data(name: str, n: int) -> np.ndarray:
         return in_parts(n, np.uint32, lambda rng, count: (bins * rng.random(count) ** 8).astype(np.uint32), 9)
     if kind == "zeros":
         return np.zeros(n, np.uint32)
+    if kind == "half":
+        return make_data(parameter, n // 2)
     if kind == "sorted":
         items = make_data(parameter, n)
         items.sort()
@@ -176,6 +178,8 @@ class Task:
 
 
 LARGE = 1 << 28
+#: These two read the same bytes.
+DOT_OF_HALF, REDUCE = "dot of n/2", "reduce"
 
 
 def _large(mark: float, stretch: float | None = None) -> dict[int, tuple[float, float | None]]:
@@ -305,7 +309,11 @@ def _values() -> list[Task]:
             pair, ["output"], lambda n, s: 8 * n, lambda n: ("dot", {}), pair, datatype="f32", marks=_large(1.0),
         ),
         Task(
-            "reduce", "marks", "Reduce", lambda d, n, t: gw.Reduce(d, "f32", tuning=t),
+            DOT_OF_HALF, "marks", "Reduce", lambda d, n, t: gw.Reduce(d, a * b, tuning=t),
+            {"a": "half:signs", "b": "half:signs_b"}, ["output"], lambda n, s: 8 * (n // 2), None, {}, datatype="f32",
+        ),
+        Task(
+            REDUCE, "marks", "Reduce", lambda d, n, t: gw.Reduce(d, "f32", tuning=t),
             {"input": "signs"}, ["output"], lambda n, s: 4 * n, lambda n: ("reduce", {}), {"input": "signs"},
             datatype="f32",
         ),
@@ -418,7 +426,7 @@ GROUPS = ("marks", "shares", "runs", "datatypes", "others", "segments")
 
 
 def chosen(tasks: Sequence[Task], words: str) -> list[Task]:
-    """Return the tasks of these groups, or whose names begin so, in the order of the words.
+    """Return the tasks of these groups or names, or whose names begin so, in the order of the words.
 
     Raises
     ------
@@ -427,7 +435,8 @@ def chosen(tasks: Sequence[Task], words: str) -> list[Task]:
     """
     found: dict[int, Task] = {}
     for word in filter(None, (part.strip() for part in words.split(";"))):
-        fitting = [task for task in tasks if task.group == word or (word not in GROUPS and task.name.startswith(word))]
+        fitting = [task for task in tasks if word in (task.group, task.name)]
+        fitting = fitting or [task for task in tasks if task.name.startswith(word)]
         if not fitting:
             raise ValueError(f"no case begins with {word!r}; groups are {', '.join(GROUPS)}")
         found |= {id(task): task for task in fitting}
