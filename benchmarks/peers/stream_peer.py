@@ -44,7 +44,7 @@ import click
 import numpy as np
 from cub_server import CubServer, PeerError
 from cuda_peers import build_cub
-from stream_tasks import DOT_OF_HALF, REDUCE, Data, Task, all_tasks, checksum, chosen
+from stream_tasks import DOT_OF_HALF, REDUCE, ROWS, SEGMENTS, Data, Task, all_tasks, checksum, chosen
 
 import gridwise_py as gw
 from gridwise_py.backend.wgpu_native import wait_idle
@@ -385,16 +385,12 @@ def is_wrong(row: Mapping[str, Any]) -> bool:
 
 def print_spread(rows: list[dict[str, Any]]) -> None:
     """Print the worst and the best rate of the lengths of segments, and how far they are apart."""
-    kinds = (
-        ("gridwise_py", "segmented reduce of"),
-        ("gridwise_py", "segmented reduce, rows of"),
-        ("cub", "segmented reduce of"),
-    )
+    kinds = (("gridwise_py", SEGMENTS), ("gridwise_py", ROWS), ("cub", SEGMENTS))
     for n, (side, text) in itertools.product(sorted({row["n"] for row in rows}), kinds):
         rates: dict[str, float] = {}
         for row in rows:
             rate = _rate(row, side)
-            if rate is not None and (row["group"], row["n"]) == ("segments", n) and row["case"].startswith(text):
+            if rate is not None and (row["group"], row["n"]) == ("segments", n) and row["case"].startswith(f"{text} of"):
                 rates[row["case"]] = rate
         if len(rates) > 1:
             worst, best = min(rates, key=rates.__getitem__), max(rates, key=rates.__getitem__)

@@ -180,6 +180,8 @@ class Task:
 LARGE = 1 << 28
 #: These two read the same bytes.
 DOT_OF_HALF, REDUCE = "dot of n/2", "reduce"
+#: Of the lengths that are swept: by offsets, and of one length that the plan knows.
+SEGMENTS, ROWS = "segments", "rows"
 
 
 def _large(mark: float, stretch: float | None = None) -> dict[int, tuple[float, float | None]]:
@@ -191,7 +193,7 @@ def bound_of(share: Fraction) -> int:
     return min(2**32 - 1, int(share * 2**32))
 
 
-def _selections(group: str, share: str, selected: dict[str, Any], by_flags: dict[str, Any]) -> list[Task]:
+def _selections(group: str, share: str, selected: dict[int, Any], by_flags: dict[int, Any]) -> list[Task]:
     bound = bound_of(Fraction(share))
     return [
         Task(
@@ -273,12 +275,12 @@ def _runs(length: int) -> list[Task]:
     ]  # fmt: skip
 
 
-def _segments(group: str, length: int, marks: dict[str, Any], *, rows: bool = False) -> Task:
+def _segments(group: str, name: str, length: int, marks: dict[int, Any], *, rows: bool = False) -> Task:
     offsets = f"offsets:{length}"
     ours: dict[str, Any] = {"length": length} if rows else {}
     segments = {} if rows else {"offsets": offsets}
     return Task(
-        f"segmented reduce{', rows' * rows} of {length}", group, "SegmentedReduce",
+        f"{name} of {length}", group, "SegmentedReduce",
         lambda d, n, t: gw.SegmentedReduce(d, "u32", gw.Add, **ours, **({} if rows else {"tuning": t})),
         {"items": "words", **segments}, ["output"], lambda n, s: 4 * n + (4 if rows else 8) * (n // length),
         None if rows else lambda n: ("segmented_reduce", {"segments": n // length}),
@@ -325,40 +327,40 @@ def _datatypes() -> list[Task]:
     flags = {"input": "words64", "flags": "flags:1/2"}
     return [
         Task(
-            "select 1/2", "datatypes", "Select", lambda d, n, t: gw.Select(d, x, where=x < 0.5, tuning=t),
+            "select 1/2, f32", "datatypes", "Select", lambda d, n, t: gw.Select(d, x, where=x < 0.5, tuning=t),
             {"x": "unit"}, ["output"], lambda n, s: 4 * n + 4 * s[0],
             lambda n: ("select", {"bound": 0.5}), {"input": "unit"}, datatype="f32",
         ),
         Task(
-            "flagged 1/2", "datatypes", "Select", lambda d, n, t: gw.Select(d, "u64", tuning=t),
+            "flagged 1/2, u64", "datatypes", "Select", lambda d, n, t: gw.Select(d, "u64", tuning=t),
             flags, ["output"], lambda n, s: 9 * n + 8 * s[0], lambda n: ("flagged", {}), flags, datatype="u64",
         ),
         Task(
-            "unique, runs of 8", "datatypes", "Unique", lambda d, n, t: gw.Unique(d, "u64", tuning=t),
+            "unique, runs of 8, u64", "datatypes", "Unique", lambda d, n, t: gw.Unique(d, "u64", tuning=t),
             {"keys": "runs64:8"}, ["output"], lambda n, s: 8 * n + 8 * s[0],
             lambda n: ("unique", {}), {"input": "runs64:8"}, datatype="u64",
         ),
         Task(
-            "reduce by key, runs of 8", "datatypes", "ReduceByKey",
+            "reduce by key, runs of 8, f32", "datatypes", "ReduceByKey",
             lambda d, n, t: gw.ReduceByKey(d, "u32", "f32", gw.Add, tuning=t),
             {"keys": "runs:8", "items": "signs"}, ["output_keys", "output_values"], lambda n, s: 8 * n + 8 * s[0],
             lambda n: ("reduce_by_key", {}), {"keys": "runs:8", "values": "signs"}, datatype="f32",
         ),
         Task(
-            "scan by key, runs of 8", "datatypes", "ScanByKey",
+            "scan by key, runs of 8, f32", "datatypes", "ScanByKey",
             lambda d, n, t: gw.ScanByKey(d, "u32", "f32", gw.Add, tuning=t),
             {"keys": "runs:8", "items": "signs"}, ["output"], lambda n, s: 12 * n,
             lambda n: ("scan_by_key", {}), {"keys": "runs:8", "values": "signs"}, datatype="f32",
         ),
         Task(
-            "segmented reduce of 1024", "datatypes", "SegmentedReduce",
+            "segmented reduce of 1024, f32", "datatypes", "SegmentedReduce",
             lambda d, n, t: gw.SegmentedReduce(d, "f32", gw.Add, tuning=t),
             {"items": "signs", "offsets": "offsets:1024"}, ["output"], lambda n, s: 4 * n + 8 * (n // 1024),
             lambda n: ("segmented_reduce", {"segments": n // 1024}), {"input": "signs", "offsets": "offsets:1024"},
             datatype="f32",
         ),
         Task(
-            "argmax", "datatypes", "Reduce", lambda d, n, t: _argmax(d, "f32", t),
+            "argmax, f32", "datatypes", "Reduce", lambda d, n, t: _argmax(d, "f32", t),
             {"input": "unit"}, ["value", "index"], lambda n, s: 4 * n, lambda n: ("argmax", {}), {"input": "unit"},
             datatype="f32", also_needs="ArgMax",
         ),
@@ -412,13 +414,13 @@ def all_tasks(largest: int = LARGE) -> list[Task]:
     """Return all tasks; `largest` is the n up to which lengths of segments are swept."""
     found = _selections("marks", "1/2", _large(1.2, 1.5), _large(1.2, 1.5)) + _partitions() + _runs(8)
     for length, mark in ((1 << 16, 1.0), (1 << 10, 1.6), (1 << 4, 20.0)):
-        found.append(_segments("marks", length, _large(mark)))
+        found.append(_segments("marks", "segmented reduce", length, _large(mark)))
     found += _values()
     for share in ("0", "1/100", "1"):
         found += _selections("shares", share, {}, {})
     found += _runs(1) + _runs(1000) + _datatypes() + _others()
-    for rows in (False, True):
-        found += [_segments("segments", 1 << k, {}, rows=rows) for k in range(largest.bit_length())]
+    for name in (SEGMENTS, ROWS):
+        found += [_segments("segments", name, 1 << k, {}, rows=name == ROWS) for k in range(largest.bit_length())]
     return found
 
 
