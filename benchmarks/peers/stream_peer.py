@@ -390,7 +390,11 @@ def print_spread(rows: list[dict[str, Any]]) -> None:
         rates: dict[str, float] = {}
         for row in rows:
             rate = _rate(row, side)
-            if rate is not None and (row["group"], row["n"]) == ("segments", n) and row["case"].startswith(f"{text} of"):
+            if (
+                rate is not None
+                and (row["group"], row["n"]) == ("segments", n)
+                and row["case"].startswith(f"{text} of")
+            ):
                 rates[row["case"]] = rate
         if len(rates) > 1:
             worst, best = min(rates, key=rates.__getitem__), max(rates, key=rates.__getitem__)
