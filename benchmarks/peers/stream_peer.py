@@ -24,18 +24,23 @@ values of runs where they are kept, and the results. `mark` is the ratio that si
 
 Results of both sides are compared by checksums of each output, and up to --reference items with numpy, too.
 
+A case that takes longer than --case-s ends the program with a traceback: a kernel that hangs is not waited for, and the
+rows before it are in the file.
+
 With --tuning, a primitive of ours in all combinations of the given fields, in turns, beside the library's choice, and
 no CUB. The name before the colon is the beginning of a case.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import itertools
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -47,7 +52,6 @@ from cuda_peers import build_cub
 from stream_tasks import DOT_OF_HALF, REDUCE, ROWS, SEGMENTS, Data, Task, all_tasks, checksum, chosen
 
 import gridwise_py as gw
-from gridwise_py.backend.wgpu_native import wait_idle
 from gridwise_py.bench.cases.case import warm_up
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.bench.results.context import run_context
@@ -424,6 +428,9 @@ def _value_of(word: str) -> Any:
 
 def tunings_of(task: Task, words: str) -> dict[str, Any]:
     """Return the tunings that ``stage=0|2048,vecs=8|16`` means, by their words; the library's choice is the first."""
+    missing = task.missing()
+    if missing is not None:
+        raise click.UsageError(f"gw.{missing} is not there, so {task.name!r} has no tunings")
     hint = get_type_hints(getattr(gw, task.needs).__init__)["tuning"]
     (cls,) = (each for each in get_args(hint) if each is not type(None))
     fields = [part.partition("=") for part in words.split(",")]
@@ -439,6 +446,8 @@ def tunings_of(task: Task, words: str) -> dict[str, Any]:
 
 def print_tunings(rows: list[dict[str, Any]]) -> None:
     """Print a row for each tuning."""
+    if not rows:
+        return
     base = next(row["single"] for row in rows if row["tuning"] == "the library's")
     first = rows[0]
     click.echo(
@@ -456,6 +465,16 @@ def print_tunings(rows: list[dict[str, Any]]) -> None:
 # ---- the command
 
 
+@contextmanager
+def ended_after(seconds: float) -> Generator[None]:
+    """End the program where the block takes longer: a wait for a kernel that hangs never comes back to Python."""
+    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
 @click.command()
 @click.option("--sizes", type=AxisList("n"), default="2^20,2^24,2^28", show_default=True, help="Items.")
 @click.option("--cases", default="marks", show_default=True, help="Groups or beginnings of names, by semicolons.")
@@ -467,6 +486,7 @@ def print_tunings(rows: list[dict[str, Any]]) -> None:
 @click.option(
     "--reference", type=AxisList("n"), default="2^20", show_default=True, help="Also compared with numpy up to here."
 )
+@click.option("--case-s", default=60.0, show_default=True, help="A case that takes longer ends the program.")
 @click.option("--ours-only", is_flag=True, help="Without CUB.")
 @click.option(
     "--cub", "cub_program", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Built before."
@@ -476,16 +496,19 @@ def print_tunings(rows: list[dict[str, Any]]) -> None:
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 def main(
     sizes: list[int], cases: str, rounds: int, samples: int, warmup_s: float, settle_s: float, budget_s: float | None,
-    reference: list[int], ours_only: bool, cub_program: Path | None, tuning_words: tuple[str, ...], adapter: str | None,
-    json_path: Path | None,
+    case_s: float, reference: list[int], ours_only: bool, cub_program: Path | None, tuning_words: tuple[str, ...],
+    adapter: str | None, json_path: Path | None,
 ) -> None:  # fmt: skip
     """Measure, check and print."""
     begin = time.perf_counter()
     tasks = all_tasks(max(sizes))
     try:
         wanted = chosen(tasks, cases)
-        tuned = [(task, tunings_of(task, words.partition(":")[2])) for words in tuning_words
-                 for task in chosen(tasks, words.partition(":")[0]) if task.missing() is None]  # fmt: skip
+        tuned = [
+            (task, tunings_of(task, words.partition(":")[2]))
+            for words in tuning_words
+            for task in chosen(tasks, words.partition(":")[0])
+        ]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     device = gw.request_device(adapter)
@@ -493,6 +516,11 @@ def main(
     options = Options(rounds, samples, warmup_s, _FIRST_WARMUP_S if settle_s else warmup_s, max(reference))
     rows: list[dict[str, Any]] = []
     left_out: list[str] = []
+
+    def keep() -> None:
+        if json_path is not None:
+            write_json(json_path, {**context, "rounds": rounds, "left_out": left_out, "results": rows})
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program: Path | str = "not asked for" if ours_only or tuning_words else cub_program or build_cub(
@@ -512,37 +540,30 @@ def main(
                 data = Data(device, n)
                 comparison = Comparison(device, data, cub, options)
                 for task, tunings in tuned or [(task, None) for task in wanted]:
-                    if n < task.least:
-                        left_out.append(f"{task.name} at {_power(n)} (too few items)")
-                        continue
+                    why = "too few items" if n < task.least else None
                     if budget_s is not None and time.perf_counter() - begin > budget_s:
-                        left_out.append(f"{task.name} at {_power(n)} (budget)")
+                        why = "budget"
+                    if why is not None:
+                        left_out.append(f"{task.name} at {_power(n)} ({why})")
                         continue
-                    if tunings is not None:
-                        found = comparison.tune(task, tunings)
-                        if found:
-                            print_tunings(found)
-                    else:
-                        found = [comparison.compare(task)]
-                        click.echo(line_of(found[0]))
+                    with ended_after(case_s):
+                        found = [comparison.compare(task)] if tunings is None else comparison.tune(task, tunings)
+                    print_tunings(found) if tunings is not None else click.echo(line_of(found[0]))
                     sys.stdout.flush()
                     rows += found
-                    if json_path is not None:  # after each case, so that a run that is cut off leaves what it has
-                        write_json(json_path, {**context, "rounds": rounds, "left_out": left_out, "results": rows})
+                    keep()  # after each case, so that a run that is cut off leaves what it has
                 data.forget()
                 if isinstance(cub, CubServer):
                     cub.forget()
         finally:
             if isinstance(cub, CubServer):
                 cub.close()
-            wait_idle(device)
+    keep()
     if not tuned:
         print_spread(rows)
         print_dot(rows)
     if left_out:
         click.echo(f"left out: {'; '.join(left_out)}")
-        if json_path is not None:
-            write_json(json_path, {**context, "rounds": rounds, "left_out": left_out, "results": rows})
     click.echo(f"{len(rows)} rows in {time.perf_counter() - begin:.1f} s")
     if any(map(is_wrong, rows)):
         raise SystemExit(4)

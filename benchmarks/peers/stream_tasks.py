@@ -83,6 +83,11 @@ def make_data(name: str, n: int) -> np.ndarray:
         return np.zeros(n, np.uint32)
     if kind == "half":
         return make_data(parameter, n // 2)
+    if kind == "eighth":
+        return make_data(parameter, n // 8)
+    if kind == "counts":  # from 0 to twice the mean
+        most = 2 * int(parameter)
+        return in_parts(n // int(parameter), np.uint32, lambda rng, count: rng.integers(0, most + 1, count), 10)
     if kind == "sorted":
         items = make_data(parameter, n)
         items.sort()
@@ -390,6 +395,13 @@ def _others() -> list[Task]:
     found += [
         _theirs(f"top {k}", "TopK", "top_k", {"input": "words"}, lambda n, s: 4 * n, k=k) for k in (8, 100, 10_000)
     ]
+    found.append(
+        Task(
+            "repeat by counts of 8", "others", "Repeat", lambda d, n, t: gw.Repeat(d, "u32", size=n, tuning=t),
+            {"values": "eighth:words", "counts": "counts:8"}, ["output"], lambda n, s: 8 * (n // 8) + 4 * s[0],
+            None, {}, least=8,
+        )
+    )  # fmt: skip
     halves = {"a": "sorted_half:0", "b": "sorted_half:1"}
     found.append(_theirs("merge", "Merge", "merge", halves, lambda n, s: 8 * n))
     found.append(

@@ -1041,8 +1041,17 @@ def test_tunings_of_streams_take_turns(device, require, tmp_path):
     assert set(rows) == {"the library's", "vecs=1 workgroup_size=64", "vecs=2 workgroup_size=64"}
     assert rows["vecs=2 workgroup_size=64"]["parameters"].items() >= {"vecs": 2, "workgroup_size": 64}.items()
     assert all(row["equal"] and row["single"] > 0 for row in rows.values())
-    refused = _run("stream_peer", "--tuning", "map:vecs=99")
-    assert (refused.exit_code, "vecs=99" in refused.output) == (2, True)
+    for words, said in (("map:vecs=99", "vecs=99"), ("merge:vecs=1", "gw.Merge is not there")):
+        refused = _run("stream_peer", "--tuning", words)
+        assert (refused.exit_code, said in refused.output) == (2, True)
+
+
+def test_a_case_that_hangs_ends_the_program():
+    code = f"import sys, time; sys.path.insert(0, {str(FOLDER / 'peers')!r}); import stream_peer\n"
+    code += "with stream_peer.ended_after(0.05): time.sleep(20)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "Timeout" in done.stderr
 
 
 def test_each_case_of_streams_has_its_own_name():
