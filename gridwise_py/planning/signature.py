@@ -114,6 +114,11 @@ class Argument:
         `PlanBuilder.kernel`), so that no kernel binds it.
     ascending : bool
         Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
+    counted : bool
+        For inputs of any length: whether ``n`` says how many of its items count. Others, such as what is gathered from,
+        are read as a whole.
+    components : int
+        Of counted inputs: how many consecutive numbers count as one item.
     """
 
     name: str
@@ -128,6 +133,8 @@ class Argument:
     cast: str | None = None
     fed: bool = False
     ascending: bool = False
+    counted: bool = True
+    components: int = 1
 
     def __post_init__(self) -> None:
         if self.overlap not in get_args(Overlap):
@@ -221,7 +228,7 @@ class Signature:
     def is_counted(self, name: str) -> bool:
         """Whether an argument has an item for each item of an input, and so as many as count."""
         rule = self.arguments[self.length_like(name)]
-        return rule.length is None and not rule.is_output
+        return rule.length is None and not rule.is_output and rule.counted and self.arguments[name].counted
 
     def datatype(self, name: str) -> Datatype | None:
         """Return the datatype that an argument must have; None for any."""

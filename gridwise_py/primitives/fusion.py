@@ -151,7 +151,7 @@ class Fusion:
             whole = form.components == 1
             found.append(
                 replace(own, name=names[k], datatype=datatype, length=length, any_shape=True,
-                        chunked=own.chunked and whole)
+                        chunked=own.chunked and whole, counted=k in program.aligned, components=form.components)
             )  # fmt: skip
         return found
 

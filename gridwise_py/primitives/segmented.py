@@ -27,7 +27,7 @@ from .segments import SegmentedPrimitive, SegmentStrategy, segmented_prefixes
 __all__ = ["SegmentedReduce", "SegmentedScan"]
 
 _KINDS = ("inclusive", "exclusive")
-_OFFSETS = Argument("offsets", datatype=DATATYPES["u32"])
+_OFFSETS = Argument("offsets", datatype=DATATYPES["u32"], counted=False)
 
 
 def _segments_of(lengths: Mapping[str, int]) -> int:
