@@ -112,11 +112,11 @@ class Argument:
     fed : bool
         For inputs of one item of 4 bytes: whether plans copy it into their parameters (``fed=`` of
         `PlanBuilder.kernel`), so that no kernel binds it.
+    is_apart : bool
+        For inputs of any length: whether its items are not those that ``n=`` counts. Offsets of segments are not, nor
+        is what is gathered from.
     ascending : bool
         Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
-    counted : bool
-        For inputs of any length: whether ``n`` says how many of its items count. Others, such as what is gathered from,
-        are read as a whole.
     components : int
         Of counted inputs: how many consecutive numbers count as one item.
     """
@@ -132,8 +132,8 @@ class Argument:
     any_shape: bool = False
     cast: str | None = None
     fed: bool = False
+    is_apart: bool = False
     ascending: bool = False
-    counted: bool = True
     components: int = 1
 
     def __post_init__(self) -> None:
@@ -228,7 +228,8 @@ class Signature:
     def is_counted(self, name: str) -> bool:
         """Whether an argument has an item for each item of an input, and so as many as count."""
         rule = self.arguments[self.length_like(name)]
-        return rule.length is None and not rule.is_output and rule.counted and self.arguments[name].counted
+        own = self.arguments[name]
+        return rule.length is None and not rule.is_output and not rule.is_apart and not own.is_apart
 
     def datatype(self, name: str) -> Datatype | None:
         """Return the datatype that an argument must have; None for any."""
