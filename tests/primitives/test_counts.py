@@ -453,6 +453,8 @@ def test_expressions_of_counted_arrays_are_counted(device):
     assert largest.item() == (x - y)[:321].max()
     with pytest.raises(gw.ArgumentError, match="different counts"):
         gw.asarray(counted + other.counted_by(number(5, device)))
+    with pytest.raises(gw.ArgumentError, match="different counts"):  # of the same items
+        gw.asarray(counted + counted.counted_by(number(5, device)))
     with pytest.raises(gw.ArgumentError, match="'n'"):
         gw.Map(device, gw.f32("n") + 1.0)
 
