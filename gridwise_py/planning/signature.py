@@ -72,12 +72,15 @@ class UpTo:
         Which item of that output it is.
     most : int, optional
         A smaller capacity, which the caller asked for. The count may be larger: what did not fit is counted, too.
+    room : int, optional
+        The capacity, whatever the argument's length is.
     """
 
     argument: str
     count: str
     item: int = 0
     most: int | None = None
+    room: int | None = None
 
 
 Length: TypeAlias = int | SameAs | Product | UpTo | Callable[[Mapping[str, int]], int] | None
@@ -119,6 +122,8 @@ class Argument:
         Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
     components : int
         Of counted inputs: how many consecutive numbers count as one item.
+    in_order : bool
+        For inputs: whether item i of an output depends on item i alone, so that the output may be the same view.
     """
 
     name: str
@@ -135,6 +140,7 @@ class Argument:
     is_apart: bool = False
     ascending: bool = False
     components: int = 1
+    in_order: bool = True
 
     def __post_init__(self) -> None:
         if self.overlap not in get_args(Overlap):
@@ -308,6 +314,8 @@ class Signature:
                 return None
             if isinstance(rule, SameAs):
                 return rule.of(length)
+            if rule.room is not None:
+                return rule.room
             return length if rule.most is None else min(length, rule.most)
         if callable(rule):
             return rule(lengths)
@@ -323,4 +331,5 @@ class Signature:
         rule = self.arguments[output]
         if rule.replaces == argument:
             return identical
-        return rule.overlap == "any" or (rule.overlap == "same view" and identical)
+        same = identical and self.arguments[argument].in_order
+        return rule.overlap == "any" or (rule.overlap == "same view" and same)
