@@ -222,7 +222,8 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
         operand = layout["input"]
         n, result_bytes = self._items_in(operand), self.output_datatype.itemsize_bytes
         parameters = self.add_to(builder, layout)
-        return builder.build(Work(n, operand.nbytes, n * result_bytes, max(0, n - 1)), parameters)
+        counted = builder.counted_work(n, operand.nbytes // max(n, 1), result_bytes)
+        return builder.build(Work(n, operand.nbytes, n * result_bytes, max(0, n - 1), counted), parameters)
 
     def add_to(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         """Add the kernels to a plan, whose operands ``input`` and ``output`` may be temporary memory, too.

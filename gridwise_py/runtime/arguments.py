@@ -281,8 +281,7 @@ def _new_output(
 
 def counted(signature: Signature, name: str, arrays: Mapping[str, Items]) -> Items:
     """Return an output as callers get it: with its count, where the GPU counts its items or those of the inputs."""
-    array, length = arrays[name], signature.arguments[name].length
-    item = 0
+    array, length, item = arrays[name], signature.arguments[name].length, 0
     if isinstance(length, UpTo):
         count, item = arrays[length.count], length.item
     elif COUNT in arrays and signature.takes_count and signature.is_counted(name):

@@ -214,7 +214,34 @@ def test_counted_queries_give_the_rows_of_a_sparse_matrix(device, rows):
     np.testing.assert_array_equal(np.diff(pointer.to_numpy()), np.bincount(entries, minlength=rows))
 
 
+def test_one_shot_of_expressions(device):
+    keys, x = np.sort(numbers("f32", 5003, 1)), numbers("f32", 3000, 2)
+    on_gpu, order = gw.asarray(x, device), np.argsort(x, kind="stable")
+    for side in SIDES:
+        with np.errstate(invalid="ignore", over="ignore"):
+            wanted = np.searchsorted(keys, x * np.float32(2), side)
+        np.testing.assert_array_equal(gw.searchsorted(keys, on_gpu * 2, side=side).to_numpy(), wanted)
+        found = gw.searchsorted(on_gpu, abs(on_gpu), side=side, sorter=order)
+        np.testing.assert_array_equal(found.to_numpy(), np.searchsorted(x, abs(x), side, order))
+    rows = gw.asarray(np.array([1, 1, 4], dtype=np.uint32), device)
+    assert gw.searchsorted(rows, gw.index, size=7).to_numpy().tolist() == [0, 0, 2, 2, 2, 3, 3]
+    assert gw.searchsorted(rows[:0], gw.index, size=3).to_numpy().tolist() == [0, 0, 0]
+
+
 def test_queries_of_another_datatype_are_refused(device):
+    x = gw.empty(3, "u32", device)
+    with pytest.raises(gw.DatatypeError, match="x1 is of u32, but x2 of f32"):
+        gw.searchsorted(x, gw.f32(x))
+    with pytest.raises(gw.ArgumentError, match="no leaf of x2 says how many items it has; give size="):
+        gw.searchsorted(x, gw.index)
+    with pytest.raises(gw.ArgumentError, match="leave out size="):
+        gw.searchsorted(x, x + 1, size=3)
+    with pytest.raises(gw.ArgumentError, match="x2 says how many items it has; leave it out"):
+        gw.searchsorted(x, x, size=3)
+    with pytest.raises(gw.ArgumentError, match=r"store it with gw\.asarray\(x1\)"):
+        gw.searchsorted(x + 1, x)
+    with pytest.raises(gw.ArgumentError, match="k, which are no Arrays"):
+        gw.searchsorted(x, gw.u32("k"))
     with pytest.raises(gw.DatatypeError, match=r"queries are of f32, but the keys of u32; cast .* gw\.u32"):
         gw.Search(device, "u32", queries=gw.f32("x"))
     with pytest.raises(gw.ArgumentError, match="output"):
