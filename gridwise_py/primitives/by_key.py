@@ -22,13 +22,14 @@ from ..types.operators import Add, BinOpLike
 from ..types.options import integer
 from .scan import ScanKind
 from .segments import SegmentedPrimitive, SegmentStrategy, heads_of_keys, segmented_prefixes
+from .typed_segments import KeysItems, KeysItemsReduced
 
 __all__ = ["ReduceByKey", "ScanByKey"]
 
 _KINDS = ("inclusive", "exclusive")
 
 
-class ScanByKey(SegmentedPrimitive):
+class ScanByKey(KeysItems, SegmentedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Compute the prefix sums of each run of equal keys, under an associative operator.
 
     Item i of the output combines the items of its run up to item i (inclusive), or those before it (exclusive, where
@@ -38,9 +39,9 @@ class ScanByKey(SegmentedPrimitive):
     Parameters
     ----------
     device : wgpu.GPUDevice
-    keys : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str, numpy dtype or Expression, default "u32"
         Of the keys, of 4 or 8 bytes. They are compared, not computed with.
-    items : Datatype, str or numpy dtype, default "u32"
+    value_dtype : Datatype, str, numpy dtype or Expression, default "u32"
         Of the items, of 4 bytes or more; a struct has up to three fields.
     op : BinOp or str, default Add
     kind : {"inclusive", "exclusive"}
@@ -89,8 +90,8 @@ class ScanByKey(SegmentedPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        keys: ItemDatatypeLike | Operators = "u32",
-        items: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
+        value_dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         kind: ScanKind = "inclusive",
         *,
@@ -99,9 +100,15 @@ class ScanByKey(SegmentedPrimitive):
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        self.key_datatype: Datatype = self._take_keys(keys)
+        self.key_datatype: Datatype = self._take_keys(dtype)
         super().__init__(
-            device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+            device,
+            value_dtype,
+            op,
+            strategy=strategy,
+            deterministic=deterministic,
+            tuning=tuning,
+            capabilities=capabilities,
         )
         if kind not in _KINDS:
             raise ArgumentError(f"kind={kind!r} is unknown; known are {', '.join(_KINDS)}")
@@ -133,7 +140,7 @@ class ScanByKey(SegmentedPrimitive):
         return result
 
 
-class ReduceByKey(SegmentedPrimitive):
+class ReduceByKey(KeysItemsReduced, SegmentedPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Combine the items of each run of equal keys, with an associative operator.
 
     Gives the key and the result of each run, in order, and how many runs there are. The order of the items is kept, so
@@ -142,9 +149,9 @@ class ReduceByKey(SegmentedPrimitive):
     Parameters
     ----------
     device : wgpu.GPUDevice
-    keys : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str, numpy dtype or Expression, default "u32"
         Of the keys, of 4 or 8 bytes. They are compared, not computed with.
-    items : Datatype, str or numpy dtype, default "u32"
+    value_dtype : Datatype, str, numpy dtype or Expression, default "u32"
         Of the items, of 4 bytes or more; a struct has up to three fields.
     op : BinOp or str, default Add
     size : int, optional
@@ -200,8 +207,8 @@ class ReduceByKey(SegmentedPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        keys: ItemDatatypeLike | Operators = "u32",
-        items: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
+        value_dtype: ItemDatatypeLike | Operators = "u32",
         op: BinOpLike = Add,
         *,
         size: int | None = None,
@@ -216,9 +223,15 @@ class ReduceByKey(SegmentedPrimitive):
                 replace(each, length=replace(each.length, most=room)) if isinstance(each.length, UpTo) else each
                 for each in self.arguments
             )
-        self.key_datatype: Datatype = self._take_keys(keys)
+        self.key_datatype: Datatype = self._take_keys(dtype)
         super().__init__(
-            device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+            device,
+            value_dtype,
+            op,
+            strategy=strategy,
+            deterministic=deterministic,
+            tuning=tuning,
+            capabilities=capabilities,
         )
 
     def plan(self, layout: Layout) -> Plan:
