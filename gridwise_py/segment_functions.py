@@ -105,6 +105,10 @@ class _Inputs:
             raise LengthError(f"{self._call}: offsets has no items; for no segments give [0]")
         return self._sizes["offsets"] - 1
 
+    def size_of(self, name: str) -> int | None:
+        """Return the number of items of an argument; None for an expression, which has as many as its Arrays."""
+        return self._sizes.get(name)
+
     def check_lengths(self, *names: str) -> None:
         """Raise where arrays with one item for each other's have different lengths."""
         sizes = {name: self._sizes[name] for name in names if name in self._sizes}
@@ -263,7 +267,7 @@ def segmented_reduce(
     if (offsets is None) == (length is None):
         raise ArgumentError(f"{call} needs either offsets or length=, which say where the segments are")
     if offsets is not None:
-        inputs.take_offsets(offsets, None if isinstance(x, EXPRESSIONS) else np.size(x))
+        inputs.take_offsets(offsets, inputs.size_of("items"))
     primitive = kept_primitive(SegmentedReduce, inputs.device, kind, op, length=length, deterministic=deterministic)
     return inputs.run(primitive)["output"]
 
@@ -294,7 +298,7 @@ def segmented_scan(
     """
     inputs = _Inputs("gw.segmented_scan()", device)
     datatype = inputs.take("items", x, ITEM_DATATYPES)
-    inputs.take_offsets(offsets, None if isinstance(x, EXPRESSIONS) else np.size(x))
+    inputs.take_offsets(offsets, inputs.size_of("items"))
     primitive = kept_primitive(SegmentedScan, inputs.device, datatype, op, kind, deterministic=deterministic)
     return inputs.run(primitive)["output"]
 
@@ -341,7 +345,7 @@ def repeat(
         if counts.dtype.kind not in "iu" or (counts.size and int(counts.min()) < 0):
             raise ArgumentError(f"{call}: repeats must be integers of at least 0")
         if counts.ndim == 0:
-            length = None if isinstance(x, EXPRESSIONS) else int(np.size(x))
+            length = inputs.size_of("values")
             if length is None:
                 raise ArgumentError(f"{call}: repeats is one number, and x an expression; store it with gw.asarray()")
             total = length * int(counts)
