@@ -18,7 +18,7 @@ import wgpu
 from ..errors import ArgumentError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.faults import HEALTHY, Faults
-from ..planning.kernel_constants import CONTROL_WORDS, HAS_CARRY, IS_LAST
+from ..planning.kernel_constants import CONTROL_WORDS, HAS_CARRY
 from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import SPIN_LIMIT, reads_by_rmw
 from ..planning.plan import Fill, Plan, Work
@@ -469,7 +469,7 @@ class StreamPrimitive(Primitive):
         sibling: bool = False,
         **context: Any,
     ) -> None:
-        flags = (HAS_CARRY if window.index else 0) | (IS_LAST if window.index == window.count - 1 else 0)
+        flags = HAS_CARRY if window.index else 0
         builder.kernel(
             label,
             shader,
@@ -510,9 +510,8 @@ class StreamPrimitive(Primitive):
     def _text(self, shape: Shape) -> dict[str, Any]:
         """Return the template values."""
         words, runs = self._words, self._writes_lengths
-        held = {
-            f.argument: _quad(f.datatype.itemsize_bytes) | {"name": f.argument} for f in self._written if self._is_held(f)
-        }
+        kept = [field for field in self._written if self._is_held(field)]
+        held = {field.argument: _quad(field.datatype.itemsize_bytes) | {"name": field.argument} for field in kept}
         marks = [
             {
                 "name": mark.argument,

@@ -8,7 +8,7 @@ struct Params {
   tiles_per_block: u32,
   blocks: u32,    // workgroups that have work
 //$ endif
-  flags: u32,     // sum of some of HAS_CARRY and IS_LAST
+  flags: u32,     // HAS_CARRY or 0
 //$ for operand in fields.values()
   {{ operand }}
 //$ endfor
