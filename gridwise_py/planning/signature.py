@@ -72,12 +72,15 @@ class UpTo:
         Which item of that output it is.
     most : int, optional
         A smaller capacity, which the caller asked for. The count may be larger: what did not fit is counted, too.
+    room : int, optional
+        The capacity, whatever the argument's length is.
     """
 
     argument: str
     count: str
     item: int = 0
     most: int | None = None
+    room: int | None = None
 
 
 Length: TypeAlias = int | SameAs | Product | UpTo | Callable[[Mapping[str, int]], int] | None
@@ -112,8 +115,12 @@ class Argument:
     fed : bool
         For inputs of one item of 4 bytes: whether plans copy it into their parameters (``fed=`` of
         `PlanBuilder.kernel`), so that no kernel binds it.
+    is_apart : bool
+        For inputs of any length: whether its items are not those that ``n=`` counts, as offsets of segments are not.
     ascending : bool
         Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
+    in_order : bool
+        For inputs: whether item i of an output depends on item i alone, so that the output may be the same view.
     """
 
     name: str
@@ -127,7 +134,9 @@ class Argument:
     any_shape: bool = False
     cast: str | None = None
     fed: bool = False
+    is_apart: bool = False
     ascending: bool = False
+    in_order: bool = True
 
     def __post_init__(self) -> None:
         if self.overlap not in get_args(Overlap):
@@ -221,7 +230,7 @@ class Signature:
     def is_counted(self, name: str) -> bool:
         """Whether an argument has an item for each item of an input, and so as many as count."""
         rule = self.arguments[self.length_like(name)]
-        return rule.length is None and not rule.is_output
+        return rule.length is None and not rule.is_output and not rule.is_apart
 
     def datatype(self, name: str) -> Datatype | None:
         """Return the datatype that an argument must have; None for any."""
@@ -300,6 +309,8 @@ class Signature:
                 return None
             if isinstance(rule, SameAs):
                 return rule.of(length)
+            if rule.room is not None:
+                return rule.room
             return length if rule.most is None else min(length, rule.most)
         if callable(rule):
             return rule(lengths)
@@ -315,4 +326,5 @@ class Signature:
         rule = self.arguments[output]
         if rule.replaces == argument:
             return identical
-        return rule.overlap == "any" or (rule.overlap == "same view" and identical)
+        same = identical and self.arguments[argument].in_order
+        return rule.overlap == "any" or (rule.overlap == "same view" and same)

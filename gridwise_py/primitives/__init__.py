@@ -13,8 +13,10 @@ from .partition import Partition
 from .reduce import Reduce
 from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
+from .repeat import Repeat
 from .run_length import RunLength
 from .scan import Scan
+from .scan_axis import ScanAxis
 from .search import Search
 from .segmented import SegmentedReduce, SegmentedScan
 from .select import Select
@@ -33,8 +35,10 @@ __all__ = [
     "Reduce",
     "ReduceAxis",
     "ReduceByKey",
+    "Repeat",
     "RunLength",
     "Scan",
+    "ScanAxis",
     "ScanByKey",
     "Search",
     "SegmentedReduce",

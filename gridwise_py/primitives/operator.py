@@ -25,7 +25,7 @@ from .base import Primitive
 from .mapped_output import MappedOutput
 
 __all__ = [
-    "BlockWindow", "OperatorPrimitive", "blocks_of", "check_conversion", "check_float64", "over_blocks",
+    "BlockWindow", "OperatorPrimitive", "block_split", "blocks_of", "check_conversion", "check_float64", "over_blocks",
 ]  # fmt: skip
 
 
@@ -79,6 +79,8 @@ class OperatorPrimitive(Primitive):
 
     _faults: ClassVar[Faults] = HEALTHY
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
+    #: The argument that may be an expression.
+    _items: ClassVar[str] = "input"
     #: Whether there is a result for each item.
     _writes_all: ClassVar[bool] = False
 
@@ -96,7 +98,7 @@ class OperatorPrimitive(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(self._take(dtype), ITEM_DATATYPES)
+        self.datatype: Datatype = as_datatype(self._take(dtype, self._items), ITEM_DATATYPES)
         self.op: BinOp = as_binop(op)
         asked = self.datatype if result_dtype is None else result_dtype
         #: The datatype of the results, in which items are combined.

@@ -164,20 +164,20 @@ class StreamPrimitive(Primitive):
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(self.tuning.subgroups)
         self._shapes: Shapes[Shape] = shapes_for("stream", self.capabilities, self.mode, self.tuning)
         #: The inputs that are expressions.
-        self._fusions: dict[str, Fusion] = {}
+        self._expressions: dict[str, Fusion] = {}
 
     def _input(self, name: str, items: Any, known: Mapping[str, Datatype]) -> Datatype:
         """Return the datatype of an input; of an expression that takes its place, what its items are read as."""
         if not isinstance(items, FUSED):
             return as_datatype(items, known)
-        fusion = self._fusions[name] = Fusion(self._named_apart(name, flat_of(items)), name)
+        fusion = self._expressions[name] = Fusion(self._named_apart(name, flat_of(items)), name)
         return fusion.datatype
 
     def _named_apart(self, name: str, flat: Flat) -> Flat:
         """Return an expression whose Arrays have names that no other Array of this primitive has."""
-        known = {array.place(): leaf for each in self._fusions.values() for leaf, array in each.flat.arrays}
+        known = {array.place(): leaf for each in self._expressions.values() for leaf, array in each.flat.arrays}
         renamed = {
-            leaf: known.get(array.place(), f"{name}_{leaf}" if self._fusions else leaf) for leaf, array in flat.arrays
+            leaf: known.get(array.place(), f"{name}_{leaf}" if self._expressions else leaf) for leaf, array in flat.arrays
         }
         return replace(
             flat,
@@ -200,7 +200,7 @@ class StreamPrimitive(Primitive):
         measure, per = self._measure
         leaves: dict[str, Argument] = {}
         for each in inputs:
-            fusion = self._fusions.get(each.name)
+            fusion = self._expressions.get(each.name)
             if fusion is None:
                 same = None if each.name == measure else SameAs(measure, "every item needs one flag", per=per)
                 leaves.setdefault(each.name, replace(each.resolved(self), length=same))
@@ -228,7 +228,7 @@ class StreamPrimitive(Primitive):
 
     def _measure_of(self, operands: Sequence[str]) -> tuple[str, int]:
         for name in operands:
-            fusion = self._fusions.get(name)
+            fusion = self._expressions.get(name)
             if fusion is None:
                 return name, 1
             found = fusion.measure
@@ -242,21 +242,21 @@ class StreamPrimitive(Primitive):
     @cached_property
     def signature(self) -> Signature:
         """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
-        return Signature.of(self, {k: rule for each in self._fusions.values() for k, rule in each.values.items()})
+        return Signature.of(self, {k: rule for each in self._expressions.values() for k, rule in each.values.items()})
 
     def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> BoundCall[Any]:
-        bound = {name: array for each in self._fusions.values() for name, array in each.arrays.items()}
+        bound = {name: array for each in self._expressions.values() for name, array in each.arrays.items()}
         return super()._bind({**bound, **arrays} if bound else arrays, trials)
 
     def reference(self, **arrays: Any) -> tuple[np.ndarray, ...]:
         """Return numpy's outputs for the same inputs, or for the same leaves of expressions."""
         name, per = self._measure
-        bound = {leaf: array for each in self._fusions.values() for leaf, array in each.arrays.items()}
+        bound = {leaf: array for each in self._expressions.values() for leaf, array in each.arrays.items()}
         known = {**{leaf: array.to_numpy() for leaf, array in bound.items()}, **arrays}
         size = np.asarray(known[name]).size // per
         given: dict[str, np.ndarray] = {}
         for operand in self._inputs_of(self.fields):
-            fusion = self._fusions.get(operand)
+            fusion = self._expressions.get(operand)
             if fusion is None:
                 given[operand] = known[operand]
                 continue
@@ -312,7 +312,7 @@ class StreamPrimitive(Primitive):
 
     def _read(self, layout: Layout, n: int) -> Layout:
         """Return what kernels read."""
-        fusions = self._fusions
+        fusions = self._expressions
         return Layout({k: fusions[k].source(layout, n) if k in fusions else layout[k] for k in self._operands})
 
     def plan(self, layout: Layout) -> Plan:
