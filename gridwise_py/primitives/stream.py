@@ -176,9 +176,8 @@ class StreamPrimitive(Primitive):
     def _named_apart(self, name: str, flat: Flat) -> Flat:
         """Return an expression whose Arrays have names that no other Array of this primitive has."""
         known = {array.place(): leaf for each in self._expressions.values() for leaf, array in each.flat.arrays}
-        renamed = {
-            leaf: known.get(array.place(), f"{name}_{leaf}" if self._expressions else leaf) for leaf, array in flat.arrays
-        }
+        prefix = f"{name}_" if self._expressions else ""
+        renamed = {leaf: known.get(array.place(), prefix + leaf) for leaf, array in flat.arrays}
         return replace(
             flat,
             names=tuple(renamed.get(leaf, leaf) for leaf in flat.names),

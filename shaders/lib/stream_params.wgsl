@@ -1,3 +1,4 @@
+// The parameters of the kernels of a stream.
 struct Params {
   n: u32,         // items of all windows; those behind the last window do not count
   first: u32,     // the window's first item
