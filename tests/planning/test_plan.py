@@ -22,7 +22,7 @@ from gridwise_py.planning.plan import (
     workgroup_grid,
 )
 from gridwise_py.planning.shaders import sha256
-from helpers.cases import BARE, CPU, Case, FULL, STREAMS, cases, few_cases, layouts
+from helpers.cases import BARE, CPU, FULL, STREAMS, Case, cases, few_cases, layouts
 from helpers.strategies import plan_from
 
 SIZES = [0, 1, 3, 4096, 100_003]
