@@ -115,7 +115,15 @@ from .runtime.sequence import Sequence, SequenceRun, capture
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
-from .tuning.options import AxisTuning, ElementwiseTuning, MatMulTuning, ReduceTuning, ScanTuning, SortTuning
+from .tuning.options import (
+    AxisTuning,
+    ElementwiseTuning,
+    MatMulTuning,
+    ReduceTuning,
+    ScanTuning,
+    SortTuning,
+    StreamTuning,
+)
 from .types.capabilities import Capabilities, LookbackVerdict
 from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct
 from .types.expression import Expression, f32, i32, index, leaf, scalar, u32
@@ -229,6 +237,7 @@ __all__ = [
     "Signature",
     "SortTuning",
     "Span",
+    "StreamTuning",
     "Struct",
     "TimingError",
     "TimingHelper",

@@ -112,6 +112,8 @@ class Argument:
     fed : bool
         For inputs of one item of 4 bytes: whether plans copy it into their parameters (``fed=`` of
         `PlanBuilder.kernel`), so that no kernel binds it.
+    is_apart : bool
+        For inputs of any length: whether its items are not those that ``n=`` counts, as offsets of segments are not.
     ascending : bool
         Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
     """
@@ -127,6 +129,7 @@ class Argument:
     any_shape: bool = False
     cast: str | None = None
     fed: bool = False
+    is_apart: bool = False
     ascending: bool = False
 
     def __post_init__(self) -> None:
@@ -221,7 +224,7 @@ class Signature:
     def is_counted(self, name: str) -> bool:
         """Whether an argument has an item for each item of an input, and so as many as count."""
         rule = self.arguments[self.length_like(name)]
-        return rule.length is None and not rule.is_output
+        return rule.length is None and not rule.is_output and not rule.is_apart
 
     def datatype(self, name: str) -> Datatype | None:
         """Return the datatype that an argument must have; None for any."""

@@ -119,8 +119,10 @@ class Elementwise(Primitive):
                     counted=True,
                     first=window.first,
                 )
+        read_bytes, written_bytes = sum(layout[name].nbytes for name in inputs), layout["output"].nbytes
+        counted = builder.counted_work(n, read_bytes // max(n, 1), written_bytes // max(n, 1))
         return builder.build(
-            Work(n, sum(layout[name].nbytes for name in inputs), layout["output"].nbytes, self.flops_per_item * n),
+            Work(n, read_bytes, written_bytes, self.flops_per_item * n, counted),
             {
                 "workgroup_size": shape.workgroup_size,
                 "vecs": shape.vecs,

@@ -25,7 +25,7 @@ from .base import Primitive
 from .mapped_output import MappedOutput
 
 __all__ = [
-    "BlockWindow", "OperatorPrimitive", "blocks_of", "check_conversion", "check_float64", "over_blocks",
+    "BlockWindow", "OperatorPrimitive", "block_split", "blocks_of", "check_conversion", "check_float64", "over_blocks",
 ]  # fmt: skip
 
 

@@ -157,7 +157,13 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             plan = self._plan_compensated if self.compensated else several
             plan(builder, layout, shape, windows)
         return builder.build(
-            Work(n, layout["input"].nbytes, result_bytes, max(0, n - 1)),
+            Work(
+                n,
+                layout["input"].nbytes,
+                result_bytes,
+                max(0, n - 1),
+                builder.counted_work(n, layout["input"].nbytes // max(n, 1), 0),
+            ),
             {
                 "subgroups": str(self.mode),
                 "deterministic": self.deterministic,

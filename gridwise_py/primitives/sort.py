@@ -155,7 +155,9 @@ class SortPrimitive(Primitive):
         value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
         read = value_bytes if values_in is not None else 0
         written = (key_bytes if keys_out is not None else 0) + value_bytes
-        return builder.build(Work(n, operand.nbytes + n * read, n * written), parameters)
+        read_bytes = operand.nbytes + n * read
+        counted = builder.counted_work(n, read_bytes // max(n, 1), written)
+        return builder.build(Work(n, read_bytes, n * written, counted=counted), parameters)
 
     def _order(self, keys: np.ndarray) -> np.ndarray:
         codes = key_codes(keys, self.descending)

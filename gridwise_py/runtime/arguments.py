@@ -281,14 +281,13 @@ def _new_output(
 
 def counted(signature: Signature, name: str, arrays: Mapping[str, Items]) -> Items:
     """Return an output as callers get it: with its count, where the GPU counts its items or those of the inputs."""
-    array, length = arrays[name], signature.arguments[name].length
+    array, length, item = arrays[name], signature.arguments[name].length, 0
     if isinstance(length, UpTo):
-        count = arrays[length.count]
+        count, item = arrays[length.count], length.item
     elif COUNT in arrays and signature.takes_count and signature.is_counted(name):
         count = arrays[COUNT]
     else:
         return array
     assert isinstance(array, Array), "outputs that the GPU counts are not chunked"
     assert isinstance(count, Array), "a count is one item"
-    item = length.item
     return array.counted_by(count if count.size == 1 else count[item : item + 1])

@@ -257,10 +257,13 @@ def _in_chunks(case: Case, n: int) -> gw.Layout:
     """Each argument in two chunks, of which the second begins somewhere in its binding."""
     joined = {}
     for name, length in case.lengths(n).items():
-        size, first = case.item_bytes(name), length // 3 // 2 * 2
+        size = case.item_bytes(name)
+        # Items of 1 byte are reached 4 at a time.
+        group, offset = (4, 8) if size == 1 else (2, 6)
+        first = length // 3 // group * group
         chunks = (
             gw.Operand(first, f"{name}_0", 0, False, size * (first + 4), size),
-            gw.Operand(length - first, f"{name}_1", 6, False, size * (length - first + 8), size),
+            gw.Operand(length - first, f"{name}_1", offset, False, size * (length - first + 8), size),
         )
         joined[name] = gw.Operand(length, "", 0, False, 0, size, chunks=chunks)
     return gw.Layout(joined)

@@ -44,7 +44,7 @@ CASES = {
     "sort": (gw.Sort, {"strategy": "onesweep", "items": 2, "parts": 2}),
     "sort in blocks": (gw.Sort, {"strategy": "reduce_then_scan", "items": 2, "parts": 2}),
     "sort f32": (gw.Sort, {"dtype": "f32", "descending": True, "items": 2, "parts": 2}),
-    "sort_pairs": (gw.SortPairs, {"value_datatype": "f64", "items": 2, "parts": 2}),
+    "sort_pairs": (gw.SortPairs, {"value_dtype": "f64", "items": 2, "parts": 2}),
     "argsort": (gw.ArgSort, {"items": 2, "parts": 2}),
 }
 
@@ -389,3 +389,69 @@ def test_a_chain_reads_nothing_back(device, monkeypatch):
         assert total.item() == np.cumsum(np.sort(keys()[:size])).sum()
         assert len(reads) == 1, "a read is seen"
         reads.clear()
+
+
+# ---- times
+
+
+def test_the_work_of_a_plan_is_that_of_the_room(device):
+    scan = gw.Scan(None, capabilities=gw.Capabilities())
+    plan = scan.plan(gw.Layout.separate(input=1000, n=1, output=1000))
+    assert (plan.work.items, plan.work.read_bytes, plan.work.write_bytes, plan.work.flops) == (1000, 4000, 4000, 999)
+    true = plan.work.with_counts({"n": 10})
+    assert true == gw.Work(10, 40, 40, 9)
+    assert plan.work.with_counts({"n": 5000}).moved_bytes == plan.work.moved_bytes
+    assert plan.work.with_counts({}) == plan.work
+    assert gw.Plan.from_json(plan.to_json()) == plan
+    pairs = gw.SortPairs.plan_for(
+        capabilities=gw.Capabilities(),
+        lengths={"keys": 100, "values": 100, "n": 1, "output_keys": 100, "output_values": 100},
+    )
+    assert pairs.work.with_counts({"n": 3}).moved_bytes == 3 * 16
+
+
+@pytest.mark.parametrize("how", ["now", "batch", "encoder", "bound"])
+def test_a_timed_call_tells_the_bytes_of_the_items_that_counted(device, require, how):
+    require("timestamp-query")
+    x, n, scan = gw.asarray(keys(1000), device), number(10, device), gw.Scan(device)
+    if how == "batch":
+        with gw.batch(device):
+            run = scan.execute(input=x, n=n, enable_gpu_timing=True)
+    elif how == "encoder":
+        encoder = device.create_command_encoder()
+        run = scan.execute(input=x, n=n, enable_gpu_timing=True, encoder=encoder)
+        device.queue.submit([encoder.finish()])
+    elif how == "bound":
+        run = scan.bind(input=x, n=n).execute(enable_cpu_timing=True)
+    else:
+        run = scan.execute(input=x, n=n, enable_gpu_timing=True, enable_cpu_timing=True)
+    n.copy_from(np.array([999], dtype=np.uint32))  # of the next call
+    result = run.get_timing_result()
+    assert result.work == gw.Work(10, 40, 40, 9)
+    assert result.labels == ("scan",), "the copy of the count is no kernel"
+
+
+def test_a_measurement_is_of_the_items_that_counted(device):
+    protocol = gw.SamplingProtocol(min_samples=3, timeout_s=0.1, warmup_s=0.0, max_warmup_s=0.01, check_unit=False)
+    counted = gw.asarray(keys(1000), device).counted_by(number(321, device))
+    measured = gw.measure(gw.Copy(device), input=counted, protocol=protocol)
+    assert measured.work == {"items": 321, "read_bytes": 4 * 321, "write_bytes": 4 * 321, "flops": 0}
+    assert measured.correct
+
+
+# ---- expressions of counted Arrays
+
+
+def test_expressions_of_counted_arrays_are_counted(device):
+    x, y = floats(1000), floats(1000, 1)
+    n = number(321, device)
+    counted, other = gw.asarray(x, device).counted_by(n), gw.asarray(y, device)
+    stored = gw.asarray(counted + other)
+    assert stored.count is n
+    np.testing.assert_array_equal(stored.to_numpy(), (x + y)[:321])
+    largest = gw.Reduce(device, gw.f32("a") - gw.f32("b"), "max").execute(a=counted, b=other).output
+    assert largest.item() == (x - y)[:321].max()
+    with pytest.raises(gw.ArgumentError, match="different counts"):
+        gw.asarray(counted + other.counted_by(number(5, device)))
+    with pytest.raises(gw.ArgumentError, match="'n'"):
+        gw.Map(device, gw.f32("n") + 1.0)
