@@ -50,12 +50,18 @@ def pagerank(matrix, total, iterations=ITERATIONS):
     return rank, change
 
 
+def random_graph(nodes, edges):
+    """Return source, target and weight of edges; as in the web, few nodes have many and most have few."""
+    rng = np.random.default_rng(0)
+    names = rng.permutation(nodes).astype(np.uint32)
+    source, target = (names[(nodes * rng.random(edges) ** 3).astype(np.uint32)] for _ in range(2))
+    return source, target, rng.integers(1, 5, edges).astype(np.float32)
+
+
 def main(edges):
     """Make a graph, time both steps, and compare with scipy."""
-    nodes, rng = edges // 16, np.random.default_rng(0)
-    names = rng.permutation(nodes).astype(np.uint32)  # as in the web, few nodes have many edges and most have few
-    source, target = (names[(nodes * rng.random(edges) ** 3).astype(np.uint32)] for _ in range(2))
-    weight = rng.integers(1, 5, edges).astype(np.float32)
+    nodes = edges // 16
+    source, target, weight = random_graph(nodes, edges)
     on_gpu = [gw.asarray(items, device) for items in (target, source, weight)]
     leaving = row_sums(*on_gpu[1:], nodes)
     for _ in range(2):  # the first time compiles

@@ -912,3 +912,34 @@ def test_both_ways_of_small_transfers_are_measured(device, tmp_path):
     (row,) = json.loads(path.read_text())["results"]
     ways = ("mapped", "staged") if context_of(device).memory.is_mappable else ("small", "ring")
     assert {f"{direction}_{way}" for direction in ("up", "down") for way in ways} <= set(row["gbytes_per_s"])
+
+
+def test_graphs_beside_scipy(device, tmp_path):
+    path = tmp_path / "graph.json"
+    words = ("--edges", "3000", "--rounds", 1, "--samples", 1, "--iterations", 4, "--warmup-s", 0.001)
+    done = _run("graph_peer", *words, "--peers", "cupy", "--json", path)
+    assert done.exit_code == 0, done.output
+    document = json.loads(path.read_text())
+    ours = {row["stage"]: row for row in document["results"] if row["side"] == "gridwise"}
+    assert list(ours) == ["build", "product", "rank"]
+    assert all(row["right"] and row["time_ns"] > 0 and row["ratio"] == 1 for row in ours.values())
+    assert document["graph"]["edges"] == 3000 > document["graph"]["entries"] > 0
+    assert ours["build"]["edges_per_s"] == 3000 / ours["build"]["time_ns"] * 1e9
+
+
+def test_a_wrong_graph_is_found(device, monkeypatch):
+    graph_peer = _script("graph_peer")
+    example = graph_peer.load_example()
+    graph = graph_peer.Graph(example, 3000, 4)
+    matrix, vector = graph.matrix, graph.product.astype(np.float32)
+    assert graph.is_matrix(matrix.indptr, matrix.indices, matrix.data.astype(np.float32))
+    assert not graph.is_matrix(matrix.indptr, matrix.indices, matrix.data + (matrix.data == 9))
+    assert not graph.is_matrix(np.append(matrix.indptr[:-1], 0), matrix.indices, matrix.data)
+    assert graph.is_product(vector)
+    assert not graph.is_product(np.where(np.arange(vector.size) == 5, vector * np.float32(1.001), vector))
+    assert graph.is_rank(graph.rank.astype(np.float32))
+    assert not graph.is_rank(graph.rank * (1 + 2e-5))
+    found = example.csr
+    monkeypatch.setattr(example, "csr", lambda rows, columns, *rest: found(columns, rows, *rest))
+    ours = graph_peer.Ours(graph, example, device, 1)
+    assert not any(ours.check().values())
