@@ -47,6 +47,21 @@ def test_equals_numpy(device, datatype, side):
 
 
 @pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("datatype", ["u32", "f32"])
+def test_many_queries_read_samples_of_the_keys(device, datatype, side):
+    search, queries = gw.Search(device, datatype, side=side), numbers(datatype, 20_000, 2)
+    for length in (8195, 8196, 32_771, 32_772, 140_003):
+        keys = np.sort(numbers(datatype, length, 1))
+        near = np.concatenate([queries, keys[:700], keys[-700:]])
+        # Behind a view's end lie keys that would come before every query.
+        around = gw.asarray(np.concatenate([keys[:3], keys, np.repeat(keys[:1], 9)]), device)
+        for place, view in {"aligned": gw.asarray(keys, device), "unaligned": around[3 : 3 + length]}.items():
+            run = search.execute(sorted=view, queries=gw.asarray(near, device), trials=2)
+            assert run.plan.parameters["levels"] == (length >= 8196) + (length >= 32_772) + (length >= 131_076), length
+            np.testing.assert_array_equal(run.output.to_numpy(), np.searchsorted(keys, near, side), f"{length} {place}")
+
+
+@pytest.mark.parametrize("side", SIDES)
 def test_keys_that_are_all_equal(device, side):
     for length in (1, 2048, 2049, 70_001):
         keys = np.full(length, 7, dtype=np.uint32)
