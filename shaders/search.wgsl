@@ -4,10 +4,8 @@
 // each of its queries the span of keys to search further in global memory. The steps have no branches, since all queries
 // take equally many, and an invocation has four searches in flight, so that it waits for memory once per step for all
 // four. Neighbouring queries are searched by neighbouring invocations: sorted ones read the same memory.
-//$ if samples
-// A step in global memory reads one vec4 and decides between four parts of a span: of samples that search_samples.wgsl has
-// taken, which lie closely, and of the keys in the end. So there are half as many steps as in a binary search.
-//$ endif
+// With samples, a step in global memory reads one vec4 and decides between four parts of a span: of samples that
+// search_samples.wgsl has taken, which lie closely, and of the keys in the end. So there are half as many steps.
 // Forward progress: no workgroup waits for another. Bindings: params, sorted, queries{{ ", sorter" if sorter }}{{ ", samples" if samples }}, output.
 
 struct Params {

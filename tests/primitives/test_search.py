@@ -50,15 +50,24 @@ def test_equals_numpy(device, datatype, side):
 @pytest.mark.parametrize("datatype", ["u32", "f32"])
 def test_many_queries_read_samples_of_the_keys(device, datatype, side):
     search, queries = gw.Search(device, datatype, side=side), numbers(datatype, 20_000, 2)
-    for length in (8195, 8196, 32_771, 32_772, 140_003):
+    for length in (8195, 8196, 32_783, 32_784, 140_003):
         keys = np.sort(numbers(datatype, length, 1))
         near = np.concatenate([queries, keys[:700], keys[-700:]])
         # Behind a view's end lie keys that would come before every query.
         around = gw.asarray(np.concatenate([keys[:3], keys, np.repeat(keys[:1], 9)]), device)
         for place, view in {"aligned": gw.asarray(keys, device), "unaligned": around[3 : 3 + length]}.items():
             run = search.execute(sorted=view, queries=gw.asarray(near, device), trials=2)
-            assert run.plan.parameters["levels"] == (length >= 8196) + (length >= 32_772) + (length >= 131_076), length
+            assert run.plan.parameters["levels"] == (length >= 8196) + (length >= 32_784) + (length >= 131_136), length
             np.testing.assert_array_equal(run.output.to_numpy(), np.searchsorted(keys, near, side), f"{length} {place}")
+
+
+@pytest.mark.parametrize("length", [32_784, 32_785, 32_786, 32_787, 140_003])
+def test_each_of_many_keys_is_found_among_samples(device, length):
+    keys = 7 + 3 * np.arange(length, dtype=np.uint32)
+    search = gw.Search(device, "u32", queries=gw.index)
+    found = search.execute(sorted=gw.asarray(keys, device), output=gw.empty(3 * length + 20, "u32", device))
+    assert found.plan.parameters["levels"] >= 2
+    np.testing.assert_array_equal(found.output.to_numpy(), np.searchsorted(keys, np.arange(3 * length + 20)))
 
 
 @pytest.mark.parametrize("side", SIDES)
