@@ -72,12 +72,15 @@ class UpTo:
         Which item of that output it is.
     most : int, optional
         A smaller capacity, which the caller asked for. The count may be larger: what did not fit is counted, too.
+    room : int, optional
+        The capacity, whatever the argument's length is.
     """
 
     argument: str
     count: str
     item: int = 0
     most: int | None = None
+    room: int | None = None
 
 
 Length: TypeAlias = int | SameAs | Product | UpTo | Callable[[Mapping[str, int]], int] | None
@@ -116,6 +119,8 @@ class Argument:
         For inputs of any length: whether its items are not those that ``n=`` counts, as offsets of segments are not.
     ascending : bool
         Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
+    in_order : bool
+        For inputs: whether item i of an output depends on item i alone, so that the output may be the same view.
     """
 
     name: str
@@ -131,6 +136,7 @@ class Argument:
     fed: bool = False
     is_apart: bool = False
     ascending: bool = False
+    in_order: bool = True
 
     def __post_init__(self) -> None:
         if self.overlap not in get_args(Overlap):
@@ -303,6 +309,8 @@ class Signature:
                 return None
             if isinstance(rule, SameAs):
                 return rule.of(length)
+            if rule.room is not None:
+                return rule.room
             return length if rule.most is None else min(length, rule.most)
         if callable(rule):
             return rule(lengths)
@@ -318,4 +326,5 @@ class Signature:
         rule = self.arguments[output]
         if rule.replaces == argument:
             return identical
-        return rule.overlap == "any" or (rule.overlap == "same view" and identical)
+        same = identical and self.arguments[argument].in_order
+        return rule.overlap == "any" or (rule.overlap == "same view" and same)
