@@ -19,8 +19,7 @@ def csr(rows, columns, values, size):
     half = gw.index >> 1
     words = gw.asarray(gw.where((gw.index & 1) == 0, columns[half], rows[half]), size=2 * rows.size)
     keys, values = gw.sort_pairs(words.view(np.uint64), values)  # a key is row · 2³² + column
-    merged = gw.ReduceByKey(rows.device, "u64", "f32", gw.Add).execute(keys=keys, items=values).outputs
-    keys, values = merged["output_keys"].trim(), merged["output_values"].trim()  # the only time that the CPU waits
+    keys, values = (found.trim() for found in gw.reduce_by_key(keys, values))  # reads how many there are, so it waits
     words = keys.view(np.uint32)
     columns, rows = (gw.asarray(words[2 * gw.index + k], size=keys.size) for k in (0, 1))
     return gw.searchsorted(rows, gw.index, size=size + 1), columns, values
@@ -29,8 +28,7 @@ def csr(rows, columns, values, size):
 def row_sums(rows, values, size):
     """Return the sums of the values with each row; they come in any order."""
     rows, values = gw.sort_pairs(rows, values)
-    offsets = gw.searchsorted(rows, gw.index, size=size + 1)
-    return gw.SegmentedReduce(rows.device, "f32", gw.Add).execute(items=values, offsets=offsets).output
+    return gw.segmented_reduce(values, gw.searchsorted(rows, gw.index, size=size + 1))
 
 
 def pagerank(matrix, total, iterations=ITERATIONS):
@@ -41,7 +39,7 @@ def pagerank(matrix, total, iterations=ITERATIONS):
     with gw.capture(total.device) as iteration:
         sent = gw.asarray(share * rank)
         stuck = gw.sum(gw.where(total > 0, 0.0, rank))  # of the nodes that no edge leaves
-        arrived = gw.SegmentedReduce(total.device, values * sent[columns], gw.Add).execute(offsets=indptr).output
+        arrived = gw.segmented_reduce(values * sent[columns], indptr)
         ranked = arrived + (DAMPING * stuck + (1 - DAMPING)) / nodes
         change = gw.sum(abs(ranked - rank))
         gw.Map(total.device, ranked).execute(output=rank)

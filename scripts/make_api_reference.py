@@ -34,7 +34,8 @@ AREAS = {
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
     "One-shot functions": "add take sum prod min max reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
-    "argsort sort_pairs matmul "
+    "argsort sort_pairs matmul reduce_by_key ReducedByKey scan_by_key segmented_reduce segmented_scan segment_ids "
+    "repeat "
     "searchsorted digitize compress flatnonzero nonzero count_nonzero partition_by run_length_encode unique "
     f"unique_values unique_counts unique_inverse unique_all {FUNCTIONS} stream",
     "Expressions": "Expression f32 i32 u32 leaf scalar index result bitcast ceil clip cos exp flip floor "

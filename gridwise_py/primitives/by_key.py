@@ -12,7 +12,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
-from ..planning.plan import Fill, Plan, Work
+from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
 from ..tuning.options import ScanTuning
 from ..types.capabilities import Capabilities
@@ -117,8 +117,9 @@ class ScanByKey(SegmentedPrimitive):
         parameters: dict[str, Any] = {"kind": self.kind, "subgroups": str(self.mode)}
         if n:
             parameters |= self._plan_items(builder, layout)
-        read = n * (self.key_datatype.itemsize_bytes + item_bytes)
-        return builder.build(Work(n, read, n * item_bytes, max(0, n - 1)), parameters)
+        read_bytes = layout["keys"].nbytes + layout["items"].nbytes
+        counted = builder.counted_work(n, read_bytes // max(n, 1), item_bytes)
+        return builder.build(Work(n, read_bytes, n * item_bytes, max(0, n - 1), counted), parameters)
 
     def reference(self, keys: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
@@ -226,15 +227,20 @@ class ReduceByKey(SegmentedPrimitive):
         layout = self._reads(layout)
         self._check_lengths(layout)
         n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
-        key_bytes = self.key_datatype.itemsize_bytes
         parameters: dict[str, Any] = {"subgroups": str(self.mode)}
         if n:
             parameters |= self._plan_items(builder, layout)
         else:
             count = layout["count"]
             builder.step(Fill(count.buffer, count.first_byte, 4))
-        written = layout["output_keys"].nbytes + layout["output_values"].nbytes + 4
-        return builder.build(Work(n, n * (key_bytes + item_bytes), written, max(0, n - 1)), parameters)
+        read_bytes = layout["keys"].nbytes + layout["items"].nbytes
+        runs, run_bytes = layout["output_keys"].length, self.key_datatype.itemsize_bytes + item_bytes
+        counted = (
+            *builder.counted_work(n, read_bytes // max(n, 1), 0),
+            CountedWork("count", runs, 0, run_bytes),
+        )
+        work = Work(n, read_bytes, runs * run_bytes + 4, max(0, n - 1), counted)
+        return builder.build(work, parameters)
 
     def reference(self, keys: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return numpy's result for the same input: keys, values, and their number. It knows of no `size`."""

@@ -11,7 +11,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError, LengthError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import COUNT, Layout, Operand
-from ..planning.plan import Fill, Plan, Work
+from ..planning.plan import CountedWork, Fill, Plan, Work
 from ..planning.signature import Argument, SameAs, UpTo
 from ..planning.windows import binding_limit
 from ..tuning.options import ElementwiseTuning
@@ -121,7 +121,12 @@ class Repeat(Primitive):
             count = layout["count"]
             builder.step(Fill(count.buffer, count.first_byte, 4))
         read = layout[self.by].nbytes + (layout["values"].nbytes if self._has_values else 0)
-        return builder.build(Work(segments, read, layout["output"].nbytes + 4), parameters)
+        item_bytes = self.datatype.itemsize_bytes
+        counted = (
+            *builder.counted_work(segments, read // max(segments, 1), 0),
+            CountedWork("count", self.size, 0, item_bytes),
+        )
+        return builder.build(Work(segments, read, self.size * item_bytes + 4, counted=counted), parameters)
 
     def _segments(self, layout: Layout) -> int:
         given = layout[self.by].length

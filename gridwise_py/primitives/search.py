@@ -203,7 +203,7 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
         return builder.build(work, parameters | {"windows": len(windows)})
 
     def _levels(self, keys: int, queries: int, table_keys: int) -> int:
-        """Return the levels of samples, each with a fourth of the keys of the one below; the table stands above them."""
+        """Return how many levels of samples there are, each with a fourth of the one below; the table is above them."""
         if self.sorter or self.datatype.itemsize_bytes != 4 or queries * _MOST_KEYS_A_QUERY < keys:
             return 0
         return max(0, -(-_shift_below(keys, table_keys) // 2) - 1)

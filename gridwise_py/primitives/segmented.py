@@ -146,8 +146,10 @@ class SegmentedScan(_ByOffsets):
         parameters: dict[str, Any] = {"kind": self.kind, "subgroups": str(self.mode), "segments": segments}
         if n:
             parameters |= self._plan_items(builder, layout)
-        item_bytes = n * self.datatype.itemsize_bytes
-        return builder.build(Work(n, item_bytes + 4 * (segments + 1), item_bytes, max(0, n - 1)), parameters)
+        items, item_bytes = layout["items"], self.datatype.itemsize_bytes
+        counted = builder.counted_work(n, items.nbytes // max(n, 1), item_bytes)
+        work = Work(n, items.nbytes + 4 * (segments + 1), n * item_bytes, max(0, n - 1), counted)
+        return builder.build(work, parameters)
 
     def reference(self, items: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Return numpy's result for the same input."""
@@ -258,8 +260,9 @@ class SegmentedReduce(_ByOffsets):
         parameters: dict[str, Any] = {"subgroups": str(self.mode), "segments": segments}
         if segments:
             parameters |= self._plan_items(builder, layout)
-        item_bytes = self.datatype.itemsize_bytes
-        work = Work(n, n * item_bytes + 4 * (segments + 1), segments * item_bytes, max(0, n - segments))
+        items, item_bytes = layout["items"], self.datatype.itemsize_bytes
+        counted = builder.counted_work(n, items.nbytes // max(n, 1), 0)
+        work = Work(n, items.nbytes + 4 * (segments + 1), segments * item_bytes, max(0, n - segments), counted)
         return builder.build(work, parameters)
 
     def _plan_rows(self, layout: Layout, length: int) -> Plan:

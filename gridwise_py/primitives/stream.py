@@ -177,7 +177,8 @@ class StreamPrimitive(Primitive):
         """Return an expression whose Arrays have names that no other Array of this primitive has."""
         known = {array.place(): leaf for each in self._expressions.values() for leaf, array in each.flat.arrays}
         renamed = {
-            leaf: known.get(array.place(), f"{name}_{leaf}" if self._expressions else leaf) for leaf, array in flat.arrays
+            leaf: known.get(array.place(), f"{name}_{leaf}" if self._expressions else leaf)
+            for leaf, array in flat.arrays
         }
         return replace(
             flat,
@@ -511,7 +512,9 @@ class StreamPrimitive(Primitive):
         """Return the template values."""
         words, runs = self._words, self._writes_lengths
         held = {
-            f.argument: _quad(f.datatype.itemsize_bytes) | {"name": f.argument} for f in self._written if self._is_held(f)
+            f.argument: _quad(f.datatype.itemsize_bytes) | {"name": f.argument}
+            for f in self._written
+            if self._is_held(f)
         }
         marks = [
             {
