@@ -124,10 +124,13 @@ fn stage_{{ pass.name }}(tile: u32, part: u32, count: TileCount) {
 //$ if not pass.held
     let first = tile_item(tile, {{ r }}u) - tile * tile_size();
 //$ endif
-    let to = rank_0_{{ r }} - part * PART;
+    var to = rank_0_{{ r }} - part * PART;
 //$ for j in range(4)
 //$ set value = pass.picks[j] % ("held_%s[%d]" % (pass.name, r)) if pass.held else "first + %du" % j
-    if ((bits_0_{{ r }} & {{ 2 ** j }}u) != 0u) { put_{{ pass.name }}(to{{ " + countOneBits(bits_0_%d & %du)" % (r, 2 ** j - 1) if j }}, {{ value }}); }
+    if ((bits_0_{{ r }} & {{ 2 ** j }}u) != 0u) { put_{{ pass.name }}(to, {{ value }}); }
+//$ if j < 3
+    to += (bits_0_{{ r }} >> {{ j }}u) & 1u;
+//$ endif
 //$ endfor
   }
 //$ endif
