@@ -943,3 +943,21 @@ def test_a_wrong_graph_is_found(device, monkeypatch):
     monkeypatch.setattr(example, "csr", lambda rows, columns, *rest: found(columns, rows, *rest))
     ours = graph_peer.Ours(graph, example, device, 1)
     assert not any(ours.check().values())
+
+
+def test_searches_are_measured_with_and_without_samples(device, tmp_path):
+    path = tmp_path / "search.json"
+    done = _run("search_peer", "--n", "9000", "--rounds", 1, "--samples", 1, "--peers", "", "--json", path)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(path.read_text())["results"]
+    assert [row["queries"] for row in rows[::2]] == ["random", "sorted", "index"]
+    assert {row["side"] for row in rows} == {"gridwise", "binary"}
+    assert all(row["right"] and row["time_ns"] > 0 for row in rows)
+    search_peer = _script("search_peer")
+    lengths = {"sorted": 9000, "queries": 9000, "output": 9000}
+    capabilities = gw.capabilities(device)
+    levels = [
+        cls.plan_for(capabilities=capabilities, lengths=lengths).parameters["levels"]
+        for cls in (gw.Search, search_peer.WithoutSamples)
+    ]
+    assert levels == [1, 0]
