@@ -5,7 +5,7 @@
 //   free NAME
 //   case ALGORITHM DATATYPE N KEY=VALUE… prepares a call, runs it once, and answers with a checksum of each output
 //   time WARMUP_S SAMPLES LAUNCHES       times the prepared call: single calls between two events, and a CUDA graph of
-//                                        LAUNCHES calls (0: none)
+//                                        LAUNCHES calls (0: none), or as many calls where it cannot be captured
 //
 // Everything is allocated before; only the calls are timed. A checksum is the sum of all 32-bit words, each times its
 // place plus one, modulo 2^64; where CUB reverses an output, of the items in the input's order.
@@ -143,6 +143,7 @@ class Case {
  public:
   Case(std::string algorithm, std::string datatype, size_t n, std::map<std::string, std::string> options)
       : n_(n), options_(std::move(options)) {
+    if (n > INT32_MAX) throw std::runtime_error("more than 2^31 - 1 items");
     CHECK(cudaStreamCreate(&stream_));
     if (datatype == "u32") prepare<uint32_t>(algorithm);
     else if (datatype == "f32") prepare<float>(algorithm);
@@ -195,26 +196,23 @@ class Case {
     } while (seconds_since(begin) < warmup_s);
     std::vector<double> single, back_to_back;
     for (int i = 0; i < samples; ++i) single.push_back(timed_ns([&] { once(); }));
+    cudaGraphExec_t graph = launches > 0 ? captured(launches) : nullptr;
+    auto several = [&] {
+      if (graph != nullptr) CHECK(cudaGraphLaunch(graph, stream_));
+      for (int i = 0; graph == nullptr && i < launches; ++i) once();
+    };
     if (launches > 0) {
-      cudaGraph_t graph;
-      cudaGraphExec_t graph_exec;
-      CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-      for (int i = 0; i < launches; ++i) once();
-      CHECK(cudaStreamEndCapture(stream_, &graph));
-      CHECK(cudaGraphInstantiate(&graph_exec, graph, 0));
-      auto run = [&] { CHECK(cudaGraphLaunch(graph_exec, stream_)); };
-      timed_ns(run);  // the first launch uploads the graph
-      for (int i = 0; i < samples; ++i) back_to_back.push_back(timed_ns(run) / launches);
-      CHECK(cudaGraphExecDestroy(graph_exec));
-      CHECK(cudaGraphDestroy(graph));
+      timed_ns(several);  // the first launch uploads the graph
+      for (int i = 0; i < samples; ++i) back_to_back.push_back(timed_ns(several) / launches);
     }
+    if (graph != nullptr) CHECK(cudaGraphExecDestroy(graph));
     CHECK(cudaEventDestroy(start));
     CHECK(cudaEventDestroy(stop));
     std::printf("{");
     print_list("single_ns", single);
     std::printf(", ");
     print_list("back_to_back_ns", back_to_back);
-    std::printf("}\n");
+    std::printf(", \"graph\": %s}\n", graph == nullptr ? "false" : "true");
   }
 
  private:
@@ -234,6 +232,28 @@ class Case {
   }
 
   void once() { CHECK(call_(temp_, temp_bytes_)); }
+
+  // A graph of so many calls, or nullptr: a segmented sort reads the sizes of its groups, which no graph can hold.
+  cudaGraphExec_t captured(int launches) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t graph_exec = nullptr;
+    CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    cudaError_t status = cudaSuccess;
+    try {
+      for (int i = 0; i < launches && status == cudaSuccess; ++i) status = call_(temp_, temp_bytes_);
+    } catch (const std::exception&) {  // Thrust's
+      status = cudaErrorStreamCaptureInvalidated;
+    }
+    const cudaError_t ended = cudaStreamEndCapture(stream_, &graph);
+    if (status != cudaSuccess || ended != cudaSuccess) {
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      cudaGetLastError();
+      return nullptr;
+    }
+    CHECK(cudaGraphInstantiate(&graph_exec, graph, 0));
+    CHECK(cudaGraphDestroy(graph));
+    return graph_exec;
+  }
 
   const std::string& option(const std::string& key) const {
     const auto found = options_.find(key);
@@ -291,7 +311,7 @@ class Case {
 
   template <typename T>
   bool prepare_selection(const std::string& algorithm) {
-    const auto n = static_cast<int64_t>(n_);
+    const int n = static_cast<int>(n_);  // its kernels are faster with 32 bits
     const cudaStream_t stream = stream_;
     if (algorithm == "select" || algorithm == "flagged" || algorithm == "unique") {
       const T* in = input<T>("input", n_);
@@ -334,7 +354,7 @@ class Case {
 
   template <typename T>
   bool prepare_runs(const std::string& algorithm) {
-    const auto n = static_cast<int64_t>(n_);
+    const int n = static_cast<int>(n_);  // its kernels are faster with 32 bits
     const cudaStream_t stream = stream_;
     if (algorithm == "reduce_by_key") {
       const uint32_t* keys = input<uint32_t>("keys", n_);
@@ -375,7 +395,7 @@ class Case {
 
   template <typename T>
   bool prepare_values(const std::string& algorithm) {
-    const auto n = static_cast<int64_t>(n_);
+    const int n = static_cast<int>(n_);  // its kernels are faster with 32 bits
     const cudaStream_t stream = stream_;
     if (algorithm == "square") {
       const T* in = input<T>("input", n_);
@@ -417,7 +437,7 @@ class Case {
   }
 
   bool prepare_words(const std::string& algorithm) {
-    const auto n = static_cast<int64_t>(n_);
+    const int n = static_cast<int>(n_);  // its kernels are faster with 32 bits
     const cudaStream_t stream = stream_;
     using T = uint32_t;
     if (algorithm == "partition3") {
@@ -431,7 +451,7 @@ class Case {
       };
       outputs_ = [=] {
         const size_t a = read(counts), b = read(counts, 1);
-        return std::vector<Output>{all(first, a), all(second, b), all(rest, n - a - b, true)};
+        return std::vector<Output>{all(first, a), all(second, b), all(rest, n - a - b)};
       };
     } else if (algorithm == "unique_by_key") {
       const T *keys = input<T>("keys", n_), *values = input<T>("values", n_);
@@ -453,7 +473,7 @@ class Case {
       T* counts = output<T>(bins);
       call_ = [=](void* temp, size_t& bytes) {
         return cub::DeviceHistogram::HistogramEven(temp, bytes, in, counts, static_cast<int>(bins) + 1, T{0},
-                                                   static_cast<T>(bins), static_cast<int>(n), stream);
+                                                   static_cast<T>(bins), n, stream);
       };
       outputs_ = [=] { return std::vector<Output>{all(counts, bins)}; };
     } else if (algorithm == "merge") {
@@ -471,7 +491,8 @@ class Case {
       T* out = output<T>(n_);
       call_ = [=](void* temp, size_t& bytes) {
         if (temp == nullptr) return bytes = 1, cudaSuccess;
-        thrust::lower_bound(thrust::cuda::par_nosync.on(stream), sorted, sorted + sorted_items, queries, queries + n, out);
+        const auto policy = thrust::cuda::par_nosync.on(stream);
+        thrust::lower_bound(policy, sorted, sorted + sorted_items, queries, queries + n, out);
         return cudaGetLastError();
       };
       outputs_ = [=] { return std::vector<Output>{all(out, n)}; };
@@ -501,7 +522,7 @@ class Case {
   bool prepare_top_k(const std::string& algorithm) {
     if (algorithm != "top_k") return false;
 #if HAS_TOP_K
-    const auto n = static_cast<int64_t>(n_);
+    const int n = static_cast<int>(n_);  // its kernels are faster with 32 bits
     const T* in = input<T>("input", n_);
     const auto k = static_cast<int64_t>(number("k"));
     T* out = output<T>(k);

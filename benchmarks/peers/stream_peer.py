@@ -9,7 +9,7 @@ needs no toolkit where it runs, only NVIDIA's driver, so it may be built on anot
 
     nvcc -O3 -std=c++17 --extended-lambda -arch=sm_90 -o cub_stream_peer benchmarks/peers/cub_stream_peer.cu
 
-With the headers of a newer CUB (pip download nvidia-cuda-cccl; unzip it; -I nvidia/cu13/include/cccl) it has top-k, too.
+With the headers of a newer CUB it has top-k, too: pip download nvidia-cuda-cccl, unzip, -I nvidia/cu13/include/cccl.
 
 Cases are groups (marks, shares, runs, datatypes, others, segments) or beginnings of names, by semicolons. Times are
 medians over all rounds; both sides are kept busy before each round, and take turns:
@@ -24,18 +24,23 @@ values of runs where they are kept, and the results. `mark` is the ratio that si
 
 Results of both sides are compared by checksums of each output, and up to --reference items with numpy, too.
 
+A case that takes longer than --case-s ends the program with a traceback: a kernel that hangs is not waited for, and the
+rows before it are in the file.
+
 With --tuning, a primitive of ours in all combinations of the given fields, in turns, beside the library's choice, and
 no CUB. The name before the colon is the beginning of a case.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import itertools
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -44,10 +49,9 @@ import click
 import numpy as np
 from cub_server import CubServer, PeerError
 from cuda_peers import build_cub
-from stream_tasks import Data, Task, all_tasks, checksum, chosen
+from stream_tasks import DOT_OF_HALF, REDUCE, ROWS, SEGMENTS, Data, Task, all_tasks, checksum, chosen
 
 import gridwise_py as gw
-from gridwise_py.backend.wgpu_native import wait_idle
 from gridwise_py.bench.cases.case import warm_up
 from gridwise_py.bench.checks.check import mismatch
 from gridwise_py.bench.results.context import run_context
@@ -303,8 +307,9 @@ class Comparison:
             sums = {key: checksum(array) for key, array in outputs.items()}
             wanted = wanted or sums
             rows.append(
-                {"case": task.name, "n": self._data.n, "tuning": name, "differs_from_numpy": differs,
-                 "equal": sums == wanted, "moved_bytes": task.bytes_of(self._data.n, [outputs[o].size for o in task.outputs]),
+                {"case": task.name, "datatype": task.datatype, "n": self._data.n, "tuning": name,
+                 "differs_from_numpy": differs, "equal": sums == wanted,
+                 "moved_bytes": task.bytes_of(self._data.n, [outputs[output].size for output in task.outputs]),
                  "parameters": dict(ours.run.plan.parameters)}
             )  # fmt: skip
         rng = np.random.default_rng(self._data.n)
@@ -341,8 +346,8 @@ def _power(n: int) -> str:
 
 
 HEAD = (
-    f"{'case':32}{'type':>5}{'n':>6} |{'ours µs':>10}{'CUB µs':>11}{'ratio':>7}{'mark':>6}      |{'b2b µs':>10}{'CUB':>11}"
-    f"{'ratio':>7} |{'GB/s':>6}{'CUB':>6} | equal"
+    f"{'case':32}{'type':>5}{'n':>6} |{'ours µs':>10}{'CUB µs':>11}{'ratio':>7}{'mark':>6}      |"
+    f"{'b2b µs':>10}{'CUB':>11}{'ratio':>7} |{'GB/s':>6}{'CUB':>6} | equal"
 )
 
 
@@ -384,22 +389,33 @@ def is_wrong(row: Mapping[str, Any]) -> bool:
 
 def print_spread(rows: list[dict[str, Any]]) -> None:
     """Print the worst and the best rate of the lengths of segments, and how far they are apart."""
-    for n, (text, side) in itertools.product(
-        sorted({row["n"] for row in rows}),
-        (("segmented reduce of", "gridwise_py"), ("segmented reduce, rows of", "gridwise_py"), ("segmented reduce of", "cub")),
-    ):  # fmt: skip
-        rates = {
-            row["case"]: rate
-            for row in rows
-            if row["group"] == "segments" and row["n"] == n and row["case"].startswith(text)
-            and (rate := _rate(row, side)) is not None
-        }  # fmt: skip
+    kinds = (("gridwise_py", SEGMENTS), ("gridwise_py", ROWS), ("cub", SEGMENTS))
+    for n, (side, text) in itertools.product(sorted({row["n"] for row in rows}), kinds):
+        rates: dict[str, float] = {}
+        for row in rows:
+            rate = _rate(row, side)
+            if (
+                rate is not None
+                and (row["group"], row["n"]) == ("segments", n)
+                and row["case"].startswith(f"{text} of")
+            ):
+                rates[row["case"]] = rate
         if len(rates) > 1:
             worst, best = min(rates, key=rates.__getitem__), max(rates, key=rates.__getitem__)
             click.echo(
                 f"{side}, {_power(n)}: worst {rates[worst]:.0f} GB/s ({worst}), best {rates[best]:.0f} ({best}): "
                 f"{rates[worst] / rates[best]:.2f}"
             )
+
+
+def print_dot(rows: list[dict[str, Any]]) -> None:
+    """Print the time of a product that is summed over that of a sum of as many bytes."""
+    marks = [row for row in rows if row["group"] == "marks"]
+    times = {(row["case"], row["n"]): row["sides"]["gridwise_py"].get("single") for row in marks}
+    for n in sorted({row["n"] for row in rows}):
+        dot, plain = times.get((DOT_OF_HALF, n)), times.get((REDUCE, n))
+        if dot is not None and plain is not None:
+            click.echo(f"{_power(n)}: the dot product takes {dot / plain:.3f} of the time of a sum of as many bytes")
 
 
 # ---- tunings from words
@@ -411,7 +427,10 @@ def _value_of(word: str) -> Any:
 
 
 def tunings_of(task: Task, words: str) -> dict[str, Any]:
-    """Return the tunings that ``stage=0|2048,vecs=8|16`` means for a task, by their words; first the library's choice."""
+    """Return the tunings that ``stage=0|2048,vecs=8|16`` means, by their words; the library's choice is the first."""
+    missing = task.missing()
+    if missing is not None:
+        raise click.UsageError(f"gw.{missing} is not there, so {task.name!r} has no tunings")
     hint = get_type_hints(getattr(gw, task.needs).__init__)["tuning"]
     (cls,) = (each for each in get_args(hint) if each is not type(None))
     fields = [part.partition("=") for part in words.split(",")]
@@ -427,8 +446,13 @@ def tunings_of(task: Task, words: str) -> dict[str, Any]:
 
 def print_tunings(rows: list[dict[str, Any]]) -> None:
     """Print a row for each tuning."""
+    if not rows:
+        return
     base = next(row["single"] for row in rows if row["tuning"] == "the library's")
-    click.echo(f"{rows[0]['case']}, {_power(rows[0]['n'])}: µs single, of the library's; back to back; GB/s")
+    first = rows[0]
+    click.echo(
+        f"{first['case']}, {first['datatype']}, {_power(first['n'])}: µs single, of the library's; back to back; GB/s"
+    )
     for row in rows:
         wrong = "  WRONG" if is_wrong(row) else ""
         back = row["back_to_back"]
@@ -439,6 +463,16 @@ def print_tunings(rows: list[dict[str, Any]]) -> None:
 
 
 # ---- the command
+
+
+@contextmanager
+def ended_after(seconds: float) -> Generator[None]:
+    """End the program where the block takes longer: a wait for a kernel that hangs never comes back to Python."""
+    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @click.command()
@@ -452,6 +486,7 @@ def print_tunings(rows: list[dict[str, Any]]) -> None:
 @click.option(
     "--reference", type=AxisList("n"), default="2^20", show_default=True, help="Also compared with numpy up to here."
 )
+@click.option("--case-s", default=60.0, show_default=True, help="A case that takes longer ends the program.")
 @click.option("--ours-only", is_flag=True, help="Without CUB.")
 @click.option(
     "--cub", "cub_program", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Built before."
@@ -461,16 +496,19 @@ def print_tunings(rows: list[dict[str, Any]]) -> None:
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 def main(
     sizes: list[int], cases: str, rounds: int, samples: int, warmup_s: float, settle_s: float, budget_s: float | None,
-    reference: list[int], ours_only: bool, cub_program: Path | None, tuning_words: tuple[str, ...], adapter: str | None,
-    json_path: Path | None,
+    case_s: float, reference: list[int], ours_only: bool, cub_program: Path | None, tuning_words: tuple[str, ...],
+    adapter: str | None, json_path: Path | None,
 ) -> None:  # fmt: skip
     """Measure, check and print."""
     begin = time.perf_counter()
     tasks = all_tasks(max(sizes))
     try:
         wanted = chosen(tasks, cases)
-        tuned = [(task, tunings_of(task, words.partition(":")[2])) for words in tuning_words
-                 for task in chosen(tasks, words.partition(":")[0]) if task.missing() is None]  # fmt: skip
+        tuned = [
+            (task, tunings_of(task, words.partition(":")[2]))
+            for words in tuning_words
+            for task in chosen(tasks, words.partition(":")[0])
+        ]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     device = gw.request_device(adapter)
@@ -478,6 +516,11 @@ def main(
     options = Options(rounds, samples, warmup_s, _FIRST_WARMUP_S if settle_s else warmup_s, max(reference))
     rows: list[dict[str, Any]] = []
     left_out: list[str] = []
+
+    def keep() -> None:
+        if json_path is not None:
+            write_json(json_path, {**context, "rounds": rounds, "left_out": left_out, "results": rows})
+
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program: Path | str = "not asked for" if ours_only or tuning_words else cub_program or build_cub(
@@ -487,7 +530,8 @@ def main(
             click.echo(f"without CUB: {program}")
         cub: CubServer | str = program if isinstance(program, str) else CubServer(program.resolve(), folder)
         click.echo(
-            f"{gw.capabilities(device).adapter}; medians of {rounds} × {samples}; made in {time.perf_counter() - begin:.1f} s"
+            f"{gw.capabilities(device).adapter}; medians of {rounds} × {samples}; began after "
+            f"{time.perf_counter() - begin:.1f} s"
         )
         settle(device, settle_s)
         click.echo("" if tuned else HEAD)
@@ -496,36 +540,30 @@ def main(
                 data = Data(device, n)
                 comparison = Comparison(device, data, cub, options)
                 for task, tunings in tuned or [(task, None) for task in wanted]:
-                    if n < task.least:
-                        left_out.append(f"{task.name} at {_power(n)} (too few items)")
-                        continue
+                    why = "too few items" if n < task.least else None
                     if budget_s is not None and time.perf_counter() - begin > budget_s:
-                        left_out.append(f"{task.name} at {_power(n)} (budget)")
+                        why = "budget"
+                    if why is not None:
+                        left_out.append(f"{task.name} at {_power(n)} ({why})")
                         continue
-                    if tunings is not None:
-                        found = comparison.tune(task, tunings)
-                        if found:
-                            print_tunings(found)
-                    else:
-                        found = [comparison.compare(task)]
-                        click.echo(line_of(found[0]))
+                    with ended_after(case_s):
+                        found = [comparison.compare(task)] if tunings is None else comparison.tune(task, tunings)
+                    print_tunings(found) if tunings is not None else click.echo(line_of(found[0]))
                     sys.stdout.flush()
                     rows += found
-                    if json_path is not None:  # after each case, so that a run that is cut off leaves what it has
-                        write_json(json_path, {**context, "rounds": rounds, "left_out": left_out, "results": rows})
+                    keep()  # after each case, so that a run that is cut off leaves what it has
                 data.forget()
                 if isinstance(cub, CubServer):
                     cub.forget()
         finally:
             if isinstance(cub, CubServer):
                 cub.close()
-            wait_idle(device)
+    keep()
     if not tuned:
         print_spread(rows)
+        print_dot(rows)
     if left_out:
         click.echo(f"left out: {'; '.join(left_out)}")
-        if json_path is not None:
-            write_json(json_path, {**context, "rounds": rounds, "left_out": left_out, "results": rows})
     click.echo(f"{len(rows)} rows in {time.perf_counter() - begin:.1f} s")
     if any(map(is_wrong, rows)):
         raise SystemExit(4)

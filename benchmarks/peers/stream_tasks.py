@@ -81,6 +81,13 @@ def make_data(name: str, n: int) -> np.ndarray:
         return in_parts(n, np.uint32, lambda rng, count: (bins * rng.random(count) ** 8).astype(np.uint32), 9)
     if kind == "zeros":
         return np.zeros(n, np.uint32)
+    if kind == "half":
+        return make_data(parameter, n // 2)
+    if kind == "eighth":
+        return make_data(parameter, n // 8)
+    if kind == "counts":  # from 0 to twice the mean
+        most = 2 * int(parameter)
+        return in_parts(n // int(parameter), np.uint32, lambda rng, count: rng.integers(0, most + 1, count), 10)
     if kind == "sorted":
         items = make_data(parameter, n)
         items.sort()
@@ -176,6 +183,10 @@ class Task:
 
 
 LARGE = 1 << 28
+#: These two read the same bytes.
+DOT_OF_HALF, REDUCE = "dot of n/2", "reduce"
+#: Of the lengths that are swept: by offsets, and of one length that the plan knows.
+SEGMENTS, ROWS = "segments", "rows"
 
 
 def _large(mark: float, stretch: float | None = None) -> dict[int, tuple[float, float | None]]:
@@ -187,7 +198,7 @@ def bound_of(share: Fraction) -> int:
     return min(2**32 - 1, int(share * 2**32))
 
 
-def _selections(group: str, share: str, selected: dict[str, Any], by_flags: dict[str, Any]) -> list[Task]:
+def _selections(group: str, share: str, selected: dict[int, Any], by_flags: dict[int, Any]) -> list[Task]:
     bound = bound_of(Fraction(share))
     return [
         Task(
@@ -269,12 +280,12 @@ def _runs(length: int) -> list[Task]:
     ]  # fmt: skip
 
 
-def _segments(group: str, length: int, marks: dict[str, Any], *, rows: bool = False) -> Task:
+def _segments(group: str, name: str, length: int, marks: dict[int, Any], *, rows: bool = False) -> Task:
     offsets = f"offsets:{length}"
     ours: dict[str, Any] = {"length": length} if rows else {}
     segments = {} if rows else {"offsets": offsets}
     return Task(
-        f"segmented reduce{', rows' * rows} of {length}", group, "SegmentedReduce",
+        f"{name} of {length}", group, "SegmentedReduce",
         lambda d, n, t: gw.SegmentedReduce(d, "u32", gw.Add, **ours, **({} if rows else {"tuning": t})),
         {"items": "words", **segments}, ["output"], lambda n, s: 4 * n + (4 if rows else 8) * (n // length),
         None if rows else lambda n: ("segmented_reduce", {"segments": n // length}),
@@ -305,7 +316,11 @@ def _values() -> list[Task]:
             pair, ["output"], lambda n, s: 8 * n, lambda n: ("dot", {}), pair, datatype="f32", marks=_large(1.0),
         ),
         Task(
-            "reduce", "marks", "Reduce", lambda d, n, t: gw.Reduce(d, "f32", tuning=t),
+            DOT_OF_HALF, "marks", "Reduce", lambda d, n, t: gw.Reduce(d, a * b, tuning=t),
+            {"a": "half:signs", "b": "half:signs_b"}, ["output"], lambda n, s: 8 * (n // 2), None, {}, datatype="f32",
+        ),
+        Task(
+            REDUCE, "marks", "Reduce", lambda d, n, t: gw.Reduce(d, "f32", tuning=t),
             {"input": "signs"}, ["output"], lambda n, s: 4 * n, lambda n: ("reduce", {}), {"input": "signs"},
             datatype="f32",
         ),
@@ -317,40 +332,40 @@ def _datatypes() -> list[Task]:
     flags = {"input": "words64", "flags": "flags:1/2"}
     return [
         Task(
-            "select 1/2", "datatypes", "Select", lambda d, n, t: gw.Select(d, x, where=x < 0.5, tuning=t),
+            "select 1/2, f32", "datatypes", "Select", lambda d, n, t: gw.Select(d, x, where=x < 0.5, tuning=t),
             {"x": "unit"}, ["output"], lambda n, s: 4 * n + 4 * s[0],
             lambda n: ("select", {"bound": 0.5}), {"input": "unit"}, datatype="f32",
         ),
         Task(
-            "flagged 1/2", "datatypes", "Select", lambda d, n, t: gw.Select(d, "u64", tuning=t),
+            "flagged 1/2, u64", "datatypes", "Select", lambda d, n, t: gw.Select(d, "u64", tuning=t),
             flags, ["output"], lambda n, s: 9 * n + 8 * s[0], lambda n: ("flagged", {}), flags, datatype="u64",
         ),
         Task(
-            "unique, runs of 8", "datatypes", "Unique", lambda d, n, t: gw.Unique(d, "u64", tuning=t),
+            "unique, runs of 8, u64", "datatypes", "Unique", lambda d, n, t: gw.Unique(d, "u64", tuning=t),
             {"keys": "runs64:8"}, ["output"], lambda n, s: 8 * n + 8 * s[0],
             lambda n: ("unique", {}), {"input": "runs64:8"}, datatype="u64",
         ),
         Task(
-            "reduce by key, runs of 8", "datatypes", "ReduceByKey",
+            "reduce by key, runs of 8, f32", "datatypes", "ReduceByKey",
             lambda d, n, t: gw.ReduceByKey(d, "u32", "f32", gw.Add, tuning=t),
             {"keys": "runs:8", "items": "signs"}, ["output_keys", "output_values"], lambda n, s: 8 * n + 8 * s[0],
             lambda n: ("reduce_by_key", {}), {"keys": "runs:8", "values": "signs"}, datatype="f32",
         ),
         Task(
-            "scan by key, runs of 8", "datatypes", "ScanByKey",
+            "scan by key, runs of 8, f32", "datatypes", "ScanByKey",
             lambda d, n, t: gw.ScanByKey(d, "u32", "f32", gw.Add, tuning=t),
             {"keys": "runs:8", "items": "signs"}, ["output"], lambda n, s: 12 * n,
             lambda n: ("scan_by_key", {}), {"keys": "runs:8", "values": "signs"}, datatype="f32",
         ),
         Task(
-            "segmented reduce of 1024", "datatypes", "SegmentedReduce",
+            "segmented reduce of 1024, f32", "datatypes", "SegmentedReduce",
             lambda d, n, t: gw.SegmentedReduce(d, "f32", gw.Add, tuning=t),
             {"items": "signs", "offsets": "offsets:1024"}, ["output"], lambda n, s: 4 * n + 8 * (n // 1024),
             lambda n: ("segmented_reduce", {"segments": n // 1024}), {"input": "signs", "offsets": "offsets:1024"},
             datatype="f32",
         ),
         Task(
-            "argmax", "datatypes", "Reduce", lambda d, n, t: _argmax(d, "f32", t),
+            "argmax, f32", "datatypes", "Reduce", lambda d, n, t: _argmax(d, "f32", t),
             {"input": "unit"}, ["value", "index"], lambda n, s: 4 * n, lambda n: ("argmax", {}), {"input": "unit"},
             datatype="f32", also_needs="ArgMax",
         ),
@@ -380,6 +395,13 @@ def _others() -> list[Task]:
     found += [
         _theirs(f"top {k}", "TopK", "top_k", {"input": "words"}, lambda n, s: 4 * n, k=k) for k in (8, 100, 10_000)
     ]
+    found.append(
+        Task(
+            "repeat by counts of 8", "others", "Repeat", lambda d, n, t: gw.Repeat(d, "u32", size=n, tuning=t),
+            {"values": "eighth:words", "counts": "counts:8"}, ["output"], lambda n, s: 8 * (n // 8) + 4 * s[0],
+            None, {}, least=8,
+        )
+    )  # fmt: skip
     halves = {"a": "sorted_half:0", "b": "sorted_half:1"}
     found.append(_theirs("merge", "Merge", "merge", halves, lambda n, s: 8 * n))
     found.append(
@@ -404,13 +426,13 @@ def all_tasks(largest: int = LARGE) -> list[Task]:
     """Return all tasks; `largest` is the n up to which lengths of segments are swept."""
     found = _selections("marks", "1/2", _large(1.2, 1.5), _large(1.2, 1.5)) + _partitions() + _runs(8)
     for length, mark in ((1 << 16, 1.0), (1 << 10, 1.6), (1 << 4, 20.0)):
-        found.append(_segments("marks", length, _large(mark)))
+        found.append(_segments("marks", "segmented reduce", length, _large(mark)))
     found += _values()
     for share in ("0", "1/100", "1"):
         found += _selections("shares", share, {}, {})
     found += _runs(1) + _runs(1000) + _datatypes() + _others()
-    for rows in (False, True):
-        found += [_segments("segments", 1 << k, {}, rows=rows) for k in range(largest.bit_length())]
+    for name in (SEGMENTS, ROWS):
+        found += [_segments("segments", name, 1 << k, {}, rows=name == ROWS) for k in range(largest.bit_length())]
     return found
 
 
@@ -418,7 +440,7 @@ GROUPS = ("marks", "shares", "runs", "datatypes", "others", "segments")
 
 
 def chosen(tasks: Sequence[Task], words: str) -> list[Task]:
-    """Return the tasks of these groups, or whose names begin so, in the order of the words.
+    """Return the tasks of these groups or names, or whose names begin so, in the order of the words.
 
     Raises
     ------
@@ -427,7 +449,8 @@ def chosen(tasks: Sequence[Task], words: str) -> list[Task]:
     """
     found: dict[int, Task] = {}
     for word in filter(None, (part.strip() for part in words.split(";"))):
-        fitting = [task for task in tasks if task.group == word or (word not in GROUPS and task.name.startswith(word))]
+        fitting = [task for task in tasks if word in (task.group, task.name)]
+        fitting = fitting or [task for task in tasks if task.name.startswith(word)]
         if not fitting:
             raise ValueError(f"no case begins with {word!r}; groups are {', '.join(GROUPS)}")
         found |= {id(task): task for task in fitting}

@@ -152,7 +152,8 @@ class Fusion:
             whole = form.components == 1
             found.append(
                 replace(own, name=names[k], datatype=datatype, length=length, any_shape=True,
-                        chunked=own.chunked and whole, in_order=k in program.streamed)
+                        chunked=own.chunked and whole, in_order=k in program.streamed,
+                        is_apart=k not in program.aligned, components=form.components)
             )  # fmt: skip
         return found
 

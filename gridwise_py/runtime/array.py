@@ -418,12 +418,16 @@ class Array(Operators, OnGpu):
     def count(self) -> Array | None:
         """The number of valid items, as an Array of one u32, if only the GPU knows it; else None.
 
-        With a count, `size` is the capacity, and `to_numpy` and `trim` return the valid items only.
+        With a count, `size` is the capacity, and `to_numpy` and `trim` return the valid items only. Primitives,
+        one-shot functions and expressions take counted Arrays as they are, and read nothing (docs/counts.md).
         """
         return self._count
 
     def counted_by(self, count: Array) -> Array:
-        """Return a view of the same items with a count: the one item of `count` is the number of valid ones."""
+        """Return a view of the same items with a count: the one item of `count` is the number of valid ones.
+
+        A number above `size` stands for all items. It counts when a call runs: if the Array changes, so does the count.
+        """
         if count.size != 1 or count.datatype.name != "u32":
             raise ArgumentError(f"a count must be an Array of one u32, not {count!r}")
         return Array.on(self.lease, self._datatype, self._length, self._device, self._offset, count)

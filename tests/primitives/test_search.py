@@ -252,6 +252,19 @@ def test_one_shot_of_expressions(device):
     assert gw.searchsorted(rows[:0], gw.index, size=3).to_numpy().tolist() == [0, 0, 0]
 
 
+def test_counted_queries_go_on_in_the_next_window(device):
+    caps = gw.capabilities(device)
+    limits = {**caps.limits, "max-storage-buffer-binding-size": 16_384}
+    search = make_primitive(
+        gw.Search, device, "u32", queries=gw.index * 2 + 1, workgroup_size=64, vecs=1,
+        capabilities=dataclasses.replace(caps, limits=limits),
+    )  # fmt: skip
+    keys = np.sort(np.random.default_rng(0).integers(0, 20_000, 12_000).astype(np.uint32))
+    run = search.execute(sorted=gw.asarray(keys, device), output=gw.empty(10_001, "u32", device))
+    assert (run.plan.parameters["windows"], run.plan.parameters["levels"]) == (3, 1)
+    np.testing.assert_array_equal(run.output.to_numpy(), np.searchsorted(keys, np.arange(1, 20_003, 2)))
+
+
 def test_queries_of_another_datatype_are_refused(device):
     x = gw.empty(3, "u32", device)
     with pytest.raises(gw.DatatypeError, match="x1 is of u32, but x2 of f32"):
