@@ -127,5 +127,5 @@ def test_it_runs(device, name):
 
 @pytest.mark.parametrize("name", LINES)
 def test_it_is_short(name):
-    limit = {"time_a_scan.py": 15, "own_kernel.py": 25, "pagerank.py": 90}.get(name, 59)
+    limit = {"time_a_scan.py": 15, "own_kernel.py": 25, "pagerank.py": 95}.get(name, 59)
     assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) <= limit
