@@ -79,6 +79,7 @@ alias Posted = Acc;
 fn posted(x: Chain) -> Posted { return chain_value(x); }
 fn chain_of_posted(x: Posted) -> Chain { return chain_of(0u, x); }
 fn is_final(x: Chain) -> bool { return x.x != 0u; }
+var<workgroup> stalled_is_final: u32;
 //$ endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -129,7 +130,10 @@ fn main(
       again = true;
       let stalled = tile_total(found.stalled);
       before = chain_combine(stalled, before);
-      if (is_final(stalled)) { break; }
+//$ if emission != "runs"
+      if (local == 0u) { stalled_is_final = select(0u, 1u, is_final(stalled)); }
+      if (workgroupUniformLoad(&stalled_is_final) != 0u) { break; }
+//$ endif
       if (found.stalled == 0u) {
 //$ if carried
         before = chain_combine(carry_in(), before);

@@ -116,9 +116,14 @@ class Argument:
         For inputs of one item of 4 bytes: whether plans copy it into their parameters (``fed=`` of
         `PlanBuilder.kernel`), so that no kernel binds it.
     is_apart : bool
-        For inputs of any length: whether its items are not those that ``n=`` counts, as offsets of segments are not.
+        For inputs of any length: whether its items are not those that ``n=`` counts. Offsets of segments are not, nor
+        is what is gathered from.
     ascending : bool
         Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
+    components : int
+        Of counted inputs: how many consecutive numbers count as one item.
+    in_order : bool
+        For inputs: whether item i of an output depends on item i alone, so that the output may be the same view.
     """
 
     name: str
@@ -134,6 +139,8 @@ class Argument:
     fed: bool = False
     is_apart: bool = False
     ascending: bool = False
+    components: int = 1
+    in_order: bool = True
 
     def __post_init__(self) -> None:
         if self.overlap not in get_args(Overlap):
@@ -227,7 +234,8 @@ class Signature:
     def is_counted(self, name: str) -> bool:
         """Whether an argument has an item for each item of an input, and so as many as count."""
         rule = self.arguments[self.length_like(name)]
-        return rule.length is None and not rule.is_output and not rule.is_apart
+        own = self.arguments[name]
+        return rule.length is None and not rule.is_output and not rule.is_apart and not own.is_apart
 
     def datatype(self, name: str) -> Datatype | None:
         """Return the datatype that an argument must have; None for any."""
@@ -323,4 +331,5 @@ class Signature:
         rule = self.arguments[output]
         if rule.replaces == argument:
             return identical
-        return rule.overlap == "any" or (rule.overlap == "same view" and identical)
+        same = identical and self.arguments[argument].in_order
+        return rule.overlap == "any" or (rule.overlap == "same view" and same)

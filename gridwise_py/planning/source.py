@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ..errors import LengthError
 from ..types.datatype import STORAGE_DATATYPES
 from ..types.operations import operation_text
 from ..types.program import Program, Step
@@ -104,21 +103,12 @@ class Source(Operand):
         return {f"{name}_{k}": leaf for k, leaf in enumerate(self.leaves)}
 
     def params(self, name: str, fields: tuple[str, ...]) -> dict[str, int]:
-        """Return the values of its fields of `Params`.
-
-        Raises
-        ------
-        LengthError
-            If nothing can be gathered from an empty array.
-        """
+        """Return the values of its fields of `Params`."""
         values = {f"{name}_first": self.first, f"{name}_end": self.end}
         values |= {f"{name}_number_{k}": word for k, word in enumerate(self.numbers)}
         values |= {f"{name}_scalar_{k}": word for k, word in enumerate(self.scalars)}
         for k, leaf in enumerate(self.leaves):
-            if f"{name}_last_{k}" in fields:
-                if leaf.length == 0:
-                    raise LengthError("an expression gathers items of an empty array; give one of at least one item")
-                values[f"{name}_last_{k}"] = leaf.length // self.program.leaves[k].components - 1
+            values[f"{name}_last_{k}"] = max(leaf.length // self.program.leaves[k].components, 1) - 1
         return {field: values[field] for field in fields}
 
 

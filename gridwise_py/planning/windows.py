@@ -107,7 +107,7 @@ def windows_of(
     }
     ranges: list[tuple[int, int, int]] = []
     for first, length in _pieces(list(streams.values())):
-        step = _capacity(streams, first, length, capabilities, multiple)
+        step = _capacity(names, streams, first, length, capabilities, multiple)
         ranges += [(first + at, min(step, length - at), length) for at in range(0, length, step)]
     return [
         Window(
@@ -136,6 +136,7 @@ def _pieces(streams: Sequence[tuple[Operand, int]]) -> list[tuple[int, int]]:
 
 
 def _capacity(
+    names: Sequence[str],
     streams: Mapping[str, tuple[Operand, int]],
     first: int,
     length: int,
@@ -154,7 +155,7 @@ def _capacity(
     largest = min(most, _MOST_ITEMS) // step
     if largest <= 0:
         raise LimitError(
-            f"{' and '.join(streams)} have {length} items, which one binding does not reach, and the device's "
+            f"{' and '.join(names)} have {length} items, which one binding does not reach, and the device's "
             f"max-storage-buffer-binding-size is {limit} bytes: a window has {max(most, 0)} items, but must hold "
             f"{step}; use a device with larger bindings, or a smaller workgroup_size= or vecs="
         )

@@ -152,7 +152,8 @@ class Fusion:
             whole = form.components == 1
             found.append(
                 replace(own, name=names[k], datatype=datatype, length=length, any_shape=True,
-                        chunked=own.chunked and whole)
+                        chunked=own.chunked and whole, in_order=k in program.streamed,
+                        is_apart=k not in program.aligned, components=form.components)
             )  # fmt: skip
         return found
 
@@ -169,8 +170,17 @@ class Fusion:
             yield leaf, k == measure, self.flat.program.leaves[k].components
 
     def source(self, layout: Layout, items: int) -> Source:
-        """Return the expression as a kernel reads it, with so many items."""
+        """Return the expression as a kernel reads it, with so many items.
+
+        Raises
+        ------
+        LengthError
+            If items of a leaf are gathered that has none.
+        """
         flat, program = self.flat, self.flat.program
+        for k in {k for gathered in program.gathered() for k in gathered}:
+            if items and layout[flat.names[k]].length == 0:
+                raise LengthError(f"items of {flat.names[k]} are gathered, but it is empty; give at least one item")
         return Source(
             items * len(program.results), "", program=program, leaves=tuple(layout[name] for name in flat.names),
             numbers=flat.numbers, scalars=tuple(layout.values_given.get(name, (0,))[0] for name, _ in flat.scalars),

@@ -567,6 +567,7 @@ def same_type(what: str, a: Any, b: Any) -> tuple[Expression, Expression]:
     DatatypeError
         If the types differ; the message names the cast.
     """
+    a, b = (x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in (a, b))
     if _is_untyped(a) and not _is_untyped(b):
         second = as_node(b)
         first = as_node(a, second.type)

@@ -76,6 +76,12 @@ def _negated(a: Any) -> Any:
     return np.negative(a)
 
 
+def _popcount(a: Any) -> Any:
+    # numpy 1 has no bitwise_count.
+    items = np.ascontiguousarray(a)
+    return np.unpackbits(items.view(np.uint8).reshape(-1, 4), axis=1).sum(axis=1).reshape(np.shape(a))
+
+
 #: By the kind of an expression.
 OPERATIONS: dict[str, Operation] = {
     "+": Operation(_NUMBERS, operator.add, "({0} + {1})"),
@@ -108,7 +114,7 @@ OPERATIONS: dict[str, Operation] = {
     "abs": Operation(_NUMBERS, np.abs, "abs({0})", {"u32": "{0}"}),
     "sign": Operation(_NUMBERS, np.sign, "sign({0})", {"u32": "min({0}, {T}(1u))"}),
     "isnan": Operation(("f32",), np.isnan, _NOT_A_NUMBER, gives="bool"),
-    "popcount": Operation(("u32",), np.bitwise_count, "countOneBits({0})", remedy="cast it: gw.u32(…)"),
+    "popcount": Operation(("u32",), _popcount, "countOneBits({0})", remedy="cast it: gw.u32(…)"),
     "sqrt": _float(np.sqrt),
     "exp": _float(np.exp),
     "log": _float(np.log),

@@ -65,6 +65,7 @@ USER_TWICE = gw.UnaryOp("user twice", numpy=lambda x: x + x, expression="x + x",
 OTHER_OPERATORS = {"map": [*gw.UnaryOp.builtins.values(), USER_NEXT, USER_TWICE]}
 _UNLIKE_KEYS = ("u64", "i64", "f64", "f16")
 SORTS = ("sort", "sort_pairs", "argsort")
+STREAMS = ("select", "partition", "unique", "run_length")
 SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
 
@@ -126,6 +127,7 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
             for name in SORTS:
                 # The kernels of small keys differ from those of f16 in a few constants.
                 yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
+    yield from _streams(capabilities)
     for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
             yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
@@ -133,7 +135,7 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
         for name in REGISTRY:
-            if name in ("matmul", "search"):
+            if name in ("matmul", "search", *STREAMS):
                 continue
             if name in SORTS:
                 yield from _sorts(name, datatype, capabilities)
@@ -154,6 +156,35 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
                         yield Case(name, scan | {"strategy": "reduce_then_scan"}, capabilities)
                         for state in ("u64", "u32x2"):
                             yield Case(name, scan | {"strategy": "lookback", "state": state}, capabilities)
+
+
+#: Options of each primitive on streams that give another text.
+_STREAM_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
+    "select": (
+        {"dtype": "u32"}, {"dtype": "u64", "flag_dtype": "f32"}, {"dtype": "u8"}, {"dtype": "c64"},
+        {"dtype": "u32", "flag_dtype": "u64"}, {"dtype": "f16", "flag_dtype": "u16", "size": 7},
+        {"dtype": "u32", "size": 0},
+    ),
+    "partition": ({"dtype": "u32"}, {"dtype": "u32", "parts": 3}, {"dtype": "f64", "parts": 3, "flag_dtype": "u32"}),
+    "unique": (
+        {"dtype": "u32"}, {"dtype": "f32"}, {"dtype": "f64", "equal_nan": False}, {"dtype": "f16"}, {"dtype": "bool"},
+        {"dtype": "u32", "value_dtype": "u64"},
+    ),
+    "run_length": (
+        {"dtype": "u32"}, {"dtype": "i64", "outputs": ("lengths",)}, {"dtype": "u8", "outputs": ("values", "starts")},
+    ),
+}  # fmt: skip
+
+
+def _streams(capabilities: gw.Capabilities) -> Iterator[Case]:
+    for name, every in _STREAM_OPTIONS.items():
+        for options in every:
+            for strategy in ("lookback", "reduce_then_scan"):
+                yield Case(name, options | {"strategy": strategy}, capabilities)
+        for how in ({"stage": 0}, {"items": "late"}, {"stage": 0, "items": "late"}):
+            yield Case(name, every[0] | {"strategy": "lookback", "vecs": 3, **how}, capabilities)
+        for mode in SUBGROUPS:
+            yield Case(name, every[1] | {"strategy": "lookback", "subgroups": mode}, capabilities)
 
 
 def _reproducible(capabilities: gw.Capabilities) -> Iterator[Case]:
@@ -298,7 +329,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in (*instrument_plans(n), *array_plans(n), *counted_plans(n)):
+    for name, plan in (*instrument_plans(n), *array_plans(n), *counted_plans(n), *segment_plans(n)):
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
@@ -383,6 +414,40 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                 total = BroadcastAdd(None, name, other, name, a_shape=shapes[0], b_shape=shapes[1], capabilities=FULL)
                 placed = layout(offset, a=(other, total.a_size), b=(name, total.b_size), output=(name, total.size))
                 yield f"broadcast_add-{name}-{other}-{len(shapes[0])}", total.plan(placed)
+
+
+def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Segments by keys and by offsets, and repeated values: whole, in windows, and as many as the GPU says."""
+    for cls in (gw.ReduceByKey, gw.ScanByKey, gw.SegmentedReduce, gw.SegmentedScan):
+        by_key = cls in (gw.ReduceByKey, gw.ScanByKey)
+        inputs = {"keys": n, "items": n} if by_key else {"items": n, "offsets": n // 8}
+        for mode, state, op in itertools.product(SUBGROUPS, STATES, (gw.Add, PRODUCT)):
+            tuning = gw.ScanTuning(workgroup_size=128, vecs=3, state=state, subgroups=mode)
+            for key, datatype in (("u32", "u32"), ("f64", "f32"), ("f32", "i64")):
+                if op is PRODUCT and datatype != "u32":
+                    continue
+                dtypes = {"dtype": key, "value_dtype": datatype} if by_key else {"dtype": datatype}
+                for how in ("lookback", "counted", "windows", "reduce_then_scan"):
+                    if how == "reduce_then_scan" and state != STATES[0]:
+                        continue
+                    capabilities = NARROW if how == "windows" else FULL
+                    strategy = "reduce_then_scan" if how == "reduce_then_scan" else "lookback"
+                    primitive = cls(
+                        None, **dtypes, op=op, strategy=strategy, tuning=tuning, capabilities=capabilities
+                    )  # fmt: skip
+                    signature = primitive.signature
+                    lengths = {**inputs, **{name: signature.output_length(name, inputs) for name in signature.outputs}}
+                    sizes = {name: signature.datatype(name).itemsize_bytes for name in lengths}
+                    layout = gw.Layout.separate(sizes, **lengths, **({"n": 1} if how == "counted" else {}))
+                    form = "blocks" if how == "reduce_then_scan" else f"{how}-{state}"
+                    name = f"{type(primitive).__name__}-{datatype}-{key}-{op.name}-{mode}-{form}-"
+                    yield name, primitive.plan(layout)
+    for by, values in itertools.product(("counts", "offsets"), ("u32", "f64", None)):
+        repeat = gw.Repeat(None, values, size=n, by=by, capabilities=replace(FULL, features=frozenset({"subgroup"})))
+        inputs = {"values": 99} if values else {}
+        inputs[by] = 99 if by == "counts" else 100
+        sizes = {"values": 8, "output": 8} if values == "f64" else {}
+        yield f"repeat-{by}-{values}", repeat.plan(gw.Layout.separate(sizes, **inputs, output=n, count=1))
 
 
 def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:

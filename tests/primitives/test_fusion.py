@@ -2,16 +2,70 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import gridwise_py as gw
+from gridwise_py.runtime.operator_check import check_operator
 
 A, B = gw.f32("a"), gw.f32("b")
+X, Y, K, D = gw.f32("x"), gw.f32("y"), gw.u32("k"), gw.i32("d")
+TABLE, P = gw.f32("table"), gw.f32("p", components=3)
+HALF, BYTE, BOOL, WORD = gw.leaf("half", "f16"), gw.leaf("byte", "i8"), gw.leaf("bool_", "bool"), gw.leaf("word", "u16")
+TWICE = gw.function("fn f(x: f32) -> f32 { return two * x; }\nconst two = 2.0;", numpy=lambda x: 2 * x)
 
 
 def _items(n: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(-100, 100, n).astype(np.float32)
+
+
+def _given(n: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(n)
+    return {
+        "x": rng.integers(-50, 50, n).astype(np.float32) / 4,
+        "y": rng.integers(-50, 50, n).astype(np.float32) / 4,
+        "k": rng.integers(0, 1000, n).astype(np.uint32),
+        "d": rng.integers(-500, 500, n).astype(np.int32),
+        "table": rng.integers(-500, 500, 257).astype(np.float32),
+        "p": rng.integers(-50, 50, 3 * n).astype(np.float32),
+        "half": rng.integers(-50, 50, n).astype(np.float16),
+        "byte": rng.integers(-128, 128, n).astype(np.int8),
+        "bool_": rng.integers(0, 2, n).astype(bool),
+        "word": rng.integers(0, 1 << 16, n).astype(np.uint16),
+    }
+
+
+#: By the ways that a kernel computes an item. All values are exact.
+EXPRESSIONS = {
+    "neighbours": gw.where(gw.index == 0, X, X - gw.previous(X)) + gw.next(gw.previous(Y * 2) + X) + gw.flip(Y),
+    "gathers": TABLE[K & 255] * X + TABLE[D] + (TABLE * TABLE)[K] + gw.previous(TABLE)[K],
+    "gathers in gathers": TABLE[gw.u32(abs(TABLE[K]))] + gw.previous(TABLE[gw.u32(abs(X[K]))]),
+    "components": P.x * 2 + P.y - P.z + gw.previous(P.y) + X,
+    "small items": HALF * X + gw.f32(BYTE + gw.flip(BYTE)) + gw.where(BOOL, X, -X) + gw.f32(WORD + gw.previous(WORD)),
+    "integers": K // 7 + K % 13 + K // (K & 3) + ((K << 3) ^ (K >> 1)) + gw.popcount(~K) + gw.u32(D >> 2) + gw.index,
+    "floats": gw.floor(X) + gw.ceil(Y) + gw.rint(X) + gw.sign(X) + abs(Y) + gw.minimum(X, Y) * gw.maximum(X, 1.5),
+    "conditions": gw.u32(((X > 0) & (K > 500)) | ~(D == 3)) + gw.u32(gw.isnan(X / 0 * 0)) + gw.u32((X > Y) ^ (Y > 0)),
+    "functions": TWICE(X) + TWICE(Y + 1),
+    "bits": gw.bitcast("u32", X) >> 23,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_kernels_compute_what_numpy_does(device, name):
+    store = gw.Map(device, EXPRESSIONS[name])
+    for n in (1, 2, 5, 1_027):
+        given = {each: items for each, items in _given(n).items() if each in store.signature.inputs}
+        found = store.execute(**{each: gw.asarray(items, device) for each, items in given.items()}).output
+        np.testing.assert_array_equal(found.to_numpy(), store.reference(**given), err_msg=f"n = {n}")
+
+
+def test_functions_that_round(device):
+    x = np.random.default_rng(0).uniform(0.1, 10, 500).astype(np.float32)
+    made = gw.sqrt(X) + gw.exp(X / 10) + gw.log(X) + gw.sin(X) + gw.cos(X) + gw.tanh(X) + X**0.5
+    found = gw.Map(device, made).execute(x=gw.asarray(x, device)).output.to_numpy()
+    np.testing.assert_allclose(found, made.numpy(x=x), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("n", [1, 5, 4_096, 4_099, 100_003])
@@ -21,6 +75,19 @@ def test_a_reduction_of_a_product(device, n):
     found = dot.execute(a=gw.asarray(a, device), b=gw.asarray(b, device)).output.to_numpy()
     np.testing.assert_allclose(found, [np.dot(a.astype(np.float64), b)], rtol=1e-5, atol=1)
     np.testing.assert_allclose(dot.reference(a=a, b=b), found, rtol=1e-5, atol=1)
+
+
+@pytest.mark.parametrize("options", [{"deterministic": True}, {"compensated": True}, {"result_dtype": "f32"}], ids=str)
+def test_other_forms_of_reductions_and_scans(device, options):
+    x = _items(9_001)
+    array = gw.asarray(x, device)
+    total = gw.Reduce(device, gw.leaf("byte", "i8") * 3, result_dtype="i64")
+    small = np.arange(1_000).astype(np.int8)
+    assert total.execute(byte=gw.asarray(small, device)).output.to_numpy() == 3 * small.astype(np.int64).sum()
+    found = gw.Reduce(device, X * 2, **options).execute(x=array).output.to_numpy()
+    np.testing.assert_array_equal(found, [2 * x.sum()])
+    found = gw.Scan(device, X * 2, **options).execute(x=array).output.to_numpy()
+    np.testing.assert_array_equal(found, 2 * np.cumsum(x))
 
 
 def test_a_fused_reduction_of_views_at_odd_offsets(device):
@@ -39,14 +106,223 @@ def test_a_scan_of_a_condition(device, n, strategy):
     np.testing.assert_array_equal(found, np.cumsum(a > b))
 
 
+def test_windows_and_chunks(device):
+    """Leaves that are read at other items are bound as a whole, in segments; the others go with the window."""
+    capabilities = gw.capabilities(device)
+    limits = {**capabilities.limits, "max-storage-buffer-binding-size": 33_024}
+    narrow = replace(capabilities, limits=limits)
+    n = 20_001
+    given = _given(n)
+    made = gw.where(gw.index < 12_000, X + gw.previous(Y) - gw.flip(Y), TABLE[K] + gw.f32(gw.index))
+    store = gw.Map(device, made, capabilities=narrow)
+    given = {name: given[name] for name in store.signature.inputs}
+    arrays = {name: gw.asarray(items, device) for name, items in given.items()}
+    run = store.execute(**arrays)
+    assert run.plan.parameters["windows"] > 2
+    np.testing.assert_array_equal(run.output.to_numpy(), store.reference(**given))
+    total = gw.Reduce(device, gw.i32(made * 4), capabilities=narrow)
+    np.testing.assert_array_equal(total.execute(**arrays).output.to_numpy(), total.reference(**given))
+    chunks = {
+        name: gw.ChunkedArray([array[:3_000], array[3_000:]]) if array.size == n else array
+        for name, array in arrays.items()
+    }
+    total = gw.Reduce(device, gw.i32(X * 4) + gw.i32(K))
+    found = total.execute(x=chunks["x"], k=chunks["k"]).output.to_numpy()
+    np.testing.assert_array_equal(found, total.reference(x=given["x"], k=given["k"]))
+
+
+ARGMAX = gw.BinOp.of(
+    "argmax",
+    lambda a, b: gw.where((b.value > a.value) | ((b.value == a.value) & (b.place < a.place)), b, a),
+    identity={"value": -np.inf, "place": 2**32 - 1},
+)
+MEAN = gw.BinOp.of(
+    "mean", lambda a, b: gw.struct(sum=a.sum + b.sum, count=a.count + b.count), identity={"sum": 0, "count": 0}
+)
+
+
+@pytest.mark.parametrize("n", [1, 1_003, 40_001])
+def test_structs_and_operators_of_one_function(device, n):
+    x = _items(n)
+    array = gw.asarray(x, device)
+    largest = gw.Reduce(device, gw.struct(value=X, place=gw.index), ARGMAX)
+    (found,) = largest.execute(x=array).output.to_numpy().tolist()
+    assert found == (x.max(), x.argmax())
+    assert largest.reference(x=x).tolist() == [found]
+    for strategy in ("lookback", "reduce_then_scan"):
+        scan = gw.Scan(device, gw.struct(value=X, place=gw.index), ARGMAX, "exclusive", strategy=strategy)
+        np.testing.assert_array_equal(scan.execute(x=array).output.to_numpy(), scan.reference(x=x))
+
+
+def test_the_text_of_a_traced_operator_is_checked_on_the_device(device):
+    check_operator(ARGMAX, gw.Struct("s", value="f32", place="u32"), device)
+    wrong = gw.BinOp.of("wrong", lambda a, b: a - b, identity=0)
+    with pytest.raises(gw.ArgumentError, match=r"identity|order|associative"):
+        gw.Reduce(device, "u32", wrong)
+
+
+@pytest.mark.parametrize("options", [{}, {"strategy": "reduce_then_scan"}, {"kind": "exclusive"}], ids=str)
+@pytest.mark.parametrize("n", [1, 1_003, 20_001])
+def test_expressions_of_results(device, n, options):
+    x = _items(n)
+    array = gw.asarray(x, device)
+    prefix = np.cumsum(x) - (x if options.get("kind") == "exclusive" else 0)
+    found = gw.Scan(device, "f32", output=gw.result * 2 + gw.f32(gw.index), **options).execute(input=array)
+    np.testing.assert_array_equal(found.output.to_numpy(), 2 * prefix + np.arange(n))
+    scan = gw.Scan(
+        device, gw.struct(sum=X, count=gw.f32(1)), MEAN,
+        output=gw.where(gw.result.count > 0, gw.result.sum / gw.result.count, 0), **options,
+    )  # fmt: skip
+    found = scan.execute(x=array).output.to_numpy()
+    np.testing.assert_allclose(found, scan.reference(x=x), rtol=1e-6)
+    counts = np.arange(n) + (options.get("kind") != "exclusive")
+    np.testing.assert_allclose(found, prefix / np.maximum(counts, 1), rtol=1e-6)
+
+
+def test_expressions_of_reductions(device):
+    x = _items(5_001)
+    array = gw.asarray(x, device)
+    assert gw.Reduce(device, "f32", output=gw.result / 2).execute(input=array).output.to_numpy() == x.sum() / 2
+    assert gw.Reduce(device, "f32", gw.Max, output=gw.result > 3).execute(input=array).output.to_numpy() == 1
+    assert gw.Reduce(device, X, compensated=True, output=-gw.result).execute(x=array).output.to_numpy() == -x.sum()
+    nothing = gw.Reduce(device, "f32", output=gw.result + 1).execute(input=gw.empty(0, "f32", device))
+    assert nothing.output.to_numpy() == 1
+    with pytest.raises(gw.DatatypeError, match="result_dtype"):
+        gw.Reduce(device, "u64", output=gw.result + 1)
+    with pytest.raises(gw.ArgumentError, match="reads x"):
+        gw.Reduce(device, "f32", output=gw.result + X)
+
+
 def test_an_expression_of_arrays_is_stored(device):
     a = _items(1_001)
     x = gw.asarray(a, device)
     found = gw.asarray(gw.where(x > 3, np.float32(2) * x, gw.f32(gw.index)), device).to_numpy()
     np.testing.assert_array_equal(found, np.where(a > 3, 2 * a, np.arange(a.size, dtype=np.float32)))
+    condition = gw.asarray(x > 3)
+    assert condition.dtype == bool
+    np.testing.assert_array_equal(condition.to_numpy(), a > 3)
+    mean = gw.asarray(np.float32([10]), device)
+    np.testing.assert_array_equal(gw.asarray(x - mean).to_numpy(), a - 10)
+    np.testing.assert_array_equal(gw.asarray(gw.flip(x)).to_numpy(), a[::-1])
+    np.testing.assert_array_equal(gw.asarray(gw.index * 3, device, size=7).to_numpy(), 3 * np.arange(7))
+    with pytest.raises(gw.ArgumentError, match="size="):
+        gw.asarray(gw.index * 3, device)
+    shaped = gw.asarray(a[:1_000].reshape(10, 100), device)
+    assert gw.asarray(shaped + 1).shape == (10, 100)
 
 
-def test_the_sum_of_an_expression_of_arrays(device):
-    x = gw.asarray(_items(5_000), device)
-    assert gw.sum(x * x).item() == (x.to_numpy() ** 2).sum()
-    assert gw.sum(x > 0).item() == (x.to_numpy() > 0).sum()
+def test_one_shot_functions_of_expressions(device):
+    a, k = _items(5_003), np.random.default_rng(1).integers(0, 1000, 5_003).astype(np.uint32)
+    x, keys = gw.asarray(a, device), gw.asarray(k, device)
+    assert gw.sum(x * x).item() == (a * a).sum()
+    assert gw.sum(x > 0).item() == (a > 0).sum()
+    assert gw.max(x * x).item() == (a * a).max()
+    assert gw.min(-x).item() == -a.max()
+    np.testing.assert_array_equal(gw.cumsum(x > 0).to_numpy(), np.cumsum(a > 0))
+    np.testing.assert_array_equal(gw.scan(x * 2).to_numpy(), np.cumsum(2 * a))
+    np.testing.assert_array_equal(gw.sort(-x).to_numpy(), np.sort(-a))
+    order = np.argsort(k % 10, kind="stable")
+    np.testing.assert_array_equal(gw.argsort(keys % 10).to_numpy(), order)
+    by, moved = gw.sort_pairs(keys % 10, x)
+    np.testing.assert_array_equal(by.to_numpy(), (k % 10)[order])
+    np.testing.assert_array_equal(moved.to_numpy(), a[order])
+    out = gw.empty((), "f32", device)
+    assert gw.sum(x * x, out=out) is out
+    with pytest.raises(gw.ArgumentError, match="execute"):
+        gw.sum(A * B)
+
+
+def test_kept_primitives_do_not_keep_arrays(device):
+    import gc
+    import weakref
+
+    x = gw.asarray(_items(1_000), device)
+    gone = weakref.ref(x)
+    assert gw.sum(x * x * 17).item() > 0
+    del x
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["onesweep", "reduce_then_scan"])
+def test_sorts_by_expressions(device, strategy):
+    n = 6_001
+    given = _given(n)
+    sort = gw.Sort(device, K & 15, strategy=strategy)
+    found = sort.execute(k=gw.asarray(given["k"], device)).output.to_numpy()
+    np.testing.assert_array_equal(found, np.sort(given["k"] & 15))
+    order = gw.ArgSort(device, X * Y, descending=True, strategy=strategy)
+    arrays = {name: gw.asarray(given[name], device) for name in "xy"}
+    np.testing.assert_array_equal(
+        order.execute(**arrays).output.to_numpy(), np.argsort(-(given["x"] * given["y"]), kind="stable")
+    )
+    with pytest.raises(gw.ArgumentError, match="leave it out"):
+        gw.Sort(device, K, overwrite_input=True)
+
+
+def test_a_scalar_is_a_word_of_the_parameters(device):
+    x = gw.asarray(_items(100), device)
+    scaled = gw.Map(device, X * gw.scalar("alpha", "f32"))
+    first, second = (scaled.execute(x=x, alpha=alpha) for alpha in (3, np.float32(0.5)))
+    np.testing.assert_array_equal(first.output.to_numpy(), 3 * x.to_numpy())
+    np.testing.assert_array_equal(second.output.to_numpy(), x.to_numpy() / 2)
+    assert set(first.plan.shaders) == set(second.plan.shaders)
+    with pytest.raises(gw.ArgumentError, match="alpha="):
+        gw.Map(device, X * gw.scalar("alpha", "f32")).execute(x=x)
+    with pytest.raises(gw.DatatypeError, match="number of f32"):
+        scaled.execute(x=x, alpha="three")
+
+
+def test_wrong_arguments_leave_everything_as_it_was(device):
+    x, short = gw.asarray(_items(100), device), gw.asarray(_items(50), device)
+    store = gw.Map(device, X + Y)
+    before = store.execute(x=x, y=x).output
+    for wrong, words in (({"x": x, "y": short}, "50"), ({"x": x, "z": x}, "x, y, output"), ({"input": x}, "'input'")):
+        with pytest.raises(gw.ArgumentError, match=words):
+            store.execute(**wrong)
+    np.testing.assert_array_equal(before.to_numpy(), 2 * x.to_numpy())
+    np.testing.assert_array_equal(store.execute().output.to_numpy(), 2 * x.to_numpy())
+    empty = gw.Map(device, X + TABLE[K])
+    with pytest.raises(gw.LengthError, match="empty"):
+        empty.execute(x=x, k=gw.zeros(100, "u32", device), table=gw.empty(0, "f32", device))
+    with pytest.raises(gw.LengthError, match="multiple of 3"):
+        gw.Map(device, P.x + P.y).execute(p=x)
+    with pytest.raises(gw.ArgumentError, match="how many items"):
+        gw.Reduce(device, gw.index * 2)
+    with pytest.raises(gw.OverlapError):
+        gw.Map(device, gw.previous(X)).execute(x=x, output=x)
+
+
+class TestPlans:
+    """Without a device."""
+
+    def test_a_plan_is_data(self):
+        plan = gw.Reduce.plan_for(
+            capabilities=gw.Capabilities(), dtype=A * B + 2.5, lengths={"a": 1 << 20, "b": 1 << 20, "output": 1}
+        )
+        assert gw.Plan.from_json(plan.to_json()) == plan
+        assert plan.work.read_bytes == 8 << 20
+
+    def test_another_number_is_the_same_text(self):
+        def texts(expression):
+            lengths = {"x": 1000, "output": 1000}
+            return set(gw.Map.plan_for(capabilities=gw.Capabilities(), dtype=expression, lengths=lengths).shaders)
+
+        assert texts(X * 2) == texts(X * 3.5)
+        assert texts(X * 2) != texts(X + 2)
+
+    def test_a_leaf_is_loaded_once(self):
+        lengths = {"x": 1000, "y": 1000, "output": 1000}
+        made = (X - Y) * (X - Y) + X
+        plan = gw.Map.plan_for(capabilities=gw.Capabilities(), dtype=made, lengths=lengths)
+        (shader,) = plan.shaders.values()
+        body = shader.text.split("fn load4_input(")[1].split("}")[0]
+        assert body.count("load4_input_0") == body.count("load4_input_1") == 1
+
+    def test_a_users_wgsl_is_not_trusted(self):
+        lengths = {"x": 1000, "output": 1000}
+        plan = gw.Map.plan_for(capabilities=gw.Capabilities(), dtype=TWICE(X), lengths=lengths)
+        assert not any(shader.trusted for shader in plan.shaders.values())
+        plan = gw.Map.plan_for(capabilities=gw.Capabilities(), dtype=X + X, lengths=lengths)
+        assert all(shader.trusted for shader in plan.shaders.values())

@@ -35,6 +35,8 @@ SINCE = {
         zeros zeros_like cumprod AxisTuning ReduceAxis Search digitize searchsorted StreamTuning
         ReducedByKey reduce_by_key repeat scan_by_key segment_ids segmented_reduce segmented_scan
         ReduceByKey Repeat ScanByKey SegmentedReduce SegmentedScan ScanAxis cumulative_prod cumulative_sum
+        compress count_nonzero flatnonzero nonzero partition_by run_length_encode unique unique_all
+        unique_counts unique_inverse unique_values
     """,
 }
 #: Public once, and why no more.
