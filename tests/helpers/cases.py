@@ -424,7 +424,7 @@ def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
         for mode, state, op in itertools.product(SUBGROUPS, STATES, (gw.Add, PRODUCT)):
             tuning = gw.ScanTuning(workgroup_size=128, vecs=3, state=state, subgroups=mode)
             for key, datatype in (("u32", "u32"), ("f64", "f32"), ("f32", "i64")):
-                if op is PRODUCT and datatype != "u32":
+                if datatype != "u32" and (op is PRODUCT or mode not in ("native", "none")):
                     continue
                 dtypes = {"dtype": key, "value_dtype": datatype} if by_key else {"dtype": datatype}
                 for how in ("lookback", "counted", "windows", "reduce_then_scan"):
