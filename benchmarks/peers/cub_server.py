@@ -71,7 +71,7 @@ class CubServer:
         """Copy data to the GPU, if it is not there yet."""
         if name in self._loaded:
             return
-        path = self._folder / f"{name}.bin"
+        path = self._folder / f"{name.replace('/', '_of_')}.bin"
         items.tofile(path)
         try:
             self.ask("load", name, path, items.nbytes)

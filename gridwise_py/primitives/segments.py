@@ -396,6 +396,7 @@ class SegmentedPrimitive(OperatorPrimitive):
         return {
             **context,
             "kinds": kinds,
+            "branch_free": True,
             "vecs": shape.vecs,
             "heads": self._heads,
             "emission": self._emission,

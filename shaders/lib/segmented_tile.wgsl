@@ -36,7 +36,6 @@ fn item4(i: u32) -> Quad { return lift4(load4_items(i)); }
 //$ endif
 // Items i to i + 3, with the identity for those past the end.
 fn item4_guarded(i: u32) -> Quad {
-  // Without branches, which would take lanes apart before subgroup operations.
   let n = item_count();
   let last = max(n, 1u) - 1u;
   return Quad(
