@@ -2,6 +2,9 @@
 // keys or from offsets, and what is written from the emission: a result per item, per run of equal keys, or per segment.
 // Sources: Sengupta, Harris, Zhang and Owens, "Scan primitives for GPU computing" (2007), section 4, for the operator on
 // (head, value); for the look-back and its fallback see scan_lookback.wgsl.
+// Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, a workgroup recomputes every unpublished
+// tile from the inputs, so outputs must not share items with them.
+// Bindings: params, the inputs, the outputs, control, states, and carries.
 //$ if emission == "runs"
 // A tile publishes how many runs begin in it, and the value of the run that is open at its end.
 //$ else
