@@ -87,6 +87,7 @@ _WGSL = {
     "shaders/convert.wgsl": _ARRAYS,
     "shaders/fill.wgsl": _ARRAYS,
     "shaders/take.wgsl": _ARRAYS,
+    "shaders/search_samples.wgsl": "primitives/search",
     "shaders/canary.wgsl": "bench/measure bench/calibration",
     "shaders/flush.wgsl": "bench/measure",
     "shaders/fma.wgsl": "bench/calibration",

@@ -176,7 +176,13 @@ class StreamPrimitive(Primitive):
         """Return the datatype of an input; of an expression that takes its place, what its items are read as."""
         if not isinstance(items, FUSED):
             return as_datatype(items, known)
-        fusion = self._expressions[name] = Fusion(self._named_apart(name, flat_of(items)), name)
+        flat = flat_of(items)
+        if flat.fields:
+            raise ArgumentError(
+                f"{self.name}: {name} is a struct of {', '.join(flat.fields)}, but takes one expression; give one of "
+                f"these"
+            )
+        fusion = self._expressions[name] = Fusion(self._named_apart(name, flat), name)
         return fusion.datatype
 
     def _named_apart(self, name: str, flat: Flat) -> Flat:

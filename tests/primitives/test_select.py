@@ -282,6 +282,17 @@ def test_predicates_and_items_are_expressions(device):
     np.testing.assert_array_equal(run.output.to_numpy(), x[np.append(False, x[1:] != x[:-1])])
 
 
+def test_each_field_of_a_struct_is_an_output(device):
+    x = np.random.default_rng(6).random(2001).astype(np.float32)
+    a = gw.f32("a")
+    primitive = gw.Select(device, gw.struct(depth=a, id=gw.index), where=a < 0.25)
+    run = _check(primitive, {"a": x})
+    np.testing.assert_array_equal(run.outputs["depth"].to_numpy(), x[x < 0.25])
+    np.testing.assert_array_equal(run.outputs["id"].to_numpy(), np.flatnonzero(x < 0.25))
+    with pytest.raises(gw.ArgumentError, match="a struct of p, q"):
+        gw.Partition(device, gw.struct(p=a, q=gw.index), where=a < 0.25)
+
+
 def test_a_leaf_may_be_the_input(device):
     primitive = gw.Select(device, "u32", where=gw.u32("input") > 3)
     _check(primitive, {"input": np.arange(9, dtype=np.uint32)})

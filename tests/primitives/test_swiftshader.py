@@ -198,11 +198,15 @@ def others() -> Iterator[Expected]:
 
 
 def streams() -> Iterator[Expected]:
-    """What selects and finds runs; structs are words to a plan, and so to a page."""
-    for case in cases(SWIFTSHADER):
-        if case.name in STREAMS and case.options["dtype"] != "c64" and case.options.get("size") != 0:
-            for n in (0, 1, 1027, 9001):
-                yield _by_signature(case, n)
+    """What selects and finds runs. Of every primitive both strategies; a pipeline takes SwiftShader seconds."""
+    shape = {"workgroup_size": 64, "vecs": 1}
+    for name, options in (
+        ("select", {"dtype": "u32"}), ("select", {"dtype": "u8"}), ("partition", {"dtype": "u32", "parts": 3}),
+        ("unique", {"dtype": "f32", "value_dtype": "u64"}), ("run_length", {"dtype": "u32"}),
+    ):  # fmt: skip
+        for strategy in ("lookback", "reduce_then_scan"):
+            for n in (0, 1, 255, 1027):
+                yield _by_signature(Case(name, {**options, **shape, "strategy": strategy}, SWIFTSHADER), n)
 
 
 def counted() -> Iterator[Expected]:
