@@ -1,7 +1,7 @@
 // Values repeated: item s of the values fills the places of segment s in the output. A workgroup finds the segments of its
 // tile among the ends of all; each invocation finds those of its items among these.
 // Source: the search is that of Baxter, "Modern GPU" (2013), load-balancing search.
-// Forward progress: no workgroup waits for another.
+// Forward progress: no workgroup waits for another. Bindings: params, values, ends or offsets, output, count.
 
 struct Params {
   n: u32,  // segments; the GPU may have counted them

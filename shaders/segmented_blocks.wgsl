@@ -1,4 +1,5 @@
-// Segmented scan of blocks: each workgroup does a block of consecutive tiles, one after another. No workgroup waits for another.
+// Segmented scan of blocks: each workgroup does a block of consecutive tiles, one after another.
+// Forward progress: no workgroup waits for another. Bindings: params, the inputs, carries or totals, the outputs.
 //$ if emits
 // From the chain before the block, which segmented_carries.wgsl wrote, to the results.
 //$ else

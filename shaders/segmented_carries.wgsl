@@ -1,5 +1,6 @@
 // The chain before each block, from those of all blocks: one workgroup scans them.
 // Source: Blelloch, "Prefix sums and their applications" (1990).
+// Forward progress: there is one workgroup. Bindings: params, totals, carries.
 struct Params {
   blocks: u32,
   identity_bits: u32,

@@ -2,6 +2,9 @@
 // keys or from offsets, and what is written from the emission: a result per item, per run of equal keys, or per segment.
 // Sources: Sengupta, Harris, Zhang and Owens, "Scan primitives for GPU computing" (2007), section 4, for the operator on
 // (head, value); for the look-back and its fallback see scan_lookback.wgsl.
+// Forward progress: none is assumed. After SPIN_LIMIT unsuccessful polls in total, a workgroup recomputes every unpublished
+// tile from the inputs, so outputs must not share items with them.
+// Bindings: params, the inputs, the outputs, control, states, and carries.
 //$ if emission == "runs"
 // A tile publishes how many runs begin in it, and the value of the run that is open at its end.
 //$ else
@@ -79,6 +82,7 @@ alias Posted = Acc;
 fn posted(x: Chain) -> Posted { return chain_value(x); }
 fn chain_of_posted(x: Posted) -> Chain { return chain_of(0u, x); }
 fn is_final(x: Chain) -> bool { return x.x != 0u; }
+var<workgroup> stalled_is_final: u32;
 //$ endif
 
 @compute @workgroup_size(WORKGROUP_SIZE)
@@ -129,7 +133,10 @@ fn main(
       again = true;
       let stalled = tile_total(found.stalled);
       before = chain_combine(stalled, before);
-      if (is_final(stalled)) { break; }
+//$ if emission != "runs"
+      if (local == 0u) { stalled_is_final = select(0u, 1u, is_final(stalled)); }
+      if (workgroupUniformLoad(&stalled_is_final) != 0u) { break; }
+//$ endif
       if (found.stalled == 0u) {
 //$ if carried
         before = chain_combine(carry_in(), before);

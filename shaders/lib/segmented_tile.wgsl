@@ -37,12 +37,13 @@ fn item4(i: u32) -> Quad { return lift4(load4_items(i)); }
 // Items i to i + 3, with the identity for those past the end.
 fn item4_guarded(i: u32) -> Quad {
   let n = item_count();
-  if (i + 4u <= n) { return item4(i); }
-  var v = quad_of(identity());
-  if (i < n) { v.x = item(i); }
-  if (i + 1u < n) { v.y = item(i + 1u); }
-  if (i + 2u < n) { v.z = item(i + 2u); }
-  return v;
+  let last = max(n, 1u) - 1u;
+  return Quad(
+    select(identity(), item(min(i, last)), i < n),
+    select(identity(), item(min(i + 1u, last)), i + 1u < n),
+    select(identity(), item(min(i + 2u, last)), i + 2u < n),
+    select(identity(), item(min(i + 3u, last)), i + 3u < n),
+  );
 }
 
 //$ include "lib/heads_by_" ~ heads ~ ".wgsl"

@@ -329,7 +329,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in (*instrument_plans(n), *array_plans(n), *counted_plans(n)):
+    for name, plan in (*instrument_plans(n), *array_plans(n), *counted_plans(n), *segment_plans(n)):
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
@@ -414,6 +414,40 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                 total = BroadcastAdd(None, name, other, name, a_shape=shapes[0], b_shape=shapes[1], capabilities=FULL)
                 placed = layout(offset, a=(other, total.a_size), b=(name, total.b_size), output=(name, total.size))
                 yield f"broadcast_add-{name}-{other}-{len(shapes[0])}", total.plan(placed)
+
+
+def segment_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Segments by keys and by offsets, and repeated values: whole, in windows, and as many as the GPU says."""
+    for cls in (gw.ReduceByKey, gw.ScanByKey, gw.SegmentedReduce, gw.SegmentedScan):
+        by_key = cls in (gw.ReduceByKey, gw.ScanByKey)
+        inputs = {"keys": n, "items": n} if by_key else {"items": n, "offsets": n // 8}
+        for mode, state, op in itertools.product(SUBGROUPS, STATES, (gw.Add, PRODUCT)):
+            tuning = gw.ScanTuning(workgroup_size=128, vecs=3, state=state, subgroups=mode)
+            for key, datatype in (("u32", "u32"), ("f64", "f32"), ("f32", "i64")):
+                if datatype != "u32" and (op is PRODUCT or mode not in ("native", "none")):
+                    continue
+                dtypes = {"dtype": key, "value_dtype": datatype} if by_key else {"dtype": datatype}
+                for how in ("lookback", "counted", "windows", "reduce_then_scan"):
+                    if how == "reduce_then_scan" and state != STATES[0]:
+                        continue
+                    capabilities = NARROW if how == "windows" else FULL
+                    strategy = "reduce_then_scan" if how == "reduce_then_scan" else "lookback"
+                    primitive = cls(
+                        None, **dtypes, op=op, strategy=strategy, tuning=tuning, capabilities=capabilities
+                    )  # fmt: skip
+                    signature = primitive.signature
+                    lengths = {**inputs, **{name: signature.output_length(name, inputs) for name in signature.outputs}}
+                    sizes = {name: signature.datatype(name).itemsize_bytes for name in lengths}
+                    layout = gw.Layout.separate(sizes, **lengths, **({"n": 1} if how == "counted" else {}))
+                    form = "blocks" if how == "reduce_then_scan" else f"{how}-{state}"
+                    name = f"{type(primitive).__name__}-{datatype}-{key}-{op.name}-{mode}-{form}-"
+                    yield name, primitive.plan(layout)
+    for by, values in itertools.product(("counts", "offsets"), ("u32", "f64", None)):
+        repeat = gw.Repeat(None, values, size=n, by=by, capabilities=replace(FULL, features=frozenset({"subgroup"})))
+        inputs = {"values": 99} if values else {}
+        inputs[by] = 99 if by == "counts" else 100
+        sizes = {"values": 8, "output": 8} if values == "f64" else {}
+        yield f"repeat-{by}-{values}", repeat.plan(gw.Layout.separate(sizes, **inputs, output=n, count=1))
 
 
 def instrument_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
