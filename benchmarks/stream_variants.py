@@ -6,7 +6,7 @@ Usage: python benchmarks/stream_variants.py [--n 2^28] [--cases select,flagged] 
 A variant is where items wait ("held" in registers, or "late": read again when they are written) and the words of
 workgroup memory through which they go in order (0: each is stored to its place directly). All variants of a case take
 turns. Times are medians of GPU spans of single calls; a rate counts the bytes that must move: inputs once, and what was
-selected. The last column is the time relative to the first variant. Results are compared with numpy at 2^20 items first.
+selected. The last column is the time relative to the first variant. Results at 2^20 items are compared with numpy's.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Overview, after ``import gridwise_py as gw``:
 
 functions like numpy's
-    ``gw.sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul``
+    ``gw.sum prod min max reduce cumsum cumprod cumulative_sum cumulative_prod scan sort argsort sort_pairs matmul``
     ``gw.add take``
 data on the GPU
     ``gw.asarray(x)`` uploads, ``y.to_numpy()`` reads back; ``gw.zeros ones full arange empty``
@@ -78,7 +78,23 @@ from .errors import (
     TimingNotReady,
     TimingUnavailable,
 )
-from .functions import add, argsort, cumprod, cumsum, matmul, max, min, prod, reduce, scan, sort, sort_pairs, sum
+from .functions import (
+    add,
+    argsort,
+    cumprod,
+    cumsum,
+    cumulative_prod,
+    cumulative_sum,
+    matmul,
+    max,
+    min,
+    prod,
+    reduce,
+    scan,
+    sort,
+    sort_pairs,
+    sum,
+)
 from .planning.layout import Layout, Operand
 from .planning.plan import Plan, Work
 from .planning.signature import Argument, Product, SameAs, Signature, UpTo
@@ -99,7 +115,15 @@ from .runtime.sequence import Sequence, SequenceRun, capture
 from .streaming import stream
 from .timing.queries import TimingHelper, TimingSession
 from .timing.result import PerTrial, Span, TimingResult
-from .tuning.options import AxisTuning, ElementwiseTuning, MatMulTuning, ReduceTuning, ScanTuning, SortTuning
+from .tuning.options import (
+    AxisTuning,
+    ElementwiseTuning,
+    MatMulTuning,
+    ReduceTuning,
+    ScanTuning,
+    SortTuning,
+    StreamTuning,
+)
 from .types.capabilities import Capabilities, LookbackVerdict
 from .types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, Struct
 from .types.expression import Expression, f32, i32, index, leaf, scalar, u32
@@ -213,6 +237,7 @@ __all__ = [
     "Signature",
     "SortTuning",
     "Span",
+    "StreamTuning",
     "Struct",
     "TimingError",
     "TimingHelper",
@@ -237,6 +262,8 @@ __all__ = [
     "cos",
     "cumprod",
     "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
     "default_device",
     "digitize",
     "empty",

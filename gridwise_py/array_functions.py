@@ -13,16 +13,18 @@ from .errors import ArgumentError, DatatypeError, LengthError
 from .primitives.array_methods import fill, taken, value_words
 from .primitives.broadcast_add import BroadcastAdd, broadcast_shapes
 from .primitives.fill import Arange
+from .primitives.fusion import EXPRESSIONS, flat_of
 from .primitives.one_shot import (
     argument_array,
     argument_datatype,
     check_gpu_out,
     device_of,
     kept_primitive,
+    stored_leaves,
     without_doubles,
 )
 from .primitives.reduce import Reduce
-from .primitives.search import Search, SearchSide
+from .primitives.search import SEARCHED_DATATYPES, Search, SearchSide
 from .runtime.array import Array, asarray, check_numpy_out, checked_shape, default_float, empty, empty_like
 from .runtime.chunked_array import ChunkedArray, Items
 from .runtime.context import context_of
@@ -30,7 +32,6 @@ from .runtime.device import default_device
 from .types.datatype import (
     COMPLEX,
     ITEM_DATATYPES,
-    KEY_DATATYPES,
     STORAGE_DATATYPES,
     Datatype,
     ItemDatatypeLike,
@@ -342,7 +343,13 @@ def _checked_indices(call: str, source: Array, indices: Array, axis: int | None)
 
 
 def searchsorted(
-    x1: Any, x2: Any, *, side: SearchSide = "left", sorter: Any = None, device: wgpu.GPUDevice | None = None
+    x1: Any,
+    x2: Any,
+    *,
+    side: SearchSide = "left",
+    sorter: Any = None,
+    size: int | None = None,
+    device: wgpu.GPUDevice | None = None,
 ) -> Any:
     """Return where the items of `x2` go into `x1` so that it stays sorted, as `numpy.searchsorted` does.
 
@@ -351,13 +358,16 @@ def searchsorted(
     x1 : numpy.ndarray or Array
         Shape (k,), ascending, with NaN last; this is not checked. With `sorter` it may be in any order.
     x2 : numpy.ndarray, Array or number
-        Of any shape. Integers and floats of 8 to 64 bits and bools are promoted as in numpy.
+        Of any shape. Integers and floats of 8 to 64 bits and bools are promoted as in numpy. An expression of Arrays,
+        such as ``2 * x``, is not stored; it must be of the datatype of `x1`.
     side : {"left", "right"}, default "left"
         Of items of `x1` that equal one of `x2`: the index of the first, or the one behind the last. −0 equals +0, and a
         NaN every other.
     sorter : numpy.ndarray or Array, optional
         Shape (k,), integers: the indices that sort `x1`, as from `argsort`. Those on the GPU that are out of range are
         taken as the last one.
+    size : int, optional
+        The number of items of an expression that has no leaf: ``gw.index`` with `size` is 0, 1, 2, …
     device : wgpu.GPUDevice, optional
         By default that of an Array among the arguments, else `default_device()`.
 
@@ -382,8 +392,17 @@ def searchsorted(
     array([0, 1, 4])
     >>> gw.searchsorted(np.array([1, 3, 3, 7]), 3, side="right")
     np.int64(3)
+    >>> rows = gw.asarray(np.array([0, 0, 2, 2, 2], dtype=np.uint32))  # of the entries of a sparse matrix with 3 rows
+    >>> gw.searchsorted(rows, gw.index, size=4).to_numpy()
+    array([0, 2, 2, 5], dtype=uint32)
     """
     call = "gw.searchsorted()"
+    if isinstance(x1, EXPRESSIONS):
+        raise ArgumentError(f"{call}: x1 is an expression, but is read many times; store it with gw.asarray(x1)")
+    if isinstance(x2, EXPRESSIONS):
+        return _search_computed(call, x1, x2, side, sorter, size, device)
+    if size is not None:
+        raise ArgumentError(f"{call}: size= is for expressions, but x2 says how many items it has; leave it out")
     device = device_of(x1, x2, sorter, device=device)
     (keys, queries), datatype = _sortable(call, {"x1": x1, "x2": x2}, device)
     if keys.ndim != 1:
@@ -399,6 +418,34 @@ def searchsorted(
     if any(isinstance(each, Items) for each in (x1, x2, sorter)):
         return found
     return numpy_result(found.to_numpy().astype(np.intp, copy=False))
+
+
+def _search_computed(
+    call: str, x1: Any, x2: Any, side: SearchSide, sorter: Any, size: int | None, device: wgpu.GPUDevice | None
+) -> Array:
+    """Return where the items of an expression go into `x1`."""
+    flat = flat_of(x2)
+    arrays = stored_leaves(call, flat)
+    device = device_of(x1, sorter, *arrays.values(), device=device)
+    if (size is None) == (not flat.program.aligned):
+        raise ArgumentError(
+            f"{call}: no leaf of x2 says how many items it has; give size="
+            if size is None
+            else f"{call}: the leaves of x2 say how many items it has; leave out size="
+        )
+    keys = x1 if isinstance(x1, Items) else asarray(argument_array(call, "x1", x1), device)
+    if keys.datatype != flat.datatype:
+        raise DatatypeError(
+            f"{call}: x1 is of {keys.datatype}, but x2 of {flat.datatype}; cast x2, for example gw.f32(…), or convert x1"
+        )
+    if sorter is not None:
+        indices = _sorter(call, sorter, keys.size)
+        arrays["sorter"] = indices if isinstance(indices, Items) else asarray(indices, device)
+    search = kept_primitive(
+        Search, device, flat.datatype.name, side=side, queries=flat.without_arrays(), sorter=sorter is not None
+    )
+    output = None if size is None else empty(size, "u32", device)
+    return search.bind(sorted=keys, **arrays, output=output).execute().outputs["output"]
 
 
 def digitize(x: Any, bins: Any, right: bool = False, *, device: wgpu.GPUDevice | None = None) -> Any:
@@ -458,7 +505,7 @@ def _sortable(call: str, given: Mapping[str, Any], device: wgpu.GPUDevice) -> tu
     found = np.result_type(*(weak.get(name, arrays[name].dtype.newbyteorder("=")) for name in given))
     if found.kind in "bui" and found.itemsize < 4:
         found = np.dtype(np.int32 if found.kind == "i" else np.uint32)
-    datatype = as_datatype(found, KEY_DATATYPES)
+    datatype = as_datatype(found, SEARCHED_DATATYPES)
     for name, items in arrays.items():
         if name in weak:
             arrays[name] = _weak(call, weak[name], datatype)
@@ -476,7 +523,7 @@ def _sorter(call: str, sorter: Any, length: int) -> Any:
         raise LengthError(f"{call}: sorter has shape {items.shape}, but x1 has {length} items; give gw.argsort(x1)")
     if not isinstance(items, Items) and length and not 0 <= items.min() <= items.max() < length:
         raise ArgumentError(f"{call}: sorter has indices out of range for {length} items; give gw.argsort(x1)")
-    return _converted(call, "sorter", items, KEY_DATATYPES["u32"])
+    return _converted(call, "sorter", items, SEARCHED_DATATYPES["u32"])
 
 
 def _converted(call: str, name: str, items: Items | np.ndarray, datatype: Datatype) -> Items | np.ndarray:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .array_functions import add_broadcast, is_broadcast, numpy_result
 from .call_errors import explained
 from .errors import ArgumentError, LengthError
-from .primitives import ArgSort, MatMul, Reduce, ReduceAxis, Scan, Sort, SortPairs, VectorAdd
+from .primitives import ArgSort, MatMul, Reduce, ReduceAxis, Scan, ScanAxis, Sort, SortPairs, VectorAdd
 from .primitives.base import Primitive
 from .primitives.fusion import EXPRESSIONS
 from .primitives.matmul import matrix_size
@@ -44,6 +44,8 @@ __all__ = [
     "argsort",
     "cumprod",
     "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
     "matmul",
     "max",
     "min",
@@ -58,6 +60,7 @@ __all__ = [
 #: The axes that a reduction combines items along; None means all.
 AxisLike: TypeAlias = int | Sequence[int] | None
 OutT = TypeVar("OutT", bound=np.ndarray)
+_INITIAL = {"include_initial": "gw.cumulative_sum and gw.cumulative_prod have it"}
 ScalarT = TypeVar("ScalarT", bound=np.number[Any])
 FloatT = TypeVar("FloatT", bound=np.floating[Any])
 SecondT = TypeVar("SecondT", bound=np.generic)
@@ -883,6 +886,7 @@ def _scan(
 @overload
 def cumsum(
     x: ItemsT,
+    axis: int | None = ...,
     *,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -893,6 +897,7 @@ def cumsum(
 @overload
 def cumsum(
     x: NDArray[FloatT],
+    axis: int | None = ...,
     *,
     dtype: None = ...,
     deterministic: bool = ...,
@@ -903,6 +908,7 @@ def cumsum(
 @overload
 def cumsum(
     x: HostItems,
+    axis: int | None = ...,
     *,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -910,9 +916,10 @@ def cumsum(
     out: NDArray[Any] | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[Any]: ...
-@explained(REMEDIES)
+@explained(REMEDIES | _INITIAL)
 def cumsum(
     x: Any,
+    axis: int | None = None,
     *,
     dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
@@ -925,12 +932,15 @@ def cumsum(
     Parameters
     ----------
     x : array_like or Array
-        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+        Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+    axis : int, optional
+        Along which items are combined, from the end if negative; by default all items in C order, as one dimension.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
     deterministic, compensated : bool, default False
-        For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`.
+        For floats: the same bits everywhere; prefix sums whose error hardly grows with n. See `Scan`. An axis of
+        several dimensions takes `deterministic` alone.
     out : numpy.ndarray or Array, optional
         Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous. It may be an input.
     device : wgpu.GPUDevice, optional
@@ -939,7 +949,7 @@ def cumsum(
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,).
+        Shape (n,); with `axis` that of `x`.
 
     Examples
     --------
@@ -948,23 +958,20 @@ def cumsum(
     array([3, 4, 6])
     >>> gw.cumsum(np.array([200, 100], dtype=np.uint8), dtype=np.uint16)
     array([200, 300], dtype=uint16)
+    >>> gw.cumsum(np.ones((2, 3), dtype=np.float32), axis=1)
+    array([[1., 2., 3.],
+           [1., 2., 3.]], dtype=float32)
     """
-    return _scan(
-        "gw.cumsum()",
-        x,
-        Add,
-        "inclusive",
-        Results(dtype, widens=True),
-        out,
-        device,
-        deterministic=deterministic,
-        compensated=compensated,
-    )
+    return _scan_along(
+        "gw.cumsum()", x, Add, Results(dtype, widens=True), out, device, axis,
+        deterministic=deterministic, compensated=compensated,
+    )  # fmt: skip
 
 
 @overload
 def cumprod(
     x: ItemsT,
+    axis: int | None = ...,
     *,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
@@ -974,6 +981,7 @@ def cumprod(
 @overload
 def cumprod(
     x: NDArray[FloatT],
+    axis: int | None = ...,
     *,
     dtype: None = ...,
     deterministic: bool = ...,
@@ -983,15 +991,17 @@ def cumprod(
 @overload
 def cumprod(
     x: HostItems,
+    axis: int | None = ...,
     *,
     dtype: ItemDatatypeLike | None = ...,
     deterministic: bool = ...,
     out: NDArray[Any] | None = ...,
     device: wgpu.GPUDevice | None = ...,
 ) -> NDArray[Any]: ...
-@explained(REMEDIES)
+@explained(REMEDIES | _INITIAL)
 def cumprod(
     x: Any,
+    axis: int | None = None,
     *,
     dtype: ItemDatatypeLike | None = None,
     deterministic: bool = False,
@@ -1003,7 +1013,9 @@ def cumprod(
     Parameters
     ----------
     x : array_like or Array
-        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+        Any shape, of any datatype: bool, integers and floats of 8 to 64 bits. See `sum`.
+    axis : int, optional
+        Along which items are combined, from the end if negative; by default all items in C order, as one dimension.
     dtype : Datatype, str or numpy dtype, optional
         Of the result, and what items are converted to as they are read; by default that of `out`, else int64 or uint64
         for bool and integers, as in numpy, and that of `x` for floats.
@@ -1017,7 +1029,7 @@ def cumprod(
     Returns
     -------
     numpy.ndarray or Array
-        Shape (n,).
+        Shape (n,); with `axis` that of `x`.
 
     Examples
     --------
@@ -1025,9 +1037,192 @@ def cumprod(
     >>> gw.cumprod([3, 1, 2])
     array([3, 3, 6])
     """
-    return _scan(
-        "gw.cumprod()", x, Multiply, "inclusive", Results(dtype, widens=True), out, device, deterministic=deterministic
+    return _scan_along(
+        "gw.cumprod()", x, Multiply, Results(dtype, widens=True), out, device, axis, deterministic=deterministic
     )
+
+
+@overload
+def cumulative_sum(
+    x: ItemsT,
+    *,
+    axis: int | None = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    include_initial: bool = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ItemsT: ...
+@overload
+def cumulative_sum(
+    x: HostItems,
+    *,
+    axis: int | None = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    include_initial: bool = ...,
+    out: NDArray[Any] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@explained(REMEDIES)
+def cumulative_sum(
+    x: Any,
+    *,
+    axis: int | None = None,
+    dtype: ItemDatatypeLike | None = None,
+    include_initial: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the inclusive prefix sums of `x`, as the array API standard has it.
+
+    Parameters
+    ----------
+    x : array_like or Array
+        One dimension or more, of any datatype. See `cumsum`.
+    axis : int, optional
+        Along which items are combined; may be left out for one dimension only.
+    dtype : Datatype, str or numpy dtype, optional
+        As in `cumsum`.
+    include_initial : bool, default False
+        Whether the result begins with 0 along the axis, and so has one item more than `x` there.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.cumulative_sum([3, 1, 2], include_initial=True)
+    array([0, 3, 4, 6])
+    """
+    return _cumulative("gw.cumulative_sum()", x, Add, Results(dtype, widens=True), out, device, axis, include_initial)
+
+
+@overload
+def cumulative_prod(
+    x: ItemsT,
+    *,
+    axis: int | None = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    include_initial: bool = ...,
+    out: ItemsT | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> ItemsT: ...
+@overload
+def cumulative_prod(
+    x: HostItems,
+    *,
+    axis: int | None = ...,
+    dtype: ItemDatatypeLike | None = ...,
+    include_initial: bool = ...,
+    out: NDArray[Any] | None = ...,
+    device: wgpu.GPUDevice | None = ...,
+) -> NDArray[Any]: ...
+@explained(REMEDIES)
+def cumulative_prod(
+    x: Any,
+    *,
+    axis: int | None = None,
+    dtype: ItemDatatypeLike | None = None,
+    include_initial: bool = False,
+    out: Any = None,
+    device: wgpu.GPUDevice | None = None,
+) -> Any:
+    """Return the inclusive prefix products of `x`, as the array API standard has it; see `cumulative_sum`.
+
+    Parameters
+    ----------
+    x : array_like or Array
+        One dimension or more, of any datatype. See `cumprod`.
+    axis : int, optional
+        Along which items are combined; may be left out for one dimension only.
+    dtype : Datatype, str or numpy dtype, optional
+        As in `cumprod`.
+    include_initial : bool, default False
+        Whether the result begins with 1 along the axis, and so has one item more than `x` there.
+    out : numpy.ndarray or Array, optional
+        Where to put the result, of the result's kind, shape and dtype; in numpy C-contiguous.
+    device : wgpu.GPUDevice, optional
+        By default that of `x`, else `default_device()`.
+
+    Returns
+    -------
+    numpy.ndarray or Array
+
+    Examples
+    --------
+    >>> import numpy as np, gridwise_py as gw
+    >>> gw.cumulative_prod([3, 1, 2], include_initial=True)
+    array([1, 3, 3, 6])
+    """
+    return _cumulative(
+        "gw.cumulative_prod()", x, Multiply, Results(dtype, widens=True), out, device, axis, include_initial
+    )
+
+
+def _cumulative(
+    call: str,
+    x: Any,
+    op: BinOpLike,
+    results: Results,
+    out: Any,
+    device: wgpu.GPUDevice | None,
+    axis: int | None,
+    include_initial: bool,
+) -> Any:
+    items = x if isinstance(x, Items) else argument_array(call, "x", x)
+    if axis is None and items.ndim != 1:
+        raise ArgumentError(
+            f"{call}: x has {items.ndim} dimensions, so it needs axis=; for all items in C order give x.ravel()"
+        )
+    axis = 0 if axis is None else axis
+    return _scan_along(call, x, op, results, out, device, axis, include_initial)
+
+
+def _scan_along(
+    call: str,
+    x: Any,
+    op: BinOpLike,
+    results: Results,
+    out: Any,
+    device: wgpu.GPUDevice | None,
+    axis: int | None,
+    include_initial: bool = False,
+    **options: bool,
+) -> Any:
+    """Return inclusive prefix sums along an axis, or of all items."""
+    if axis is None:
+        return _scan(call, x, op, "inclusive", results, out, device, **options)
+    items = x if isinstance(x, Items) else without_doubles(x, argument_array(call, "x", x), device_of(device=device))
+    axes = axes_of(call, axis, items.ndim)
+    if len(axes) != 1:
+        raise ArgumentError(f"{call}: axis={axis!r} must be one axis; scan along one after the other")
+    if items.ndim == 1 and not include_initial:
+        return _scan(call, items, op, "inclusive", results, out, device, **options)
+    if isinstance(x, ChunkedArray):
+        raise ArgumentError(
+            f"{call}: include_initial=True does not take a ChunkedArray; its prefix sums without the initial item are "
+            f"those of gw.cumsum and gw.cumprod"
+        )
+    if options.pop("compensated", False):
+        raise ArgumentError(
+            f"{call}: compensated=True is for the prefix sums of all items, not along axis={axis!r} of several "
+            f"dimensions; leave out one of the two, or give dtype=np.float64 where the device computes with it"
+        )
+    shape = tuple(size + (include_initial and k in axes) for k, size in enumerate(items.shape))
+    of_axis: dict[str, Any] = {
+        "shape": items.shape, "axis": axes[0], "include_initial": include_initial, **options,
+    }  # fmt: skip
+    made = checked(
+        call, ScanAxis, (as_binop(op), "inclusive"), device, {"input": items}, out, results=results, flatten=True,
+        out_shape=shape, **of_axis,
+    )  # fmt: skip
+    result = made.run()[0]
+    return out if out is not None else result.reshape(shape)
 
 
 @overload
@@ -1053,7 +1248,7 @@ def sort(x: Any, *, descending: bool = False, out: Any = None, device: wgpu.GPUD
     Parameters
     ----------
     x : numpy.ndarray or Array
-        Shape (n,), of u32, i32, f32, u64, i64, f64 or f16.
+        Shape (n,), of any datatype: bool, integers and floats of 8 to 64 bits, float64 on any device.
     descending : bool, default False
         Largest first. Equal items keep their order, and NaN comes last in both directions.
     out : numpy.ndarray or Array, optional

@@ -33,15 +33,15 @@ AREAS = {
     "LookbackVerdict hold_clock warm_up memory_stats MemoryStats empty_cache",
     "Arrays": "asarray empty zeros ones full arange empty_like zeros_like ones_like full_like pinned_empty Array "
     "ChunkedArray PinnedArray Datatype DATATYPES STORAGE_DATATYPES Struct",
-    "One-shot functions": "add take sum prod min max reduce cumsum cumprod scan sort argsort sort_pairs matmul "
-    f"searchsorted digitize {FUNCTIONS} stream",
+    "One-shot functions": "add take sum prod min max reduce cumsum cumprod cumulative_sum cumulative_prod scan sort "
+    f"argsort sort_pairs matmul searchsorted digitize {FUNCTIONS} stream",
     "Expressions": "Expression f32 i32 u32 leaf scalar index result bitcast ceil clip cos exp flip floor "
     "function gather isnan log maximum minimum next popcount previous rint sign sin sqrt struct tanh "
     "where",
     "Operators": "Add Multiply Min Max BinOp UnaryOp",
-    "Primitives": f"{CLASSES} ReduceAxis ReduceByKey ScanByKey SegmentedReduce SegmentedScan Kernel "
+    "Primitives": f"{CLASSES} ReduceAxis ScanAxis ReduceByKey ScanByKey SegmentedReduce SegmentedScan Kernel "
     "Primitive Run BoundCall batch capture Sequence SequenceRun",
-    "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning MatMulTuning ElementwiseTuning",
+    "Tuning": "ScanTuning ReduceTuning AxisTuning SortTuning StreamTuning MatMulTuning ElementwiseTuning",
     "Timing": "TimingResult PerTrial Span timing_helper TimingHelper TimingSession Event synchronize profile Profile "
     "KeyAverages KeyAverage",
     "Measuring": "measure SamplingProtocol Measurement benchmark BenchmarkResult read_results to_dataframe",

@@ -5,11 +5,11 @@
 // and its ready flag are one word, so no fence is needed.
 // Forward progress: no workgroup waits for another. The last one to finish knows that all totals were published, but WGSL
 // does not promise that it sees them at once. It recomputes a block whose total it has not seen after SPIN_LIMIT polls.
+// Bindings: params, input, output, and control and states for the totals.
 //$ if counted
 // The GPU knows how many items there are: blocks behind them have none, publish the identity, and count as finished, since
 // the epoch relies on every block publishing in every dispatch.
 //$ endif
-// Bindings: params, input, output, and control and states for the totals.
 
 struct Params {
   n: u32,  // items of the window
@@ -40,6 +40,7 @@ struct Params {
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
+//$ include "lib/used_blocks.wgsl"
 //$ include "lib/reduce_block.wgsl"
 //$ include "lib/state.wgsl"
 

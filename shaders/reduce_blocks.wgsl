@@ -32,6 +32,7 @@ struct Params {
 //$ include "lib/operator.wgsl"
 //$ include "lib/workgroup.wgsl"
 //$ include "lib/tile.wgsl"
+//$ include "lib/used_blocks.wgsl"
 //$ include "lib/reduce_block.wgsl"
 
 @compute @workgroup_size(WORKGROUP_SIZE)

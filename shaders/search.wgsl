@@ -13,12 +13,9 @@ struct Params {
   span_log2: u32,
   table_length: u32,  // keys in the table
   table_step: u32,  // the largest power of two up to table_length; 0 if that is 0
-  sorted_offset: u32,
-  queries_offset: u32,
-//$ if sorter
-  sorter_offset: u32,
-//$ endif
-  output_offset: u32,
+//$ for lines in fields.values()
+  {{ lines }}
+//$ endfor
 }
 {{ bindings }}
 //$ include "lib/workgroup_index.wgsl"

@@ -101,11 +101,7 @@ fn main(
     return;
   }
   tile_load(tile);
-//$ if op.commutative
   let sum = tile_sum();
-//$ else
-  let sum = wg_scan_chain(chain_of(tile_count_heads(), tile_scan()));
-//$ endif
   var before = chain_identity();
 //$ if carried
   if (tile == 0u) { before = carry_in(); }
@@ -118,9 +114,7 @@ fn main(
       state_publish(tile, TOTAL, posted(sum.total));
     }
   }
-//$ if op.commutative
-  tile_scan();
-//$ endif
+  tile_finish();
 
   if (tile > 0u) {
     var next = tile - 1u;

@@ -38,7 +38,7 @@ def shifted(index: str, first: int) -> str:
 class Variable:
     """A binding: an array of elements.
 
-    Items of 2 bytes are written by atomics, since another invocation may write the other half of the word.
+    Items of 1 and 2 bytes are written by atomics, since another invocation may write the rest of the word.
     """
 
     name: str
@@ -253,7 +253,8 @@ class Accessors:
         if self.rows:
             yield from self._rows()
         elif self.item_bytes == 1:
-            raise AssertionError("items of 1 byte are reached by rows")
+            if self.writable:
+                yield from self._store_item()
         elif self.item_bytes == 2:
             yield from self._halves()
         elif self.item_bytes == 8:

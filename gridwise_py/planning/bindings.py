@@ -50,7 +50,7 @@ def bound_parts(
     LimitError
         If a binding has 2^32 items or more, or the chunks of an argument cannot be reached by one type.
     ArgumentError
-        If a chunk of 16-bit items begins in the middle of a word.
+        If a chunk of items of 8 or 16 bits begins in the middle of a word.
     """
     limit = binding_limit(capabilities)
     alignment = max(16, capabilities.limits["min-storage-buffer-offset-alignment"])
@@ -241,10 +241,10 @@ class BoundChunks:
 def _element(operands: Sequence[Operand], written: bool) -> str:
     """Return the WGSL type by which a binding is declared: the widest that all its operands can be reached by.
 
-    Items of 2 bytes are written as halves of words, and another invocation may write the other half.
+    Items of 1 and 2 bytes are written as parts of words, and another invocation may write the rest.
     """
     sizes = {operand.item_bytes for operand in operands}
-    if 2 in sizes and written:
+    if sizes & {1, 2} and written:
         return "atomic<u32>"
     if sizes == {2}:
         return "vec2<u32>" if all(operand.vec4 for operand in operands) else "u32"

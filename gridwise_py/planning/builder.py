@@ -11,7 +11,7 @@ from ..types.capabilities import Capabilities
 from . import accessors
 from .bindings import BoundChunks, BoundPart, PartKey, bound_parts, part_key
 from .layout import COUNT, Layout, Operand
-from .plan import Binding, BufferSpec, Copy, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
+from .plan import Binding, BufferSpec, Copy, CountedWork, Kernel, Plan, Shader, Step, Work, pack_words, workgroup_grid
 from .shaders import compose, parameter_fields, sha256
 from .sink import Sink, sink_text
 from .source import Source, source_text
@@ -87,6 +87,10 @@ class PlanBuilder:
             known = self._buffers.get(operand.buffer)
             size_bytes = max(operand.begin_bytes + operand.size_bytes, known.size_bytes if known else 0)
             self._buffers[operand.buffer] = BufferSpec(operand.buffer, "argument", size_bytes)
+
+    def counted_work(self, items: int, read_bytes: int, write_bytes: int) -> tuple[CountedWork, ...]:
+        """Return the part of the work that depends on the count: bytes of each of at most `items` items."""
+        return () if self.count is None else (CountedWork(COUNT, items, read_bytes, write_bytes),)
 
     def scratch(self, name: str, items: int, item_bytes: int = 4, *, in_chunks: bool = False) -> Operand:
         """Add temporary memory of `items` items, zeroed once, and return it as an operand.

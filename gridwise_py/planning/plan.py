@@ -14,7 +14,12 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
-__all__ = ["Binding", "BufferSpec", "Copy", "Fill", "Kernel", "Plan", "Shader", "Work", "pack_words", "workgroup_grid"]
+from .layout import COUNT
+
+__all__ = [
+    "Binding", "BufferSpec", "Copy", "CountedWork", "Fill", "Kernel", "Plan", "Shader", "Work", "pack_words",
+    "workgroup_grid",
+]  # fmt: skip
 
 Role = Literal["argument", "scratch", "params", "constant"]
 Access = Literal["uniform", "read", "read_write"]
@@ -116,8 +121,31 @@ class Copy:
 
 
 @dataclass(frozen=True)
+class CountedWork:
+    """A part of the work that depends on a number that only the GPU knows.
+
+    Attributes
+    ----------
+    count : str
+        The argument that holds the number: ``n`` for the items of the inputs, or an output.
+    items : int
+        The most that the number may be: larger ones stand for this one.
+    read_bytes, write_bytes : int
+        Of each of these items.
+    """
+
+    count: str
+    items: int
+    read_bytes: int
+    write_bytes: int
+
+
+@dataclass(frozen=True)
 class Work:
     """The minimum work of the job, whatever the algorithm: the bound that times are judged against.
+
+    Where only the GPU knows how many items count, or how many there will be, it is the work of the most for which there
+    is room; `with_counts` gives that of the true numbers.
 
     Attributes
     ----------
@@ -127,17 +155,40 @@ class Work:
         Each input read once, each output written once.
     flops : int
         Minimum number of operator applications.
+    counted : tuple of CountedWork
+        What of it depends on numbers that only the GPU knows.
     """
 
     items: int
     read_bytes: int
     write_bytes: int
     flops: int = 0
+    counted: tuple[CountedWork, ...] = ()
 
     @property
     def moved_bytes(self) -> int:
         """Bytes read and bytes written."""
         return self.read_bytes + self.write_bytes
+
+    def with_counts(self, counts: Mapping[str, int]) -> Work:
+        """Return the work of the true numbers, by the arguments that hold them."""
+        items, read, written, flops = self.items, self.read_bytes, self.write_bytes, self.flops
+        left = [part for part in self.counted if part.count not in counts]
+        for part in self.counted:
+            if part in left:
+                continue
+            found = min(counts[part.count], part.items)
+            read -= (part.items - found) * part.read_bytes
+            written -= (part.items - found) * part.write_bytes
+            if part.count == COUNT and part.items:
+                items, flops = found, self.flops * found // part.items
+        return Work(items, read, written, flops, tuple(left))
+
+    def totals(self) -> dict[str, int]:
+        """Return the numbers of the whole, by their names."""
+        return {
+            "items": self.items, "read_bytes": self.read_bytes, "write_bytes": self.write_bytes, "flops": self.flops
+        }  # fmt: skip
 
 
 Step = Kernel | Fill | Copy
@@ -263,10 +314,14 @@ class Plan:
                 key: Shader(shader["text"], shader["trusted"], tuple(shader["features"]))
                 for key, shader in data["shaders"].items()
             },
-            work=Work(**data["work"]),
+            work=_work_from_dict(data["work"]),
             parameters=data["parameters"],
             siblings=tuple(_kernel_from_dict(kernel) for kernel in data.get("siblings", ())),
         )
+
+
+def _work_from_dict(data: Mapping[str, Any]) -> Work:
+    return Work(**{**data, "counted": tuple(CountedWork(**part) for part in data.get("counted", ()))})
 
 
 _STEP_KINDS: dict[str, type[Step]] = {"kernel": Kernel, "fill": Fill, "copy": Copy}

@@ -13,9 +13,10 @@ from math import prod
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from ..errors import ArgumentError, LengthError
-from ..types.datatype import Datatype
+from ..types.datatype import DATATYPES, Datatype
+from .layout import COUNT
 
-__all__ = ["Argument", "Overlap", "Product", "SameAs", "Signature", "UpTo", "ValueRule"]
+__all__ = ["COUNT_ARGUMENT", "Argument", "Overlap", "Product", "SameAs", "Signature", "UpTo", "ValueRule"]
 
 #: Whether an output may share items with an input: not at all, if both are exactly the same view, or in any way.
 Overlap: TypeAlias = Literal["never", "same view", "any"]
@@ -111,6 +112,8 @@ class Argument:
     fed : bool
         For inputs of one item of 4 bytes: whether plans copy it into their parameters (``fed=`` of
         `PlanBuilder.kernel`), so that no kernel binds it.
+    is_apart : bool
+        For inputs of any length: whether its items are not those that ``n=`` counts, as offsets of segments are not.
     ascending : bool
         Whether its items must ascend, in numpy's order. Nothing checks this; who makes up inputs sorts them.
     in_order : bool
@@ -128,6 +131,7 @@ class Argument:
     any_shape: bool = False
     cast: str | None = None
     fed: bool = False
+    is_apart: bool = False
     ascending: bool = False
     in_order: bool = True
 
@@ -162,6 +166,13 @@ class ValueRule(Protocol):
         ...
 
 
+#: How many items of the inputs count, where only the GPU knows it.
+COUNT_ARGUMENT = Argument(
+    COUNT, datatype=DATATYPES["u32"], length=1, fed=True, any_shape=True,
+    cast="convert it on the GPU: n.astype('u32')",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Signature:
     """The rules for the arguments of one primitive.
@@ -174,17 +185,22 @@ class Signature:
         Resolved: each datatype is a `Datatype` or None.
     values : dict from str to ValueRule
         Arguments that are values.
+    takes_count : bool
+        Whether calls may have the argument ``n``, which is not among `arguments`: `COUNT_ARGUMENT`.
     """
 
     primitive: str
     arguments: dict[str, Argument]
     values: Mapping[str, ValueRule] = field(default_factory=dict[str, ValueRule])
+    takes_count: bool = False
 
     @classmethod
     def of(cls, primitive: Any, values: Mapping[str, ValueRule] | None = None) -> Signature:
         """Return the signature of a primitive, from its `arguments` and its attributes."""
         resolved = {argument.name: argument.resolved(primitive) for argument in primitive.arguments}
-        signature = cls(primitive.name, resolved, dict(values or {}))
+        signature = cls(primitive.name, resolved, dict(values or {}), primitive.takes_count)
+        if signature.takes_count and COUNT in resolved:
+            raise ArgumentError(f"{primitive.name}: {COUNT}= is the number of items that count; rename that argument")
         for argument in resolved.values():
             others = (getattr(argument.length, "argument", None), getattr(argument.length, "count", None))
             for other in (*others, argument.replaces):
@@ -204,9 +220,18 @@ class Signature:
         """Names of the outputs, in order."""
         return tuple(name for name, argument in self.arguments.items() if argument.is_output)
 
+    def rule(self, name: str) -> Argument:
+        """Return the rule for an argument, or for the count of the items."""
+        return COUNT_ARGUMENT if name == COUNT and self.takes_count else self.arguments[name]
+
+    def is_counted(self, name: str) -> bool:
+        """Whether an argument has an item for each item of an input, and so as many as count."""
+        rule = self.arguments[self.length_like(name)]
+        return rule.length is None and not rule.is_output and not rule.is_apart
+
     def datatype(self, name: str) -> Datatype | None:
         """Return the datatype that an argument must have; None for any."""
-        datatype = self.arguments[name].datatype
+        datatype = self.rule(name).datatype
         assert not isinstance(datatype, str), "a resolved argument has no reference"
         return datatype
 
@@ -258,7 +283,7 @@ class Signature:
             If arguments of one length have different shapes.
         """
         for name, shape in shapes.items():
-            rule = self.arguments[name]
+            rule = self.rule(name)
             if len(shape) != 1 and not rule.any_shape:
                 raise ArgumentError(
                     f"{self.primitive}: {name} has shape {shape}, but {self.primitive} works along one dimension; for "

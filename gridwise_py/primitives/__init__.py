@@ -9,13 +9,18 @@ from .custom_kernel import Kernel
 from .fused_calls import evaluated
 from .map import Map
 from .matmul import MatMul
+from .partition import Partition
 from .reduce import Reduce
 from .reduce_axis import ReduceAxis
 from .registry import REGISTRY as REGISTRY
+from .run_length import RunLength
 from .scan import Scan
+from .scan_axis import ScanAxis
 from .search import Search
 from .segmented import SegmentedReduce, SegmentedScan
+from .select import Select
 from .sort import ArgSort, Sort, SortPairs
+from .unique import Unique
 from .vector_add import VectorAdd
 
 __all__ = [
@@ -24,17 +29,22 @@ __all__ = [
     "Kernel",
     "Map",
     "MatMul",
+    "Partition",
     "Primitive",
     "Reduce",
     "ReduceAxis",
     "ReduceByKey",
+    "RunLength",
     "Scan",
+    "ScanAxis",
     "ScanByKey",
     "Search",
     "SegmentedReduce",
     "SegmentedScan",
+    "Select",
     "Sort",
     "SortPairs",
+    "Unique",
     "VectorAdd",
 ]
 

@@ -109,6 +109,8 @@ def taken(
     output: Array | None = None,
 ) -> Array:
     """Return the items, or rows, of an Array that indices choose; see `functions.take`."""
+    if source.count is not None:
+        raise ArgumentError(f"{call}: only the GPU knows how many items {source!r} has; give x.trim(), which reads it")
     viewed = source.ravel() if axis is None else source
     dimension = 0 if axis is None else axis
     if not -viewed.ndim <= dimension < viewed.ndim:

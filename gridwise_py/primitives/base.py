@@ -15,11 +15,12 @@ from .. import settings
 from ..backend.fork_guard import check_process, in_thread
 from ..call_errors import explained
 from ..errors import ArgumentError
-from ..planning.layout import Layout
+from ..planning.layout import COUNT, Layout
 from ..planning.plan import Plan
 from ..planning.signature import Argument, Signature
 from ..planning.windows import check_bindings
 from ..runtime.arguments import ParsedCall, call_key, parse
+from ..runtime.array import Array
 from ..runtime.bound_call import (
     ASYNC_REMEDIES,
     BoundCall,
@@ -31,6 +32,7 @@ from ..runtime.bound_call import (
 )
 from ..runtime.chunked_array import Items, check_usable
 from ..runtime.context import context_of
+from ..runtime.counts import with_count
 from ..runtime.encoders import check_encoder, check_session
 from ..runtime.known_calls import KnownCall
 from ..runtime.run import Measurement, Run
@@ -72,6 +74,8 @@ class Primitive(ABC):
     arguments: tuple[Argument, ...] = ()
     #: Whether an output that `Argument.replaces` an input is that input, where the caller gives none.
     overwrite_input: bool = False
+    #: Whether calls take ``n=``, the number of items that count.
+    takes_count: ClassVar[bool] = False
     #: The expression that it reads in place of an array.
     _fusion: Fusion | None = None
     #: The expression of its results that it stores.
@@ -230,11 +234,15 @@ class Primitive(ABC):
         device, context, last_call = self.device, self._context, self._last_call
         last, known = (None, None) if last_call is None else (last_call.parsed, last_call.known)
         assert context is not None, "a primitive with a device has its context"
+        if COUNT in arrays and arrays[COUNT] is None and self.takes_count:
+            arrays = {name: array for name, array in arrays.items() if name != COUNT}
         if known is not None and last is not None and last.has_key_of(arrays):
             key = last.key
         else:
+            if COUNT in arrays or any(type(array) is Array and array.count is not None for array in arrays.values()):
+                arrays = with_count(self.signature, arrays)
             if last is not None:
-                arrays = last.with_given(arrays)
+                arrays = last.with_given(self.signature, arrays)
             key = call_key(self.signature, arrays)
             known = self._known_calls.get(key)
         if known is not None and known.applies(arrays):
@@ -424,7 +432,11 @@ def _taking_leaves(cls: type[Any]) -> type[Any]:
 
     def reference(self: Any, **arrays: Any) -> Any:
         """Return numpy's result for the same leaves."""
-        return cls.reference(self, value_of(self._fusion.flat, arrays))
+        flat = self._fusion.flat
+        names = [*flat.names, *(name for name, _ in flat.scalars)]
+        others = {name: items for name, items in arrays.items() if name not in names}
+        leaves = {name: items for name, items in arrays.items() if name in names}
+        return cls.reference(self, **{self._fusion.argument: value_of(flat, leaves)}, **others)
 
     methods = {name: getattr(Primitive, name) for name in ("bind", "record", "execute", "execute_async")}
     return type(cls.__name__, (cls,), {**methods, "reference": reference, "__module__": cls.__module__})

@@ -107,8 +107,9 @@ class ScanByKey(SegmentedPrimitive):
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch (look-back), or three."""
-        n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
         builder = PlanBuilder("scan_by_key", layout, self.capabilities)
+        layout = self._reads(layout)
+        n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
         parameters: dict[str, Any] = {"kind": self.kind, "subgroups": str(self.mode)}
         if n:
             parameters |= self._plan_items(builder, layout)
@@ -207,9 +208,10 @@ class ReduceByKey(SegmentedPrimitive):
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch (look-back), or three."""
+        builder = PlanBuilder("reduce_by_key", layout, self.capabilities)
+        layout = self._reads(layout)
         n, item_bytes = self._items_in(layout["items"]), self.datatype.itemsize_bytes
         key_bytes = self.key_datatype.itemsize_bytes
-        builder = PlanBuilder("reduce_by_key", layout, self.capabilities)
         parameters: dict[str, Any] = {"subgroups": str(self.mode)}
         if n:
             parameters |= self._plan_items(builder, layout)
@@ -225,4 +227,6 @@ class ReduceByKey(SegmentedPrimitive):
         starts = np.flatnonzero(heads)
         ends = np.append(starts[1:], keys.size)[: starts.size] - 1
         values = segmented_prefixes(self.op, items, heads)[ends]
+        if keys.dtype.kind == "f":
+            keys = keys + keys.dtype.type(0)  # −0 becomes +0
         return keys[starts], values, np.array([starts.size], dtype=np.uint32)

@@ -8,7 +8,7 @@ import wgpu
 
 from ..call_errors import explained
 from ..planning.builder import PlanBuilder
-from ..planning.layout import Layout
+from ..planning.layout import COUNT, Layout
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
 from ..planning.windows import windows_of
@@ -45,6 +45,7 @@ class Elementwise(Primitive):
     capabilities : Capabilities, optional
     """
 
+    takes_count = True
     #: Shader file; also the name in plans and tables.
     shader: ClassVar[str]
     #: Operations per item.
@@ -96,7 +97,7 @@ class Elementwise(Primitive):
         shape = self._shapes.at(n)
         builder = PlanBuilder(self.shader, layout, self.capabilities)
         layout = self._reads(layout)
-        inputs = [name for name in layout if name != "output"]
+        inputs = [name for name in layout if name not in ("output", COUNT)]
         regions = self._regions(layout)
         windows = windows_of(layout, [*inputs, "output"], self.capabilities, shape.tile_items)
         for window in windows:
@@ -115,9 +116,13 @@ class Elementwise(Primitive):
                     features=self._features,
                     sibling=each != shape,
                     units=self._units(),
+                    counted=True,
+                    first=window.first,
                 )
+        read_bytes, written_bytes = sum(layout[name].nbytes for name in inputs), layout["output"].nbytes
+        counted = builder.counted_work(n, read_bytes // max(n, 1), written_bytes // max(n, 1))
         return builder.build(
-            Work(n, sum(layout[name].nbytes for name in inputs), layout["output"].nbytes, self.flops_per_item * n),
+            Work(n, read_bytes, written_bytes, self.flops_per_item * n, counted),
             {
                 "workgroup_size": shape.workgroup_size,
                 "vecs": shape.vecs,

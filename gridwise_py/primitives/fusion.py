@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -155,6 +156,36 @@ class Fusion:
             )  # fmt: skip
         return found
 
+    @property
+    def measure(self) -> tuple[str, int] | None:
+        """The leaf that says how many items there are, and how many of its items are one; None if none does."""
+        found = self._measure()
+        return None if found is None else (self.flat.names[found], self.flat.program.leaves[found].components)
+
+    def stream_leaves(self, own: Argument) -> Iterator[tuple[Argument, bool, int]]:
+        """Yield the arguments that are leaves, whether one is the measure, and the components of an item of it."""
+        measure = self._measure()
+        for k, leaf in enumerate(self._leaves(own)):
+            yield leaf, k == measure, self.flat.program.leaves[k].components
+
+    def source(self, layout: Layout, items: int) -> Source:
+        """Return the expression as a kernel reads it, with so many items.
+
+        Raises
+        ------
+        LengthError
+            If items of an empty array are gathered.
+        """
+        flat, program = self.flat, self.flat.program
+        for k in {k for gathered in program.gathered() for k in gathered}:
+            if items and not layout[flat.names[k]].length:
+                raise LengthError(f"items of {flat.names[k]} are gathered, but it is empty; give at least one item")
+        return Source(
+            items * len(program.results), "", program=program, leaves=tuple(layout[name] for name in flat.names),
+            numbers=flat.numbers, scalars=tuple(layout.values_given.get(name, (0,))[0] for name, _ in flat.scalars),
+            end=max(items, 1) - 1, is_struct=bool(flat.fields),
+        )  # fmt: skip
+
     def read_from(self, layout: Layout) -> Source:
         """Return the expression as a kernel reads it.
 
@@ -164,12 +195,8 @@ class Fusion:
             If a leaf of several components has a part of an item.
         """
         flat, program = self.flat, self.flat.program
-        leaves = tuple(layout[name] for name in flat.names)
-        for k in {k for gathered in program.gathered() for k in gathered}:
-            if leaves[k].length == 0 and any(layout[name].length for name in layout if name != flat.names[k]):
-                raise LengthError(f"items of {flat.names[k]} are gathered, but it is empty; give at least one item")
         measure = self._measure()
-        items = layout["output"].length if measure is None else leaves[measure].length
+        items = layout["output"].length if measure is None else layout[flat.names[measure]].length
         if measure is not None:
             components = program.leaves[measure].components
             if items % components:
@@ -180,11 +207,7 @@ class Fusion:
             items //= components
         elif flat.fields:
             items //= len(flat.fields)
-        return Source(
-            items * len(program.results), "", program=program, leaves=leaves, numbers=flat.numbers,
-            scalars=tuple(layout.values_given.get(name, (0,))[0] for name, _ in flat.scalars),
-            end=max(items, 1) - 1, is_struct=bool(flat.fields),
-        )  # fmt: skip
+        return self.source(layout, items)
 
     def reads(self, layout: Layout) -> Layout:
         """Return a layout with the expression in place of its leaves, for the plan."""

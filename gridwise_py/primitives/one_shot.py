@@ -13,7 +13,7 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError, OverlapError
-from ..runtime.array import asarray, check_numpy_out, host_array, is_python
+from ..runtime.array import Array, asarray, check_numpy_out, host_array, is_python
 from ..runtime.chunked_array import ChunkedArray, Items
 from ..runtime.context import context_of
 from ..runtime.device import default_device
@@ -163,7 +163,11 @@ class CheckedCall:
         # Bound, not executed: the primitive is kept, and must not keep the caller's arrays.
         outputs = primitive.bind(**arrays, **given).execute().outputs
         if self.on_gpu:
-            return tuple(self.outs.get(name, output) for name, output in outputs.items())
+            # What is counted is a view of the caller's array, which itself stays as it is.
+            return tuple(
+                output if isinstance(output, Array) and output.count is not None else self.outs.get(name, output)
+                for name, output in outputs.items()
+            )
         return tuple(self._to_numpy(name, output) for name, output in outputs.items())
 
     def _to_numpy(self, name: str, output: Items) -> np.ndarray:

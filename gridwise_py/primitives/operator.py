@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import wgpu
 
-from ..errors import ArgumentError, DatatypeError
+from ..errors import ArgumentError, DatatypeError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.faults import HEALTHY, Faults
 from ..planning.kernel_constants import RAW_INPUT, RAW_OUTPUT
-from ..planning.layout import Layout, Operand
+from ..planning.layout import COUNT, Layout, Operand
 from ..planning.windows import Window, windows_of
 from ..runtime.operator_check import check_operator
 from ..tuning.options import ReduceTuning, ScanTuning
@@ -24,7 +24,9 @@ from ..types.operators import Add, BinOp, as_binop, memory_context, operator_con
 from .base import Primitive
 from .mapped_output import MappedOutput
 
-__all__ = ["BlockWindow", "OperatorPrimitive", "blocks_of", "check_conversion", "check_float64"]
+__all__ = [
+    "BlockWindow", "OperatorPrimitive", "block_split", "blocks_of", "check_conversion", "check_float64", "over_blocks",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class OperatorPrimitive(Primitive):
 
     _faults: ClassVar[Faults] = HEALTHY
     datatypes: ClassVar[Mapping[str, Datatype]] = ITEM_DATATYPES
+    #: The argument that may be an expression.
+    _items: ClassVar[str] = "input"
     #: Whether there is a result for each item.
     _writes_all: ClassVar[bool] = False
 
@@ -94,7 +98,7 @@ class OperatorPrimitive(Primitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(self._take(dtype), ITEM_DATATYPES)
+        self.datatype: Datatype = as_datatype(self._take(dtype, self._items), ITEM_DATATYPES)
         self.op: BinOp = as_binop(op)
         asked = self.datatype if result_dtype is None else result_dtype
         #: The datatype of the results, in which items are combined.
@@ -242,6 +246,7 @@ class OperatorPrimitive(Primitive):
         carries: Operand | None = None,
         carry_out: bool = False,
         items: int | None = None,
+        counted: bool = False,
         constants: Mapping[str, int] | None = None,
         atomics: Mapping[str, tuple[str, str]] | None = None,
         features: tuple[str, ...] = (),
@@ -274,6 +279,7 @@ class OperatorPrimitive(Primitive):
             features=tuple(dict.fromkeys(native + self._features_of(flags) + features)),
             sibling=sibling,
             units=self._units(flags),
+            counted=counted,
         )
 
     def _add_blocks(
@@ -286,17 +292,22 @@ class OperatorPrimitive(Primitive):
         input: Operand,
         output: Operand,
         split: tuple[int, int, int] | None = None,
+        counted: bool = False,
         **more: Any,
     ) -> None:
         """Add a kernel whose workgroups each process a block of tiles; `split` defaults to that of the shape.
 
-        `items` is the number of items where the operand counts words.
+        `items` is the number of items where the operand counts words. With `counted` the GPU splits the items that
+        count.
         """
-        tiles, per_block, blocks = split if split is not None else block_split(self._items_in(input), shape)
+        counted = counted and builder.count is not None
+        if split is None:
+            split = block_split(self._items_in(input), shape, counted=counted)
+        tiles, per_block, blocks = split
+        in_tiles = {"max_blocks": shape.max_blocks} if counted else {"tiles": tiles, "tiles_per_block": per_block}
         self._add(
-            builder, label, shader, shape, input=input, output=output,
-            params={"tiles": tiles, "tiles_per_block": per_block, "blocks": blocks},
-            workgroups=blocks, **more,
+            builder, label, shader, shape, input=input, output=output, params={**in_tiles, "blocks": blocks},
+            workgroups=blocks, counted=counted, **more,
         )  # fmt: skip
 
     def _add_block_pairs(self, builder: PlanBuilder, shape: Shape, windows: Sequence[BlockWindow]) -> Operand:
@@ -305,7 +316,7 @@ class OperatorPrimitive(Primitive):
         for each in windows:
             self._add_blocks(
                 builder, each.window.label("sum blocks"), "reduce_compensated.wgsl", shape,
-                input=each.window.operands["input"], output=each.of_blocks(pairs, 2), split=each.split,
+                input=each.window.operands["input"], output=each.of_blocks(pairs, 2), split=each.split, counted=True,
             )  # fmt: skip
         return pairs
 
@@ -315,7 +326,7 @@ class OperatorPrimitive(Primitive):
         In a fixed order, blocks depend on the piece of the arguments, and a window has whole blocks only. So the size
         of a binding changes no bit. Otherwise each window has as many blocks as suit the device.
         """
-        fixed, elements = self._fixed_order is not None, self.datatype.elements
+        fixed, elements, counted = self._fixed_order is not None, self.datatype.elements, COUNT in layout
         found: list[BlockWindow] = []
 
         def per_block(length: int) -> int:
@@ -325,12 +336,23 @@ class OperatorPrimitive(Primitive):
             return per_block(length) * shape.tile_items * elements
 
         for window in windows_of(layout, names, self.capabilities, multiple):
-            split = block_split(window.length // elements, shape)
-            if fixed:
+            split = block_split(window.length // elements, shape, counted=counted)
+            if fixed and not counted:
                 tiles, each = split[0], per_block(window.piece_length)
                 split = tiles, each, -(-tiles // each)
             found.append(BlockWindow(window, split, blocks_of(found)))
+        if counted:
+            self._check_one_window(names, len(found))
         return found
+
+    def _check_one_window(self, names: Sequence[str], windows: int) -> None:
+        """Raise LimitError where a call whose items the GPU counts has several windows."""
+        if windows > 1:
+            raise LimitError(
+                f"{self.name}: only the GPU knows how many items count, and {' and '.join(names)} have room for more "
+                f"than one binding of this device reaches ({windows} windows); give {names[0]}.trim(), which reads the "
+                f"count of 4 bytes, or arrays with less room"
+            )
 
 
 def check_float64(what: str, capabilities: Capabilities) -> None:
@@ -371,11 +393,20 @@ def check_conversion(items: Datatype, results: Datatype) -> None:
     )
 
 
-def block_split(n: int, shape: Shape) -> tuple[int, int, int]:
-    """Return tiles, tiles per block and blocks for `n` items."""
+def block_split(n: int, shape: Shape, *, counted: bool = False) -> tuple[int, int, int]:
+    """Return tiles, tiles per block and blocks for `n` items; with `counted` blocks for any number up to `n`."""
     tiles = -(-n // shape.tile_items)
     per_block = -(-tiles // min(tiles, shape.max_blocks))
+    if counted:  # fewer items may make more blocks
+        return tiles, per_block, min(tiles, shape.max_blocks)
     return tiles, per_block, -(-tiles // per_block)
+
+
+def over_blocks(builder: PlanBuilder, blocks: int, shape: Shape, n: int) -> dict[str, Any]:
+    """Return what a kernel over the blocks of `n` items takes: all of them, or those that have items that count."""
+    if builder.count is None:
+        return {"params": {"blocks": blocks}}
+    return {"params": {"blocks": blocks, "max_blocks": shape.max_blocks}, "items": n, "counted": True}
 
 
 def blocks_of(windows: Sequence[BlockWindow]) -> int:

@@ -17,18 +17,19 @@ from ..types.datatype import ITEM_DATATYPES, Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from .registry import register
 from .stream import FLAGS, Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .typed_streams import InputParts
 
 __all__ = ["Partition"]
 
 
 @register("partition")
-class Partition(StreamPrimitive):
+class Partition(InputParts, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Split items into those that a predicate marks and the rest, or into three parts; every part keeps the order.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, or expression, default "u32"
+    dtype : Datatype, str or numpy dtype, or expression, default "u32"
         Of the items, as in `Select`.
     where : expression, or sequence of two of them, optional
         The predicates; the first that holds for an item decides. Without them ``execute`` takes ``flags``, and for
@@ -71,7 +72,7 @@ class Partition(StreamPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         *,
         where: Operators | Sequence[Operators] | None = None,
         parts: int | None = None,
@@ -89,7 +90,7 @@ class Partition(StreamPrimitive):
                 f"Partition: {self.parts} parts with {len(predicates)} predicates; give one predicate for two parts, "
                 f"or two for three"
             )
-        self.datatype: Datatype = self._input("input", datatype, self.datatypes)
+        self.datatype: Datatype = self._input("input", dtype, self.datatypes)
         names = ("flags", "second_flags")[: self.parts - 1]
         flags = predicates or [flag_dtype] * len(names)
         kinds = [self._input(name, of, FLAGS) for name, of in zip(names, flags, strict=True)]

@@ -45,8 +45,8 @@ def digits_of(datatype: Datatype, begin_bit: int, end_bit: int | None) -> tuple[
             f"bits {begin_bit} to {end_bit} do not lie in a key of {datatype}; give 0 <= begin_bit <= end_bit <= {bits}"
         )
     found: list[int] = []
-    # A key of 16 bits is the upper half of its word.
-    lead = 16 if bits == 16 else 0
+    # A key of less than 32 bits is the upper part of its word.
+    lead = max(0, 32 - bits)
     for word in range(-(-bits // 32)):
         first, end = max(begin_bit + lead - 32 * word, 0), min(end_bit + lead - 32 * word, 32)
         while first < end:
@@ -110,7 +110,7 @@ class SortConfig:
             "key_bytes": self.key.itemsize_bytes,
             "key_kind": self.key.dtype.kind,
             "descending": self.descending,
-            "encodes": self.descending or self.key.dtype.kind != "u" or self.key.itemsize_bytes == 2,
+            "encodes": self.descending or self.key.dtype.kind != "u" or self.key.itemsize_bytes < 4,
             **more,
         }
 
@@ -167,6 +167,7 @@ class _Sort:
         reads: Mapping[str, Operand] | None = None,
         writes: Mapping[str, Operand] | None = None,
         workgroup_size: int | None = None,
+        counted: bool = True,
         **more: Any,
     ) -> None:
         """Add a kernel."""
@@ -182,6 +183,7 @@ class _Sort:
             context=context,
             features=self.features,
             sibling=self.sibling,
+            counted=counted,
             **more,
         )
 
@@ -300,6 +302,7 @@ class _Sort:
             # At most one invocation per possible block: on a CPU every invocation of a workgroup costs time.
             workgroup_size=min(shape.count_workgroup_size, max(shape.max_blocks, config.mode.size)),
             context=config.context(),
+            counted=False,  # blocks without keys have counts of 0
         )  # fmt: skip
 
     def move(

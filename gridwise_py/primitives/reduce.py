@@ -21,7 +21,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
-from .operator import BlockWindow, OperatorPrimitive, blocks_of
+from .operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .registry import register
 from .typed import InputTotal
 
@@ -101,6 +101,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
     array([9], dtype=uint32)
     """
 
+    takes_count = True
     # Any overlap is allowed: the result is written after everything was read.
     arguments = (
         Argument("input", chunked=True, any_shape=True),
@@ -156,7 +157,13 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
             plan = self._plan_compensated if self.compensated else several
             plan(builder, layout, shape, windows)
         return builder.build(
-            Work(n, layout["input"].nbytes, result_bytes, max(0, n - 1)),
+            Work(
+                n,
+                layout["input"].nbytes,
+                result_bytes,
+                max(0, n - 1),
+                builder.counted_work(n, layout["input"].nbytes // max(n, 1), 0),
+            ),
             {
                 "subgroups": str(self.mode),
                 "deterministic": self.deterministic,
@@ -192,7 +199,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         for each in (shape, *self._shapes.others(self._items_in(operand))):
             self._add_blocks(
                 builder, "reduce", "reduce.wgsl", each, input=operand, output=layout["output"],
-                tickets=False, sibling=each != shape, **state,
+                tickets=False, sibling=each != shape, counted=True, **state,
             )  # fmt: skip
 
     def _plan_windows(self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[BlockWindow]) -> None:
@@ -215,7 +222,7 @@ class Reduce(InputTotal, OperatorPrimitive):  # pyright: ignore[reportIncompatib
         pairs = self._add_block_pairs(builder, shape, windows)
         self._add(
             builder, "sum", "reduce_compensated_totals.wgsl", shape, input=pairs, output=layout["output"],
-            params={"blocks": blocks_of(windows)}, workgroups=1,
+            workgroups=1, **over_blocks(builder, blocks_of(windows), shape, self._items_in(layout["input"])),
         )  # fmt: skip
 
     def reference(self, input: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, ItemDatatyp
 from ..types.expression import Operators
 from .registry import register
 from .stream import Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .typed_streams import KeysRuns
 from .unique import run_heads
 
 __all__ = ["RunLength"]
@@ -24,13 +25,13 @@ _OUTPUTS = ("values", "starts", "lengths")
 
 
 @register("run_length")
-class RunLength(StreamPrimitive):
+class RunLength(KeysRuns, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Encode runs of equal keys: the key, the position of the first one, and how many there are.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, or expression, default "u32"
+    dtype : Datatype, str or numpy dtype, or expression, default "u32"
         Of the keys: bool or numbers of 8 to 64 bits.
     outputs : sequence of str, default ("values", "starts", "lengths")
         Those that are wanted; others cost nothing.
@@ -75,7 +76,7 @@ class RunLength(StreamPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         *,
         outputs: Sequence[str] = _OUTPUTS,
         equal_nan: bool = True,
@@ -88,7 +89,7 @@ class RunLength(StreamPrimitive):
         if isinstance(outputs, str) or not outputs or not set(outputs) <= set(_OUTPUTS):
             raise ArgumentError(f"outputs={outputs!r} must be some of {', '.join(_OUTPUTS)}, for example ('starts',)")
         self.outputs: tuple[str, ...] = tuple(name for name in _OUTPUTS if name in outputs)
-        self.datatype: Datatype = self._input("keys", datatype, self.datatypes)
+        self.datatype: Datatype = self._input("keys", dtype, self.datatypes)
         self.equal_nan: bool = bool(equal_nan)
         self.marks = (Mark("keys", self.datatype, heads=True, equal_nan=self.equal_nan),)
         self.run_lengths = "lengths" in self.outputs

@@ -15,7 +15,7 @@ from ..call_errors import explained
 from ..errors import ArgumentError, OverlapError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import HAS_CARRY, RAW_INPUT, RAW_OUTPUT
-from ..planning.layout import Layout
+from ..planning.layout import COUNT, Layout
 from ..planning.lookback_state import SPIN_LIMIT, ChainedState
 from ..planning.plan import Plan, Work
 from ..planning.signature import Argument, SameAs
@@ -27,7 +27,7 @@ from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype, ItemDatatypeLike
 from ..types.expression import Operators
 from ..types.operators import Add, BinOp, BinOpLike
-from .operator import BlockWindow, OperatorPrimitive, blocks_of
+from .operator import BlockWindow, OperatorPrimitive, blocks_of, over_blocks
 from .reduce import wider
 from .registry import register
 from .typed import InputOutput
@@ -118,6 +118,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
     array([0, 1, 2, 3, 4], dtype=uint32)
     """
 
+    takes_count = True
     _writes_all = True
     arguments = (
         Argument("input", chunked=True),
@@ -232,7 +233,8 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             parameters |= self._plan_lookback(builder, layout)
         elif n:
             parameters |= (self._plan_compensated if self.compensated else self._plan_blocks)(builder, layout)
-        return builder.build(Work(n, operand.nbytes, n * result_bytes, max(0, n - 1)), parameters)
+        counted = builder.counted_work(n, operand.nbytes // max(n, 1), result_bytes)
+        return builder.build(Work(n, operand.nbytes, n * result_bytes, max(0, n - 1), counted), parameters)
 
     def _plan_blocks(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         n = self._items_in(layout["input"])
@@ -249,7 +251,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
                 self._add_blocks(
                     builder, part.window.label("reduce blocks"), "reduce_blocks.wgsl", each, split=part.split,
                     input=part.window.operands["input"], output=part.of_blocks(totals, words), flags=RAW_OUTPUT,
-                    sibling=sibling or blocks == 1,
+                    counted=True, sibling=sibling or blocks == 1,
                 )  # fmt: skip
             tiles = -(-blocks // each.tile_items)
             self._add_blocks(
@@ -262,24 +264,25 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
                     builder, part.window.label("scan blocks" if blocks > 1 else "scan"), "scan.wgsl", each,
                     split=part.split, input=part.window.operands["input"], output=part.window.operands["output"],
                     exclusive=self.kind == "exclusive", carries=part.of_blocks(carries, words),
-                    flags=HAS_CARRY if blocks > 1 else 0, sibling=sibling,
+                    flags=HAS_CARRY if blocks > 1 else 0, counted=True, sibling=sibling,
                 )  # fmt: skip
         return self._blocks_parameters(shape, windows)
 
     def _plan_compensated(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
-        shape = self._blocks_shapes.at(layout["input"].length)
+        n = layout["input"].length
+        shape = self._blocks_shapes.at(n)
         windows = self._block_windows(layout, ["input", "output"], shape)
         blocks = blocks_of(windows)
         pairs, carries = self._add_block_pairs(builder, shape, windows), builder.scratch("carries", 2 * blocks)
         self._add(
             builder, "scan pairs", "scan_compensated_totals.wgsl", shape, input=pairs, output=carries,
-            params={"blocks": blocks}, workgroups=1,
+            workgroups=1, **over_blocks(builder, blocks, shape, n),
         )  # fmt: skip
         for part in windows:
             self._add_blocks(
                 builder, part.window.label("scan blocks"), "scan_compensated.wgsl", shape, split=part.split,
                 input=part.window.operands["input"], output=part.window.operands["output"],
-                carries=part.of_blocks(carries, 2), exclusive=self.kind == "exclusive",
+                carries=part.of_blocks(carries, 2), exclusive=self.kind == "exclusive", counted=True,
             )  # fmt: skip
         return self._blocks_parameters(shape, windows)
 
@@ -302,6 +305,8 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
             )
         tile_length = shape.tile_items * self.datatype.elements
         windows = windows_of(layout, ["input", "output"], self.capabilities, tile_length)
+        if COUNT in layout:
+            self._check_one_window(["input", "output"], len(windows))
         tiles = [-(-window.length // tile_length) for window in windows]
         tickets = self._takes_tickets()
         if self.capabilities.is_cpu and not tickets and max(tiles) > _MAX_TILES_WITHOUT_TICKETS_ON_CPU:
@@ -322,7 +327,7 @@ class Scan(InputOutput, OperatorPrimitive):  # pyright: ignore[reportIncompatibl
                     builder, window.label("scan"), "scan_lookback.wgsl", each, **window.operands,
                     params={"tiles": count}, workgroups=count, flags=HAS_CARRY if window.index else 0,
                     carry_out=carried, carried=carried, exclusive=self.kind == "exclusive", look=look,
-                    tickets=tickets, sibling=each != shape, **state,
+                    tickets=tickets, counted=True, sibling=each != shape, **state,
                 )  # fmt: skip
         return {
             "workgroup_size": shape.workgroup_size,

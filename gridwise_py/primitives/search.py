@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ..call_errors import explained
-from ..errors import ArgumentError, LimitError
+from ..errors import ArgumentError, DatatypeError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.layout import Layout
 from ..planning.plan import Fill, Plan, Work
@@ -18,12 +19,13 @@ from ..planning.windows import windows_of
 from ..tuning.options import ElementwiseTuning
 from ..tuning.shapes import shapes_for
 from ..types.capabilities import Capabilities
-from ..types.datatype import DATATYPES, KEY_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
+from ..types.datatype import DATATYPES, STORAGE_DATATYPES, VALUE_DATATYPES, Datatype, KeyDatatypeLike, as_datatype
+from ..types.expression import Operators
 from .base import Primitive
 from .registry import register
 from .typed import SortedQueries
 
-__all__ = ["Search", "SearchSide"]
+__all__ = ["SEARCHED_DATATYPES", "Search", "SearchSide"]
 
 #: Before or behind the keys that equal a query.
 SearchSide: TypeAlias = Literal["left", "right"]
@@ -34,6 +36,10 @@ _TABLE_BYTES = 8192
 _MOST_KEYS = (1 << 31) - 1
 
 
+#: What can be searched: numbers of 2 bytes or more.
+SEARCHED_DATATYPES: Mapping[str, Datatype] = VALUE_DATATYPES | {"f16": STORAGE_DATATYPES["f16"]}
+
+
 @register("search")
 class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Find where queries go into sorted keys so that these stay sorted: numpy's ``searchsorted``.
@@ -41,10 +47,14 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, default "u32"
+    dtype : Datatype, str or numpy dtype, default "u32"
         Datatype of keys and queries: u32, i32, f32, u64, i64, f64 or f16.
     side : {"left", "right"}, default "left"
         Of keys that equal a query: ``"left"`` gives the index of the first, ``"right"`` the index behind the last.
+    queries : Expression, optional
+        Queries that are not stored: their leaves are arguments of `execute` in place of ``queries``. With ``gw.index``
+        the length of ``output``, which is then given, says how many there are. They are of the keys' datatype: u32, i32
+        or f32.
     sorter : bool, default False
         Whether `execute` takes ``sorter``, the indices (u32) that sort the keys, as `ArgSort` computes them; the keys
         are then in any order. An index that is out of range is taken as the last one.
@@ -74,9 +84,12 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     >>> keys, queries = (gw.asarray(np.array(x, dtype=np.uint32), device) for x in ([1, 3, 3, 7], [0, 3, 9]))
     >>> gw.Search(device, "u32").execute(sorted=keys, queries=queries).output.to_numpy()
     array([0, 1, 4], dtype=uint32)
+    >>> first = gw.empty(9, "u32", device)  # the first key that is at least 0, 1, 2, …
+    >>> gw.Search(device, "u32", queries=gw.index).execute(sorted=keys, output=first).output.to_numpy()
+    array([0, 0, 1, 1, 3, 3, 3, 3, 4], dtype=uint32)
     """
 
-    datatypes: ClassVar[Mapping[str, Datatype]] = KEY_DATATYPES
+    datatypes: ClassVar[Mapping[str, Datatype]] = SEARCHED_DATATYPES
     arguments = (
         Argument("sorted", chunked=True, ascending=True),
         Argument("queries", chunked=True, any_shape=True),
@@ -89,15 +102,16 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: KeyDatatypeLike = "u32",
+        dtype: KeyDatatypeLike = "u32",
         *,
         side: SearchSide = "left",
+        queries: Operators | None = None,
         sorter: bool = False,
         tuning: ElementwiseTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, capabilities=capabilities)
-        self.datatype: Datatype = as_datatype(datatype, self.datatypes)
+        self.datatype: Datatype = as_datatype(dtype, self.datatypes)
         if side not in _SIDES:
             raise ArgumentError(f"side={side!r} is unknown; known are {', '.join(_SIDES)}")
         self.side: SearchSide = side
@@ -105,18 +119,26 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
         if self.sorter:
             length = SameAs("sorted", "every key needs one index")
             index = Argument("sorter", datatype=DATATYPES["u32"], length=length, chunked=True)
-            _, queries, output = self.arguments
-            self.arguments = (Argument("sorted", chunked=True), queries, index, output)
+            keys, *others = self.arguments
+            self.arguments = (replace(keys, ascending=False), index, *others)
+        if queries is not None:
+            found = as_datatype(self._take(queries, "queries"), self.datatypes)
+            if found != self.datatype:
+                raise DatatypeError(
+                    f"Search: the queries are of {found}, but the keys of {self.datatype}; cast the queries, for "
+                    f"example gw.{self.datatype.name}(…)"
+                )
         self.tuning: ElementwiseTuning = ElementwiseTuning.of(tuning)
         self._shapes = shapes_for("search", self.capabilities, tuning=self.tuning)
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch for each window of the queries; without keys every index is 0."""
+        builder = PlanBuilder("search", layout, self.capabilities)
+        layout = self._reads(layout)
         keys, queries = layout["sorted"], layout["queries"]
         shape = self._shapes.at(queries.length)
         if keys.length > _MOST_KEYS:
             raise LimitError(f"Search: sorted has {keys.length} keys, but takes at most {_MOST_KEYS}; split it")
-        builder = PlanBuilder("search", layout, self.capabilities)
         table_keys = _TABLE_BYTES // max(4, self.datatype.itemsize_bytes)
         # The table has the last key of each span of 2^span_log2.
         span_log2 = max(0, keys.length.bit_length() - table_keys.bit_length())
@@ -128,8 +150,8 @@ class Search(SortedQueries, Primitive):  # pyright: ignore[reportIncompatibleMet
             "shape": self._shapes.source,
             "table_keys": table_length,
         }
-        read = queries.length + min(keys.length, queries.length)
-        work = Work(queries.length, read * self.datatype.itemsize_bytes, queries.length * 4)
+        read_bytes = queries.nbytes + min(keys.length, queries.length) * self.datatype.itemsize_bytes
+        work = Work(queries.length, read_bytes, queries.length * 4)
         if not keys.length:
             for part in layout["output"].parts if queries.length else ():
                 builder.step(Fill(part.buffer, part.first_byte, part.length * 4))

@@ -27,7 +27,7 @@ from .segments import SegmentedPrimitive, SegmentStrategy, segmented_prefixes
 __all__ = ["SegmentedReduce", "SegmentedScan"]
 
 _KINDS = ("inclusive", "exclusive")
-_OFFSETS = Argument("offsets", datatype=DATATYPES["u32"])
+_OFFSETS = Argument("offsets", datatype=DATATYPES["u32"], is_apart=True)
 
 
 def _segments_of(lengths: Mapping[str, int]) -> int:
@@ -137,8 +137,9 @@ class SegmentedScan(_ByOffsets):
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch (look-back), or three."""
-        n, segments = self._items_in(layout["items"]), self._check_offsets(layout)
         builder = PlanBuilder("segmented_scan", layout, self.capabilities)
+        layout = self._reads(layout)
+        n, segments = self._items_in(layout["items"]), self._check_offsets(layout)
         parameters: dict[str, Any] = {"kind": self.kind, "subgroups": str(self.mode), "segments": segments}
         if n:
             parameters |= self._plan_items(builder, layout)
@@ -227,9 +228,6 @@ class SegmentedReduce(_ByOffsets):
         tuning: ScanTuning | None = None,
         capabilities: Capabilities | None = None,
     ):
-        super().__init__(
-            device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
-        )
         self.length: int | None = None if length is None else integer("length", length, 1)
         if self.length is None:
             self.arguments = (
@@ -242,6 +240,9 @@ class SegmentedReduce(_ByOffsets):
                 Argument("items"),
                 Argument("output", is_output=True, length=self._whole_segments),
             )
+        super().__init__(
+            device, items, op, strategy=strategy, deterministic=deterministic, tuning=tuning, capabilities=capabilities
+        )
 
     def _whole_segments(self, lengths: Mapping[str, int]) -> int:
         assert self.length is not None
@@ -255,9 +256,10 @@ class SegmentedReduce(_ByOffsets):
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch (look-back), or three; of segments of one length that of `ReduceAxis`."""
         if self.length is not None:
-            return self._plan_rows(layout, self.length)
-        n, segments = self._items_in(layout["items"]), self._check_offsets(layout)
+            return self._plan_rows(self._reads(layout), self.length)
         builder = PlanBuilder("segmented_reduce", layout, self.capabilities)
+        layout = self._reads(layout)
+        n, segments = self._items_in(layout["items"]), self._check_offsets(layout)
         parameters: dict[str, Any] = {"subgroups": str(self.mode), "segments": segments}
         if segments:
             parameters |= self._plan_items(builder, layout)

@@ -15,19 +15,19 @@ import numpy as np
 import wgpu
 
 from .. import settings
-from ..errors import ArgumentError, DatatypeError
+from ..errors import ArgumentError, DatatypeError, LimitError
 from ..planning.builder import PlanBuilder
 from ..planning.kernel_constants import HAS_CARRY, MORE_FOLLOWS
 from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import SPIN_LIMIT, ChainedState
-from ..planning.windows import Window, windows_of
+from ..planning.windows import Window, binding_limit, windows_of
 from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
 from ..tuning.options import ScanTuning
 from ..tuning.shapes import Shape, look_back_tiles
 from ..types.capabilities import Capabilities
 from ..types.datatype import ITEM_DATATYPES, Datatype
 from ..types.operators import Add, BinOp, BinOpLike, memory_context, operator_context
-from .operator import OperatorPrimitive
+from .operator import BlockWindow, OperatorPrimitive, block_split, blocks_of
 
 __all__ = ["KEY_DATATYPES", "SegmentStrategy", "SegmentedPrimitive", "heads_of_keys", "segmented_prefixes"]
 
@@ -58,6 +58,7 @@ class SegmentedPrimitive(OperatorPrimitive):
     capabilities : Capabilities or None
     """
 
+    _items = "items"
     #: Shader file names, and the name of the table of shapes.
     _heads: ClassVar[str]
     _emission: ClassVar[str]
@@ -109,6 +110,7 @@ class SegmentedPrimitive(OperatorPrimitive):
             self._requested = "reduce_then_scan"
         spin_limit = SPIN_LIMIT if self.tuning.spin_limit is None else self.tuning.spin_limit
         self._state = ChainedState.choose(self.capabilities, self.tuning.state, spin_limit, self._faults)
+        self._blocks_shapes = self._shapes_for("scan", self.tuning)
         self._shapes = self._shapes_for("scan" if self._fixed_order else self._kernel, self.tuning)
 
     @property
@@ -145,20 +147,90 @@ class SegmentedPrimitive(OperatorPrimitive):
     def _plan_items(self, builder: PlanBuilder, layout: Layout) -> dict[str, Any]:
         """Add the kernels; there are items or segments."""
         n = self._items_in(layout["items"])
-        shape = self._shapes.at(n)
-        if n == 0:
+        strategy = self.choose_strategy()
+        if n and self.datatype.is_several:
+            windows = self._whole(layout, n, strategy)
+        elif n and strategy != "lookback":
+            windows = self._block_windows(layout, self._per_item, self._blocks_shapes.at(n))
+        elif n:
+            windows = windows_of(layout, self._per_item, self.capabilities, self._shapes.at(n).tile_items)
+        else:
             nothing = Operand(
                 0, builder.constant("nothing", (0,) * 16), size_bytes=64, item_bytes=layout["items"].item_bytes
             )
-            windows = [Window(0, 1, 0, 0, 0, {name: nothing for name in self._per_item})]
-        else:
-            tile_length = shape.tile_items * self.datatype.elements
-            windows = windows_of(layout, self._per_item, self.capabilities, tile_length)
-        return self._plan_lookback(builder, layout, shape, windows)
+            window = Window(0, 1, 0, 0, 0, {name: nothing for name in self._per_item})
+            windows = [window] if strategy == "lookback" else [BlockWindow(window, (0, 1, 1), 0)]
+        if strategy == "lookback":
+            return {"strategy": strategy, **self._plan_lookback(builder, layout, windows)}
+        return {"strategy": strategy, **self._plan_blocks(builder, layout, windows)}
 
-    def _plan_lookback(
-        self, builder: PlanBuilder, layout: Layout, shape: Shape, windows: Sequence[Window]
-    ) -> dict[str, Any]:
+    def _whole(self, layout: Layout, n: int, strategy: str) -> Any:
+        """Return one window, for items that are several numbers: layouts count those, but keys one by one."""
+        limit = binding_limit(self.capabilities)
+        for name in self._per_item:
+            if layout[name].nbytes > limit:
+                raise LimitError(
+                    f"{self.name}: {name} has {layout[name].nbytes} bytes, but items of several numbers must fit one "
+                    f"binding (max-storage-buffer-binding-size {limit} bytes); give their fields as arrays, or smaller "
+                    f"parts"
+                )
+        length = n * self.datatype.elements
+        window = Window(0, 1, 0, length, length, {name: layout[name] for name in self._per_item})
+        split = block_split(n, self._blocks_shapes.at(n))
+        return [window] if strategy == "lookback" else [BlockWindow(window, split, 0)]
+
+    def _plan_blocks(self, builder: PlanBuilder, layout: Layout, parts: Sequence[BlockWindow]) -> dict[str, Any]:
+        n = self._items_in(layout["items"])
+        shape = self._blocks_shapes.at(n)
+        blocks, words, elements = blocks_of(parts), 1 + self._accumulator.words, self.datatype.elements
+        totals, carries = builder.scratch("totals", words * blocks), builder.scratch("carries", words * blocks)
+
+        fixed = self._fixed_order is not None
+
+        def add(each: Shape, part: BlockWindow, *, emits: bool, sibling: bool) -> None:
+            window = part.window
+            label = self._label if emits else "reduce blocks"
+            operand = part.of_blocks(carries if emits else totals, words)
+            self._add_kernel(
+                builder, window.label(label), "segmented_blocks.wgsl", each, layout, window,
+                params={
+                    "whole": (window.piece_length if fixed else window.length) // elements,
+                    "max_blocks": each.max_blocks, "blocks": part.blocks, "flags": _window_flags(window),
+                },
+                items=window.length // elements, read={"carries": operand} if emits else {},
+                written={} if emits else {"totals": operand}, emits=emits, workgroups=part.blocks, sibling=sibling,
+                carried=len(parts) > 1,
+            )  # fmt: skip
+
+        for each in (shape, *self._blocks_shapes.others(n)):
+            sibling = each != shape
+            for part in parts[:1] if sibling else parts:
+                add(each, part, emits=False, sibling=sibling)
+            builder.kernel(
+                "scan totals", "segmented_carries.wgsl", reads={"totals": totals}, writes={"carries": carries},
+                params={"blocks": blocks, **self._operator_params()}, workgroups=1,
+                constants={"WORKGROUP_SIZE": each.workgroup_size}, context=self._segment_context(each, 1),
+                trusted=self.op.is_trusted(self.datatype), features=self._kernel_features(), sibling=sibling,
+            )  # fmt: skip
+            for part in parts[:1] if sibling else parts:
+                add(each, part, emits=True, sibling=sibling)
+        return {
+            "workgroup_size": shape.workgroup_size,
+            "vecs": shape.vecs,
+            "shape": self._blocks_shapes.source,
+            "blocks": blocks,
+            "windows": len(parts),
+        }
+
+    def _operator_params(self) -> dict[str, int]:
+        """Return the fields of `Params` that belong to the operator."""
+        return {**self._accumulator.params, **({} if self._fixed_order is None else {"zero": 0})}
+
+    def _kernel_features(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*(("subgroup",) if self.mode.kind == "native" else ()), *self._features)))
+
+    def _plan_lookback(self, builder: PlanBuilder, layout: Layout, windows: Sequence[Window]) -> dict[str, Any]:
+        shape = self._shapes.at(self._items_in(layout["items"]))
         lengths = [window.length // self.datatype.elements for window in windows]
         tiles = [max(1, -(-length // shape.tile_items)) for length in lengths]
         tickets = self._lookback.needs_tickets if self.tuning.tickets is None else self.tuning.tickets
@@ -171,11 +243,10 @@ class SegmentedPrimitive(OperatorPrimitive):
             suffix = f"_{window.index}" if carried else ""
             state = self._state.add_to(builder, count, suffix, words=words)
             part = replace(carries, offset=chain_words * window.index, length=2 * chain_words).by_words()
-            flags = (HAS_CARRY if window.index else 0) | (MORE_FOLLOWS if window.index < len(windows) - 1 else 0)
             for each in (shape, *(() if carried else self._shapes.others(length))):
                 self._add_kernel(
                     builder, window.label(self._label), "segmented_lookback.wgsl", each, layout, window,
-                    params={"tiles": count, "flags": flags}, items=length,
+                    params={"tiles": count, "flags": _window_flags(window)}, items=length,
                     written={"carries": part} if carried else {}, workgroups=count, sibling=each != shape,
                     carried=carried, look=look, tickets=tickets, **state,
                 )  # fmt: skip
@@ -240,11 +311,9 @@ class SegmentedPrimitive(OperatorPrimitive):
         first = window.first // self.datatype.elements
         values: dict[str, int] = {
             "n": items if builder.count is not None else first + items, "first": first, "capacity": items,
-            **params, **self._accumulator.params,
+            **params, **self._operator_params(),
         }  # fmt: skip
-        if self._fixed_order is not None:
-            values["zero"] = 0
-        if self._emission == "runs" and emits:
+        if self._emission == "runs":
             values["size"] = layout["output_keys"].length
         if self._heads == "offsets":
             segments = layout["offsets"].length - 1
@@ -255,11 +324,9 @@ class SegmentedPrimitive(OperatorPrimitive):
         builder.kernel(
             label, shader, reads=reads, writes=writes, params=values, workgroups=workgroups,
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
-            context=self._segment_context(shape, parts, **context), atomics=atomics, trusted=self.op.builtin,
-            features=tuple(
-                dict.fromkeys((*(("subgroup",) if self.mode.kind == "native" else ()), *self._features, *features))
-            ),
-            sibling=sibling, counted=True, first=first,
+            context=self._segment_context(shape, parts, emits=emits, **context), atomics=atomics,
+            trusted=self.op.is_trusted(self.datatype),
+            features=tuple(dict.fromkeys((*self._kernel_features(), *features))), sibling=sibling, counted=True, first=first,
         )  # fmt: skip
 
     def _segment_context(self, shape: Shape, parts: int, **more: Any) -> dict[str, Any]:
@@ -295,6 +362,10 @@ class SegmentedPrimitive(OperatorPrimitive):
             "key": None if key is None else {"bytes": key.itemsize_bytes, "kind": key.dtype.kind},
             **more,
         }
+
+
+def _window_flags(window: Window) -> int:
+    return (HAS_CARRY if window.index else 0) | (MORE_FOLLOWS if window.index < window.count - 1 else 0)
 
 
 def _with_item_before(operand: Operand, capabilities: Capabilities) -> Operand:

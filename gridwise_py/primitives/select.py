@@ -13,18 +13,19 @@ from ..types.datatype import DATATYPES, ITEM_DATATYPES, STORAGE_DATATYPES, Datat
 from ..types.expression import Operators
 from .registry import register
 from .stream import FLAGS, Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .typed_streams import InputFlags
 
 __all__ = ["FlatNonzero", "Select"]
 
 
 @register("select")
-class Select(StreamPrimitive):
+class Select(InputFlags, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Copy the items that a flag or a predicate marks, in order, and count them.
 
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, or expression, default "u32"
+    dtype : Datatype, str or numpy dtype, or expression, default "u32"
         Of the items: bool, numbers of 8 to 64 bits, complex64 or a `Struct`. Or an expression whose items are selected.
     where : expression, optional
         The predicate; an item is selected where it is true, or not 0. Without it, ``execute`` takes ``flags``.
@@ -74,7 +75,7 @@ class Select(StreamPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         *,
         where: Operators | None = None,
         flag_dtype: ItemDatatypeLike = "bool",
@@ -84,7 +85,7 @@ class Select(StreamPrimitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, size=size, strategy=strategy, tuning=tuning, capabilities=capabilities)
-        self.datatype: Datatype = self._input("input", datatype, self.datatypes)
+        self.datatype: Datatype = self._input("input", dtype, self.datatypes)
         self.flag_datatype: Datatype = self._input("flags", flag_dtype if where is None else where, FLAGS)
         self.marks = (Mark("flags", self.flag_datatype),)
         self.fields = (Field(("output",), "input", self.datatype),)
@@ -109,7 +110,7 @@ class FlatNonzero(StreamPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         *,
         size: int | None = None,
         strategy: StreamStrategy | None = None,
@@ -117,7 +118,7 @@ class FlatNonzero(StreamPrimitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, size=size, strategy=strategy, tuning=tuning, capabilities=capabilities)
-        self.datatype: Datatype = self._input("input", datatype, self.datatypes)
+        self.datatype: Datatype = self._input("input", dtype, self.datatypes)
         self.marks = (Mark("input", self.datatype),)
         self.fields = (Field(("output",), None, DATATYPES["u32"]),)
         self._finish(type(self).arguments)

@@ -25,7 +25,7 @@ from ..tuning.sort_shapes import sort_shapes_for
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import (
     DATATYPES,
-    KEY_DATATYPES,
+    STORAGE_DATATYPES,
     VALUE_DATATYPES,
     Datatype,
     KeyDatatypeLike,
@@ -58,7 +58,8 @@ class Roles(NamedTuple):
 class SortPrimitive(Primitive):
     """Base of all sorts; see `Sort`."""
 
-    datatypes: ClassVar[Mapping[str, Datatype]] = KEY_DATATYPES
+    takes_count = True
+    datatypes: ClassVar[Mapping[str, Datatype]] = STORAGE_DATATYPES
     _roles: ClassVar[Roles]
     _faults: ClassVar[Faults] = HEALTHY
 
@@ -154,7 +155,9 @@ class SortPrimitive(Primitive):
         value_bytes = self.value_datatype.itemsize_bytes if self.value_datatype is not None else 0
         read = value_bytes if values_in is not None else 0
         written = (key_bytes if keys_out is not None else 0) + value_bytes
-        return builder.build(Work(n, operand.nbytes + n * read, n * written), parameters)
+        read_bytes = operand.nbytes + n * read
+        counted = builder.counted_work(n, read_bytes // max(n, 1), written)
+        return builder.build(Work(n, read_bytes, n * written, counted=counted), parameters)
 
     def _order(self, keys: np.ndarray) -> np.ndarray:
         codes = key_codes(keys, self.descending)
@@ -177,7 +180,7 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "u32"
-        Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
+        Datatype of the keys: bool, or integers and floats of 8 to 64 bits.
     descending : bool, default False
         Largest first. Equal keys keep their order in both directions.
     begin_bit, end_bit : int, optional
@@ -209,7 +212,7 @@ class Sort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatibleMet
     for ``"onesweep"`` or 2 KiB per block for ``"reduce_then_scan"``. Up to one tile of items needs no temporary
     memory: one workgroup sorts it in one dispatch. Arrays that are larger than a binding of the device are bound in
     segments, and chunks of a `ChunkedArray` one by one. The device's max-storage-buffers-per-shader-stage limits their
-    number. Chunks of 16-bit keys must begin at even items.
+    number. Chunks of keys of 8 and 16 bits must begin at whole words of 4 bytes.
 
     Examples
     --------
@@ -259,7 +262,7 @@ class SortPairs(KeysValues, SortPrimitive):  # pyright: ignore[reportIncompatibl
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "u32"
-        Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
+        Datatype of the keys: bool, or integers and floats of 8 to 64 bits.
     value_dtype : Datatype, str or numpy dtype, default "u32"
         Datatype of the values, of 4 or 8 bytes.
     descending : bool, default False
@@ -337,7 +340,7 @@ class ArgSort(InputOutput, SortPrimitive):  # pyright: ignore[reportIncompatible
     ----------
     device : wgpu.GPUDevice
     dtype : Datatype, str or numpy dtype, default "u32"
-        Datatype of the keys: u32, i32, f32, u64, i64, f64 or f16.
+        Datatype of the keys: bool, or integers and floats of 8 to 64 bits.
     descending : bool, default False
         Index of the largest key first. Indices of equal keys ascend in both directions.
     begin_bit, end_bit : int, optional
@@ -408,14 +411,14 @@ def key_codes(keys: np.ndarray, descending: bool = False) -> np.ndarray:
     Parameters
     ----------
     keys : numpy.ndarray
-        Items of 2, 4 or 8 bytes.
+        Items of 1 to 8 bytes.
     descending : bool, default False
         Order of the keys; NaN comes last in both directions.
     """
     unsigned = np.dtype(f"u{keys.dtype.itemsize}")
     sign = unsigned.type(1 << (8 * unsigned.itemsize - 1))
     bits = keys.view(unsigned)
-    if keys.dtype.kind == "u":
+    if keys.dtype.kind in "ub":
         codes = bits
     elif keys.dtype.kind == "i":
         codes = bits ^ sign

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 import wgpu
@@ -22,8 +22,7 @@ from ..planning.kernel_constants import CONTROL_WORDS, HAS_CARRY, IS_LAST
 from ..planning.layout import Layout, Operand
 from ..planning.lookback_state import SPIN_LIMIT, reads_by_rmw
 from ..planning.plan import Fill, Plan, Work
-from ..planning.signature import Argument, SameAs, UpTo
-from ..planning.source import Source
+from ..planning.signature import Argument, SameAs, Signature, UpTo
 from ..planning.windows import Window, binding_limit, windows_of
 from ..runtime.bound_call import BoundCall
 from ..runtime.lookback_selftest import LookBackChoice, look_back_choice
@@ -31,10 +30,11 @@ from ..tuning.options import StreamTuning
 from ..tuning.shapes import Shape, Shapes, look_back_tiles, shapes_for
 from ..types.capabilities import Capabilities, SubgroupMode
 from ..types.datatype import DATATYPES, STORAGE_DATATYPES, Datatype, as_datatype
-from ..types.expression import Operators
+from ..types.evaluation import value_of
 from ..types.options import integer
-from ..types.program import Flat, flatten
+from ..types.program import Flat
 from .base import Primitive
+from .fusion import FUSED, Fusion, flat_of
 
 __all__ = ["FLAGS", "Field", "Mark", "StreamPrimitive", "StreamStrategy", "count_argument"]
 
@@ -123,6 +123,7 @@ class StreamPrimitive(Primitive):
     capabilities : Capabilities, optional
     """
 
+    takes_count = True
     _faults: ClassVar[Faults] = HEALTHY
     #: Name in plans and labels.
     _label: ClassVar[str]
@@ -137,7 +138,8 @@ class StreamPrimitive(Primitive):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Return an instance; the methods of one that reads expressions take their leaves by name."""
-        fused = any(isinstance(value, (Operators, Flat)) for value in (*args, *kwargs.values()))
+        values = [*args, *(value for option in kwargs.values() for value in _listed(option))]
+        fused = any(isinstance(value, FUSED) for value in values)
         return object.__new__(_taking_leaves(cls) if fused else cls)
 
     def __init__(
@@ -159,63 +161,105 @@ class StreamPrimitive(Primitive):
         self.tuning: StreamTuning = StreamTuning.of(tuning)
         self.mode: SubgroupMode = self.capabilities.subgroup_mode(self.tuning.subgroups)
         self._shapes: Shapes[Shape] = shapes_for("stream", self.capabilities, self.mode, self.tuning)
-        self._flats: dict[str, Flat] = {}
+        #: The inputs that are expressions.
+        self._fusions: dict[str, Fusion] = {}
 
     def _input(self, name: str, items: Any, known: Mapping[str, Datatype]) -> Datatype:
         """Return the datatype of an input; of an expression that takes its place, what its items are read as."""
-        if not isinstance(items, (Operators, Flat)):
+        if not isinstance(items, FUSED):
             return as_datatype(items, known)
-        flat = self._flats[name] = items if isinstance(items, Flat) else flatten(items.as_expression())
-        return DATATYPES["u32" if flat.type == "bool" else flat.type]
+        fusion = self._fusions[name] = Fusion(self._named_apart(name, flat_of(items)), name)
+        return fusion.datatype
+
+    def _named_apart(self, name: str, flat: Flat) -> Flat:
+        """Return an expression whose Arrays have names that no other Array of this primitive has."""
+        known = {array.place(): leaf for each in self._fusions.values() for leaf, array in each.flat.arrays}
+        renamed = {
+            leaf: known.get(array.place(), f"{name}_{leaf}" if self._fusions else leaf) for leaf, array in flat.arrays
+        }
+        return replace(
+            flat,
+            names=tuple(renamed.get(leaf, leaf) for leaf in flat.names),
+            arrays=tuple((renamed[leaf], array) for leaf, array in flat.arrays),
+        )
 
     def _finish(self, arguments: Sequence[Argument]) -> None:
-        """Set the arguments: leaves in place of the inputs that are expressions, and the room that was asked for."""
+        """Set the arguments: leaves in place of the inputs that are expressions, and the room that was asked for.
+
+        Raises
+        ------
+        ArgumentError
+            If nothing says how many items there are, or names clash.
+        """
         inputs = [each for each in arguments if not each.is_output]
         primary = inputs[0].name
+        #: The argument that says how many items there are, and how many of its items are one.
+        self._measure: tuple[str, int] = self._measure_of([each.name for each in inputs])
+        measure, per = self._measure
         leaves: dict[str, Argument] = {}
         for each in inputs:
-            flat = self._flats.get(each.name)
-            if flat is None:
-                leaves.setdefault(each.name, each.resolved(self))
+            fusion = self._fusions.get(each.name)
+            if fusion is None:
+                same = None if each.name == measure else SameAs(measure, "every item needs one flag", per=per)
+                leaves.setdefault(each.name, replace(each.resolved(self), length=same))
                 continue
-            streamed = {flat.names[k] for k in flat.program.streamed}
-            for name, datatype in zip(flat.names, flat.datatypes, strict=True):
-                length = SameAs(primary) if name in streamed else None
-                found = leaves.setdefault(name, replace(each, name=name, datatype=datatype, length=length))
-                if found.datatype != datatype:
+            for leaf, is_measure, components in fusion.stream_leaves(each):
+                same = (
+                    SameAs(measure, times=components, per=per) if is_measure and leaf.name != measure else leaf.length
+                )
+                found = leaves.setdefault(leaf.name, replace(leaf, length=same))
+                if found.datatype != leaf.datatype:
                     raise ArgumentError(
-                        f"{self.name}: {name!r} is of {found.datatype} in one place and of {datatype} in another; cast "
-                        f"one of them, for example gw.{datatype}(gw.{found.datatype}({name!r}))"
+                        f"{self.name}: {leaf.name!r} is of {found.datatype} in one place and of {leaf.datatype} in "
+                        f"another; rename one of them"
                     )
-        first = next((name for name, leaf in leaves.items() if name == primary or leaf.length == SameAs(primary)), None)
-        if first is None:
-            raise ArgumentError(
-                f"{self.name}: the expression has no leaf that says how many items there are; add one, such as "
-                f"gw.u32('x')"
-            )
-        found: list[Argument] = []
-        for each in (*leaves.values(), *(each for each in arguments if each.is_output)):
+        outputs: list[Argument] = []
+        for each in (each for each in arguments if each.is_output):
             length = each.length
-            if each.is_output and each.name in leaves:
+            if each.name in leaves:
                 raise ArgumentError(f"{self.name}: a leaf cannot be called {each.name!r}, as an output; rename it")
-            if each.name == first:
-                length = None
-            elif isinstance(length, (SameAs, UpTo)) and length.argument == primary:
-                length = replace(length, argument=first)
             if isinstance(length, UpTo):
+                length = replace(length, argument=measure if length.argument == primary else length.argument)
                 length = replace(length, most=self.size)
-            found.append(replace(each, length=length))
-        self.arguments = tuple(found)
+            outputs.append(replace(each, length=length))
+        self.arguments = (*leaves.values(), *outputs)
+
+    def _measure_of(self, operands: Sequence[str]) -> tuple[str, int]:
+        for name in operands:
+            fusion = self._fusions.get(name)
+            if fusion is None:
+                return name, 1
+            found = fusion.measure
+            if found is not None:
+                return found
+        raise ArgumentError(
+            f"{self.name}: nothing says how many items there are: no expression has a leaf that is read item by item; "
+            f"add one, such as gw.u32('x')"
+        )
+
+    @cached_property
+    def signature(self) -> Signature:
+        """The rules for its arguments: datatypes, lengths, and which of them may overlap."""
+        return Signature.of(self, {k: rule for each in self._fusions.values() for k, rule in each.values.items()})
 
     def _bind(self, arrays: Mapping[str, Any], trials: int = 1) -> BoundCall[Any]:
-        bound = {name: array for flat in self._flats.values() for name, array in flat.arrays}
+        bound = {name: array for each in self._fusions.values() for name, array in each.arrays.items()}
         return super()._bind({**bound, **arrays} if bound else arrays, trials)
 
-    def reference(self, **arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    def reference(self, **arrays: Any) -> tuple[np.ndarray, ...]:
         """Return numpy's outputs for the same inputs, or for the same leaves of expressions."""
-        given = {
-            name: self._flats[name].value(arrays) if name in self._flats else arrays[name] for name in self._operands
-        }
+        name, per = self._measure
+        bound = {leaf: array for each in self._fusions.values() for leaf, array in each.arrays.items()}
+        known = {**{leaf: array.to_numpy() for leaf, array in bound.items()}, **arrays}
+        size = np.asarray(known[name]).size // per
+        given: dict[str, np.ndarray] = {}
+        for operand in self._operands:
+            fusion = self._fusions.get(operand)
+            if fusion is None:
+                given[operand] = known[operand]
+                continue
+            names = (*fusion.flat.names, *fusion.values)
+            given[operand] = value_of(fusion.flat, {leaf: known[leaf] for leaf in names}, size)
         return self._twin(**given)
 
     @abstractmethod
@@ -240,23 +284,22 @@ class StreamPrimitive(Primitive):
         names = [*(mark.argument for mark in self.marks), *(f.argument for f in self.fields if f.argument is not None)]
         return tuple(dict.fromkeys(names))
 
-    def _read(self, layout: Layout) -> Layout:
+    def _items(self, layout: Layout) -> int:
+        """Return how many items there are: layouts count the words of items that are several numbers."""
+        name, per = self._measure
+        datatype = self.signature.datatype(name)
+        return layout[name].length // ((1 if datatype is None else datatype.elements) * per)
+
+    def _read(self, layout: Layout, n: int) -> Layout:
         """Return what kernels read."""
-        first = layout[self.signature.inputs[0]]
-        operands: dict[str, Operand] = {}
-        for name in self._operands:
-            flat = self._flats.get(name)
-            operands[name] = layout[name] if flat is None else Source(
-                first.length, "", program=flat.program, leaves=tuple(layout[leaf] for leaf in flat.names),
-                numbers=flat.numbers,
-            )  # fmt: skip
-        return Layout(operands)
+        fusions = self._fusions
+        return Layout({k: fusions[k].source(layout, n) if k in fusions else layout[k] for k in self._operands})
 
     def plan(self, layout: Layout) -> Plan:
         """Return the plan: one dispatch, or three where look-back is not safe; more in windows."""
         builder = PlanBuilder(self._label, layout, self.capabilities)
-        reads = self._read(layout)
-        n = layout[self.signature.inputs[0]].length // self._elements
+        n = self._items(layout)
+        reads = self._read(layout, n)
         if n >= _COUNT_MOST:
             raise LimitError(
                 f"{self.name}: {n} items, but positions are of 32 bits; give parts of fewer than 2^32 items"
@@ -278,16 +321,12 @@ class StreamPrimitive(Primitive):
             return self.strategy
         return "lookback" if self._lookback.safe else "reduce_then_scan"
 
-    @property
-    def _elements(self) -> int:
-        """Of the first input, how many numbers an item is, which layouts count."""
-        datatype = self.signature.datatype(self.signature.inputs[0])
-        return 1 if datatype is None else datatype.elements
-
     def _windows(self, reads: Layout, n: int) -> list[Window]:
         """Split the inputs into windows; those of items that are several numbers must fit one binding."""
         if all(field.datatype.elements == 1 for field in self.fields):
-            return windows_of(reads, list(reads), self.capabilities, self._shapes.at(n).tile_items)
+            windows = windows_of(reads, list(reads), self.capabilities, self._shapes.at(n).tile_items)
+            # Without any where nothing is read from the first item to the last.
+            return windows or [Window(0, 1, 0, n, n, dict(reads))]
         limit = binding_limit(self.capabilities)
         for name, operand in reads.items():
             if operand.chunks or operand.nbytes > limit:
@@ -423,6 +462,7 @@ class StreamPrimitive(Primitive):
             constants={"WORKGROUP_SIZE": shape.workgroup_size, **(constants or {})},
             context={**self._text(shape), "carried": window.count > 1, **context},
             atomics=atomics,
+            fed={} if builder.count is None else {"n": builder.count},
             features=("subgroup",) if self.mode.kind == "native" else (),
             sibling=sibling,
             # Inputs are read four items at a time, outputs are written item by item.
@@ -511,6 +551,10 @@ class StreamPrimitive(Primitive):
             "subgroups": self.mode.kind,
             "emulated_size": self.mode.size,
         }
+
+
+def _listed(option: Any) -> Sequence[Any]:
+    return cast(Sequence[Any], option) if isinstance(option, (list, tuple)) else [option]
 
 
 @cache

@@ -31,8 +31,9 @@ class InputOutput(Primitive):
         *,
         input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
     ) -> BoundCall[ItemsT]:
-        return self._bind(given(input=input, output=output))
+        return self._bind(given(input=input, output=output, n=n))
 
     @explained()
     def record(
@@ -41,10 +42,11 @@ class InputOutput(Primitive):
         *,
         input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         trials: int = 1,
         timing: TimingSession | None = None,
     ) -> dict[str, ItemsT]:
-        return self._record(given(input=input, output=output), encoder, trials, timing)
+        return self._record(given(input=input, output=output, n=n), encoder, trials, timing)
 
     @explained()
     def execute(
@@ -52,12 +54,13 @@ class InputOutput(Primitive):
         *,
         input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         encoder: wgpu.GPUCommandEncoder | None = None,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        arrays = given(input=input, output=output)
+        arrays = given(input=input, output=output, n=n)
         return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
 
     @explained(ASYNC_REMEDIES)
@@ -66,11 +69,12 @@ class InputOutput(Primitive):
         *,
         input: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        arrays = given(input=input, output=output)
+        arrays = given(input=input, output=output, n=n)
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
 
@@ -83,8 +87,9 @@ class InputTotal(Primitive):
         *,
         input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
     ) -> BoundCall[Array]:
-        return self._bind(given(input=input, output=output))
+        return self._bind(given(input=input, output=output, n=n))
 
     @explained()
     def record(
@@ -93,10 +98,11 @@ class InputTotal(Primitive):
         *,
         input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         trials: int = 1,
         timing: TimingSession | None = None,
     ) -> dict[str, Array]:
-        return self._record(given(input=input, output=output), encoder, trials, timing)
+        return self._record(given(input=input, output=output, n=n), encoder, trials, timing)
 
     @explained()
     def execute(
@@ -104,12 +110,13 @@ class InputTotal(Primitive):
         *,
         input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         encoder: wgpu.GPUCommandEncoder | None = None,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[Array]:
-        arrays = given(input=input, output=output)
+        arrays = given(input=input, output=output, n=n)
         return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
 
     @explained(ASYNC_REMEDIES)
@@ -118,11 +125,12 @@ class InputTotal(Primitive):
         *,
         input: Items | wgpu.GPUBuffer | None = LEFT_OUT,
         output: Array | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[Array]:
-        arrays = given(input=input, output=output)
+        arrays = given(input=input, output=output, n=n)
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
 
@@ -136,8 +144,9 @@ class TwoInputs(Primitive):
         a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
     ) -> BoundCall[ItemsT]:
-        return self._bind(given(a=a, b=b, output=output))
+        return self._bind(given(a=a, b=b, output=output, n=n))
 
     @explained()
     def record(
@@ -147,10 +156,11 @@ class TwoInputs(Primitive):
         a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         trials: int = 1,
         timing: TimingSession | None = None,
     ) -> dict[str, ItemsT]:
-        return self._record(given(a=a, b=b, output=output), encoder, trials, timing)
+        return self._record(given(a=a, b=b, output=output, n=n), encoder, trials, timing)
 
     @explained()
     def execute(
@@ -159,12 +169,13 @@ class TwoInputs(Primitive):
         a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         encoder: wgpu.GPUCommandEncoder | None = None,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        arrays = given(a=a, b=b, output=output)
+        arrays = given(a=a, b=b, output=output, n=n)
         return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
 
     @explained(ASYNC_REMEDIES)
@@ -174,11 +185,12 @@ class TwoInputs(Primitive):
         a: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         b: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        arrays = given(a=a, b=b, output=output)
+        arrays = given(a=a, b=b, output=output, n=n)
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
 
@@ -193,8 +205,9 @@ class KeysValues(Primitive):
         values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
     ) -> BoundCall[ItemsT]:
-        return self._bind(given(keys=keys, values=values, output_keys=output_keys, output_values=output_values))
+        return self._bind(given(keys=keys, values=values, output_keys=output_keys, output_values=output_values, n=n))
 
     @explained()
     def record(
@@ -205,11 +218,12 @@ class KeysValues(Primitive):
         values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         trials: int = 1,
         timing: TimingSession | None = None,
     ) -> dict[str, ItemsT]:
         return self._record(
-            given(keys=keys, values=values, output_keys=output_keys, output_values=output_values),
+            given(keys=keys, values=values, output_keys=output_keys, output_values=output_values, n=n),
             encoder,
             trials,
             timing,
@@ -223,12 +237,13 @@ class KeysValues(Primitive):
         values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         encoder: wgpu.GPUCommandEncoder | None = None,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        arrays = given(keys=keys, values=values, output_keys=output_keys, output_values=output_values)
+        arrays = given(keys=keys, values=values, output_keys=output_keys, output_values=output_values, n=n)
         return self._execute(arrays, encoder, enable_gpu_timing, enable_cpu_timing, trials)
 
     @explained(ASYNC_REMEDIES)
@@ -239,11 +254,12 @@ class KeysValues(Primitive):
         values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_keys: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
         output_values: ItemsT | wgpu.GPUBuffer | None = LEFT_OUT,
+        n: int | Array | wgpu.GPUBuffer | None = LEFT_OUT,
         enable_gpu_timing: bool = False,
         enable_cpu_timing: bool = False,
         trials: int = 1,
     ) -> Run[ItemsT]:
-        arrays = given(keys=keys, values=values, output_keys=output_keys, output_values=output_values)
+        arrays = given(keys=keys, values=values, output_keys=output_keys, output_values=output_values, n=n)
         return await self._execute_async(arrays, enable_gpu_timing, enable_cpu_timing, trials)
 
 

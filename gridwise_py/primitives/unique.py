@@ -13,12 +13,13 @@ from ..types.datatype import ITEM_DATATYPES, STORAGE_DATATYPES, Datatype, ItemDa
 from ..types.expression import Operators
 from .registry import register
 from .stream import Field, Mark, StreamPrimitive, StreamStrategy, count_argument
+from .typed_streams import KeysKept
 
 __all__ = ["Unique", "run_heads"]
 
 
 @register("unique")
-class Unique(StreamPrimitive):
+class Unique(KeysKept, StreamPrimitive):  # pyright: ignore[reportIncompatibleMethodOverride]  # see typed.py
     """Keep the first key of each run of equal keys, and of values the one that goes with it.
 
     Of sorted keys these are the unique ones.
@@ -26,7 +27,7 @@ class Unique(StreamPrimitive):
     Parameters
     ----------
     device : wgpu.GPUDevice
-    datatype : Datatype, str or numpy dtype, or expression, default "u32"
+    dtype : Datatype, str or numpy dtype, or expression, default "u32"
         Of the keys: bool or numbers of 8 to 64 bits.
     value_dtype : Datatype, str or numpy dtype, or expression, optional
         Of the values; None for none.
@@ -65,7 +66,7 @@ class Unique(StreamPrimitive):
     def __init__(
         self,
         device: wgpu.GPUDevice | None,
-        datatype: ItemDatatypeLike | Operators = "u32",
+        dtype: ItemDatatypeLike | Operators = "u32",
         value_dtype: ItemDatatypeLike | Operators | None = None,
         *,
         equal_nan: bool = True,
@@ -75,7 +76,7 @@ class Unique(StreamPrimitive):
         capabilities: Capabilities | None = None,
     ):
         super().__init__(device, size=size, strategy=strategy, tuning=tuning, capabilities=capabilities)
-        self.datatype: Datatype = self._input("keys", datatype, self.datatypes)
+        self.datatype: Datatype = self._input("keys", dtype, self.datatypes)
         self.equal_nan: bool = bool(equal_nan)
         self.marks = (Mark("keys", self.datatype, heads=True, equal_nan=self.equal_nan),)
         arguments = type(self).arguments

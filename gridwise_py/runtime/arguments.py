@@ -9,8 +9,8 @@ import numpy as np
 import wgpu
 
 from ..errors import ArgumentError, BufferUsageError, DatatypeError, LengthError
-from ..planning.layout import Layout
-from ..planning.signature import Argument, Signature, UpTo
+from ..planning.layout import COUNT, Layout
+from ..planning.signature import COUNT_ARGUMENT, Argument, Signature, UpTo
 from ..types.capabilities import Capabilities
 from ..types.datatype import Datatype
 from .argument_layout import bind_layout
@@ -62,6 +62,8 @@ class ParsedCall(NamedTuple):
     def has(self, signature: Signature, arrays: Mapping[str, Any]) -> bool:
         """Whether a call with these arguments would be the same, if this one was given all that there are."""
         given = self.given
+        if COUNT in given and COUNT not in arrays and signature.takes_count:
+            return False  # a call that names its inputs says how many items count
         for name, value in arrays.items():
             before = given.get(name)
             if type(value) is not Array or type(before) is not Array:
@@ -80,9 +82,11 @@ class ParsedCall(NamedTuple):
                 return False
         return True
 
-    def with_given(self, arrays: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return arguments with those of this call that they leave out."""
+    def with_given(self, signature: Signature, arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return arguments with those of this call that they leave out; a count only if they leave out all inputs."""
         left_out = {name: array for name, array in self.given.items() if name not in arrays}
+        if COUNT in left_out and signature.takes_count and any(name in arrays for name in signature.inputs):
+            del left_out[COUNT]
         return {**arrays, **left_out} if left_out else arrays
 
 
@@ -128,17 +132,19 @@ def parse(
     values = signature.words(arrays, None if before is None else before.values)
     given = _given(signature, arrays, {} if before is None else before.given, device)
     for name, array in given.items():
-        _check_array(signature, signature.arguments[name], array, device)
+        _check_array(signature, signature.rule(name), array, device)
     lengths = {name: given[name].size for name in signature.inputs}
     signature.check_lengths(lengths)
+    if COUNT in given and signature.takes_count and given[COUNT].size != 1:
+        raise LengthError(f"{signature.primitive}: n has {given[COUNT].size} items, but takes 1")
     signature.check_shapes(_shapes(signature, given))
     used = dict(given)
     for name in signature.outputs:
         used[name] = _output(signature, name, given, lengths, device)
-    used = {name: used[name] for name in signature.arguments}
+    used = {name: used[name] for name in (*signature.arguments, COUNT) if name in used}
     layout, ranges = bind_layout(used, signature, capabilities)
     in_place = check_overlaps(signature, used)
-    outputs = {name: counted(signature.arguments[name], used) for name in signature.outputs}
+    outputs = {name: counted(signature, name, used) for name in signature.outputs}
     return ParsedCall(call_key(signature, arrays), given, used, outputs, values, layout, ranges, in_place)
 
 
@@ -147,12 +153,13 @@ def _given(
 ) -> dict[str, Items]:
     """Return the arrays that a caller gave, now or in the call before."""
     known = signature.arguments
+    count = {COUNT: COUNT_ARGUMENT} if signature.takes_count and COUNT in arrays else {}
     for name in arrays:
-        if name not in known and name not in signature.values:
+        if name not in known and name not in signature.values and name not in count:
             names = ", ".join([*known, *signature.values])
             raise ArgumentError(f"{signature.primitive}.execute() has no argument {name!r}; it takes {names}")
     given: dict[str, Items] = {}
-    for name, argument in known.items():
+    for name, argument in (*known.items(), *count.items()):
         value = arrays.get(name)
         if value is not None:
             given[name] = _coerce(name, value, signature.datatype(name), device)
@@ -205,11 +212,6 @@ def _check_array(signature: Signature, argument: Argument, array: Items, device:
             f"{array.device.uid}) than the primitive ({device.adapter.info['device']}, device {device.uid}); copy it "
             f"through numpy: gridwise_py.asarray({name}.to_numpy(), device)"
         )
-    if isinstance(array, Array) and array.count is not None and not argument.is_output:
-        raise ArgumentError(
-            f"{primitive}: only the GPU knows how many items {name} has, {array!r}; give {name}.trim(), which reads "
-            f"the count of 4 bytes"
-        )
     check_usable(array, "COPY_SRC" if argument.fed else "STORAGE", f"{primitive}: {name}")
 
 
@@ -218,7 +220,7 @@ def _shapes(signature: Signature, given: Mapping[str, Items]) -> dict[str, tuple
     return {
         name: array.shape
         for name, array in given.items()
-        if not (signature.arguments[name].is_output and _is_flat(signature, name, given))
+        if not (signature.rule(name).is_output and _is_flat(signature, name, given))
     }
 
 
@@ -277,13 +279,15 @@ def _new_output(
     return ChunkedArray([new_array(context_of(device), chunk.size, datatype, label) for chunk in like.chunks])
 
 
-def counted(argument: Argument, arrays: Mapping[str, Items]) -> Items:
-    """Return an output as callers get it: with its count, where the GPU counts its items."""
-    array = arrays[argument.name]
-    if not isinstance(argument.length, UpTo):
+def counted(signature: Signature, name: str, arrays: Mapping[str, Items]) -> Items:
+    """Return an output as callers get it: with its count, where the GPU counts its items or those of the inputs."""
+    array, length, item = arrays[name], signature.arguments[name].length, 0
+    if isinstance(length, UpTo):
+        count, item = arrays[length.count], length.item
+    elif COUNT in arrays and signature.takes_count and signature.is_counted(name):
+        count = arrays[COUNT]
+    else:
         return array
-    count = arrays[argument.length.count]
     assert isinstance(array, Array), "outputs that the GPU counts are not chunked"
     assert isinstance(count, Array), "a count is one item"
-    item = argument.length.item
     return array.counted_by(count if count.size == 1 else count[item : item + 1])

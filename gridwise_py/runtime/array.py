@@ -372,8 +372,8 @@ class Array(Operators, OnGpu):
         place = self._place
         if place is None:
             uid = self.lease.buffer.uid
-            name, counted, shape = self._datatype.key, self._count is None, self._shape
-            self._place = place = (uid, self._offset, self._length, name, counted, shape)
+            count = None if self._count is None else self._count.place()
+            self._place = place = (uid, self._offset, self._length, self._datatype.key, count, self._shape)
         return place
 
     @property
@@ -485,7 +485,6 @@ class Array(Operators, OnGpu):
 
     def as_expression(self) -> Expression:
         """Return the expression that is this Array."""
-        self._check_uncounted()
         return stored(self)
 
     def ravel(self) -> Array:
@@ -586,13 +585,24 @@ class Array(Operators, OnGpu):
         if self._count is not None:
             raise ArgumentError(f"only the GPU knows how many items {self!r} has; slice array.trim(), which reads it")
 
+    def _first_counted(self, key: Any) -> Array:
+        """Return a view of the first items: those that count are counted by the same Array."""
+        if not isinstance(key, slice) or key.start not in (None, 0) or key.step not in (None, 1):
+            raise ArgumentError(
+                f"only the GPU knows how many items {self!r} has, so its views are of the first ones, array[:k]; for "
+                f"others slice array.trim(), which reads the count"
+            )
+        most = self._length if key.stop is None else checked_count(key.stop, "the end of a slice of a counted Array")
+        length = min(most, self._length)
+        return Array.on(self.lease, self._datatype, length, self._device, self._offset, self._count)
+
     @overload
     def __getitem__(self, key: slice | int | Array | np.ndarray | list[int]) -> Array: ...
     @overload
     def __getitem__(self, key: Expression) -> Expression: ...
     def __getitem__(self, key: Any) -> Any:
         if self._count is not None:
-            self._check_uncounted()
+            return self._first_counted(key)
         if type(key) is Expression:
             return gather(self, key)
         shape = self._shape

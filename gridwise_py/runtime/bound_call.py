@@ -18,6 +18,7 @@ from ..planning.plan import Plan
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
 from .arguments import ParsedCall
+from .array import Array, new_array
 from .batch import CallRecorder, ReservedSpans
 from .chunked_array import Items, ItemsT, check_usable, parts
 from .context import DeviceContext
@@ -304,7 +305,8 @@ class BoundCall(Generic[ItemsT]):
         plan, measurement = bound.plan, None
         if enable_gpu_timing or enable_cpu_timing:
             doubt = clock_doubt(self._device)
-            measurement = Measurement(plan.kernels, plan.work, session, int(trials), cpu or {}, doubt)
+            counts = self._counts_of_now(encoder) if plan.work.counted else None
+            measurement = Measurement(plan.kernels, plan.work, session, int(trials), cpu or {}, doubt, counts)
             self._last_timed = measurement
         return Run(plan, parsed.outputs, encoder, measurement)
 
@@ -320,8 +322,25 @@ class BoundCall(Generic[ItemsT]):
         recorder.add(self.name, bound, trials, parsed, spans)
         note_work(self._device)  # by the time of the call; its submission follows soon
         doubt = clock_doubt(self._device)
-        self._last_timed = measurement = Measurement(plan.kernels, plan.work, session, int(trials), {}, doubt)
+        counts = self._counts_of_now(None) if plan.work.counted else None
+        self._last_timed = measurement = Measurement(plan.kernels, plan.work, session, int(trials), {}, doubt, counts)
         return Run(plan, parsed.outputs, None, measurement)
+
+    def _counts_of_now(self, encoder: wgpu.GPUCommandEncoder | None) -> dict[str, Array]:
+        """Return copies of the counts of a timed call, which later calls may change before the times are read."""
+        copies: dict[str, Array] = {}
+        for part in self.plan.work.counted:
+            count = self.arrays[part.count]
+            if not isinstance(count, Array) or not count.lease.buffer.usage & wgpu.BufferUsage.COPY_SRC:
+                continue  # nobody can read it: the work stays that of the most items
+            if encoder is None and count.lease.buffer.usage & wgpu.BufferUsage.STORAGE:
+                copies[part.count] = count.copy()
+            elif encoder is None:
+                copies[part.count] = count
+            else:
+                copy = copies[part.count] = new_array(self._context, 1, count.datatype)
+                encoder.copy_buffer_to_buffer(count.lease.buffer, count.offset_bytes, copy.lease.buffer, 0, 4)
+        return copies
 
     def get_timing_result(self) -> TimingResult:
         """Return the times of the last timed run; see `Run.get_timing_result`."""

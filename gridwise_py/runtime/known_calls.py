@@ -56,7 +56,7 @@ class KnownCall:
     """
 
     __slots__ = (
-        "_is_plain", "_key", "_made", "_numbers", "_places", "_replaced", "_signature", "in_place",
+        "_is_plain", "_key", "_made", "_names", "_numbers", "_places", "_replaced", "_signature", "in_place",
         "layout", "plan",
     )  # fmt: skip
 
@@ -64,6 +64,7 @@ class KnownCall:
         self, signature: Signature, arrays: Mapping[str, Any], parsed: ParsedCall, plan: Plan, memory: MemoryPool
     ):
         self._signature = signature
+        self._names = tuple(parsed.arrays)
         sources = {name: name if name in parsed.given else signature.arguments[name].replaces for name in parsed.arrays}
         self._replaced = tuple((name, source) for name, source in sources.items() if source not in (None, name))
         self._made = tuple(
@@ -80,7 +81,8 @@ class KnownCall:
         )
         #: Whether the arguments are those given and then those made, and all of these are outputs as callers get them.
         self._is_plain = (
-            [*arrays, *(made.name for made in self._made)] == list(signature.arguments)
+            [*arrays, *(made.name for made in self._made)] == list(parsed.arrays)
+            and parsed.arrays.keys() == signature.arguments.keys()
             and tuple(made.name for made in self._made) == tuple(signature.outputs)
             and not any(isinstance(signature.arguments[name].length, UpTo) for name in signature.outputs)
         )
@@ -143,8 +145,8 @@ class KnownCall:
         given: dict[str, Items] = {name: array for name, array in arrays.items() if array is not None}
         replaced = {name: given[source] for name, source in self._replaced}
         used = {**given, **replaced, **made}
-        used = {name: used[name] for name in signature.arguments}
-        outputs = {name: counted(signature.arguments[name], used) for name in signature.outputs}
+        used = {name: used[name] for name in self._names}
+        outputs = {name: counted(signature, name, used) for name in signature.outputs}
         return ParsedCall(key, given, used, outputs, {}, self.layout, {}, self.in_place)
 
     def bound(self, used: Mapping[str, Any], executor: Executor) -> BoundPlan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic
 
@@ -18,6 +18,7 @@ from ..errors import ArgumentError, TimingUnavailable
 from ..planning.plan import Kernel, Plan, Work
 from ..timing.queries import TimingSession
 from ..timing.result import TimingResult
+from .array import Array
 from .chunked_array import ItemsT
 from .compile_threads import compile_threads
 from .encodable import Encodable
@@ -178,9 +179,12 @@ def record_marked(
 
 
 class Measurement:
-    """What a timed call left to be read: timestamps on the GPU, and the CPU's times. Holds no arrays."""
+    """What a timed call left to be read: timestamps on the GPU, the CPU's times, and the counts of its items.
 
-    __slots__ = ("_cpu", "_doubt", "_kernels", "_result", "_session", "_trials", "_work")
+    Of arrays it holds the counts only.
+    """
+
+    __slots__ = ("_counts", "_cpu", "_doubt", "_kernels", "_result", "_session", "_trials", "_work")
 
     def __init__(
         self,
@@ -190,7 +194,9 @@ class Measurement:
         trials: int,
         cpu: dict[str, Any],
         doubt: ClockDoubt | None = None,
+        counts: Mapping[str, Array] | None = None,
     ):
+        self._counts = counts or {}
         self._kernels = kernels
         self._work = work
         self._session = session
@@ -214,7 +220,7 @@ class Measurement:
                 spans,
                 warnings=warnings,
                 workgroups=tuple(kernel.workgroups for kernel in self._kernels),
-                work=self._work,
+                work=self._counted_work(),
                 **self._cpu,
             )
             if self._doubt is not None and self._kernels:
@@ -222,7 +228,14 @@ class Measurement:
                 result = replace(result, warnings=(*warnings, of_clock)) if of_clock is not None else result
             self._result = result
             self._session = self._doubt = None
+            self._counts = {}
         return self._result
+
+    def _counted_work(self) -> Work | None:
+        """Return the work of the items that counted, which is read from the GPU."""
+        if self._work is None or not self._counts:
+            return self._work
+        return self._work.with_counts({name: int(count.item()) for name, count in self._counts.items()})
 
 
 class Timed:

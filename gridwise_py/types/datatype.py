@@ -14,7 +14,7 @@ from ..errors import ArgumentError, DatatypeError
 from .wgsl_words import RESERVED_WORDS
 
 __all__ = [
-    "COMPLEX", "DATATYPES", "ITEM_DATATYPES", "KEY_DATATYPES", "MATMUL_DATATYPES", "MOST_STRUCT_WORDS",
+    "COMPLEX", "DATATYPES", "ITEM_DATATYPES", "MATMUL_DATATYPES", "MOST_STRUCT_WORDS",
     "STORAGE_DATATYPES", "VALUE_DATATYPES", "ComputeDatatypeLike", "Datatype", "ItemDatatypeLike", "KeyDatatypeLike",
     "MatMulDatatypeLike", "Struct", "ValueDatatypeLike", "as_datatype", "numpy_text",
 ]  # fmt: skip
@@ -352,14 +352,14 @@ VALUE_DATATYPES: dict[str, Datatype] = DATATYPES | {
 _F16 = Datatype("f16", "float16", "f32")
 #: What matrix products take.
 MATMUL_DATATYPES: dict[str, Datatype] = {d.name: d for d in (DATATYPES["f32"], _F16)}
-#: What sorts take as keys.
-KEY_DATATYPES: dict[str, Datatype] = VALUE_DATATYPES | {_F16.name: _F16}
 #: Pairs of floats, the real part first.
 COMPLEX = Datatype("c64", "complex64", "vec2<f32>")
-#: What arrays can hold, and reductions and scans take: all of these. Both also take what `ITEM_DATATYPES` stands for.
-STORAGE_DATATYPES: dict[str, Datatype] = KEY_DATATYPES | {
+#: What arrays can hold, and reductions, scans and keys of sorts take: all of these. The first two also take what
+#: `ITEM_DATATYPES` stands for.
+STORAGE_DATATYPES: dict[str, Datatype] = VALUE_DATATYPES | {
     d.name: d
     for d in (
+        _F16,
         Datatype("u16", "uint16", "u32"),
         Datatype("i16", "int16", "i32"),
         Datatype("u8", "uint8", "u32"),
@@ -381,15 +381,13 @@ ComputeDatatypeLike: TypeAlias = Datatype | np.dtype[Any] | _ComputeName | _Comp
 #: What sorts move along with keys.
 ValueDatatypeLike: TypeAlias = Datatype | np.dtype[Any] | _ValueName | _ValueScalar
 #: What sorts take as keys.
-KeyDatatypeLike: TypeAlias = ValueDatatypeLike | Literal["f16", "float16"] | type[np.float16]
-#: What arrays hold, and reductions and scans take.
-ItemDatatypeLike: TypeAlias = (
-    KeyDatatypeLike
-    | Literal["u16", "i16", "u8", "i8", "bool", "uint16", "int16", "uint8", "int8"]
-    | Literal["c64", "complex64"]
-    | type[np.uint16] | type[np.int16] | type[np.uint8] | type[np.int8] | type[np.bool_] | type[bool]
-    | type[np.complex64]
+KeyDatatypeLike: TypeAlias = (
+    ValueDatatypeLike
+    | Literal["f16", "u16", "i16", "u8", "i8", "bool", "float16", "uint16", "int16", "uint8", "int8"]
+    | type[np.float16] | type[np.uint16] | type[np.int16] | type[np.uint8] | type[np.int8] | type[np.bool_] | type[bool]
 )  # fmt: skip
+#: What arrays hold, and reductions and scans take.
+ItemDatatypeLike: TypeAlias = KeyDatatypeLike | Literal["c64", "complex64"] | type[np.complex64]
 #: What matrix products take.
 MatMulDatatypeLike: TypeAlias = (
     Datatype | np.dtype[Any] | Literal["f32", "f16", "float32", "float16"] | type[np.float32] | type[np.float16]

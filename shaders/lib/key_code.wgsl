@@ -1,13 +1,18 @@
 // Keys as codes: numbers whose unsigned order is the wanted order. A code holds every bit of its key, so it can be decoded.
 // But floats that are equal in numpy's order have different codes (−0 and +0, and all NaNs), and in descending order a NaN
-// would come first: key_fixed of a code gives such keys their place. A key of 16 bits is the upper half of its code.
+// would come first: key_fixed of a code gives such keys their place. A key of 8 or 16 bits is the upper part of its code,
+// whose other bits are 0.
 //$ if key_words == 1
 alias Key = u32;
 //$ set half = key_bytes == 2
+//$ set unused = 32 - 8 * key_bytes
+//$ set up, down = (" << %du" % unused, " >> %du" % unused) if unused else ("", "")
 fn key_encode(item: Key) -> Key {
-  let key = item{{ " << 16u" if half }};
+  let key = item{{ up }};
 //$ if key_kind == "f"
   return (key ^ (u32(bitcast<i32>(key) >> 31u) | 0x80000000u){{ " ^ 0xffffffffu" if descending }}){{ " & 0xffff0000u" if half }};
+//$ elif unused
+  return key ^ {{ "0x%08xu" % (((2 ** 32 - 2 ** unused if descending else 0) - (2 ** 31 if key_kind == "i" else 0)) | abs) }};
 //$ elif key_kind == "i"
   return key ^ {{ "0x7fffffffu" if descending else "0x80000000u" }};
 //$ else
@@ -17,13 +22,15 @@ fn key_encode(item: Key) -> Key {
 fn key_decode(code: Key) -> Key {
 //$ if key_kind == "f"
   let plain = {{ "~code" if descending else "code" }};
-  return (plain ^ (u32(bitcast<i32>(~plain) >> 31u) | 0x80000000u)){{ " >> 16u" if half }};
+  return (plain ^ (u32(bitcast<i32>(~plain) >> 31u) | 0x80000000u)){{ down }};
+//$ elif unused
+  return key_encode(code{{ down }}){{ down }};
 //$ else
   return key_encode(code);
 //$ endif
 }
-fn key_read(item: Key) -> Key { return item{{ " << 16u" if half }}; }
-fn key_written(code: Key) -> Key { return code{{ " >> 16u" if half }}; }
+fn key_read(item: Key) -> Key { return item{{ up }}; }
+fn key_written(code: Key) -> Key { return code{{ down }}; }
 fn key_fixed(code: Key) -> Key {
 //$ if key_kind == "f"
 // In descending order the infinities change places, and so do the zeros.
@@ -37,7 +44,7 @@ fn key_fixed(code: Key) -> Key {
 //$ endif
 }
 fn key_is_fixed(code: Key) -> bool { return key_fixed(code) == code; }
-const LAST_CODE: Key = {{ "0xffff0000u" if half else "0xffffffffu" }};
+const LAST_CODE: Key = {{ "0x%08xu" % (2 ** 32 - 2 ** unused) }};
 //$ else
 // Low word, high word.
 alias Key = vec2<u32>;

@@ -1,4 +1,3 @@
-//$ include "lib/used_blocks.wgsl"
 // The total of a block of tiles; the same for every invocation.
 fn block_total(block: u32) -> Acc {
   let first = block * {{ used.tiles_per_block }};

@@ -114,9 +114,14 @@ fn tile_sum() -> WorkgroupScan_chain {
 fn tile_sum_row(v: Acc, w: Acc, last: u32) -> Acc {
   return select(combine(v, w), select(identity(), w, sg_lane + 1u >= last), last != 0u);
 }
+fn tile_finish() { tile_scan(); }
+//$ else
+// The chain of the subgroup, and of the subgroups before it. The order of the items matters, so the rows are scanned first.
+fn tile_sum() -> WorkgroupScan_chain { return wg_scan_chain(chain_of(tile_count_heads(), tile_scan())); }
+fn tile_finish() {}
 //$ endif
 
-// Fills tile_before and tile_open. Returns the chain of the subgroup.
+// Fills tile_before and tile_open. Returns the value that is open at the end of the subgroup.
 fn tile_scan() -> Acc {
   var carry = identity();
   var closed = false;

@@ -16,7 +16,9 @@ fn tile_item(tile: u32, r: u32) -> u32 { return tile * tile_size() + (sg_id * VE
 // Equal items have equal codes: −0 is +0, and {{ "all NaN are one" if m.equal_nan else "a NaN equals nothing" }}.
 //$ endif
 fn same(a: {{ m.item }}, b: {{ m.item }}) -> bool {
-//$ if m.of != "f"
+//$ if m.of == "b"
+  return (a != 0u) == (b != 0u);
+//$ elif m.of != "f"
   return {{ "all(a == b)" if m.bytes == 8 else "a == b" }};
 //$ elif m.bytes == 8
   let nan_a = (a.y & 0x7fffffffu) > 0x7ff00000u || ((a.y & 0x7fffffffu) == 0x7ff00000u && a.x != 0u);

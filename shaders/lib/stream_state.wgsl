@@ -9,10 +9,12 @@ const INCLUSIVE: u32 = 2u;  // the total of all tiles up to this one
 
 struct Published { flag: u32, value: Acc }
 
+// Testing only: the value that a tile writes which never publishes; even then every dispatch must write every word.
+const NOTHING: u32 = 0x3fffffffu;
+
 fn state_publish(tile: u32, flag: u32, value: Acc) {
   // The first epoch is 0, and unwritten words are 0, too: so the bit is the inverse.
-  let fresh = select(epoch ^ 1u, epoch, stalls(tile));
-  let tag = (fresh << 31u) | ((flag - TOTAL) << 30u);
+  let tag = ((epoch ^ 1u) << 31u) | ((flag - TOTAL) << 30u) | select(0u, NOTHING, stalls(tile));
 //$ if words == 1
   atomicStore(&states[{{ constants.CONTROL_WORDS }}u + tile], tag | value);
 //$ else
@@ -31,11 +33,12 @@ fn state_poll(tile: u32) -> Published {
 //$ endif
 //$ endfor
 //$ if words == 1
-  let ready = (word_0 >> 31u) == (epoch ^ 1u);
-  let value = word_0 & 0x3fffffffu;
+  let ready = (word_0 >> 31u) == (epoch ^ 1u) && !(STALL_EVERY > 0u && (word_0 & NOTHING) == NOTHING);
+  let value = word_0 & NOTHING;
 //$ else
-  let ready = (word_0 >> 31u) == (epoch ^ 1u) && (word_0 >> 30u) == (word_1 >> 30u);
-  let value = Acc(word_0 & 0x3fffffffu, word_1 & 0x3fffffffu);
+  let ready = (word_0 >> 31u) == (epoch ^ 1u) && (word_0 >> 30u) == (word_1 >> 30u)
+    && !(STALL_EVERY > 0u && ((word_0 & NOTHING) == NOTHING || (word_1 & NOTHING) == NOTHING));
+  let value = Acc(word_0 & NOTHING, word_1 & NOTHING);
 //$ endif
   return Published(select(EMPTY, TOTAL + ((word_0 >> 30u) & 1u), ready), value);
 }

@@ -63,6 +63,7 @@ USER_NEXT = gw.UnaryOp(
 USER_TWICE = gw.UnaryOp("user twice", numpy=lambda x: x + x, expression="x + x", max_ulps=0)
 #: Operators of primitives that take others than those of reduce and scan.
 OTHER_OPERATORS = {"map": [*gw.UnaryOp.builtins.values(), USER_NEXT, USER_TWICE]}
+_UNLIKE_KEYS = ("u64", "i64", "f64", "f16")
 SORTS = ("sort", "sort_pairs", "argsort")
 SUBGROUPS = ["native", "none", "emulated-4", "emulated-64"]
 
@@ -123,10 +124,11 @@ def cases(capabilities: gw.Capabilities = FULL) -> Iterator[Case]:
     for datatype in SORTED_DATATYPES:
         if datatype not in gw.DATATYPES:
             for name in SORTS:
-                yield from list(_sorts(name, datatype, capabilities))[::2]
-    for datatype in SORTED_DATATYPES:
+                # The kernels of small keys differ from those of f16 in a few constants.
+                yield from list(_sorts(name, datatype, capabilities))[:: 2 if datatype in _UNLIKE_KEYS else 7]
+    for datatype in gw.Search.datatypes:
         for side, sorter in itertools.product(("left", "right"), (False, True)):
-            yield Case("search", {"datatype": datatype, "side": side, "sorter": sorter}, capabilities)
+            yield Case("search", {"dtype": datatype, "side": side, "sorter": sorter}, capabilities)
     for value_datatype in ("i32", "f64"):
         yield Case("sort_pairs", {"dtype": "u64", "value_dtype": value_datatype}, capabilities)
     for datatype in gw.DATATYPES:
@@ -255,10 +257,13 @@ def _in_chunks(case: Case, n: int) -> gw.Layout:
     """Each argument in two chunks, of which the second begins somewhere in its binding."""
     joined = {}
     for name, length in case.lengths(n).items():
-        size, first = case.item_bytes(name), length // 3 // 2 * 2
+        size = case.item_bytes(name)
+        # Items of 1 byte are reached 4 at a time.
+        group, offset = (4, 8) if size == 1 else (2, 6)
+        first = length // 3 // group * group
         chunks = (
             gw.Operand(first, f"{name}_0", 0, False, size * (first + 4), size),
-            gw.Operand(length - first, f"{name}_1", 6, False, size * (length - first + 8), size),
+            gw.Operand(length - first, f"{name}_1", offset, False, size * (length - first + 8), size),
         )
         joined[name] = gw.Operand(length, "", 0, False, 0, size, chunks=chunks)
     return gw.Layout(joined)
@@ -293,7 +298,7 @@ def texts(n: int = 100_000, *, every: bool = True) -> dict[str, tuple[str, Shade
             for how, layout in layouts(case, 1 << 30):  # regions that take turns
                 for key, shader in case.plan(layout).shaders.items():
                     found.setdefault(key, (f"{case} {how}, large", shader))
-    for name, plan in (*instrument_plans(n), *array_plans(n)):
+    for name, plan in (*instrument_plans(n), *array_plans(n), *counted_plans(n)):
         for key, shader in plan.shaders.items():
             found.setdefault(key, (name, shader))
     return found
@@ -305,6 +310,16 @@ def _converts(items: str, results: str) -> bool:
     except gw.DatatypeError:
         return False
     return True
+
+
+def counted_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
+    """Every primitive of which only so many items count as the GPU says, with the state words that it has."""
+    for case in cases():
+        sums = case.options.get("op", gw.Add) is gw.Add and case.options["dtype"] in ("u32", "f32")
+        if case.cls.takes_count and (sums or "result_dtype" in case.options):
+            lengths = case.lengths(n)
+            layout = gw.Layout.separate({name: case.item_bytes(name) for name in lengths}, **lengths, n=1)
+            yield f"{case} counted", case.plan(layout)
 
 
 def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
@@ -355,6 +370,15 @@ def array_plans(n: int) -> Iterator[tuple[str, gw.Plan]]:
                     outputs = math.prod(reduction.output_shape)
                     placed = layout(offset, input=(name, math.prod(shape)), output=(result, outputs))
                     yield f"reduce_axis-{name}-{result}-{op.name}-{shape}-{axis}-{mode}", reduction.plan(placed)
+                    if op is gw.Max:
+                        continue
+                    scan = gw.ScanAxis(
+                        None, name, op, shape=shape, axis=axis, include_initial=axis == 0, result_dtype=result,
+                        tuning=gw.AxisTuning(subgroups=mode, max_blocks=64), capabilities=FULL,
+                    )  # fmt: skip
+                    outputs = math.prod(scan.output_shape)
+                    placed = layout(offset, input=(name, math.prod(shape)), output=(result, outputs))
+                    yield f"scan_axis-{name}-{result}-{shape}-{axis}-{mode}", scan.plan(placed)
             for shapes in (((n,), ()), ((4, n // 4), (4, 1)), ((3, 1, 5), (1, 7, 1))):
                 total = BroadcastAdd(None, name, other, name, a_shape=shapes[0], b_shape=shapes[1], capabilities=FULL)
                 placed = layout(offset, a=(other, total.a_size), b=(name, total.b_size), output=(name, total.size))

@@ -3,9 +3,9 @@
 import numpy as np
 
 import gridwise_py as gw
-from gridwise_py.types.datatype import KEY_DATATYPES
+from gridwise_py.types.datatype import STORAGE_DATATYPES
 
-DATATYPES = tuple(KEY_DATATYPES)
+DATATYPES = tuple(STORAGE_DATATYPES)
 KINDS = {
     "keys": (gw.Sort, None),
     "pairs": (gw.SortPairs, "i32"),

@@ -249,6 +249,7 @@ _TUNINGS: dict[type[gw.Primitive], type] = {
     gw.MatMul: gw.MatMulTuning,
     gw.ReduceAxis: gw.AxisTuning,
     gw.Search: gw.ElementwiseTuning,
+    gw.ScanAxis: gw.AxisTuning,
 }
 _FAULTS = ("stall_every", "epoch_bits")
 

@@ -193,8 +193,9 @@ def test_a_list_is_taken(device, function, values):
 
 
 def test_a_remedy_names_the_argument_and_where_it_lies(device):
-    message = _refusal(lambda: gw.sort(gw.asarray(np.arange(3, dtype=np.int8), device)), gw.DatatypeError)
-    assert "gw.asarray(x.to_numpy().astype(np.int32))" in message
+    whole = gw.asarray(np.eye(3, dtype=np.int32), device)
+    message = _refusal(lambda: gw.matmul(whole, whole), gw.DatatypeError)
+    assert "gw.asarray(a.to_numpy().astype(np.float32))" in message
     assert "b.astype(np.float32)" in _refusal(lambda: gw.matmul(M, np.eye(4, dtype=int)), gw.DatatypeError)
     assert "a.astype(np.float32)" in _refusal(lambda: gw.matmul(np.eye(3, dtype=np.int32), M), gw.DatatypeError)
     assert "values: " in _refusal(lambda: gw.sort_pairs(F, F.astype(complex)), gw.DatatypeError)

@@ -175,7 +175,7 @@ def test_bad_input_is_refused(device, call, error, message):
 def test_the_table_fits_into_workgroup_memory_and_is_at_least_half_full(datatype, most):
     for length in (most - 1, most, most + 1, 2 * most - 1, 2 * most, 2 * most + 1, 10_000, (1 << 24) - 1, 1 << 24):
         lengths = {"sorted": length, "queries": 1, "output": 1}
-        plan = gw.Search.plan_for(capabilities=FULL, datatype=datatype, lengths=lengths)
+        plan = gw.Search.plan_for(capabilities=FULL, dtype=datatype, lengths=lengths)
         assert most // 2 <= plan.parameters["table_keys"] <= most
         assert f"table: array<Key, {most}>" in next(iter(plan.shaders.values())).text
 
@@ -193,3 +193,56 @@ def test_trials_and_shapes_give_the_same(device):
         search = make_primitive(gw.Search, device, "u32", **shape)
         run = search.execute(sorted=gw.asarray(keys, device), queries=gw.asarray(queries, device), trials=3)
         np.testing.assert_array_equal(run.output.to_numpy(), wanted)
+
+
+def test_queries_that_are_not_stored(device):
+    keys, x = np.sort(numbers("i32", 5003, 1)), numbers("i32", 3000, 2) % 1000
+    on_gpu = gw.asarray(keys, device), gw.asarray(x, device)
+    search = gw.Search(device, "i32", side="right", queries=gw.i32("x") * 2 - 5)
+    found = search.execute(sorted=on_gpu[0], x=on_gpu[1][3:2999]).output
+    np.testing.assert_array_equal(found.to_numpy(), np.searchsorted(keys, x[3:2999] * 2 - 5, "right"))
+    np.testing.assert_array_equal(search.reference(sorted=keys, x=x), np.searchsorted(keys, x * 2 - 5, "right"))
+
+
+@pytest.mark.parametrize("rows", [1, 1000, 5001])
+def test_counted_queries_give_the_rows_of_a_sparse_matrix(device, rows):
+    """Where the row pointer is a search of 0, 1, 2, … in the sorted rows."""
+    entries = np.sort(np.random.default_rng(rows).integers(0, rows, 3000).astype(np.uint32))
+    search = gw.Search(device, "u32", queries=gw.index)
+    pointer = search.execute(sorted=gw.asarray(entries, device), output=gw.empty(rows + 1, "u32", device)).output
+    np.testing.assert_array_equal(pointer.to_numpy(), np.searchsorted(entries, np.arange(rows + 1)))
+    np.testing.assert_array_equal(np.diff(pointer.to_numpy()), np.bincount(entries, minlength=rows))
+
+
+def test_one_shot_of_expressions(device):
+    keys, x = np.sort(numbers("f32", 5003, 1)), numbers("f32", 3000, 2)
+    on_gpu, order = gw.asarray(x, device), np.argsort(x, kind="stable")
+    for side in SIDES:
+        with np.errstate(invalid="ignore", over="ignore"):
+            wanted = np.searchsorted(keys, x * np.float32(2), side)
+        np.testing.assert_array_equal(gw.searchsorted(keys, on_gpu * 2, side=side).to_numpy(), wanted)
+        found = gw.searchsorted(on_gpu, abs(on_gpu), side=side, sorter=order)
+        np.testing.assert_array_equal(found.to_numpy(), np.searchsorted(x, abs(x), side, order))
+    rows = gw.asarray(np.array([1, 1, 4], dtype=np.uint32), device)
+    assert gw.searchsorted(rows, gw.index, size=7).to_numpy().tolist() == [0, 0, 2, 2, 2, 3, 3]
+    assert gw.searchsorted(rows[:0], gw.index, size=3).to_numpy().tolist() == [0, 0, 0]
+
+
+def test_queries_of_another_datatype_are_refused(device):
+    x = gw.empty(3, "u32", device)
+    with pytest.raises(gw.DatatypeError, match="x1 is of u32, but x2 of f32"):
+        gw.searchsorted(x, gw.f32(x))
+    with pytest.raises(gw.ArgumentError, match="no leaf of x2 says how many items it has; give size="):
+        gw.searchsorted(x, gw.index)
+    with pytest.raises(gw.ArgumentError, match="leave out size="):
+        gw.searchsorted(x, x + 1, size=3)
+    with pytest.raises(gw.ArgumentError, match="x2 says how many items it has; leave it out"):
+        gw.searchsorted(x, x, size=3)
+    with pytest.raises(gw.ArgumentError, match=r"store it with gw\.asarray\(x1\)"):
+        gw.searchsorted(x + 1, x)
+    with pytest.raises(gw.ArgumentError, match="k, which are no Arrays"):
+        gw.searchsorted(x, gw.u32("k"))
+    with pytest.raises(gw.DatatypeError, match=r"queries are of f32, but the keys of u32; cast .* gw\.u32"):
+        gw.Search(device, "u32", queries=gw.f32("x"))
+    with pytest.raises(gw.ArgumentError, match="output"):
+        gw.Search(device, "u32", queries=gw.index).execute(sorted=gw.empty(3, "u32", device))

@@ -190,14 +190,47 @@ def others() -> Iterator[Expected]:
                     yield _expected(f"{case} n={n}", primitive, inputs, wanted)
 
 
+def counted() -> Iterator[Expected]:
+    """Those whose items the GPU counts: parts of the room, all of it, and more."""
+    shape = {"workgroup_size": 64, "vecs": 1}
+    few = {"workgroup_size": 256, "items": 2, "parts": 1}
+    for cls, options in (
+        (gw.Copy, {}), (gw.Reduce, {"max_blocks": 6, **shape}), (gw.Reduce, {"dtype": "f32", "deterministic": True}),
+        (gw.Scan, {"strategy": "lookback", "state": "u32x2", **shape}),
+        (gw.Scan, {"strategy": "lookback", "state": "u32x2", "stall_every": 2, "spin_limit": 4, **shape}),
+        (gw.Scan, {"strategy": "reduce_then_scan", "max_blocks": 6, **shape}),
+        (gw.Scan, {"dtype": "f32", "compensated": True}),
+        (gw.Sort, {"strategy": "onesweep", **few}), (gw.Sort, {"strategy": "reduce_then_scan", **few}),
+        (gw.ArgSort, few), (gw.SortPairs, few),
+    ):  # fmt: skip
+        primitive = make_primitive(cls, None, capabilities=SWIFTSHADER, **options)
+        for room in (100, 10_003):
+            for n in (0, 1, room // 3, room, 2 * room):
+                inputs = {
+                    name: exact_items("add", primitive.signature.datatype(name).name, room, seed)
+                    for seed, name in enumerate(primitive.signature.inputs)
+                }
+                found = primitive.reference(**{name: items[:n] for name, items in inputs.items()})
+                outputs = found if isinstance(found, tuple) else (found,)
+                wanted = {}
+                for name, items in zip(primitive.signature.outputs, outputs, strict=True):
+                    datatype = primitive.signature.datatype(name)
+                    # Behind the items that count, the buffer stays as it was.
+                    behind = 0 if cls is gw.Reduce else room - items.size
+                    wanted[name] = np.concatenate([items, np.zeros(behind, items.dtype)]).astype(datatype.dtype)
+                number = np.array([n], dtype=np.uint32)
+                yield _expected(f"{n} of {room} {options}", primitive, {**inputs, "n": number}, wanted)
+
+
 FAMILIES = {
+    "counted": (counted, {gw.Copy, gw.Reduce, gw.Scan, gw.Sort, gw.ArgSort, gw.SortPairs}),
     "reduce": (reductions, {gw.Reduce}),
     "scan": (scans, {gw.Scan}),
     "stalled": (stalled, {gw.Scan}),
     "sort": (sorts, {gw.Sort, gw.SortPairs, gw.ArgSort}),
     "matmul": (products, {gw.MatMul}),
 }
-OTHERS = set(REGISTRY.values()).difference(*(classes for _, classes in FAMILIES.values()))
+OTHERS = set(REGISTRY.values()).difference(*(classes for name, (_, classes) in FAMILIES.items() if name != "counted"))
 FAMILIES["others"] = (others, OTHERS)
 
 

@@ -72,6 +72,12 @@ LINES = {
         r"predicted: +[\d.]+ ms at \d+ GFLOP/s: \d+% of the roof",
         "equals numpy: True",
     ],
+    "pagerank.py": [
+        r"matrix: [\d,]+ entries of 1,000,000 edges, [\d.]+ ms, [\d.e+]+ edges/s",
+        r"ranks:  20 iterations, [\d.]+ ms each; the last one changed [\d.]+e-\d+",
+        "matrix equal to scipy's: True",
+        r"ranks within 1e-5 of scipy's in double precision: True .*",
+    ],
     "prebuilt_sequence.py": [
         r"three calls: \d+ µs each",
         r"a batch: \d+ µs each",

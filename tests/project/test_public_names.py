@@ -32,8 +32,8 @@ SINCE = {
         sort_pairs stream synchronize to_dataframe BoundCall Product SameAs Signature UnaryOp UpTo hold_clock
         ElementwiseTuning MatMulTuning ReduceTuning ScanTuning SortTuning Sequence SequenceRun batch capture warm_up
         MemoryStats PinnedArray Struct empty_cache memory_stats pinned_empty arange full full_like ones ones_like take
-        zeros zeros_like cumprod AxisTuning ReduceAxis Search digitize searchsorted
-        ReduceByKey ScanByKey SegmentedReduce SegmentedScan
+        zeros zeros_like cumprod AxisTuning ReduceAxis Search digitize searchsorted StreamTuning
+        ReduceByKey ScanByKey SegmentedReduce SegmentedScan ScanAxis cumulative_prod cumulative_sum
     """,
 }
 #: Public once, and why no more.

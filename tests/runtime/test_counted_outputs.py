@@ -105,10 +105,9 @@ def test_given_outputs_have_room_for_the_most(device):
 
 def test_an_array_of_unknown_length_is_not_taken_for_a_whole_one(device):
     run = Odd(device).execute(x=gw.asarray(np.arange(10, dtype=np.uint32), device))
+    assert gw.Reduce(device).execute(input=run.output).output.item() == 25
     with pytest.raises(gw.ArgumentError, match=r"trim\(\)"):
-        gw.Reduce(device).execute(input=run.output)
-    with pytest.raises(gw.ArgumentError, match=r"trim\(\)"):
-        run.output[:3]
+        run.output[1:]
     assert gw.Reduce(device).execute(input=run.output.trim()).output.item() == 25
     assert "at most 10 items" in repr(run.output)
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import gridwise_py as gw
 from gridwise_py.types.datatype import (
     DATATYPES,
-    KEY_DATATYPES,
     MATMUL_DATATYPES,
     STORAGE_DATATYPES,
     VALUE_DATATYPES,
@@ -52,30 +51,30 @@ def test_an_unknown_dtype_is_refused_with_what_there_is_and_a_remedy(value, reme
 
 
 KNOWN = {
-    "compute": DATATYPES, "values": VALUE_DATATYPES, "keys": KEY_DATATYPES, "matmul": MATMUL_DATATYPES,
+    "compute": DATATYPES, "values": VALUE_DATATYPES, "matmul": MATMUL_DATATYPES,
     "items": STORAGE_DATATYPES,
 }  # fmt: skip
 #: Arrays that are refused somewhere, and the expressions that the message gives; the last says "all of it is kept".
 REFUSED = [
     (np.array([0, 255], np.uint8), "compute", ["x.astype(np.uint32)"], True),
     (np.array([0, 65535], np.uint16), "matmul", ["x.astype(np.float32)"], True),
-    (np.array([-128, 127], np.int8), "keys", ["x.astype(np.int32)"], True),
-    (np.array([True, False]), "keys", ["x.astype(np.uint32)"], True),
+    (np.array([-128, 127], np.int8), "values", ["x.astype(np.int32)"], True),
+    (np.array([True, False]), "values", ["x.astype(np.uint32)"], True),
     (np.array([0.5, -2], np.float16), "compute", ["x.astype(np.float32)"], True),
     (np.array([0.5, -2], np.float16), "values", ["x.astype(np.float32)"], True),
     (np.array([-5, 2**31 - 1], np.int64), "compute", ["x.astype(np.int32)", "x.astype(np.float32)"], True),
     (np.array([5, 2**32 - 1], np.uint64), "compute", ["x.astype(np.uint32)", "x.astype(np.float32)"], True),
     (np.array([0.1, 1e9], np.float64), "compute", ["x.astype(np.float32)"], False),
     (np.array([0.1, 1e9], np.float64), "matmul", ["x.astype(np.float32)"], False),
-    (np.array([0.1, 1e9], np.longdouble), "keys", ["x.astype(np.float64)"], False),
+    (np.array([0.1, 1e9], np.longdouble), "items", ["x.astype(np.float64)"], False),
     (np.array([-5, 2**24], np.int32), "matmul", ["x.astype(np.float32)"], True),
     (np.array([5, 2**24], np.uint32), "matmul", ["x.astype(np.float32)"], True),
     (np.array([5, 7], ">u4"), "compute", ["x.astype(x.dtype.newbyteorder('='))"], True),
-    (np.array([0.1, 7], ">f8"), "keys", ["x.astype(x.dtype.newbyteorder('='))"], True),
+    (np.array([0.1, 7], ">f8"), "items", ["x.astype(x.dtype.newbyteorder('='))"], True),
     (np.array([5, 7], ">i8"), "compute", ["x.astype(np.int32)", "x.astype(np.float32)"], True),
-    (np.array(["b", "a", "b"]), "keys", ["np.unique(x, return_inverse=True)[1].astype(np.uint32)"], False),
+    (np.array(["b", "a", "b"]), "items", ["np.unique(x, return_inverse=True)[1].astype(np.uint32)"], False),
     (np.array([b"b", b"a"]), "matmul", ["np.unique(x, return_inverse=True)[1].astype(np.float32)"], False),
-    (np.array(["2026-01-01", "2025-01-01"], "M8[s]"), "keys", ["x.view(np.int64)"], False),
+    (np.array(["2026-01-01", "2025-01-01"], "M8[s]"), "items", ["x.view(np.int64)"], False),
     (
         np.array(["2026-01-01", "2025-01-01"], "M8[s]"), "compute",
         ["((x - x.min()) / np.timedelta64(1, 's')).astype(np.float32)"], False,

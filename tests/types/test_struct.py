@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gridwise_py as gw
-from gridwise_py.types.datatype import COMPLEX, ITEM_DATATYPES, KEY_DATATYPES, as_datatype
+from gridwise_py.types.datatype import COMPLEX, ITEM_DATATYPES, STORAGE_DATATYPES, as_datatype
 
 ValueIndex = gw.Struct("ValueIndex", value="f32", index="u32")
 
@@ -120,7 +120,7 @@ def test_another_byte_order_is_for_data_only(device):
 
 def test_structs_are_for_arrays_reductions_and_scans_only():
     with pytest.raises(gw.DatatypeError, match=r"x\['value'\]"):
-        as_datatype(ValueIndex.dtype, KEY_DATATYPES)
+        as_datatype(ValueIndex.dtype, STORAGE_DATATYPES)
     for made in (gw.Sort, gw.VectorAdd):
         with pytest.raises(gw.DatatypeError, match=r"x\['value'\]"):
             made(None, ValueIndex, capabilities=gw.Capabilities())

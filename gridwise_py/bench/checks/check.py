@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...planning.layout import COUNT
 from ...primitives.base import Primitive
 from .error_bounds import error_bound
 from .oracle import Oracle
@@ -40,9 +41,18 @@ def mismatch(
     primitive : Primitive
         With a method ``reference``, which returns an array, or one for each output in order.
     inputs, outputs : mapping from str to numpy.ndarray
-        Its inputs and outputs by name.
+        Its inputs and outputs by name; with ``n``, only so many items count.
     """
+    inputs = _that_count(primitive, inputs)
     return differences(primitive, inputs, outputs, Oracle.of(primitive).expected(inputs))
+
+
+def _that_count(primitive: Primitive, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """Return the inputs without ``n``, cut to it."""
+    if not primitive.takes_count or COUNT not in inputs:
+        return inputs
+    n, is_counted = int(inputs[COUNT].item()), primitive.signature.is_counted
+    return {name: items[:n] if is_counted(name) else items for name, items in inputs.items() if name != COUNT}
 
 
 def differences(

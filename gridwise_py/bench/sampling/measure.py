@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -154,6 +154,7 @@ class _Subject:
     def unsampled(self, case: Mapping[str, Any], protocol: SamplingProtocol) -> Measurement:
         """Return its measurement without a sample, the first result checked."""
         plan = self.call.plan
+        counts = {part.count: int(self.call.arrays[part.count].item()) for part in plan.work.counted}
         return Measurement(
             primitive=plan.primitive,
             mode=self.mode,
@@ -161,7 +162,7 @@ class _Subject:
             case=dict(case),
             parameters=dict(plan.parameters),
             protocol={**protocol.to_dict(), "mode": self.mode.value, "restored": list(self.restored)},
-            work=asdict(plan.work),
+            work=plan.work.with_counts(counts).totals(),
             shaders_sha256=tuple(sorted({kernel.shader for kernel in plan.kernels})),
             cold_start_ns=self.cold_start_ns,
             mismatches=self.checker.wrong(),

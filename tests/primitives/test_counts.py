@@ -1,0 +1,457 @@
+"""Only so many items count: ``execute(n=)`` with an int or an Array on the GPU, and Arrays that carry a count."""
+
+import numpy as np
+import pytest
+
+import gridwise_py as gw
+from gridwise_py.planning import builder, shaders
+from gridwise_py.runtime.context import DeviceContext
+from helpers.strategies import MODES, assert_same, make_primitive, mode_for
+
+TILE = 4 * 64  # of the shapes below
+SHAPE = {"workgroup_size": 64, "vecs": 1}
+FEW_BLOCKS = {**SHAPE, "max_blocks": 6}
+CAPACITY = 40 * TILE + 5
+COUNTS = [CAPACITY, 0, 1, TILE - 1, TILE, TILE + 1, 7 * TILE, 13 * TILE + 3, CAPACITY - 1, CAPACITY + 1, 2**32 - 1]
+
+
+def number(value, device):
+    return gw.asarray(np.array([value], dtype=np.uint32), device)
+
+
+def keys(n=CAPACITY, seed=0):
+    return np.random.default_rng(seed).integers(0, 1 << 32, n, dtype=np.uint32)
+
+
+def floats(n=CAPACITY, seed=0):
+    return np.random.default_rng(seed).standard_normal(n).astype(np.float32)
+
+
+# ---- every primitive that takes a count, against its reference for the items that count
+
+
+CASES = {
+    "copy": (gw.Copy, {}),
+    "map": (gw.Map, {"dtype": "i32", "op": "negate"}),
+    "vector_add": (gw.VectorAdd, {}),
+    "reduce": (gw.Reduce, FEW_BLOCKS),
+    "reduce max": (gw.Reduce, {"op": "max", "dtype": "i32", **FEW_BLOCKS}),
+    "reduce u8 as u64": (gw.Reduce, {"dtype": "u8", "result_dtype": "u64", **FEW_BLOCKS}),
+    "scan": (gw.Scan, {"strategy": "lookback", **SHAPE}),
+    "scan exclusive": (gw.Scan, {"strategy": "lookback", "kind": "exclusive", **SHAPE}),
+    "scan i16 as i64": (gw.Scan, {"dtype": "i16", "result_dtype": "i64", "strategy": "lookback", **SHAPE}),
+    "scan in blocks": (gw.Scan, {"strategy": "reduce_then_scan", **FEW_BLOCKS}),
+    "sort": (gw.Sort, {"strategy": "onesweep", "items": 2, "parts": 2}),
+    "sort in blocks": (gw.Sort, {"strategy": "reduce_then_scan", "items": 2, "parts": 2}),
+    "sort f32": (gw.Sort, {"dtype": "f32", "descending": True, "items": 2, "parts": 2}),
+    "sort_pairs": (gw.SortPairs, {"value_dtype": "f64", "items": 2, "parts": 2}),
+    "argsort": (gw.ArgSort, {"items": 2, "parts": 2}),
+}
+
+
+def inputs_of(primitive, n, device):
+    arrays = {}
+    for seed, name in enumerate(primitive.signature.inputs):
+        datatype = primitive.signature.datatype(name)
+        items = keys(n, seed) if datatype.itemsize_bytes > 2 else keys(n, seed) % 100
+        arrays[name] = (floats(n, seed) if datatype.name == "f32" else items).astype(datatype.dtype)
+    return arrays, {name: gw.asarray(items, device) for name, items in arrays.items()}
+
+
+def check_call(primitive, items, arrays, n, run):
+    want = primitive.reference(**{name: each[: min(n, each.size)] for name, each in items.items()})
+    for name, each in zip(primitive.signature.outputs, want if isinstance(want, tuple) else (want,), strict=True):
+        assert_same(run.outputs[name].to_numpy(), np.asarray(each, run.outputs[name].dtype), f"{name}, n={n}")
+
+
+LONG = ("sort f32", "sort_pairs", "sort in blocks")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in CASES])
+def test_as_many_items_count_as_the_gpu_says(device, name):
+    cls, options = CASES[name]
+    primitive = make_primitive(cls, device, **options)
+    items, arrays = inputs_of(primitive, CAPACITY, device)
+    n = number(0, device)
+    for count in COUNTS if cls is not gw.Reduce or options.get("op") != "max" else [c for c in COUNTS if c]:
+        n.copy_from(np.array([count], dtype=np.uint32))
+        run = primitive.execute(**arrays, n=n, **dict.fromkeys(primitive.signature.outputs))
+        check_call(primitive, items, arrays, count, run)
+        if cls is not gw.Reduce:
+            assert all(output.count is n for output in run.outputs.values())
+
+
+@pytest.mark.parametrize("name", ["copy", "reduce", "scan", "argsort"])
+def test_as_many_items_count_as_the_host_says(device, name):
+    cls, options = CASES[name]
+    primitive = make_primitive(cls, device, **options)
+    items, arrays = inputs_of(primitive, 1000, device)
+    for count in (1000, 0, 1, 999, 5000, np.uint8(7)):
+        run = primitive.execute(**arrays, n=count)
+        check_call(primitive, items, arrays, int(count), run)
+        assert all(output.count is None for output in run.outputs.values())
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) for name in ("argsort", "sort_pairs")] + ["sort"]
+)
+def test_sorts_of_one_workgroup(device, name):
+    cls, options = CASES[name]
+    primitive = make_primitive(cls, device, **options)
+    items, arrays = inputs_of(primitive, 200, device)
+    n = number(0, device)
+    for count in (200, 0, 1, 77, 500):
+        n.copy_from(np.array([count], dtype=np.uint32))
+        check_call(primitive, items, arrays, count, primitive.execute(**arrays, n=n))
+
+
+@pytest.mark.parametrize("capacity", [0, 1, 5, TILE, TILE + 1])
+@pytest.mark.parametrize("name", ["copy", "reduce", "scan", "scan in blocks", "sort"])
+def test_any_capacity(device, name, capacity):
+    cls, options = CASES[name]
+    primitive = make_primitive(cls, device, **options)
+    items, arrays = inputs_of(primitive, capacity, device)
+    for count in (capacity, 0, 3):
+        check_call(primitive, items, arrays, count, primitive.execute(**arrays, n=number(count, device)))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["reduce", "scan", "scan in blocks", pytest.param("sort", marks=pytest.mark.slow)])
+def test_subgroups_of_every_kind(device, require, name, mode):
+    if mode == "native":
+        require("subgroup")
+    cls, options = CASES[name]
+    primitive = make_primitive(cls, device, subgroups=mode_for(device, mode, 64), **options)
+    items, arrays = inputs_of(primitive, CAPACITY, device)
+    for count in (CAPACITY, 3 * TILE + 1):
+        check_call(primitive, items, arrays, count, primitive.execute(**arrays, n=number(count, device)))
+
+
+def test_items_behind_the_count_stay_as_they_are(device):
+    x, n = gw.asarray(keys(), device), number(999, device)
+    sort = make_primitive(*CASES["sort"][:1], device, **CASES["sort"][1])
+    for primitive in (gw.Copy(device), sort, gw.Scan(device), gw.Scan(device, strategy="reduce_then_scan")):
+        out = gw.asarray(np.full(CAPACITY, 7, dtype=np.uint32), device)
+        primitive.execute(input=x, n=n, output=out)
+        np.testing.assert_array_equal(out.to_numpy()[999:], 7, err_msg=primitive.name)
+    in_place = gw.asarray(keys(), device)
+    make_primitive(gw.Sort, device, overwrite_input=True, items=2, parts=2).execute(input=in_place, n=n)
+    np.testing.assert_array_equal(in_place.to_numpy(), np.concatenate([np.sort(keys()[:999]), keys()[999:]]))
+
+
+def test_views_at_odd_offsets(device):
+    block = gw.asarray(keys(3000), device)
+    counts = gw.asarray(np.array([9, 1234, 9], dtype=np.uint32), device)
+    run = gw.Scan(device).execute(input=block[3:2500], n=counts[1:2])
+    np.testing.assert_array_equal(run.output.to_numpy(), np.cumsum(keys(3000)[3:1237], dtype=np.uint32))
+    total = gw.Reduce(device).execute(input=block[7:], n=counts[1:2], output=counts[2:]).output
+    assert total.item() == keys(3000)[7:1241].sum(dtype=np.uint32)
+
+
+# ---- floats: the same bits as an array of that length
+
+
+@pytest.mark.parametrize(
+    "options", [{"deterministic": True}, {"compensated": True}], ids=["deterministic", "compensated"]
+)
+@pytest.mark.parametrize("cls", [gw.Reduce, gw.Scan])
+def test_a_fixed_order_is_that_of_the_items_that_count(device, cls, options):
+    """With 4,096 items a tile and 528 blocks, fewer items may make more blocks, of fewer tiles."""
+    primitive = cls(device, "f32", **options)
+    capacity = 530 * 4096
+    x = floats(capacity)
+    x[:3] = -0.0
+    array = gw.asarray(x, device)
+    for count in (capacity, 527 * 4096 + 5, 3 * 4096 + 1, 4096, 77, 3, 1, 0):
+        got = primitive.execute(input=array, n=number(count, device)).output.to_numpy()
+        want = primitive.execute(input=array[:count]).output.to_numpy()
+        np.testing.assert_array_equal(got.view(np.uint32), want.view(np.uint32), err_msg=f"{count} items")
+
+
+@pytest.mark.parametrize("op", ["add", "multiply", "min", "max"])
+def test_no_items_give_the_identity(device, op):
+    for datatype in ("f32", "i32"):
+        primitive = gw.Reduce(device, datatype, op)
+        array = gw.asarray(np.ones(5000, gw.DATATYPES[datatype].dtype), device)
+        got = primitive.execute(input=array, n=number(0, device)).output.to_numpy()
+        np.testing.assert_array_equal(got, [primitive.op.identity_for(primitive.datatype)])
+        if op in ("add", "multiply"):
+            want = primitive.execute(input=array[:0]).output.to_numpy()
+            np.testing.assert_array_equal(got.view(np.uint32), want.view(np.uint32))
+
+
+# ---- the epoch: tiles without items publish, too
+
+
+@pytest.fixture
+def spoilt(monkeypatch):
+    """Return a function that changes the texts that are composed from now on."""
+
+    def spoil(*changes):
+        def compose(name, **context):
+            text = shaders.compose(name, **context)
+            for old, new in changes:
+                if "params.tiles" in text:  # not in other kernels with tickets
+                    text = text.replace(old, new)
+            return text
+
+        builder._shader.cache_clear()
+        monkeypatch.setattr(builder, "compose", compose)
+
+    yield spoil
+    builder._shader.cache_clear()
+
+
+# Later tiles first: each looks back before the earlier ones have published.
+BACKWARDS = ("fn state_enter(workgroup: u32) -> u32 { return workgroup; }",
+             "fn state_enter(workgroup: u32) -> u32 { return params.tiles - 1u - workgroup; }")  # fmt: skip
+CHAINED = {
+    "scan": (gw.Scan, {"strategy": "lookback", "spin_limit": 2, "tickets": False, "epoch_bits": 1, **SHAPE}),
+    "sort": (gw.Sort, {"strategy": "onesweep", "spin_limit": 2, "tickets": False, "items": 2, "parts": 2}),
+}
+POSTS = {
+    "scan": "      state_publish(tile, TOTAL, identity());\n",
+    "sort": "      digit_publish(tile, lane, COUNT, 0u);\n",
+}
+
+
+def wrong_calls(primitive, device):
+    """Alternate between few and many items, with other items in each call; return how many calls were wrong."""
+    wrong, x, n = 0, gw.empty(CAPACITY, "u32", device), gw.empty(1, "u32", device)
+    for call, count in enumerate((CAPACITY, 300, CAPACITY, 0, CAPACITY, 300, 700, CAPACITY)):
+        items = keys(seed=call)
+        x.copy_from(items)
+        n.copy_from(np.array([count], dtype=np.uint32))
+        got = primitive.execute(input=x, n=n).output.to_numpy()
+        wrong += not np.array_equal(got, primitive.reference(input=items[:count]))
+    return wrong
+
+
+@pytest.mark.parametrize("name", CHAINED)
+def test_counts_that_alternate_with_one_bit_of_epoch(device, spoilt, name):
+    cls, options = CHAINED[name]
+    spoilt(BACKWARDS)
+    assert wrong_calls(make_primitive(cls, device, **options), device) == 0
+
+
+@pytest.mark.parametrize("name", CHAINED)
+def test_silent_tiles_without_items_would_be_seen(device, spoilt, name):
+    """What the test above guards against: words that are two dispatches old pass for new ones."""
+    cls, options = CHAINED[name]
+    primitive = make_primitive(cls, device, **options)
+    layout = gw.Layout.separate(input=CAPACITY, n=1, output=CAPACITY)
+    assert any(POSTS[name] in shader.text for shader in primitive.plan(layout).shaders.values())
+    spoilt(BACKWARDS, (POSTS[name], ""))
+    assert wrong_calls(make_primitive(cls, device, **options), device) > 0
+
+
+@pytest.mark.parametrize("stall_every", [1, 3])
+@pytest.mark.parametrize("name", ["scan", "reduce", "sort"])
+def test_counts_that_alternate_with_stalls(device, name, stall_every):
+    cls, options = CASES[name]
+    if name != "sort":
+        options = {**options, "epoch_bits": 1}
+    primitive = make_primitive(cls, device, stall_every=stall_every, spin_limit=2, **options)
+    if name != "reduce":
+        assert wrong_calls(primitive, device) == 0
+    items, arrays = inputs_of(primitive, CAPACITY, device)
+    for count in (CAPACITY, 3 * TILE, CAPACITY, 1, 5 * TILE, 0):
+        check_call(primitive, items, arrays, count, primitive.execute(**arrays, n=number(count, device), trials=3))
+
+
+# ---- Arrays that carry their count
+
+
+@pytest.fixture
+def counted(device):
+    """1,000 items, of which 321 count."""
+    return gw.asarray(keys(1000), device).counted_by(number(321, device))
+
+
+def test_a_counted_array_brings_its_count_along(device, counted):
+    x = keys(1000)[:321]
+    assert gw.Reduce(device).execute(input=counted).output.item() == x.sum(dtype=np.uint32)
+    run = gw.Sort(device).execute(input=counted)
+    assert run.output.count is counted.count
+    assert run.output.size == 1000
+    np.testing.assert_array_equal(run.output.to_numpy(), np.sort(x))
+    again = gw.Scan(device).execute(input=run.output, n=counted.count)
+    np.testing.assert_array_equal(again.output.to_numpy(), np.cumsum(np.sort(x), dtype=np.uint32))
+    both = gw.VectorAdd(device).execute(a=counted, b=gw.asarray(keys(1000, 1), device))
+    np.testing.assert_array_equal(both.output.to_numpy(), x + keys(1000, 1)[:321])
+
+
+def test_one_shot_functions_take_counted_arrays(device, counted):
+    x = keys(1000)[:321]
+    assert gw.sum(counted).item() == x.sum()
+    assert gw.max(counted).item() == x.max()
+    np.testing.assert_array_equal(gw.cumsum(counted).to_numpy(), np.cumsum(x))
+    np.testing.assert_array_equal(gw.sort(counted).to_numpy(), np.sort(x))
+    np.testing.assert_array_equal(gw.argsort(counted).to_numpy(), np.argsort(x, kind="stable"))
+    sorted_keys, order = gw.sort_pairs(counted, gw.asarray(np.arange(1000, dtype=np.uint32), device))
+    np.testing.assert_array_equal(sorted_keys.to_numpy(), np.sort(x))
+    np.testing.assert_array_equal(order.to_numpy(), np.argsort(x, kind="stable"))
+    np.testing.assert_array_equal(gw.add(counted, counted).to_numpy(), x + x)
+    out = gw.empty(1000, "u32", device)
+    result = gw.sort(counted, out=out)
+    assert result.count is counted.count
+    assert result.lease is out.lease
+    np.testing.assert_array_equal(result.to_numpy(), np.sort(x))
+
+
+def test_the_first_items_of_a_counted_array(device, counted):
+    for k in (0, 5, 321, 400, 2000):
+        first = counted[:k]
+        assert first.count is counted.count
+        np.testing.assert_array_equal(first.to_numpy(), keys(1000)[: min(k, 321)])
+        assert gw.Reduce(device).execute(input=first).output.item() == keys(1000)[: min(k, 321)].sum(dtype=np.uint32)
+    for wrong in (slice(1, None), slice(None, -1), slice(None, None, 2), 3, slice(-5, None), [1, 2]):
+        with pytest.raises(gw.ArgumentError):
+            counted[wrong]
+
+
+def test_calls_are_told_apart_by_their_counts(device):
+    """The same items with another count, or without one, are another call."""
+    scan, x = gw.Scan(device), gw.asarray(np.ones(500, dtype=np.uint32), device)
+    out, five, six = gw.empty(500, "u32", device), number(5, device), number(6, device)
+    for _ in range(2):
+        for array, size in ((x.counted_by(five), 5), (x.counted_by(six), 6), (x, 500), (x.counted_by(five), 5)):
+            assert scan.execute(input=array, output=out).output.to_numpy().size == size
+            assert scan.execute(input=array).output.to_numpy().size == size
+    assert scan.execute(input=x, n=five).output.to_numpy().size == 5
+    assert scan.execute().output.to_numpy().size == 5, "a repetition is the same call"
+    assert scan.execute(output=out).output.to_numpy().size == 5
+    assert scan.execute(input=x).output.to_numpy().size == 500, "a count is about the inputs of its call"
+    assert scan.execute(input=x, output=out).output.count is None
+    assert scan.execute(input=x, n=None).output.count is None
+
+
+def test_counts_that_do_not_fit_are_refused(device, counted):
+    x, five = gw.asarray(keys(1000), device), number(5, device)
+    scan, add = gw.Scan(device), gw.VectorAdd(device)
+    before = scan.execute(input=x)
+    wrong = [
+        (lambda: scan.execute(input=counted, n=five), "another count"),
+        (lambda: scan.execute(input=counted, n=5), r"input\[:5\]"),
+        (lambda: add.execute(a=counted, b=x.counted_by(five)), "different counts"),
+        (lambda: scan.execute(input=x, n=-1), "at least 0"),
+        (lambda: scan.execute(input=x, n=2.0), "at least 0"),
+        (lambda: scan.execute(input=x, n=True), "at least 0"),
+        (lambda: scan.execute(n=five), "input= with it"),
+        (lambda: scan.execute(input=x, n=x), "takes 1"),
+        (lambda: scan.execute(input=x, n=gw.asarray(np.ones(1, np.float32), device)), "u32"),
+        (lambda: gw.Copy(device).execute(input=x.reshape(10, 100), n=five), "ravel"),
+        (lambda: gw.Copy(device).execute(input=x.reshape(10, 100), n=5), "ravel"),
+        (lambda: gw.Copy(device).execute(input=gw.ChunkedArray([x, x]), n=five), "ChunkedArray"),
+        (lambda: gw.MatMul(device, m=10, n=10, k=100).execute(a=counted, b=x), r"a\.trim\(\)"),
+        (lambda: gw.take(counted, [1, 2]), r"trim\(\)"),
+        (lambda: gw.sum(counted.reshape(10, 100)), r"trim\(\)"),
+    ]
+    for call, message in wrong:
+        with pytest.raises(gw.ArgumentError, match=message):
+            call()
+    np.testing.assert_array_equal(scan.execute().output.to_numpy(), before.output.to_numpy(), "the last call stays")
+
+
+def test_a_count_is_refused_where_the_room_needs_several_bindings(device):
+    narrow = gw.Capabilities(limits={"max-storage-buffer-binding-size": 40_000})
+    layout = gw.Layout.separate(input=CAPACITY, n=1, output=CAPACITY)
+    for cls, options in ((gw.Scan, {"strategy": "lookback"}), (gw.Scan, {"strategy": "reduce_then_scan"})):
+        with pytest.raises(gw.LimitError, match=r"trim\(\)"):
+            cls(None, capabilities=narrow, **options).plan(layout)
+    with pytest.raises(gw.LimitError, match=r"trim\(\)"):
+        gw.Reduce(None, capabilities=narrow).plan(gw.Layout.separate(input=CAPACITY, n=1, output=1))
+
+
+# ---- nothing is read
+
+
+def test_a_chain_reads_nothing_back(device, monkeypatch):
+    """A capture raises where anything is read, uploaded or waited for; and a replay finds the new counts."""
+    reads, read_buffer = [], DeviceContext.read_buffer
+
+    def noting(*args, **kwargs):
+        reads.append(args)
+        return read_buffer(*args, **kwargs)
+
+    monkeypatch.setattr(DeviceContext, "read_buffer", noting)
+    x, counts = gw.asarray(keys(), device), gw.asarray(np.array([5000, 6000], dtype=np.uint32), device)
+    least, copy = gw.Reduce(device, "u32", "min"), gw.Copy(device)
+    with gw.capture(device) as sequence:
+        n = least.execute(input=counts).output  # computed by the call before
+        ordered = gw.sort(copy.execute(input=x, n=n).output)
+        total = gw.sum(gw.cumsum(ordered))
+    for size in (5000, 0, 900, CAPACITY):
+        counts.copy_from(np.array([size, CAPACITY], dtype=np.uint32))
+        sequence.execute()
+        assert ordered.count is n
+        assert reads == []
+        assert total.item() == np.cumsum(np.sort(keys()[:size])).sum()
+        assert len(reads) == 1, "a read is seen"
+        reads.clear()
+
+
+# ---- times
+
+
+def test_the_work_of_a_plan_is_that_of_the_room(device):
+    scan = gw.Scan(None, capabilities=gw.Capabilities())
+    plan = scan.plan(gw.Layout.separate(input=1000, n=1, output=1000))
+    assert (plan.work.items, plan.work.read_bytes, plan.work.write_bytes, plan.work.flops) == (1000, 4000, 4000, 999)
+    true = plan.work.with_counts({"n": 10})
+    assert true == gw.Work(10, 40, 40, 9)
+    assert plan.work.with_counts({"n": 5000}).moved_bytes == plan.work.moved_bytes
+    assert plan.work.with_counts({}) == plan.work
+    assert gw.Plan.from_json(plan.to_json()) == plan
+    pairs = gw.SortPairs.plan_for(
+        capabilities=gw.Capabilities(),
+        lengths={"keys": 100, "values": 100, "n": 1, "output_keys": 100, "output_values": 100},
+    )
+    assert pairs.work.with_counts({"n": 3}).moved_bytes == 3 * 16
+
+
+@pytest.mark.parametrize("how", ["now", "batch", "encoder", "bound"])
+def test_a_timed_call_tells_the_bytes_of_the_items_that_counted(device, require, how):
+    require("timestamp-query")
+    x, n, scan = gw.asarray(keys(1000), device), number(10, device), gw.Scan(device)
+    if how == "batch":
+        with gw.batch(device):
+            run = scan.execute(input=x, n=n, enable_gpu_timing=True)
+    elif how == "encoder":
+        encoder = device.create_command_encoder()
+        run = scan.execute(input=x, n=n, enable_gpu_timing=True, encoder=encoder)
+        device.queue.submit([encoder.finish()])
+    elif how == "bound":
+        run = scan.bind(input=x, n=n).execute(enable_cpu_timing=True)
+    else:
+        run = scan.execute(input=x, n=n, enable_gpu_timing=True, enable_cpu_timing=True)
+    n.copy_from(np.array([999], dtype=np.uint32))  # of the next call
+    result = run.get_timing_result()
+    assert result.work == gw.Work(10, 40, 40, 9)
+    assert result.labels == ("scan",), "the copy of the count is no kernel"
+
+
+def test_a_measurement_is_of_the_items_that_counted(device):
+    protocol = gw.SamplingProtocol(min_samples=3, timeout_s=0.1, warmup_s=0.0, max_warmup_s=0.01, check_unit=False)
+    counted = gw.asarray(keys(1000), device).counted_by(number(321, device))
+    measured = gw.measure(gw.Copy(device), input=counted, protocol=protocol)
+    assert measured.work == {"items": 321, "read_bytes": 4 * 321, "write_bytes": 4 * 321, "flops": 0}
+    assert measured.correct
+
+
+# ---- expressions of counted Arrays
+
+
+def test_expressions_of_counted_arrays_are_counted(device):
+    x, y = floats(1000), floats(1000, 1)
+    n = number(321, device)
+    counted, other = gw.asarray(x, device).counted_by(n), gw.asarray(y, device)
+    stored = gw.asarray(counted + other)
+    assert stored.count is n
+    np.testing.assert_array_equal(stored.to_numpy(), (x + y)[:321])
+    largest = gw.Reduce(device, gw.f32("a") - gw.f32("b"), "max").execute(a=counted, b=other).output
+    assert largest.item() == (x - y)[:321].max()
+    with pytest.raises(gw.ArgumentError, match="different counts"):
+        gw.asarray(counted + other.counted_by(number(5, device)))
+    with pytest.raises(gw.ArgumentError, match="'n'"):
+        gw.Map(device, gw.f32("n") + 1.0)
